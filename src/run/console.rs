@@ -20,18 +20,19 @@ use crate::history;
 use crate::host::link::HostLink;
 use crate::model::{Diagnostic, Error, EventSink};
 use crate::serve::background::client::HostClient;
-use crate::tui::effects::attachment::{self, HostFinder};
-use crate::tui::effects::{ConsoleDeps, HostBridge, HostFactory};
+use crate::tui::bridge::{self, HostBridge, HostFinder};
 use crate::tui::event::AppEvent;
-use crate::tui::event::trust::TrustStatus;
 use crate::tui::external_editor::ExternalEditor;
+use crate::tui::tasks::ConsoleDeps;
 use crate::tui::theme::Appearance;
+use crate::tui::views::trust::TrustStatus;
+use crate::tui::views::trust::tasks::HostFactory;
 use crate::tui::{self, ConsoleLaunch};
 use crate::util::clock::SystemClock;
 
 /// What `config` needs to know about the console's own file.
 pub(super) const FILE: ConsoleFile =
-    ConsoleFile { check: check_settings, schema: tui::settings_schema::schema };
+    ConsoleFile { check: check_settings, schema: tui::settings::schema };
 
 /// Problems in the user's `console.yaml`.
 fn check_settings(environment: &dyn Environment) -> Vec<Diagnostic> {
@@ -85,7 +86,7 @@ async fn open(context: &CommandContext) -> CommandResult {
         Arc::clone(&finder) as _,
     ));
     let (assembly, socket) = context.assemble_for(front_end)?;
-    attachment::attach(&*finder, &assembly.host, &assembly.masker, socket).await;
+    bridge::attach(&*finder, &assembly.host, &assembly.masker, socket).await;
     let trust = TrustStatus::of(&assembly.configuration);
     project.watch_files(&assembly.configuration);
     let deps = dependencies(context, &assembly);

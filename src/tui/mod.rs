@@ -1,52 +1,55 @@
 //! The console: one screen to find, fill, run and watch tools.
 //!
 //! Owns: the terminal while it runs, and the loop that everything passes through. Never does: run a
-//! tool (the host does), or wait for one: what takes time is done [`effects`], and comes back as
+//! tool (the host does), or wait for one: what takes time is done in [`tasks`], and comes back as
 //! an event.
 //!
 //! ```text
 //!  terminal ─► Input ─┐                          ┌─► draw (reads State only)
 //!  host ────► Event ──┼─► State::update ─► State ┘
-//!  effects ► Event ─┘         └─► Effects ─► effects ─► host, clipboard, terminal
+//!  tasks ────► Event ─┘        └─► Effects ─► tasks ─► host, clipboard, terminal
 //! ```
 //!
 //! The state is plain data and its update is pure: no clock, no input, no output. So every screen
 //! can be tested without a terminal, and no tool and no server can stop a key from being heard.
 
+pub mod app;
+pub mod bridge;
+pub mod calls;
+pub mod context;
 pub mod draw;
-pub mod effects;
 pub mod event;
 pub mod external_editor;
-mod frame_pacer;
 pub mod keys;
 pub mod layout;
-pub mod list_cursor;
-mod painter;
-pub mod pictures;
-pub mod presentation;
+pub mod painter;
 pub mod screen;
 pub mod settings;
-pub mod settings_schema;
-pub mod state;
+pub mod tasks;
+#[cfg(test)]
+pub mod tests;
 pub mod theme;
-pub mod view_id;
+pub mod update;
+pub mod views;
+pub mod widgets;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
 use crate::model::{Error, Signal};
-
-use effects::{ConsoleDeps, EffectRunner, HostFactory};
-use event::trust::TrustStatus;
-use event::{AppEffect, AppEvent};
-use external_editor::EditorError;
-use frame_pacer::FramePacer;
-use screen::Screen;
-use state::{AppState, ConfigurationProblems, ShownProjects};
-use theme::Appearance;
+use crate::tui::app::AppState;
+use crate::tui::context::ShownProjects;
+use crate::tui::event::{AppEffect, AppEvent};
+use crate::tui::external_editor::EditorError;
+use crate::tui::screen::Screen;
+use crate::tui::tasks::{ConsoleDeps, EffectRunner};
+use crate::tui::theme::Appearance;
+use crate::tui::views::overlays::problems::ConfigurationProblems;
+use crate::tui::views::trust::TrustStatus;
+use crate::tui::views::trust::tasks::HostFactory;
 
 /// Events that may wait before the senders of unimportant ones lose them.
 pub const EVENT_QUEUE: usize = 1024;
@@ -57,11 +60,11 @@ const TICK: Duration = Duration::from_millis(250);
 
 pub struct ConsoleLaunch {
     pub deps: ConsoleDeps,
-    /// The events from all sides, sent through [`effects::HostBridge`].
+    /// The events from all sides, sent through [`bridge::HostBridge`].
     pub events: mpsc::Receiver<AppEvent>,
     pub sender: mpsc::Sender<AppEvent>,
     /// Questions that wait for an answer.
-    pub bridge: effects::HostBridge,
+    pub bridge: bridge::HostBridge,
     /// The theme and its options.
     pub appearance: Appearance,
     pub host_factory: Arc<HostFactory>,
@@ -189,5 +192,77 @@ async fn written(editing: &mut Option<EditorTask>) -> Result<String, EditorError
     match editing {
         Some(editing) => editing.await,
         None => std::future::pending().await,
+    }
+}
+
+/// The time between two frames while events never end.
+const INTERVAL: Duration = Duration::from_millis(33);
+/// How far frames may run ahead of that rate: two more than one at once.
+const BURST: Duration = INTERVAL.saturating_mul(2);
+
+#[derive(Debug, Clone, Copy)]
+pub struct FramePacer {
+    /// When the frames drawn until now would all have had their interval.
+    paid_until: Instant,
+}
+
+impl FramePacer {
+    /// Nothing was drawn before `now`.
+    pub fn new(now: Instant) -> Self {
+        Self { paid_until: now }
+    }
+
+    /// How long the next frame has to wait; zero when it may be drawn at once.
+    pub fn wait(&self, now: Instant) -> Duration {
+        self.paid_until.saturating_duration_since(now).saturating_sub(BURST)
+    }
+
+    /// A frame was drawn. Frames that did not wait because the user pressed a key delay later ones by
+    /// one interval at most.
+    pub fn drawn(&mut self, now: Instant) {
+        self.paid_until = (self.paid_until.max(now) + INTERVAL).min(now + BURST + INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod pacer_tests {
+    use super::*;
+    use crate::util::clock::Clock as _;
+    use crate::util::clock::SystemClock;
+
+    /// When frames are drawn while there is always something new, in milliseconds after `start`.
+    fn flooded(pacer: &mut FramePacer, start: Instant, until: u64) -> Vec<u64> {
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut drawn = Vec::new();
+        for ms in 0..until {
+            while pacer.wait(at(ms)).is_zero() {
+                pacer.drawn(at(ms));
+                drawn.push(ms);
+            }
+        }
+        drawn
+    }
+
+    #[test]
+    fn after_a_rest_three_frames_follow_at_once_and_a_flood_gets_thirty_a_second() {
+        let start = SystemClock.now();
+        let mut pacer = FramePacer::new(start);
+        assert_eq!(flooded(&mut pacer, start, 140), [0, 0, 0, 33, 66, 99, 132]);
+        let later = start + Duration::from_secs(2);
+        assert_eq!(
+            flooded(&mut pacer, later, 40),
+            [0, 0, 0, 33],
+            "rest saves up no more than that"
+        );
+    }
+
+    #[test]
+    fn frames_for_keys_hold_up_the_next_one_by_an_interval_at_most() {
+        let now = SystemClock.now();
+        let mut pacer = FramePacer::new(now);
+        for _key in 0..1_000 {
+            pacer.drawn(now);
+        }
+        assert_eq!(pacer.wait(now), INTERVAL);
     }
 }

@@ -1,7 +1,8 @@
 //! Rendering frames to bytes: only changed cells, in one write, and nothing when nothing changed.
 
 use std::cell::RefCell;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::rc::Rc;
 
 use crossterm::queue;
@@ -10,8 +11,8 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
-use super::draw;
-use super::state::AppState;
+use crate::tui::app::AppState;
+use crate::tui::draw;
 
 /// Where a frame is gathered.
 #[derive(Debug, Clone, Default)]
@@ -109,9 +110,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tui::event::{AppEvent, UserInput};
-    use crate::tui::keys::KeyPress;
-    use crate::tui::state::tests::{listed, sample, tool};
+    use crate::tui::event::AppEvent;
+    use crate::tui::event::UserInput;
+    use crate::tui::keys::key_press::KeyPress;
+    use crate::tui::tests::listed;
+    use crate::tui::tests::sample;
+    use crate::tui::tests::tool;
     use crate::tui::theme::ColourScheme;
 
     fn text(bytes: &[u8]) -> String {

@@ -1,10 +1,10 @@
 //! The terminal while the console runs: entering and leaving raw mode and the alternate screen.
 
-use std::io::{self, Write as _};
-use std::panic;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
+use std::{io, panic};
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{
@@ -15,11 +15,11 @@ use crossterm::terminal::{EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlte
 use crossterm::{cursor, execute, terminal};
 use futures_util::StreamExt as _;
 
-use super::event::{AppEvent, UserInput};
-use super::keys::KeyPress;
-use super::painter::Painter;
-use super::state::AppState;
 use crate::model::{Error, Signal};
+use crate::tui::app::AppState;
+use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::painter::Painter;
 use crate::util::text;
 
 /// The longest text that is put on the clipboard; terminals refuse longer ones in silence.

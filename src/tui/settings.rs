@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use super::keys::{Action, KeyContext, KeyPress, Keymap, Remap};
-use super::theme::ColourScheme;
+use serde_json::{Map, Value, json};
+
 use crate::config::node::{ConfigNode, SourceText};
 use crate::config::parse;
 use crate::model::Diagnostic;
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KEY_TABLES, KeyContext, Keymap, Remap};
+use crate::tui::theme::ColourScheme;
 
 /// The name of the file, in the directory of the user's configuration.
 pub const FILE: &str = "console.yaml";
@@ -77,7 +81,7 @@ fn theme(value: &ConfigNode) -> Result<ColourScheme, Diagnostic> {
 }
 
 /// The values of `image.inline`.
-pub(super) const IMAGES: [&str; 2] = ["auto", "never"];
+pub const IMAGES: [&str; 2] = ["auto", "never"];
 
 fn image(value: &ConfigNode) -> Result<bool, Diagnostic> {
     let mut shown = true;
@@ -107,7 +111,7 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
     for (place, bindings) in all.entries() {
         let Some(when) = KeyContext::from_name(&place.text) else {
             let problem = Diagnostic::error(format!("unknown context '{}'", place.text));
-            let names = super::keys::KEY_TABLES.iter().map(|place| place.context.name());
+            let names = crate::tui::keys::KEY_TABLES.iter().map(|place| place.context.name());
             let hint = format!("expected one of {}", names.collect::<Vec<_>>().join(", "));
             problems.push(problem.with_hint(hint).with_location(all.location_of(place)));
             continue;
@@ -255,5 +259,105 @@ mod tests {
             settings.keys.action(KeyPress::Ctrl('c'), &[KeyContext::Anywhere]).is_some()
                 || text.contains("any")
         );
+    }
+}
+
+/// The schema of `console.yaml`.
+pub fn schema() -> Value {
+    let context = |table: &crate::tui::keys::KeyTable| {
+        let about = format!("Keys of '{}'", table.title);
+        let bindings = json!({ "$ref": "#/$defs/bindings", "description": about });
+        (table.context.name().to_owned(), bindings)
+    };
+    let contexts: Map<String, Value> = KEY_TABLES.iter().map(context).collect();
+    let bindings = KEY_TABLES.iter().flat_map(|table| table.bindings);
+    let mut actions: Vec<String> = bindings.map(|binding| binding.action.name()).collect();
+    actions.sort_unstable();
+    actions.dedup();
+    actions.insert(0, "none".to_owned());
+    let switch = |about: &str, default: bool| json!({ "type": "boolean", "default": default, "description": about });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "toolhost: the console (console.yaml)",
+        "type": ["object", "null"],
+        "additionalProperties": false,
+        "properties": {
+            "theme": {
+                "enum": ColourScheme::ALL.map(ColourScheme::name),
+                "default": ColourScheme::default().name(),
+                "description": "Colours; the palette in the console tries others for as long as it runs",
+            },
+            "ascii": switch("Draw with ASCII characters only", false),
+            "reduced_motion": switch("Disable spinners and other motion", false),
+            "mouse": switch("Use the mouse: click rows and views, scroll", false),
+            "clock": switch("Show the time of day in the top bar", true),
+            "image": { "$ref": "#/$defs/image", "description": "Pictures in results" },
+            "keys": {
+                "$ref": "#/$defs/keys",
+                "description": "Custom key bindings, by context",
+            },
+        },
+        "$defs": {
+            "image": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                    "inline": {
+                        "enum": IMAGES,
+                        "default": "auto",
+                        "description": "auto shows them as coloured half blocks; never decodes none",
+                    },
+                },
+            },
+            "keys": {
+                "type": "object",
+                "properties": contexts,
+                "additionalProperties": false,
+            },
+            "bindings": {
+                "type": "object",
+                "description": "Maps a key such as x, X, ctrl-x, alt-x, f5, enter, space or page-up to its action",
+                "additionalProperties": { "$ref": "#/$defs/action" },
+            },
+            "action": { "enum": actions },
+        },
+    })
+}
+
+#[cfg(test)]
+mod settings_schema_tests {
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        let (_, problems) = read(&SourceText::new("console.yaml", text), text);
+        problems.into_iter().map(|problem| problem.message).collect()
+    }
+
+    #[test]
+    fn every_key_of_the_schema_is_read_and_every_other_one_refused() {
+        let schema = schema();
+        let properties = schema["properties"].as_object().unwrap();
+        for (key, shape) in properties {
+            let value = match shape.get("default") {
+                Some(default) => default.to_string(),
+                None => "{}".to_owned(),
+            };
+            assert_eq!(problems(&format!("{key}: {value}\n")), [""; 0], "{key}");
+        }
+        let diagnostics = read(&SourceText::new("console.yaml", "x: 1"), "x: 1").1;
+        let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+        assert!(
+            diagnostics[0].hint.as_ref().unwrap().ends_with(&names.join(", ")),
+            "{:?}",
+            diagnostics[0].hint
+        );
+        let contexts = schema["$defs"]["keys"]["properties"].as_object().unwrap();
+        for context in contexts.keys() {
+            assert_eq!(problems(&format!("keys: {{ {context}: {{}} }}")), [""; 0], "{context}");
+        }
+        for action in schema["$defs"]["action"]["enum"].as_array().unwrap() {
+            let problems = problems(&format!("keys: {{ stats: {{ f12: {action} }} }}"));
+            assert_eq!(problems, [""; 0], "{action}");
+        }
     }
 }

@@ -3,8 +3,8 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
-use super::pictures::cell_colour;
 pub use crate::present::Role as StyleRole;
+use crate::tui::widgets::picture::cell_colour;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColourScheme {

@@ -46,7 +46,11 @@ pub(super) enum CatalogueChange {
 #[derive(Debug)]
 pub(in crate::serve) enum CallUpdate {
     /// How far it is.
-    Progress { progress: f64, total: Option<f64>, message: Option<String> },
+    Progress {
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    },
     Log(ServedLogLine),
     TaskStarted,
 }

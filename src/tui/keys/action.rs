@@ -1,6 +1,6 @@
 //! The actions that keys can be bound to.
 
-use crate::tui::view_id::ViewId;
+use crate::tui::layout::ViewId;
 
 /// Something a person can do. What it does in a place is said where it is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,0 +1,364 @@
+//! The state of the console as plain data, and its updates.
+//!
+//! Owns: [`AppState::update`]: an event in, effects out. Pure: no clock, no input or output, so every
+//! behaviour of the console can be tested by telling it what happened. Each view has a module of its
+//! own and knows the [`AppContext`] that all share, and no other view: what one wants of another is an
+//! [`Navigation`](super::event::Navigation).
+
+use crate::host::example;
+use crate::model::JsonObject;
+use crate::tui::calls::{self, OtherClients};
+use crate::tui::context::{AppContext, Overlay};
+use crate::tui::event::{AppEffect, Navigation, PersistenceEvent};
+use crate::tui::keys::KeyContext;
+use crate::tui::keys::action::Action;
+use crate::tui::layout::{Pane, ViewId};
+use crate::tui::views::bench::BenchView;
+use crate::tui::views::form::SchemaForm;
+use crate::tui::views::history::HistoryView;
+use crate::tui::views::inbox::InboxView;
+use crate::tui::views::offerings::OfferingsView;
+use crate::tui::views::overlays::problems::ConfigurationProblems;
+use crate::tui::views::pins::PinWindow;
+use crate::tui::views::servers::ServersView;
+use crate::tui::views::stats::StatsView;
+use crate::tui::views::tools::ToolsView;
+use crate::tui::views::trace::TraceView;
+use crate::tui::views::trust::ProjectTrust;
+use crate::tui::widgets::input::{LineInput, TextArea};
+
+/// Everything the console knows.
+#[derive(Debug)]
+pub struct AppState {
+    pub context: AppContext,
+    pub tools: ToolsView,
+    pub servers: ServersView,
+    /// What crossed the wires.
+    pub trace: TraceView,
+    pub stats: StatsView,
+    pub bench: BenchView,
+    /// The calls of the past.
+    pub history: HistoryView,
+    /// The resources view: what servers offer beside tools.
+    pub offerings: OfferingsView,
+    /// Questions from servers and approvals.
+    pub inbox: InboxView,
+    pub live: calls::LiveCalls,
+    pub others: OtherClients,
+    pub trust: ProjectTrust,
+    pub configuration_problems: ConfigurationProblems,
+    pub has_stale_figures: bool,
+    /// A tool compared with its pin, while [`Overlay::Pin`] shows it.
+    pub pin_window: Option<PinWindow>,
+}
+
+impl AppState {
+    pub fn new(size: (u16, u16)) -> Self {
+        Self {
+            context: AppContext::new(size),
+            tools: ToolsView::default(),
+            servers: ServersView::default(),
+            trace: TraceView::default(),
+            stats: StatsView::default(),
+            bench: BenchView::default(),
+            history: HistoryView::default(),
+            offerings: OfferingsView::default(),
+            inbox: InboxView::default(),
+            live: calls::LiveCalls::default(),
+            others: OtherClients::default(),
+            trust: ProjectTrust::default(),
+            configuration_problems: ConfigurationProblems::default(),
+            has_stale_figures: false,
+            pin_window: None,
+        }
+    }
+
+    pub fn initial_effects(&mut self) -> Vec<AppEffect> {
+        let recall = AppEffect::Persistence(crate::tui::event::PersistenceEffect::Load);
+        let mut effects = vec![recall, AppEffect::ListDeclared, AppEffect::RefreshServers];
+        effects.extend(self.stats.refresh());
+        effects
+    }
+
+    /// Whether something on the screen changes by itself.
+    pub fn is_moving(&self) -> bool {
+        self.context.calls.running().next().is_some()
+            || self.others.running().next().is_some()
+            || self.has_stale_figures
+            || self.servers.is_any_starting()
+            || self.inbox.is_animating()
+            || self.trust.window.is_some()
+            || self.context.overlay == Some(Overlay::Pin)
+            || self.is_live_moving()
+            || self.view_state(self.context.view).is_animating()
+    }
+
+    fn is_live_moving(&self) -> bool {
+        let calls = || self.live.of(self.tools.subject()?);
+        self.context.view == ViewId::Tools
+            && calls().is_some_and(|calls| calls.is_recent(self.context.now))
+    }
+
+    pub fn key_contexts(&self) -> Vec<KeyContext> {
+        if !self.inbox.approvals.is_empty() {
+            return vec![KeyContext::Approval, KeyContext::Pane];
+        }
+        if self.trust.window.is_some() {
+            return vec![KeyContext::Trust, KeyContext::Pane];
+        }
+        match self.context.overlay {
+            Some(Overlay::Palette(_)) => return vec![KeyContext::Palette],
+            Some(Overlay::SaveCall(_)) => return vec![KeyContext::SaveCall],
+            Some(Overlay::Running(_)) => {
+                return vec![KeyContext::Running, KeyContext::Overlay, KeyContext::Pane];
+            }
+            _ => {}
+        }
+        if let Some(overlay) = &self.context.overlay {
+            let own = match overlay {
+                Overlay::Pin => Some(KeyContext::PinReview),
+                Overlay::Problems => Some(KeyContext::Problems),
+                _ => None,
+            };
+            // A key never acts on what is behind.
+            let shared = [KeyContext::Overlay, KeyContext::Pane];
+            return own.into_iter().chain(shared).collect();
+        }
+        let view = self.view_state(self.context.view);
+        let places = view.key_contexts(self.context.focus).into_iter();
+        // A form knows best which keys it takes at the moment.
+        let form = view.form(self.context.focus);
+        let at_form = |place| match (place, form) {
+            (KeyContext::Form, Some(form)) => form.key_contexts(),
+            _ => vec![place],
+        };
+        places.flat_map(at_form).collect()
+    }
+
+    /// Whether an action currently has no effect, wherever it is bound.
+    pub fn is_unavailable(&self, action: Action) -> bool {
+        match (action, &self.trust.window) {
+            (Action::Trust, _) => !self.trust.has_question(),
+            (Action::Add | Action::Remove, _) => {
+                let form = self.view_state(self.context.view).form(self.context.focus);
+                form.is_some_and(|form| !form.is_json() && !form.has_items())
+            }
+            // Other forms fill in something else than the call of a tool.
+            (Action::SaveCall, _) => self.context.view != ViewId::Tools,
+            (Action::Problems, _) => self.configuration_problems.is_empty(),
+            (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Whether the view that is shown holds still because a person wants it to.
+    pub fn is_paused(&self) -> bool {
+        self.view_state(self.context.view).is_paused()
+    }
+
+    pub fn view_state(&self, view: ViewId) -> &dyn View {
+        match view {
+            ViewId::Tools => &self.tools,
+            ViewId::Servers => &self.servers,
+            ViewId::Trace => &self.trace,
+            ViewId::Stats => &self.stats,
+            ViewId::Bench => &self.bench,
+            ViewId::History => &self.history,
+            ViewId::Offerings => &self.offerings,
+            ViewId::Inbox => &self.inbox,
+        }
+    }
+
+    pub fn active_view(&mut self) -> (&mut dyn View, &mut AppContext) {
+        let view: &mut dyn View = match self.context.view {
+            ViewId::Tools => &mut self.tools,
+            ViewId::Servers => &mut self.servers,
+            ViewId::Trace => &mut self.trace,
+            ViewId::Stats => &mut self.stats,
+            ViewId::Bench => &mut self.bench,
+            ViewId::History => &mut self.history,
+            ViewId::Offerings => &mut self.offerings,
+            ViewId::Inbox => &mut self.inbox,
+        };
+        (view, &mut self.context)
+    }
+}
+
+pub trait View {
+    /// Performs an action; `None` when the view has no use for it.
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>>;
+
+    fn key_contexts(&self, focus: Pane) -> Vec<KeyContext>;
+
+    /// Scrolls a pane by this many lines; negative moves up.
+    fn scroll(&mut self, focus: Pane, by: isize);
+
+    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        Vec::new()
+    }
+
+    /// The text that is being written, if one is.
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+        None
+    }
+
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        Vec::new()
+    }
+
+    /// The form that is filled in, if one is: it can be checked, and written in an editor.
+    fn form(&self, _focus: Pane) -> Option<&SchemaForm> {
+        None
+    }
+
+    fn form_mut(&mut self, _focus: Pane) -> Option<&mut SchemaForm> {
+        None
+    }
+
+    /// The text of several lines that is being written, if one is.
+    fn text(&mut self, focus: Pane) -> Option<&mut TextArea> {
+        self.form_mut(focus).and_then(SchemaForm::text)
+    }
+
+    /// Takes in the current time; only called while the view is shown.
+    fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        Vec::new()
+    }
+
+    /// A row of a pane was pointed at with the mouse, counted from 0; the pane has so many.
+    fn on_click(&mut self, _pane: Pane, _row: usize, _height: usize) {}
+
+    fn is_paused(&self) -> bool {
+        false
+    }
+
+    fn is_animating(&self) -> bool {
+        false
+    }
+}
+
+impl AppState {
+    /// Performs the request here; returns the effects left to run.
+    pub fn resolve_navigation(&mut self, effects: Vec<AppEffect>) -> Vec<AppEffect> {
+        let mut left = Vec::new();
+        for effect in effects {
+            match effect {
+                AppEffect::Navigate(navigation) => {
+                    let more = self.navigate(navigation);
+                    left.extend(self.resolve_navigation(more));
+                }
+                other => left.push(other),
+            }
+        }
+        left
+    }
+
+    fn navigate(&mut self, navigation: Navigation) -> Vec<AppEffect> {
+        match navigation {
+            // Without the tool another one would be chosen, and seem to be meant.
+            Navigation::FillArguments { tool, .. }
+            | Navigation::Call { tool, .. }
+            | Navigation::ShowTool(tool)
+                if self.tools.catalogue.find_by_name(&tool).is_none() =>
+            {
+                let why = "it was removed or renamed, or its server is not connected";
+                self.context.show_error(format!("no tool named {tool}: {why}"));
+                Vec::new()
+            }
+            Navigation::FillArguments { tool, arguments } => {
+                let effects = self.show(ViewId::Tools);
+                self.tools.fill_arguments(&tool, arguments.as_ref(), &mut self.context);
+                effects
+            }
+            Navigation::Call { tool, arguments } => {
+                let mut effects = self.show(ViewId::Tools);
+                self.tools.choose(&tool);
+                effects.push(self.tools.call(tool, arguments, &mut self.context));
+                effects
+            }
+            Navigation::ShowTool(tool) => {
+                let effects = self.show(ViewId::Tools);
+                self.tools.choose(&tool);
+                effects
+            }
+            Navigation::ShowTools(server) => {
+                let effects = self.show(ViewId::Tools);
+                self.tools.find(&format!("src:{server} "));
+                effects
+            }
+            Navigation::ShowTrace(server) => self.show_trace(&format!("srv:={server} ")),
+            Navigation::ShowCall(call) => self.show_trace(&format!("call:{} ", call.0)),
+            Navigation::ShowHistory(tool) => {
+                self.history.filter_by_tool(&tool);
+                self.show(ViewId::History)
+            }
+            Navigation::AskTrust => {
+                self.trust.open(&mut self.context);
+                Vec::new()
+            }
+            Navigation::Bench { tool, arguments } => {
+                let arguments = arguments.or_else(|| self.default_bench_arguments(&tool));
+                let effects = self.show(ViewId::Bench);
+                self.bench.set_target(&tool, arguments.as_ref());
+                effects
+            }
+            Navigation::SetBenchTarget { side, tool } => {
+                let arguments = self.default_bench_arguments(&tool);
+                self.bench.form.set_target(side, &tool, arguments.as_ref());
+                Vec::new()
+            }
+            Navigation::PickBenchTarget(side) => {
+                let rows = self.tools.catalogue.rows().to_vec();
+                self.bench.open_picker(side, rows, &mut self.context);
+                Vec::new()
+            }
+        }
+    }
+
+    fn show_trace(&mut self, words: &str) -> Vec<AppEffect> {
+        self.trace.find(words);
+        self.show(ViewId::Trace)
+    }
+
+    fn default_bench_arguments(&self, tool: &str) -> Option<JsonObject> {
+        if let Some(known) = self.context.calls.arguments_of(tool) {
+            return Some(known.clone());
+        }
+        let row = self.tools.catalogue.rows().iter().find(|row| row.name == tool)?;
+        let schema = &row.tool.input_schema;
+        let required = schema.get("required").and_then(serde_json::Value::as_array)?;
+        (!required.is_empty()).then(|| example::arguments(schema))
+    }
+
+    /// Shows a view with its first pane focused, and lets it ask for what it needs.
+    pub fn show(&mut self, view: ViewId) -> Vec<AppEffect> {
+        self.context.view = view;
+        self.context.focus = view.panes()[0];
+        self.context.is_zoomed = false;
+        let (view, context) = self.active_view();
+        view.enter(context)
+    }
+}
+
+impl AppState {
+    pub fn apply_persisted(&mut self, event: PersistenceEvent) {
+        let PersistenceEvent { settings, arguments, problems } = event;
+        let look = &mut self.context.appearance;
+        look.ascii |= settings.ascii;
+        look.has_reduced_motion |= settings.reduced_motion;
+        look.mouse |= settings.mouse;
+        look.clock = !settings.has_no_clock;
+        look.images = !settings.has_no_images;
+        look.palette = settings.theme.unwrap_or_default();
+        self.context.keys = settings.keys;
+        self.context.calls.set_saved_arguments(arguments);
+        if let Some(first) = problems.first() {
+            let more = match problems.len() - 1 {
+                0 => String::new(),
+                more => format!("  ({more} more; ? shows all)"),
+            };
+            self.context.show_error(format!("{first}{more}"));
+        }
+        self.context.problems = problems;
+    }
+}

@@ -1,0 +1,250 @@
+//! The bridge between the host and the console: forwards approvals, questions and events.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::assembly::LoadedConfiguration;
+use crate::audit::Masker;
+use crate::host::ToolHost;
+use crate::host::approval::{Approval, ApprovalRequest, Approver};
+use crate::host::link::{HostLink, Observation, ObservationSink};
+use crate::model::{
+    CapturedTraffic, EventSink, Question, QuestionHandler, QuestionReply, TraceGate, TrafficSink,
+};
+use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, AttachmentEvent};
+use crate::tui::tasks::EffectRunner;
+
+/// Where the user is asked: questions wait here for their answers.
+#[derive(Clone)]
+pub struct HostBridge {
+    event_tx: mpsc::Sender<AppEvent>,
+    next: Arc<AtomicU64>,
+    lost: Arc<AtomicU64>,
+    pending: Arc<Mutex<PendingReplies>>,
+    trace_gate: TraceGate,
+}
+
+#[derive(Default)]
+struct PendingReplies {
+    approvals: HashMap<AskId, oneshot::Sender<Approval>>,
+    replies: HashMap<AskId, oneshot::Sender<QuestionReply>>,
+}
+
+impl HostBridge {
+    /// A bridge that sends questions to this channel.
+    pub fn new(send: mpsc::Sender<AppEvent>) -> Self {
+        Self {
+            event_tx: send,
+            next: Arc::default(),
+            lost: Arc::default(),
+            pending: Arc::default(),
+            trace_gate: TraceGate::default(),
+        }
+    }
+
+    /// A sink for host events. Events are dropped when the console cannot keep up.
+    pub fn event_sink(&self) -> EventSink {
+        let bridge = self.clone();
+        EventSink::new(move |event| bridge.try_send(AppEvent::Host(event)))
+    }
+
+    /// A sink for what crosses the wires. When the console cannot keep up, it is lost.
+    pub fn traffic_sink(&self) -> TrafficSink {
+        let bridge = self.clone();
+        TrafficSink::new(move |traffic| {
+            bridge.try_send(AppEvent::Traffic(Box::new(CapturedTraffic::capture(traffic))));
+        })
+        .with_gate(self.trace_gate())
+    }
+
+    /// A sink for the events of an attached host. They are dropped when the console cannot keep up.
+    pub fn observation_sink(&self) -> ObservationSink {
+        let bridge = self.clone();
+        Arc::new(move |seen| match seen {
+            Observation::Event(event) => bridge.try_send(AppEvent::Host(event)),
+            Observation::Traffic(captured) => bridge.try_send(AppEvent::Traffic(captured)),
+            Observation::Lost(count) => {
+                bridge.lost.fetch_add(count, Ordering::Relaxed);
+            }
+            Observation::Started | Observation::Change(..) => {}
+        })
+    }
+
+    /// The gate that keeps wire traffic from being reported while it is closed.
+    pub fn trace_gate(&self) -> TraceGate {
+        self.trace_gate.clone()
+    }
+
+    /// How many events were lost until now.
+    pub fn dropped_events(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    fn try_send(&self, event: AppEvent) {
+        if self.event_tx.try_send(event).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn pending(&self) -> MutexGuard<'_, PendingReplies> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn approve(&self, id: AskId, approval: Approval) {
+        if let Some(waits) = self.pending().approvals.remove(&id) {
+            let _too_late = waits.send(approval);
+        }
+    }
+
+    pub fn reply(&self, id: AskId, reply: QuestionReply) {
+        if let Some(waits) = self.pending().replies.remove(&id) {
+            let _too_late = waits.send(reply);
+        }
+    }
+
+    fn id(&self) -> AskId {
+        AskId(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Withdraws a question from the bridge when dropped, because its call no longer waits.
+struct WithdrawOnDrop {
+    bridge: HostBridge,
+    id: AskId,
+}
+
+impl Drop for WithdrawOnDrop {
+    fn drop(&mut self) {
+        let mut waiting = self.bridge.pending();
+        let open = waiting.approvals.remove(&self.id).is_some()
+            | waiting.replies.remove(&self.id).is_some();
+        drop(waiting);
+        if open {
+            let send = self.bridge.event_tx.clone();
+            let id = self.id;
+            // Must not be lost, or a dialog that nothing waits for would stay open.
+            tokio::spawn(async move {
+                let _gone = send.send(AppEvent::QuestionWithdrawn(id)).await;
+            });
+        }
+    }
+}
+
+#[async_trait]
+impl Approver for HostBridge {
+    async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
+        let id = self.id();
+        let (answer, waits) = oneshot::channel();
+        self.pending().approvals.insert(id, answer);
+        let _placed = WithdrawOnDrop { bridge: self.clone(), id };
+        let preview = match &request.preview {
+            Ok(preview) => Ok(format!("{}\n{:#}", preview.summary, preview.request)),
+            Err(error) => Err(error.clone()),
+        };
+        let asked = ApprovalPrompt {
+            tool: request.definition.clone(),
+            arguments: request.arguments.clone(),
+            reason: request.reason.clone(),
+            preview,
+            identity: request.identity.clone(),
+            call: request.call.clone(),
+        };
+        let event = AppEvent::Approval { id, prompt: Box::new(asked) };
+        if self.event_tx.send(event).await.is_err() {
+            return Approval::Unavailable;
+        }
+        waits.await.unwrap_or(Approval::Unavailable)
+    }
+}
+
+#[async_trait]
+impl QuestionHandler for HostBridge {
+    async fn ask(&self, question: Question) -> QuestionReply {
+        let id = self.id();
+        let (answer, waits) = oneshot::channel();
+        self.pending().replies.insert(id, answer);
+        let _placed = WithdrawOnDrop { bridge: self.clone(), id };
+        let event = AppEvent::Question { id, question: Box::new(question) };
+        if self.event_tx.send(event).await.is_err() {
+            return QuestionReply::Unattended;
+        }
+        waits.await.unwrap_or(QuestionReply::Unattended)
+    }
+
+    fn allows_concurrent(&self) -> bool {
+        true
+    }
+}
+
+#[async_trait]
+pub trait HostFinder: Send + Sync {
+    /// Where that host would listen; `None` when none is to be used.
+    fn socket(&self, loaded: &LoadedConfiguration) -> Option<PathBuf>;
+
+    /// Connects to the host that listens there; `None` when none does.
+    async fn connect(&self, socket: &Path, masker: &Masker) -> Option<Arc<dyn HostLink>>;
+}
+
+/// Passes everything that `host` is asked on to the background host behind a socket, when one listens;
+/// otherwise `host` answers itself.
+pub async fn attach(
+    finder: &dyn HostFinder,
+    host: &ToolHost,
+    masker: &Masker,
+    socket: Option<PathBuf>,
+) {
+    let link = match socket {
+        Some(socket) => finder.connect(&socket, masker).await,
+        None => None,
+    };
+    match link {
+        Some(link) => host.attach(link),
+        None => host.detach(),
+    }
+}
+
+impl EffectRunner {
+    /// Tells what happens in the attached host from now on, and that it ended. Without one it tells that.
+    pub fn observe_attached(&mut self) {
+        let host = Arc::clone(&self.deps.host);
+        let cancel = CancellationToken::new();
+        self.observing = Some(cancel.clone().drop_guard());
+        let (shown, send) = (self.bridge.observation_sink(), self.event_tx.clone());
+        tokio::spawn(async move {
+            let pid = host.attached_pid();
+            let attached = AppEvent::Attachment(AttachmentEvent::Attached(pid));
+            let Some(pid) = pid else {
+                let _unheard = send.send(attached).await;
+                return;
+            };
+            // Said when nothing is missed any more.
+            let (attached, tell) = (Mutex::new(Some(attached)), send.clone());
+            let sink: ObservationSink = Arc::new(move |seen| {
+                let attached = attached.lock().unwrap_or_else(PoisonError::into_inner).take();
+                // Before what is observed, unless the console is too busy to take it in.
+                if let Some(attached) = attached
+                    && let Err(TrySendError::Full(attached)) = tell.try_send(attached)
+                {
+                    let tell = tell.clone();
+                    tokio::spawn(async move { tell.send(attached).await });
+                }
+                shown(seen);
+            });
+            let _ended = host.observe_link(&sink, &cancel).await;
+            if !cancel.is_cancelled() {
+                host.detach();
+                let told = AppEvent::Attachment(AttachmentEvent::Lost(pid));
+                let _unheard = send.send(told).await;
+            }
+        });
+    }
+}
+
+pub type ObservationGuard = DropGuard;

@@ -1,0 +1,259 @@
+//! State shared by all views: screen size, focus, status message, and the calls made here.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+
+use crate::tui::calls::ConsoleCalls;
+use crate::tui::event::AppEffect;
+use crate::tui::keys::Keymap;
+use crate::tui::layout::{self, Divider, Pane, PaneShares, SizeClass, ViewId};
+use crate::tui::theme::{Appearance, ColourScheme};
+use crate::tui::views::overlays::SaveCallWindow;
+use crate::tui::views::overlays::palette::PaletteWindow;
+use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::picture::PictureBox;
+use crate::tui::widgets::scroll_text::ScrollPosition;
+use crate::util::units::show_size;
+
+/// How long a question must be on the screen before a key answers it: keys that come sooner were
+/// typed for something else.
+pub const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
+
+/// The maximum number of columns of a picture in a result.
+const MAX_COLUMNS: u16 = 160;
+/// The maximum number of rows of a picture in a result.
+const MAX_ROWS: u16 = 60;
+
+/// Something that lies over everything else and has all keys.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Overlay {
+    /// What the keys do; scrolled by this many lines.
+    Help(ScrollPosition),
+    /// Whether to leave although calls run.
+    ConfirmQuit,
+    /// Everything that can be done, to choose from.
+    Palette(Box<PaletteWindow>),
+    /// The calls that run, to stop one of them.
+    Running(ListCursor),
+    Problems,
+    Pin,
+    SaveCall(Box<SaveCallWindow>),
+}
+
+/// Whose calls the statistics and the history show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ShownProjects {
+    /// There is no project here: calls of all projects.
+    #[default]
+    NoProject,
+    Own,
+    /// Those of all projects, because the user chose so.
+    All,
+}
+
+impl ShownProjects {
+    /// What titles say; nothing without a project.
+    pub fn title(self) -> Option<&'static str> {
+        match self {
+            Self::NoProject => None,
+            Self::Own => Some("this project"),
+            Self::All => Some("all projects"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusMessage {
+    pub text: String,
+    pub is_error: bool,
+}
+
+/// The state that all views share.
+#[derive(Debug)]
+pub struct AppContext {
+    /// The terminal's columns and rows.
+    pub size: (u16, u16),
+    pub view: ViewId,
+    pub focus: Pane,
+    pub has_wire: bool,
+    /// The name of the project; `None` without one.
+    pub project: Option<String>,
+    /// Whether that pane fills the screen.
+    pub is_zoomed: bool,
+    /// The window over the views; `None` when there is none.
+    pub overlay: Option<Overlay>,
+    /// What is wrong with the settings.
+    pub problems: Vec<String>,
+    /// The words at the end of a command line that name the server, with a blank before them; empty
+    /// where servers stand in files.
+    pub command_end: String,
+    /// The message in the status line, until the next action.
+    pub message: Option<StatusMessage>,
+    /// The time since the Unix epoch, as of the last tick.
+    pub now: Duration,
+    /// How many events were lost because more came than could be taken in.
+    pub lost: u64,
+    /// The colours, the characters and whether things move.
+    pub appearance: Appearance,
+    /// The keys, with those remapped in `console.yaml`.
+    pub keys: Keymap,
+    pub calls: ConsoleCalls,
+    pub pane_shares: BTreeMap<ViewId, PaneShares>,
+    /// The columns of the bar at the top that each view has; known when it was drawn.
+    pub tabs: RefCell<Vec<(Range<u16>, ViewId)>>,
+    /// How many rows the form of the tools view needs, its frame included; known when it was drawn.
+    pub form_rows: Cell<Option<u16>>,
+    /// Whose calls the statistics and the history show.
+    pub shown_projects: ShownProjects,
+    /// The process of the background host that answers in place of the console's own; `None` without.
+    pub attached_host: Option<u32>,
+}
+
+impl AppContext {
+    /// The state of a console that just opened.
+    pub fn new(size: (u16, u16)) -> Self {
+        let view = ViewId::default();
+        Self {
+            size,
+            view,
+            focus: view.panes()[0],
+            has_wire: false,
+            project: None,
+            is_zoomed: false,
+            overlay: None,
+            problems: Vec::new(),
+            message: None,
+            command_end: String::new(),
+            now: Duration::ZERO,
+            lost: 0,
+            appearance: Appearance::default(),
+            keys: Keymap::default(),
+            calls: ConsoleCalls::default(),
+            pane_shares: BTreeMap::new(),
+            tabs: RefCell::default(),
+            form_rows: Cell::new(None),
+            shown_projects: ShownProjects::default(),
+            attached_host: None,
+        }
+    }
+
+    /// Between the calls of the project and those of all; without a project says why not.
+    pub fn switch_projects(&mut self) {
+        self.shown_projects = match self.shown_projects {
+            ShownProjects::NoProject => {
+                self.show_status("no project here: showing calls of all projects");
+                return;
+            }
+            ShownProjects::Own => ShownProjects::All,
+            ShownProjects::All => ShownProjects::Own,
+        };
+        self.show_status(format!("showing {}", self.shown_projects.title().unwrap_or_default()));
+    }
+
+    pub fn room(&self) -> SizeClass {
+        SizeClass::for_area(Rect::new(0, 0, self.size.0, self.size.1))
+    }
+
+    pub fn panes_shown(&self) -> Vec<(Pane, Rect)> {
+        let room = self.room();
+        if room == SizeClass::None {
+            return Vec::new();
+        }
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        if self.is_zoomed || room <= SizeClass::Compact {
+            vec![(self.focus, middle)]
+        } else {
+            let form = self.form_rows.get();
+            layout::panes(self.view, room, middle, self.shares(), form, self.has_wire)
+        }
+    }
+
+    /// Whether a pane is seen: on small terminals only the focused one is.
+    pub fn is_pane_shown(&self, pane: Pane) -> bool {
+        self.panes_shown().iter().any(|(shown, _)| *shown == pane)
+    }
+
+    /// What a person made of the sizes of the panes that are shown.
+    fn shares(&self) -> PaneShares {
+        self.pane_shares.get(&self.view).copied().unwrap_or_default()
+    }
+
+    /// Moves a divider by this many percent; negative moves left or up.
+    pub fn step_divider(&mut self, divider: Divider, by: i16) {
+        let (view, room) = (self.view, self.room());
+        self.pane_shares.entry(view).or_default().step(divider, by, view, room);
+    }
+
+    /// Gives the panes of the view their usual sizes.
+    pub fn reset_dividers(&mut self) {
+        self.pane_shares.remove(&self.view);
+    }
+
+    pub fn wire_shown(&self) -> Option<Rect> {
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        let (_, below) = layout::wire_below(self.view, self.room(), middle, self.has_wire);
+        below.filter(|_| !self.is_zoomed)
+    }
+
+    /// What is inside the frame of a pane; on a narrow screen only a title takes room.
+    pub fn inside(&self, pane: Rect) -> Rect {
+        layout::inside(pane, self.room())
+    }
+
+    /// The room for a picture in a pane; `None` where none is shown: without colours, in ASCII, or
+    /// because a person wants none.
+    pub fn picture_box(&self, pane: Pane) -> Option<PictureBox> {
+        let look = &self.appearance;
+        if !look.images || look.ascii || look.theme().palette == ColourScheme::Mono {
+            return None;
+        }
+        let (_, area) = self.panes_shown().into_iter().find(|(shown, _)| *shown == pane)?;
+        let area = self.inside(area);
+        // The row above tells what it is, and the last one how much is below.
+        let (columns, rows) = (area.width.min(MAX_COLUMNS), area.height.saturating_sub(2));
+        let rows = rows.min(MAX_ROWS);
+        let is_seen = columns >= 2 && rows >= 2;
+        is_seen.then_some(PictureBox { columns, rows, has_true_colour: look.has_true_colour })
+    }
+
+    /// How many rows the focused pane has.
+    pub fn page_height(&self) -> usize {
+        let focused = self.panes_shown().into_iter().find(|(pane, _)| *pane == self.focus);
+        focused.map_or(0, |(_, area)| usize::from(self.inside(area).height))
+    }
+
+    /// Says what was copied and how large it is; gives the effect that copies it.
+    pub fn copy(&mut self, what: &str, text: String) -> Vec<AppEffect> {
+        let size = show_size(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        self.show_status(format!("copied {what} ({size})"));
+        vec![AppEffect::Copy(text)]
+    }
+
+    pub fn show_status(&mut self, text: impl Into<String>) {
+        self.message = Some(StatusMessage { text: text.into(), is_error: false });
+    }
+
+    /// Takes back a message that says what goes on (`…`), because it does not any more.
+    pub fn end_progress(&mut self) {
+        self.message.take_if(|message| message.text.ends_with('…'));
+    }
+
+    /// Says that something is wrong.
+    pub fn show_error(&mut self, text: impl Into<String>) {
+        self.message = Some(StatusMessage { text: text.into(), is_error: true });
+    }
+
+    /// Gives the focus to the next pane, or to one before.
+    pub fn step_pane(&mut self, by: isize) {
+        let panes = self.view.panes();
+        let at = panes.iter().position(|pane| *pane == self.focus).unwrap_or(0);
+        let length = isize::try_from(panes.len()).unwrap_or(1);
+        let next = (isize::try_from(at).unwrap_or(0) + by).rem_euclid(length);
+        let next = usize::try_from(next).ok().and_then(|next| panes.get(next));
+        self.focus = next.copied().unwrap_or(panes[0]);
+    }
+}

@@ -1,0 +1,379 @@
+//! Draws the console from its state.
+//!
+//! Owns: where everything is written. Reads the state and nothing else; what comes from tools and
+//! servers is made safe here, before it is laid out, so that it takes the room it seems to take.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::model::ServerState;
+use crate::tui::app::AppState;
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{Binding, KeyContext};
+use crate::tui::layout::{self, MIN_SIZE, Pane, SizeClass, ViewId};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::views::tools::{self, detail};
+use crate::tui::views::{
+    bench, form, history, inbox, offerings, overlays, result, servers, stats, trace,
+};
+use crate::tui::widgets::chart::grouped;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::util::units::show_duration;
+use crate::util::{text, timestamp};
+
+pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: Theme) {
+    let area = frame.area();
+    let room = SizeClass::for_area(area);
+    let mut styler = Styler::new(&theme);
+    if room == SizeClass::None {
+        return too_small(frame, &styler, area);
+    }
+    let [top, _, status, keys] = layout::frame(area);
+    top_bar(frame, &styler, state, top);
+    status_bar(frame, &styler, state, status);
+    footer(frame, &styler, state, keys);
+    styler.frames = layout::has_frames(room);
+    measure_form(&styler, state);
+    for (shown, place) in state.context.panes_shown() {
+        pane(frame, &styler, state, shown, place);
+    }
+    if let Some(place) = state.context.wire_shown() {
+        trace::draw::newest(frame, &styler, state, place);
+    }
+    if state.has_overlay() {
+        pane::dim(frame, theme);
+    }
+    overlays::draw(frame, &Styler::new(&theme), state, area);
+}
+
+/// Tells the layout how many rows the form of a tool needs, before places are given out.
+fn measure_form(styler: &Styler<'_>, state: &AppState) {
+    let detail = state.context.panes_shown().into_iter().find(|(pane, _)| *pane == Pane::Detail);
+    let form = state.tools.form.as_ref();
+    state.context.form_rows.set(form.zip(detail).map(|(form, (_, area))| {
+        let frame = area.height - state.context.inside(area).height;
+        form::draw::rows_needed(styler, form, state.context.inside(area).width) + frame
+    }));
+}
+
+fn pane(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, pane: Pane, area: Rect) {
+    match pane {
+        Pane::Catalogue => tools::draw::draw(frame, styler, state, area),
+        Pane::Detail => match &state.tools.form {
+            Some(form) => form::draw::draw(frame, styler, form, state.context.focus == pane, area),
+            None => detail::draw(frame, styler, state, area),
+        },
+        Pane::Result => result::draw::draw(frame, styler, state, area),
+        Pane::Servers => servers::draw::list(frame, styler, state, area),
+        Pane::Health => servers::health::health(frame, styler, state, area),
+        Pane::TraceList | Pane::Frame => trace::draw::draw(frame, styler, state, pane, area),
+        Pane::Usage | Pane::Latency => stats::draw::draw(frame, styler, state, pane, area),
+        Pane::Plan | Pane::Run | Pane::Verdict => {
+            bench::draw::draw(frame, styler, state, pane, area)
+        }
+        Pane::HistoryList | Pane::Entry => history::draw::draw(frame, styler, state, pane, area),
+        Pane::OfferingList | Pane::Content => {
+            offerings::draw::draw(frame, styler, state, pane, area)
+        }
+        Pane::Questions | Pane::Question => inbox::draw::draw(frame, styler, state, pane, area),
+    }
+}
+
+/// The bar at the top: what there is, and the views, which have a line of their own where there is
+/// room for one.
+pub fn top_bar(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let row = |at: u16| Rect { y: area.y + at, height: 1, ..area };
+    let used = if area.height > 1 {
+        let used = summary(frame, styler, state, row(0));
+        tabs(frame, styler, state, row(1), 1);
+        used
+    } else {
+        tabs(frame, styler, state, area, 0)
+    };
+    clock(frame, styler, state, row(0), used);
+}
+
+/// The project, servers with what fails in styler, tools, questions, and the figures of this session;
+/// the last go first where there is little room.
+fn summary(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) -> usize {
+    let mut parts: Vec<Vec<Span<'static>>> = Vec::new();
+    let mut title = vec![styler.span(StyleRole::Name, " toolhost")];
+    title.extend(
+        state.context.project.as_ref().map(|p| styler.bold(StyleRole::Plain, format!("  {p}"))),
+    );
+    parts.push(title);
+    parts.extend(servers(styler, state, true));
+    let waiting = state.inbox.len();
+    if waiting > 0 {
+        let text = counted(waiting, "question");
+        parts.push(vec![styler.chip(StyleRole::Question, format!("? {text}"))]);
+    }
+    parts.push(vec![styler.span(StyleRole::Plain, counted(state.tools.catalogue.len(), "tool"))]);
+    parts.extend(session(styler, state));
+    let width = usize::from(area.width).saturating_sub(7);
+    let mut spans = Vec::new();
+    let mut used = 0;
+    for (at, part) in parts.into_iter().enumerate() {
+        let gap = if at == 0 { "" } else { "   " };
+        let needs = gap.len() + part.iter().map(Span::width).sum::<usize>();
+        if used + needs > width {
+            continue;
+        }
+        used += needs;
+        spans.push(styler.span(StyleRole::Plain, gap));
+        spans.extend(part);
+    }
+    frame.render_widget(Line::from(spans), area);
+    used
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// How many servers are ready, and the names of those that are not, with the word for it.
+fn servers(styler: &Styler<'_>, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
+    let rows = &state.servers.rows;
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let named = |is_it: fn(&ServerState) -> bool| {
+        let names: Vec<&str> =
+            rows.iter().filter(|row| is_it(&row.state)).map(|row| row.name.as_str()).collect();
+        (names.len(), names.join(", "))
+    };
+    let ready = state.servers.ready();
+    let mut parts = Vec::new();
+    if ready > 0 {
+        parts.push(vec![
+            styler.span(StyleRole::Success, "● "),
+            styler.span(StyleRole::Plain, counted(ready, "server")),
+        ]);
+    }
+    let (failed, names) = named(|state| matches!(state, ServerState::Failed(_)));
+    if failed > 0 {
+        let names = if has_names { format!(": {}", text::cut(&names, 40)) } else { String::new() };
+        let text = format!("✗ {failed} failed{names}");
+        parts.push(vec![styler.span(StyleRole::Error, text)]);
+    }
+    let (starting, _) = named(|state| matches!(state, ServerState::Starting));
+    if starting > 0 {
+        parts.push(vec![styler.span(StyleRole::Warning, format!("◐ {starting} connecting"))]);
+    }
+    let (idle, _) = named(|state| {
+        matches!(state, ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_))
+    });
+    if idle > 0 {
+        parts.push(vec![styler.span(StyleRole::Dim, format!("○ {idle} not started"))]);
+    }
+    parts
+}
+
+/// What was called since the console was opened.
+fn session(styler: &Styler<'_>, state: &AppState) -> Option<Vec<Span<'static>>> {
+    let (calls, failed, half) = state.live.totals();
+    if calls == 0 {
+        return None;
+    }
+    let mut spans = vec![styler.span(StyleRole::Dim, counted(calls, "call"))];
+    if let Some(half) = half {
+        spans.push(styler.span(StyleRole::Dim, format!(" · p50 {}", show_duration(half))));
+    }
+    if failed > 0 {
+        spans.push(styler.span(StyleRole::Error, format!(" · {}", counted(failed, "error"))));
+    }
+    Some(spans)
+}
+
+/// The views with the keys that lead to them; how many cells they take.
+fn tabs(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    state: &AppState,
+    area: Rect,
+    before: usize,
+) -> usize {
+    let waiting = state.inbox.len();
+    let mut spans = vec![styler.span(StyleRole::Plain, " ".repeat(before))];
+    let mut tabs = Vec::new();
+    for (number, view) in ViewId::ALL.into_iter().enumerate() {
+        let title = if area.width >= 110 || before > 0 { view.title() } else { view.short() };
+        // When not all titles fit, the others are shown as numbers.
+        let title = match area.width {
+            80.. => format!("{} {title}", number + 1),
+            _ if view == state.context.view => format!("{} {}", number + 1, view.title()),
+            _ => (number + 1).to_string(),
+        };
+        let (title, role) = match view {
+            ViewId::Inbox if waiting > 0 => (format!("{title}({waiting})"), StyleRole::Question),
+            _ => (title, StyleRole::Dim),
+        };
+        let from = spans.iter().map(Span::width).sum();
+        let tab = if view == state.context.view {
+            let title = format!("[{title}]");
+            let span = styler.span(StyleRole::Plain, title);
+            Span::styled(span.content, styler.theme.chip(StyleRole::Name))
+        } else {
+            styler.span(role, format!(" {title} "))
+        };
+        let column = |at: usize| area.x.saturating_add(u16::try_from(at).unwrap_or(u16::MAX));
+        tabs.push((column(from)..column(from + tab.width()), view));
+        spans.push(tab);
+    }
+    state.context.tabs.replace(tabs);
+    let mut used = spans.iter().map(Span::width).sum::<usize>();
+    if before == 0 && area.width >= 80 {
+        // What fails is said on small screens, too.
+        let mut parts = servers(styler, state, false);
+        parts.sort_by_key(|part| part[0].style != styler.theme.style(StyleRole::Error));
+        for part in parts {
+            let needs = 2 + part.iter().map(Span::width).sum::<usize>();
+            if used + needs + 6 <= usize::from(area.width) {
+                used += needs;
+                spans.push(styler.span(StyleRole::Plain, "  "));
+                spans.extend(part);
+            }
+        }
+    }
+    frame.render_widget(Line::from(spans), area);
+    used
+}
+
+/// The time of day at the right end of the bar, where there is room behind what is used.
+fn clock(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect, used: usize) {
+    let appearance = &state.context.appearance;
+    if !appearance.clock || state.context.now.is_zero() {
+        return;
+    }
+    let clock = styler.line(StyleRole::Dim, timestamp::minute_of_day(state.context.now));
+    if usize::from(area.width) > used + clock.width() + 1 {
+        frame.render_widget(clock.right_aligned(), area);
+    }
+}
+
+/// The right end of the status line: running calls, approvals, `LIVE` or `PAUSED`.
+fn motion(styler: &Styler<'_>, state: &AppState) -> Line<'static> {
+    let mut spans = Vec::new();
+    let mut say = |meaning, text: String| spans.push(styler.span(meaning, format!("  {text}")));
+    let running = state.context.calls.running().count() + state.others.running().count();
+    if running > 0 {
+        say(StyleRole::Warning, format!("{running} running"));
+    }
+    if let Some(pid) = state.context.attached_host {
+        say(StyleRole::Dim, format!("host {pid}"));
+    }
+    let problems = &state.configuration_problems;
+    if !problems.is_empty() {
+        let key = state.context.keys.key_of(Action::Problems, &state.view_key_contexts());
+        let key = key.map(|key| format!(" ({key})")).unwrap_or_default();
+        let role = if problems.has_errors() { StyleRole::Error } else { StyleRole::Warning };
+        say(role, format!("{}{key}", problems.summary()));
+    }
+    if let [first, more @ ..] = state.trust.changed_files() {
+        let key = state.context.keys.key_of(Action::Reload, &[KeyContext::Anywhere]);
+        let way = key.map(|key| format!(" ({key} reloads)")).unwrap_or_default();
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        say(StyleRole::Warning, format!("{first}{more} changed{way}"));
+    }
+    let asked = state.inbox.approvals.len();
+    if asked > 0 {
+        say(StyleRole::Warning, format!("{asked} to approve"));
+    }
+    if state.is_paused() {
+        say(StyleRole::Warning, "PAUSED".to_owned());
+    } else if state.is_moving() {
+        say(StyleRole::Success, "LIVE".to_owned());
+    }
+    Line::from(spans)
+}
+
+/// The newest message, or what is being searched for.
+pub fn status_bar(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let motion = motion(styler, state);
+    let width = u16::try_from(motion.width()).unwrap_or(area.width).min(area.width);
+    let right = Rect { x: area.right() - width, width, ..area };
+    frame.render_widget(motion, right);
+    let area = Rect { width: area.width - width, ..area };
+    let Some(message) = &state.context.message else {
+        if state.context.view != ViewId::Trace && state.context.wire_shown().is_none() {
+            frame.render_widget(
+                crate::tui::views::trace::draw::newest_line(styler, state, area.width),
+                area,
+            );
+        }
+        return;
+    };
+    let meaning = if message.is_error { StyleRole::Error } else { StyleRole::Plain };
+    frame.render_widget(styler.line(meaning, format!(" {}", message.text)), area);
+}
+
+const KEYS: usize = 7;
+
+/// The footer: the keys of this context, as many as fit, the most useful ones.
+pub fn footer(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let places = state.key_contexts();
+    let mut here: Vec<&Binding> = Vec::new();
+    for binding in places.iter().flat_map(|place| state.context.keys.bindings(*place)) {
+        // Skips bindings whose key is taken by a nearer context.
+        let happens = state.context.keys.action(binding.key, &places) == Some(binding.action);
+        let is_told =
+            here.iter().any(|told| told.key == binding.key || told.action == binding.action);
+        if binding.label.is_some() && happens && !is_told && !state.is_unavailable(binding.action) {
+            here.push(binding);
+        }
+    }
+    here.sort_by_key(|binding| binding.key != KeyPress::Enter);
+    // The keys to leave and to get help always have room.
+    let is_vital = |b: &&&Binding| {
+        matches!(
+            b.action,
+            Action::Palette | Action::Help | Action::Quit | Action::Back | Action::Trust
+        )
+    };
+    let mut spans = Vec::new();
+    // What one may want most in this state stands first.
+    let restore = || Some((state.context.keys.key_of(Action::Zoom, &places)?, "restore"));
+    let state_key = match &state.context {
+        _ if state.has_overlay() => None,
+        context if context.calls.running().next().is_some() => {
+            Some((KeyPress::Ctrl('c'), "cancel"))
+        }
+        context if context.is_zoomed => restore(),
+        _ => None,
+    };
+    if let Some((key, word)) = state_key {
+        spans.push(styler.span(StyleRole::Key, format!(" {key}")));
+        spans.push(styler.span(StyleRole::Plain, format!(" {word} ")));
+    }
+    let used: usize = spans.iter().map(Span::width).sum();
+    let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
+    let mut left = usize::from(area.width).saturating_sub(vital + used);
+    let mut more = KEYS.saturating_sub(here.iter().filter(is_vital).count() + spans.len() / 2);
+    for binding in here {
+        if !is_vital(&&binding) {
+            let rest = left.checked_sub(width(binding)).filter(|_| more > 0);
+            let Some(rest) = rest else { continue };
+            (left, more) = (rest, more - 1);
+        }
+        spans.push(styler.span(StyleRole::Key, format!(" {}", binding.key)));
+        spans.push(
+            styler.span(StyleRole::Plain, format!(" {} ", binding.label.unwrap_or_default())),
+        );
+    }
+    frame.render_widget(Line::from(spans), area);
+}
+
+/// How many cells a key and its word take.
+fn width(binding: &Binding) -> usize {
+    binding.key.to_string().len() + binding.label.unwrap_or_default().len() + 3
+}
+
+pub fn too_small(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect) {
+    let (width, height) = MIN_SIZE;
+    let text =
+        format!("terminal too small ({}x{}), need {width}x{height}", area.width, area.height);
+    frame.render_widget(styler.line(StyleRole::Plain, text), area);
+}

@@ -1,0 +1,386 @@
+//! The benchmark view: plan, run, results.
+
+pub mod draw;
+pub mod plan;
+pub mod run;
+pub mod tasks;
+#[cfg(test)]
+pub mod tests;
+
+use std::sync::Arc;
+
+use crate::bench::bench_result::{BenchResult, ExportFormat};
+use crate::bench::snapshot::BenchSnapshot;
+use crate::model::{Error, JsonObject};
+use crate::tui::app::View;
+use crate::tui::context::AppContext;
+use crate::tui::event::{AppEffect, Navigation};
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
+use crate::tui::layout::Pane;
+use crate::tui::views::bench::plan::{PlanField, PlanForm, ToolPicker};
+use crate::tui::views::bench::tasks::{BenchEffect, BenchEvent, BenchRunSpec, TargetSide};
+use crate::tui::views::tools::list::ToolRow;
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::scroll_text::ScrollPosition;
+
+/// The benchmark: what is to be run, the run, what it showed.
+#[derive(Debug, Default)]
+pub struct BenchView {
+    pub form: PlanForm,
+    pub picker: Option<ToolPicker>,
+    pub file: Option<LineInput>,
+    /// The newest run, in progress or ended; `None` before the first.
+    pub run: Option<BenchRun>,
+    pub run_position: ScrollPosition,
+    pub verdict_position: ScrollPosition,
+}
+
+#[derive(Debug)]
+pub struct BenchRun {
+    /// The number of the run in this console, from 1 on.
+    pub number: u64,
+    pub spec: BenchRunSpec,
+    pub command_line: String,
+    /// What was seen of it last; `None` while the tools are being found.
+    pub snapshot: Option<Box<BenchSnapshot>>,
+    pub warnings: Vec<String>,
+    pub is_paused: bool,
+    pub is_stopping: bool,
+    /// What became of it; `None` while it goes on.
+    pub end: Option<Result<Arc<BenchResult>, Error>>,
+}
+
+impl View for BenchView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if self.file.is_some() {
+            return self.handle_file_name_action(action, context);
+        }
+        if self.picker.is_some() {
+            return self.handle_picker_action(action, context);
+        }
+        if self.form.is_writing
+            && let Some(effects) = self.handle_field_action(action)
+        {
+            return Some(effects);
+        }
+        match action {
+            Action::TargetA => return Some(pick(TargetSide::A, context)),
+            Action::TargetB => return Some(pick(TargetSide::B, context)),
+            Action::Fill => return Some(self.write(context)),
+            Action::Run => return Some(self.start(context)),
+            Action::Unset => self.form.clear(),
+            Action::Stop => return Some(self.stop(context)),
+            Action::Pause => return Some(self.pause(context)),
+            Action::Export => self.name_export(context),
+            Action::Copy | Action::CopyCommand => {
+                return Some(context.copy("command", self.form.command_line()));
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
+        if self.file.is_some() || self.picker.is_some() {
+            return vec![KeyContext::Picker];
+        }
+        if self.form.is_writing && focus == Pane::Plan {
+            return vec![KeyContext::Form];
+        }
+        vec![KeyContext::Bench, KeyContext::Pane, KeyContext::Anywhere]
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        match (focus, &mut self.picker) {
+            (Pane::Plan, Some(picker)) => picker.step(by),
+            (Pane::Plan, None) => self.form.step(by),
+            (Pane::Run, _) => self.run_position.scroll(by),
+            _ => self.verdict_position.scroll(by),
+        }
+    }
+
+    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+        match (&mut self.file, &mut self.picker) {
+            (Some(line), _) => Some(line),
+            (None, Some(picker)) => Some(&mut picker.words),
+            (None, None) if focus == Pane::Plan => self.form.active_input(),
+            _ => None,
+        }
+    }
+
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        match (&self.file, &mut self.picker) {
+            (None, Some(picker)) => picker.search(),
+            _ => self.form.error = None,
+        }
+        Vec::new()
+    }
+}
+
+impl BenchView {
+    pub fn is_running(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.end.is_none())
+    }
+
+    /// Whether a run is in progress and was not stopped.
+    pub fn is_stoppable(&self) -> bool {
+        self.is_running() && self.run.as_ref().is_some_and(|run| !run.is_stopping)
+    }
+
+    /// Lets a tool be chosen of these.
+    pub fn open_picker(
+        &mut self,
+        side: TargetSide,
+        rows: Vec<Arc<ToolRow>>,
+        context: &mut AppContext,
+    ) {
+        context.focus = Pane::Plan;
+        self.picker = Some(ToolPicker::of(side, rows));
+    }
+
+    /// Makes this tool the target of the next run, with its arguments if they are known.
+    pub fn set_target(&mut self, tool: &str, arguments: Option<&JsonObject>) {
+        self.picker = None;
+        self.form.is_writing = false;
+        self.form.set_target(TargetSide::A, tool, arguments);
+        self.form.focus_field(PlanField::ArgumentsA);
+    }
+
+    pub fn handle_event(&mut self, event: BenchEvent, context: &mut AppContext) -> Vec<AppEffect> {
+        match event {
+            BenchEvent::Started { run, warnings } => {
+                if let Some(own) = self.active_run(run) {
+                    own.warnings = warnings;
+                    own.snapshot = Some(Box::default());
+                }
+            }
+            BenchEvent::Progress { run, snapshot: seen } => {
+                if let Some(own) = self.active_run(run) {
+                    own.snapshot = Some(seen);
+                }
+            }
+            BenchEvent::Finished { run, snapshot: seen, outcome } => {
+                let Some(own) = self.active_run(run) else { return Vec::new() };
+                own.snapshot = Some(seen);
+                let end = (*outcome).map(Arc::new);
+                let (text, is_bad) = finish_message(run, &end);
+                own.end = Some(end);
+                self.verdict_position.reset();
+                if is_bad {
+                    context.show_error(text);
+                } else {
+                    context.show_status(text);
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// Tells the run to end, and keeps what was measured.
+    pub fn stop(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
+            context.show_status("no run in progress");
+            return Vec::new();
+        };
+        run.is_stopping = true;
+        context.show_status("stopping; the results so far are kept");
+        vec![AppEffect::Bench(BenchEffect::Stop)]
+    }
+
+    fn active_run(&mut self, number: u64) -> Option<&mut BenchRun> {
+        self.run.as_mut().filter(|run| run.number == number && run.end.is_none())
+    }
+
+    fn handle_file_name_action(
+        &mut self,
+        action: Action,
+        context: &mut AppContext,
+    ) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Open => Some(self.write_file(context)),
+            Action::Back => {
+                self.file = None;
+                Some(Vec::new())
+            }
+            _ => None,
+        }
+    }
+
+    fn handle_picker_action(
+        &mut self,
+        action: Action,
+        context: &mut AppContext,
+    ) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Open => {
+                let Some(picker) = self.picker.take() else { return Some(Vec::new()) };
+                let Some(row) = picker.chosen() else {
+                    context.show_error("no matching tool");
+                    self.picker = Some(picker);
+                    return Some(Vec::new());
+                };
+                let (side, tool) = (picker.side, row.name.clone());
+                Some(vec![AppEffect::Navigate(Navigation::SetBenchTarget { side, tool })])
+            }
+            Action::Back => {
+                self.picker = None;
+                Some(Vec::new())
+            }
+            _ => None,
+        }
+    }
+
+    fn handle_field_action(&mut self, action: Action) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::NextField => self.form.step(1),
+            Action::PreviousField => self.form.step(-1),
+            Action::PreviousChoice => self.form.active_input()?.left(),
+            Action::NextChoice => self.form.active_input()?.right(),
+            Action::Back => self.form.is_writing = false,
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn write(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        context.focus = Pane::Plan;
+        match self.form.current() {
+            PlanField::ToolA => return pick(TargetSide::A, context),
+            PlanField::ToolB => return pick(TargetSide::B, context),
+            _ => self.form.is_writing = true,
+        }
+        Vec::new()
+    }
+
+    fn start(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if self.is_running() {
+            context.show_error("a run is in progress; x stops it");
+            return Vec::new();
+        }
+        let spec = match self.form.run_spec() {
+            Ok(spec) => spec,
+            Err(flaw) => {
+                context.show_error(format!("{}: {}", flaw.entry.title(), flaw.error.message()));
+                self.form.focus_field(flaw.entry);
+                self.form.error = Some(flaw);
+                context.focus = Pane::Plan;
+                return Vec::new();
+            }
+        };
+        self.form.is_writing = false;
+        self.form.error = None;
+        let number = self.run.as_ref().map_or(1, |run| run.number + 1);
+        self.run = Some(BenchRun {
+            number,
+            spec: spec.clone(),
+            command_line: self.form.command_line(),
+            snapshot: None,
+            warnings: Vec::new(),
+            is_paused: false,
+            is_stopping: false,
+            end: None,
+        });
+        self.run_position.reset();
+        self.verdict_position.reset();
+        context.focus = Pane::Run;
+        context.show_status(format!("run {number} started; tracing is paused"));
+        vec![AppEffect::Bench(BenchEffect::Start { run: number, spec: Box::new(spec) })]
+    }
+
+    fn pause(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
+            context.show_status("no run in progress");
+            return Vec::new();
+        };
+        run.is_paused = !run.is_paused;
+        context.show_status(if run.is_paused { "paused; Space resumes" } else { "resumed" });
+        vec![AppEffect::Bench(BenchEffect::Pause(run.is_paused))]
+    }
+
+    fn name_export(&mut self, context: &mut AppContext) {
+        match self.account() {
+            Some((number, _)) => self.file = Some(LineInput::of(format!("bench-{number}.md"))),
+            None => context.show_error("no run to export yet"),
+        }
+    }
+
+    fn write_file(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(line) = self.file.take() else { return Vec::new() };
+        let Some((_, account)) = self.account() else { return Vec::new() };
+        let name = line.text().trim();
+        let Some(format) = ExportFormat::from_file_name(name) else {
+            context.show_error("use a .json, .csv, .md or .html file");
+            self.file = Some(line);
+            return Vec::new();
+        };
+        vec![AppEffect::WriteFile { path: name.into(), text: account.render(format) }]
+    }
+
+    fn account(&self) -> Option<(u64, &BenchResult)> {
+        let run = self.run.as_ref()?;
+        match run.end.as_ref()? {
+            Ok(account) => Some((run.number, account)),
+            Err(_) => None,
+        }
+    }
+}
+
+fn pick(side: TargetSide, context: &mut AppContext) -> Vec<AppEffect> {
+    context.focus = Pane::Plan;
+    vec![AppEffect::Navigate(Navigation::PickBenchTarget(side))]
+}
+
+fn finish_message(number: u64, end: &Result<Arc<BenchResult>, Error>) -> (String, bool) {
+    let account = match end {
+        Err(error) => return (format!("run {number}: {}", error.message()), true),
+        Ok(account) => account,
+    };
+    if let Some(error) = account.failure() {
+        return (format!("run {number}: {}", error.message()), true);
+    }
+    match account.findings.comparisons.first() {
+        Some(compared) => {
+            (format!("run {number} finished: {}", compared.headline_sentence()), false)
+        }
+        None => (format!("run {number} finished"), false),
+    }
+}
+
+pub const BENCH: KeyTable = KeyTable {
+    context: KeyContext::Bench,
+    title: "Benchmark",
+    bindings: &[
+        footer_binding(KeyPress::Enter, Action::Run, "start", "start the run"),
+        alias_binding(KeyPress::F(5), Action::Run),
+        footer_binding(KeyPress::Char('a'), Action::TargetA, "tool A", "choose tool A"),
+        footer_binding(
+            KeyPress::Char('b'),
+            Action::TargetB,
+            "tool B",
+            "choose tool B, to compare with A",
+        ),
+        footer_binding(KeyPress::Char('e'), Action::Fill, "edit", "edit the plan entry"),
+        footer_binding(
+            KeyPress::Char('x'),
+            Action::Stop,
+            "stop",
+            "stop the run and keep its results",
+        ),
+        footer_binding(KeyPress::Char(' '), Action::Pause, "pause", "pause or resume"),
+        footer_binding(
+            KeyPress::Char('E'),
+            Action::Export,
+            "export",
+            "export the run: .json .csv .md .html",
+        ),
+        footer_binding(
+            KeyPress::Char('Y'),
+            Action::CopyCommand,
+            "copy as command",
+            "copy the run as a command",
+        ),
+        help_binding(KeyPress::Delete, Action::Unset, "unset the entry"),
+    ],
+};

@@ -1,0 +1,501 @@
+//! The plan form of a benchmark: text fields in the syntax of the command line's options.
+
+use std::sync::Arc;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use serde_json::Value;
+
+use crate::bench::plan::{BenchPlan, LoadModel, Sharing};
+use crate::bench::plan_options::PlanOptions;
+use crate::bench::{formatting, syntax};
+use crate::config::consent::shell_quoted;
+use crate::model::{Error, JsonObject};
+use crate::tui::theme::StyleRole;
+use crate::tui::views::bench::BenchView;
+use crate::tui::views::bench::tasks::{BenchRunSpec, TargetSide};
+use crate::tui::views::tools::list::{ToolRow, ToolSearch};
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::page::wrap;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::table;
+use crate::util::{text, units};
+
+/// What is wrong with an entry.
+#[derive(Debug, Clone)]
+pub struct PlanFieldError {
+    pub entry: PlanField,
+    /// What is wrong, and what to write instead.
+    pub error: Error,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct PlanForm {
+    lines: Vec<(PlanField, LineInput)>,
+    /// The current entry.
+    pub at: usize,
+    /// Whether the chosen entry is being edited.
+    pub is_writing: bool,
+    /// What was found wrong when it was to be run.
+    pub error: Option<PlanFieldError>,
+}
+
+impl PlanForm {
+    /// The entry of the chosen row.
+    pub fn current(&self) -> PlanField {
+        PlanField::ALL.get(self.at).copied().unwrap_or(PlanField::ToolA)
+    }
+
+    /// Moves the cursor by `by` entries; back when negative.
+    pub fn step(&mut self, by: isize) {
+        self.at = self.at.saturating_add_signed(by).min(PlanField::ALL.len() - 1);
+    }
+
+    /// What was written, without blanks around it.
+    pub fn text(&self, entry: PlanField) -> &str {
+        self.line(entry).map_or("", |line| line.text().trim())
+    }
+
+    pub fn line(&self, entry: PlanField) -> Option<&LineInput> {
+        self.lines.iter().find(|(known, _)| *known == entry).map(|(_, line)| line)
+    }
+
+    pub fn active_input(&mut self) -> Option<&mut LineInput> {
+        if !self.is_writing {
+            return None;
+        }
+        let entry = self.current();
+        if self.line(entry).is_none() {
+            self.lines.push((entry, LineInput::default()));
+        }
+        self.lines.iter_mut().find(|(known, _)| *known == entry).map(|(_, line)| line)
+    }
+
+    pub fn set(&mut self, entry: PlanField, text: impl Into<String>) {
+        self.lines.retain(|(known, _)| *known != entry);
+        self.lines.push((entry, LineInput::of(text)));
+        self.error = None;
+    }
+
+    /// Leaves the current entry out: its default holds.
+    pub fn clear(&mut self) {
+        let entry = self.current();
+        self.lines.retain(|(known, _)| *known != entry);
+        self.error = None;
+    }
+
+    pub fn focus_field(&mut self, entry: PlanField) {
+        if let Some(row) = PlanField::ALL.iter().position(|shown| *shown == entry) {
+            self.at = row;
+        }
+    }
+
+    /// Puts a tool on a side; the arguments are those of both.
+    pub fn set_target(&mut self, side: TargetSide, tool: &str, arguments: Option<&JsonObject>) {
+        if side == TargetSide::B {
+            return self.set(PlanField::ToolB, tool);
+        }
+        self.set(PlanField::ToolA, tool);
+        self.lines.retain(|(known, _)| *known != PlanField::ArgumentsA);
+        if let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) {
+            self.set(PlanField::ArgumentsA, Value::Object(arguments.clone()).to_string());
+        }
+    }
+
+    /// The default of an entry, shown while it is empty.
+    pub fn placeholder(&self, entry: PlanField) -> &'static str {
+        match entry {
+            PlanField::ToolA => "none; press a to choose",
+            PlanField::ArgumentsA => "none",
+            PlanField::ToolB => "none; press b to compare with one",
+            PlanField::InFlight if self.text(PlanField::Rate).is_empty() => "1; steps as 1,4,16,64",
+            PlanField::InFlight => "100 at most",
+            PlanField::Rate => "none; 50 calls a second, however slow the tool",
+            PlanField::Calls if self.text(PlanField::Duration).is_empty() => "1000",
+            PlanField::Duration if self.text(PlanField::Calls).is_empty() => "10s",
+            PlanField::Calls | PlanField::Duration => "no limit",
+        }
+    }
+
+    pub fn run_spec(&self) -> Result<BenchRunSpec, PlanFieldError> {
+        let at = |entry: PlanField| move |error: Error| PlanFieldError { entry, error };
+        if self.text(PlanField::ToolA).is_empty() {
+            let error = Error::usage("no tool chosen").with_hint("press a to choose one");
+            return Err(at(PlanField::ToolA)(error));
+        }
+        let is_comparison = !self.text(PlanField::ToolB).is_empty();
+        let mut tools = vec![self.text(PlanField::ToolA).to_owned()];
+        if is_comparison {
+            tools.push(self.text(PlanField::ToolB).to_owned());
+        }
+        let arguments =
+            object(self.text(PlanField::ArgumentsA)).map_err(at(PlanField::ArgumentsA))?;
+        let options = PlanOptions {
+            requests: self.read(PlanField::Calls, "a number of calls, such as 1000", above_zero)?,
+            duration: self.read(PlanField::Duration, "a duration such as 30s", units::duration)?,
+            concurrency: self.read(
+                PlanField::InFlight,
+                "1 to 10000, or steps such as 1,4,16",
+                |text| text.parse().ok(),
+            )?,
+            rate: self.read(PlanField::Rate, "calls per second, such as 50", |text| {
+                syntax::rate(text).ok()
+            })?,
+            is_comparison,
+            ..PlanOptions::default()
+        };
+        let plan = options.plan().map_err(at(PlanField::InFlight))?;
+        Ok(BenchRunSpec { tools, arguments, plan })
+    }
+
+    pub fn command_line(&self) -> String {
+        let mut words = vec!["toolhost".to_owned(), "bench".to_owned()];
+        for entry in PlanField::ALL {
+            let text = self.text(entry);
+            if entry == PlanField::ToolA || !text.is_empty() {
+                words.extend(entry.option().map(str::to_owned));
+                words.push(text.to_owned());
+            }
+        }
+        shell_quoted(&words)
+    }
+
+    /// How calls are made, in a word or two.
+    pub fn load(plan: &BenchPlan) -> String {
+        if let Sharing::Steps { in_flight, .. } = &plan.sharing {
+            return format!("closed, {} in flight", formatting::list(in_flight));
+        }
+        match plan.model {
+            LoadModel::Closed { concurrency } => format!("closed, {concurrency} in flight"),
+            LoadModel::Open { arrivals, in_flight, .. } => {
+                format!("open, {}, {in_flight} in flight at most", formatting::arrivals(arrivals))
+            }
+        }
+    }
+
+    fn read<T>(
+        &self,
+        entry: PlanField,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, PlanFieldError> {
+        let text = self.text(entry);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let wrong = || {
+            let error = Error::usage(format!("invalid value '{text}': expected {expected}"));
+            PlanFieldError { entry, error }
+        };
+        read(text).map(Some).ok_or_else(wrong)
+    }
+}
+
+/// The object that a text is; no text is an empty one.
+fn object(text: &str) -> Result<JsonObject, Error> {
+    if text.is_empty() {
+        return Ok(JsonObject::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Error::usage("the arguments must be a JSON object such as {\"key\": 1}")),
+        Err(error) => Err(Error::usage(format!("the arguments are not valid JSON: {error}"))
+            .with_hint("write them as {\"key\": 1}")),
+    }
+}
+
+fn above_zero(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|number| *number > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::bench::plan::Arrivals;
+    use crate::bench::plan::OverflowPolicy;
+    use crate::bench::plan::RunLimits;
+
+    fn form(entries: &[(PlanField, &str)]) -> PlanForm {
+        let mut form = PlanForm::default();
+        for (entry, text) in entries {
+            form.set(*entry, *text);
+        }
+        form
+    }
+
+    #[test]
+    fn nothing_but_a_tool_is_what_the_command_line_does_by_itself() {
+        let form = form(&[(PlanField::ToolA, "srv-echo")]);
+        let spec = form.run_spec().unwrap();
+        assert_eq!(spec.plan, BenchPlan::default());
+        assert_eq!((spec.tools, spec.arguments), (vec!["srv-echo".to_owned()], JsonObject::new()));
+        assert_eq!(form.command_line(), "toolhost bench srv-echo");
+    }
+
+    #[test]
+    fn every_entry_is_an_option() {
+        let form = form(&[
+            (PlanField::ToolA, "a"),
+            (PlanField::ArgumentsA, r#"{"text": "it's"}"#),
+            (PlanField::ToolB, "b"),
+            (PlanField::Rate, "50/s"),
+            (PlanField::InFlight, "8"),
+            (PlanField::Duration, "30s"),
+        ]);
+        let spec = form.run_spec().unwrap();
+        let arrivals = Arrivals::Constant { rate: 50.0 };
+        assert_eq!(
+            spec.plan.model,
+            LoadModel::Open { arrivals, in_flight: 8, overflow: OverflowPolicy::Queue }
+        );
+        let thirty = Some(Duration::from_secs(30));
+        assert_eq!(spec.plan.limits, RunLimits { requests: None, duration: thirty });
+        assert_eq!(spec.plan.sharing, Sharing::Interleaved { rounds: 20 });
+        assert_eq!(Value::Object(spec.arguments), json!({ "text": "it's" }));
+        assert_eq!(
+            form.command_line(),
+            r#"toolhost bench a '{"text": "it'\''s"}' --vs b -c 8 --rate 50/s --duration 30s"#
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_entry() {
+        for (entry, text) in [
+            (PlanField::ArgumentsA, "[1]"),
+            (PlanField::ArgumentsA, "{"),
+            (PlanField::InFlight, "0"),
+            (PlanField::Rate, "fast"),
+            (PlanField::Calls, "many"),
+            (PlanField::Duration, "soon"),
+        ] {
+            let flaw = form(&[(PlanField::ToolA, "a"), (entry, text)]).run_spec().unwrap_err();
+            assert_eq!(flaw.entry, entry, "{text}: {}", flaw.error);
+        }
+        assert_eq!(form(&[]).run_spec().unwrap_err().entry, PlanField::ToolA);
+        let steps = [(PlanField::ToolA, "a"), (PlanField::InFlight, "1,4"), (PlanField::Rate, "5")];
+        assert_eq!(form(&steps).run_spec().unwrap_err().entry, PlanField::InFlight);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PlanField {
+    ToolA,
+    ArgumentsA,
+    ToolB,
+    InFlight,
+    Rate,
+    Calls,
+    Duration,
+}
+
+impl PlanField {
+    /// In the order of the form.
+    pub const ALL: [Self; 7] = [
+        Self::ToolA,
+        Self::ArgumentsA,
+        Self::ToolB,
+        Self::InFlight,
+        Self::Rate,
+        Self::Calls,
+        Self::Duration,
+    ];
+
+    /// The label in the form.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ToolA => "A",
+            Self::ArgumentsA => "arguments",
+            Self::ToolB => "B",
+            Self::InFlight => "in flight",
+            Self::Rate => "rate",
+            Self::Calls => "calls",
+            Self::Duration => "duration",
+        }
+    }
+
+    pub fn option(self) -> Option<&'static str> {
+        match self {
+            Self::ToolA | Self::ArgumentsA => None,
+            Self::ToolB => Some("--vs"),
+            Self::InFlight => Some("-c"),
+            Self::Rate => Some("--rate"),
+            Self::Calls => Some("-n"),
+            Self::Duration => Some("--duration"),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct ToolPicker {
+    pub side: TargetSide,
+    pub words: LineInput,
+    /// The position of the selected match.
+    pub list: ListCursor,
+    rows: Vec<Arc<ToolRow>>,
+    found: Vec<usize>,
+}
+
+impl ToolPicker {
+    pub fn of(side: TargetSide, rows: Vec<Arc<ToolRow>>) -> Self {
+        let found = (0..rows.len()).collect();
+        Self { side, words: LineInput::default(), list: ListCursor::default(), rows, found }
+    }
+
+    /// Searches again, after the search text changed.
+    pub fn search(&mut self) {
+        self.found = ToolSearch::of(self.words.text()).find(&self.rows);
+        self.list = ListCursor::default();
+    }
+
+    pub fn found(&self) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
+        self.found.iter().map(|at| &*self.rows[*at])
+    }
+
+    /// The chosen tool; `None` when the filter finds none.
+    pub fn chosen(&self) -> Option<&ToolRow> {
+        self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
+    }
+
+    /// Moves the cursor by `by` tools; back when negative.
+    pub fn step(&mut self, by: isize) {
+        self.list.step(by, self.found.len());
+    }
+}
+
+const NAME: usize = 11;
+/// Lines below the entries at most.
+const FOOT: u16 = 6;
+
+pub fn title(bench: &BenchView) -> String {
+    match &bench.picker {
+        Some(picker) => {
+            let side = if picker.side == TargetSide::A { "A" } else { "B" };
+            format!("Choose {side}  {} found", picker.found().len())
+        }
+        None if bench.form.is_writing => "Plan  editing".to_owned(),
+        None => "Plan".to_owned(),
+    }
+}
+
+pub fn draw(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    bench: &BenchView,
+    focused: bool,
+    area: Rect,
+) {
+    match &bench.picker {
+        Some(picker) => pick(frame, styler, picker, area),
+        None => form(frame, styler, &bench.form, focused, area),
+    }
+}
+
+fn form(frame: &mut Frame<'_>, styler: &Styler<'_>, form: &PlanForm, focused: bool, area: Rect) {
+    let entries = PlanField::ALL;
+    let foot = foot(styler, form);
+    let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
+    let below = u16::try_from(wrapped).unwrap_or(u16::MAX).min(FOOT).min(area.height / 3);
+    let height = usize::from(area.height - below);
+    let last = entries.len().saturating_sub(height);
+    let first = form.at.saturating_sub(height / 2).min(last);
+    for (at, entry) in entries.iter().enumerate().skip(first).take(height) {
+        let y = area.y + u16::try_from(at - first).unwrap_or(0);
+        let place = Rect { y, height: 1, ..area };
+        let (line, cursor) = row(styler, form, *entry, at == form.at, focused, area.width);
+        frame.render_widget(line, place);
+        if focused && form.is_writing && at == form.at {
+            let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
+            frame.set_cursor_position((place.x + x, place.y));
+        }
+    }
+    if below > 0 {
+        let place = Rect { y: area.bottom() - below, height: below, ..area };
+        pane::paragraph(frame, styler, place, &foot);
+    }
+}
+
+/// One entry, and where the cursor is in it.
+fn row(
+    styler: &Styler<'_>,
+    form: &PlanForm,
+    entry: PlanField,
+    is_current: bool,
+    focused: bool,
+    width: u16,
+) -> (Line<'static>, usize) {
+    let named = match (is_current, focused) {
+        (true, true) => StyleRole::Selected,
+        (true, false) => StyleRole::SelectedUnfocused,
+        _ => StyleRole::Name,
+    };
+    let pointer = if is_current { styler.theme.pointer() } else { "  " };
+    let mut spans = vec![
+        styler.span(named, format!("{pointer}{}", table::align_left(entry.title(), NAME - 1))),
+        styler.span(StyleRole::Plain, " "),
+    ];
+    let used: usize = spans.iter().map(Span::width).sum();
+    let room = usize::from(width).saturating_sub(used);
+    let cursor = if form.text(entry).is_empty() {
+        let placeholder = format!("({})", form.placeholder(entry));
+        spans.push(styler.span(StyleRole::Example, text::cut(&placeholder, room)));
+        used
+    } else {
+        let (before, behind) =
+            form.line(entry).map_or(("", ""), crate::tui::widgets::input::LineInput::split);
+        let before = styler.span(StyleRole::Plain, before);
+        // What is written is seen where it is written.
+        let over = before.width().saturating_sub(room.saturating_sub(1));
+        let is_written = is_current && form.is_writing;
+        let before = if is_written && over > 0 {
+            let tail: String = before.content.chars().skip(over).collect();
+            styler.span(StyleRole::Plain, tail)
+        } else {
+            before
+        };
+        let cursor = used + before.width();
+        spans.extend([before, styler.span(StyleRole::Plain, behind)]);
+        cursor
+    };
+    (Line::from(spans), cursor)
+}
+
+fn foot(styler: &Styler<'_>, form: &PlanForm) -> Vec<Line<'static>> {
+    if let Some(flaw) = &form.error {
+        let text = format!("! {}: {}", flaw.entry.title(), flaw.error.message());
+        let mut lines = vec![styler.line(StyleRole::Error, text)];
+        let details = flaw.error.details().iter();
+        lines.extend(details.map(|line| styler.line(StyleRole::Plain, line)));
+        let hint = flaw.error.hint().map(|hint| styler.line(StyleRole::Dim, hint));
+        lines.extend(hint);
+        return lines;
+    }
+    if form.text(PlanField::ToolA).is_empty() {
+        return Vec::new();
+    }
+    vec![styler.line(StyleRole::Dim, form.command_line())]
+}
+
+fn pick(frame: &mut Frame<'_>, styler: &Styler<'_>, picker: &ToolPicker, area: Rect) {
+    let area = pane::input_row(frame, styler, area, "find: ", &picker.words);
+    let height = usize::from(area.height);
+    let first = picker.list.first(height, picker.found().len());
+    for (at, row) in picker.found().enumerate().skip(first).take(height) {
+        let y = area.y + u16::try_from(at - first).unwrap_or(0);
+        let is_chosen = at == picker.list.chosen();
+        let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
+        let meaning = if is_chosen { StyleRole::Selected } else { StyleRole::Plain };
+        let mark = row.status_mark();
+        let line = Line::from(vec![
+            styler.span(meaning, format!("{pointer}{}", row.name)),
+            styler.span(StyleRole::Warning, format!(" {mark}")),
+            styler.span(StyleRole::Dim, format!(" {}", row.source())),
+        ]);
+        frame.render_widget(line, Rect { y, height: 1, ..area });
+    }
+}

@@ -1,0 +1,346 @@
+//! Draws a running benchmark: its progress, and the latency of each tool.
+
+use ratatui::text::Line;
+
+use crate::bench::compare::letter;
+use crate::bench::formatting::{calls, per_second};
+use crate::bench::monitor::RunPhase;
+use crate::bench::plan::{Arrivals, BenchPlan, LoadModel};
+use crate::bench::snapshot::{
+    BenchSnapshot, LatencySummary, PERCENTILES, TargetSnapshot, total_limits,
+};
+use crate::bench::steps;
+use crate::bench::steps::StepRow;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::bench::plan::PlanForm;
+use crate::tui::views::bench::{BenchRun, BenchView};
+use crate::tui::widgets::chart::{self, grouped};
+use crate::tui::widgets::page::wrap;
+use crate::tui::widgets::pane::Styler;
+use crate::tui::widgets::table;
+use crate::util::text;
+use crate::util::units::show_duration;
+
+/// From this width on two tools stand beside each other.
+const WIDE: usize = 66;
+const KINDS: usize = 3;
+const RATE: usize = 60;
+/// The position of p50 among the step columns.
+const P50: usize = 2;
+/// The position of p99 among them.
+const P99: usize = 4;
+
+pub fn title(bench: &BenchView) -> String {
+    let Some(run) = &bench.run else { return "Run".to_owned() };
+    let phase = match (&run.end, run.snapshot.as_ref().map(|seen| seen.phase)) {
+        (Some(Err(_)), _) => "failed",
+        (Some(Ok(_)), _) => "over",
+        (None, _) if run.is_stopping => "stopping",
+        (None, _) if run.is_paused => "PAUSED",
+        (None, None) => "resolving tools",
+        (None, Some(RunPhase::Connecting)) => "connecting",
+        (None, Some(RunPhase::WarmUp)) => "warming up",
+        (None, Some(RunPhase::Measuring)) => "measuring",
+        (None, Some(RunPhase::Draining)) => "waiting for responses",
+        (None, Some(RunPhase::Done)) => "analysing",
+    };
+    format!("Run {}  {phase}  {}", run.number, PlanForm::load(&run.spec.plan))
+}
+
+/// The run in lines, as many as there are; those of a histogram fill what is left of the height.
+pub fn lines(
+    styler: &Styler<'_>,
+    bench: &BenchView,
+    width: u16,
+    height: u16,
+) -> Vec<Line<'static>> {
+    let (width, height) = (usize::from(width), usize::from(height));
+    let Some(run) = &bench.run else {
+        let lines = [
+            "Press a to choose a tool, b for one to compare it with, Enter to start.",
+            "Progress appears here during the run.",
+        ];
+        return lines.into_iter().map(|text| styler.line(StyleRole::Dim, text)).collect();
+    };
+    let mut lines: Vec<Line<'static>> = run
+        .warnings
+        .iter()
+        .map(|text| styler.line(StyleRole::Warning, format!("! {text}")))
+        .collect();
+    if let Some(Err(error)) = &run.end {
+        lines.extend(crate::tui::views::bench::draw::failed(styler, error));
+    }
+    let Some(seen) = run.snapshot.as_ref().filter(|seen| !seen.targets.is_empty()) else {
+        return lines;
+    };
+    lines.push(progress(styler, run, seen, width));
+    lines.push(totals_line(styler, &run.spec.plan, seen));
+    lines.extend(rate(styler, run, seen));
+    let steps = steps::live_rows(&run.spec.plan.sharing, &seen.targets);
+    if !steps.is_empty() {
+        lines.extend(steps_table(styler, &steps, width));
+        let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
+        let newest = seen.targets.last();
+        lines.extend(newest.into_iter().flat_map(|target| {
+            of_target(styler, &target.name, target, false, width, height.saturating_sub(taken))
+        }));
+        return lines;
+    }
+    let is_open = matches!(run.spec.plan.model, LoadModel::Open { .. });
+    let several = seen.targets.len() > 1;
+    // What is above may take more lines than it is.
+    let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
+    let left = height.saturating_sub(taken);
+    let block = |at: usize, target: &TargetSnapshot, width, height| {
+        let name =
+            if several { format!("{}  {}", letter(at), target.name) } else { target.name.clone() };
+        of_target(styler, &name, target, is_open, width, height)
+    };
+    let targets = seen.targets.iter().enumerate();
+    if seen.targets.len() == 2 && width >= WIDE {
+        let half = (width - 2) / 2;
+        let mut blocks = targets.map(|(at, target)| block(at, target, half, left));
+        let (first, second) =
+            (blocks.next().unwrap_or_default(), blocks.next().unwrap_or_default());
+        lines.extend(side_by_side(styler, first, second, half + 2));
+    } else {
+        let each = left / seen.targets.len().max(1);
+        lines.extend(targets.flat_map(|(at, target)| block(at, target, width, each)));
+    }
+    lines
+}
+
+/// The steps, the newest one last. Where the width is short of it, p50 and then p99 are left out.
+fn steps_table(styler: &Styler<'_>, rows: &[StepRow], width: usize) -> Vec<Line<'static>> {
+    let widest = |at: usize| {
+        let cells = rows.iter().map(|row| text::width(&row.cells[at]));
+        cells.max().unwrap_or(0).max(steps::COLUMNS[at].len())
+    };
+    let mut columns: Vec<usize> = (0..steps::COLUMNS.len()).collect();
+    for least in [P50, P99] {
+        if columns.iter().map(|at| widest(*at) + 2).sum::<usize>() > width + 2 {
+            columns.retain(|at| *at != least);
+        }
+    }
+    let line = |cells: &[&str], role: StyleRole, last: StyleRole| {
+        let cell = |at: &usize| {
+            let (is_last, cell) = (at + 1 == cells.len(), cells[*at]);
+            let (role, gap) = if is_last { (last, "") } else { (role, "  ") };
+            styler.span(role, format!("{cell:>0$}{gap}", widest(*at)))
+        };
+        Line::from(columns.iter().map(cell).collect::<Vec<_>>())
+    };
+    let row = |row: &StepRow| {
+        let last = if row.has_errors { StyleRole::Error } else { StyleRole::Dim };
+        line(&row.cells.each_ref().map(String::as_str), StyleRole::Plain, last)
+    };
+    let head = line(&steps::COLUMNS, StyleRole::Dim, StyleRole::Dim);
+    std::iter::once(head).chain(rows.iter().map(row)).collect()
+}
+
+fn progress(
+    styler: &Styler<'_>,
+    run: &BenchRun,
+    seen: &BenchSnapshot,
+    width: usize,
+) -> Line<'static> {
+    let plan = &run.spec.plan;
+    let until = total_limits(plan, seen.targets.len());
+    let made = seen.requests() + seen.dropped();
+    let of = match until.requests {
+        Some(all) => format!("{} of {}", grouped(made), grouped(all)),
+        None => calls(made),
+    };
+    let time = show_duration(seen.elapsed);
+    let time = match until.duration {
+        Some(all) => format!("{time} of {}", show_duration(all)),
+        None => time,
+    };
+    let is_over = run.end.is_some();
+    // A run that reached one of its limits is done, regardless of the other.
+    let share = if is_over && !run.is_stopping { 1.0 } else { seen.progress.unwrap_or(0.0) };
+    let tail = format!(" {:>3.0} %  {of}  {time}", share * 100.0);
+    let room = width.saturating_sub(tail.len()).min(60);
+    let bar = if room < 8 { String::new() } else { chart::progress(share, room) };
+    Line::from(vec![styler.span(StyleRole::Success, bar), styler.span(StyleRole::Plain, tail)])
+}
+
+fn totals_line(styler: &Styler<'_>, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
+    let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
+    let failed = seen.failed();
+    let mut spans = vec![
+        styler.span(StyleRole::Plain, format!("answered {}", grouped(seen.answered()))),
+        styler.span(
+            if failed > 0 { StyleRole::Error } else { StyleRole::Dim },
+            format!("  failed {}", grouped(failed)),
+        ),
+        styler.span(StyleRole::Plain, format!("  in flight {}", seen.in_flight())),
+    ];
+    if seen.dropped() > 0 {
+        spans.push(
+            styler.span(StyleRole::Warning, format!("  not made {}", grouped(seen.dropped()))),
+        );
+    }
+    if let Some((round, rounds)) = seen.round {
+        let part = format!("  {} {round} of {rounds}", plan.sharing.part());
+        spans.push(styler.span(StyleRole::Plain, part));
+    }
+    spans.push(styler.span(StyleRole::Dim, format!("  warm-up {}", grouped(warm_up))));
+    Line::from(spans)
+}
+
+/// Of an open load: the rate that is made, and the one that was wanted.
+fn rate(styler: &Styler<'_>, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'static>> {
+    let LoadModel::Open { arrivals, .. } = &run.spec.plan.model else { return None };
+    let takes_turns = seen.round.is_some();
+    let rates = seen.targets.iter().map(|target| target.sent);
+    let made: f64 = if takes_turns { rates.fold(0.0, f64::max) } else { rates.sum() };
+    let is_behind = match arrivals {
+        Arrivals::Constant { rate } => made < rate * 0.95 && seen.phase == RunPhase::Measuring,
+        Arrivals::Poisson { .. } => false,
+    };
+    let wanted = crate::bench::formatting::arrivals(*arrivals);
+    let meaning = if is_behind { StyleRole::Warning } else { StyleRole::Plain };
+    let word = if is_behind { "  behind" } else { "" };
+    Some(styler.line(meaning, format!("sent {}/s of {wanted}{word}", per_second(made))))
+}
+
+fn of_target(
+    styler: &Styler<'_>,
+    name: &str,
+    target: &TargetSnapshot,
+    is_open: bool,
+    width: usize,
+    height: usize,
+) -> Vec<Line<'static>> {
+    let count = format!("  {} calls", grouped(target.requests));
+    let name = text::cut(name, width.saturating_sub(count.len()));
+    let mut lines = vec![Line::from(vec![
+        styler.span(StyleRole::Name, name),
+        styler.span(StyleRole::Dim, count),
+    ])];
+    let Some(response) = &target.response else {
+        let text = if target.failed > 0 { "no successful calls yet" } else { "no response yet" };
+        lines.push(styler.line(StyleRole::Dim, text));
+        lines.extend(kinds(styler, target));
+        return lines;
+    };
+    let service = target.service.as_ref().filter(|_| is_open);
+    let first = if is_open { "response" } else { "service" };
+    lines.extend(times(styler, first, response, width));
+    lines.extend(service.into_iter().flat_map(|service| times(styler, "service", service, width)));
+    let (mean, deviation) = (show_duration(response.mean), show_duration(response.deviation));
+    let text = format!("mean {mean} +- {deviation}  max {}", show_duration(response.max));
+    lines.push(styler.line(StyleRole::Plain, text));
+    lines.extend(kinds(styler, target));
+    let drawn =
+        chart::sparkline(&target.rates, width.saturating_sub(16).min(RATE), styler.theme.ascii);
+    let now = target.rates.last().copied().unwrap_or_default();
+    lines.push(Line::from(vec![
+        styler.span(StyleRole::Dim, "rate "),
+        styler.span(StyleRole::Success, drawn),
+        styler.span(StyleRole::Plain, format!(" {}/s", per_second(now))),
+    ]));
+    if let Some(spread) = &target.distribution {
+        let quantiles = PERCENTILES.iter().zip(response.quantiles);
+        let mut marks: Vec<_> = quantiles
+            .filter(|((name, _), _)| *name != "p90")
+            .map(|((name, _), (time, _))| (*name, time))
+            .collect();
+        // The last one is the most important.
+        marks.swap(0, 1);
+        let left = height.saturating_sub(lines.len());
+        lines.extend(chart::lines(styler, spread, &marks, width, left));
+    }
+    lines
+}
+
+/// Percentiles, in as many lines as needed; those from too few calls are dim and marked.
+fn times(
+    styler: &Styler<'_>,
+    name: &str,
+    times: &LatencySummary,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let mut spans = vec![styler.span(StyleRole::Dim, format!("{name:<8}"))];
+    let mut used = 8;
+    for ((name, _), (time, is_sure)) in PERCENTILES.iter().zip(times.quantiles) {
+        let (meaning, mark) = if is_sure { (StyleRole::Plain, "") } else { (StyleRole::Dim, "?") };
+        let text = format!("{}{mark}", show_duration(time));
+        let own = 5 + text::width(&text);
+        if used + own > width && used > 8 {
+            lines.push(Line::from(std::mem::take(&mut spans)));
+            spans.push(styler.span(StyleRole::Dim, " ".repeat(8)));
+            used = 8;
+        }
+        spans.push(styler.span(StyleRole::Dim, format!(" {name} ")));
+        spans.push(styler.span(meaning, text));
+        used += own;
+    }
+    lines.push(Line::from(spans));
+    lines
+}
+
+fn kinds(styler: &Styler<'_>, target: &TargetSnapshot) -> Option<Line<'static>> {
+    let shown = target.kinds.iter().take(KINDS);
+    let parts: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
+    (!parts.is_empty())
+        .then(|| styler.line(StyleRole::Error, format!("failed  {}", parts.join("  "))))
+}
+
+/// Lines on the left, and lines on the right starting at this cell.
+fn side_by_side(
+    styler: &Styler<'_>,
+    left: Vec<Line<'static>>,
+    right: Vec<Line<'static>>,
+    at: usize,
+) -> Vec<Line<'static>> {
+    let rows = left.len().max(right.len());
+    let (mut left, mut right) = (left.into_iter(), right.into_iter());
+    let row = |_| {
+        let mut spans = left.next().unwrap_or_default().spans;
+        let mut used = 0;
+        for span in &mut spans {
+            let room = (at - 1).saturating_sub(used);
+            if span.width() > room {
+                let cut = table::align_left(&span.content, room);
+                span.content = cut.into();
+            }
+            used += span.width();
+        }
+        spans.push(styler.span(StyleRole::Plain, " ".repeat(at.saturating_sub(used))));
+        spans.extend(right.next().unwrap_or_default().spans);
+        Line::from(spans)
+    };
+    (0..rows).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::theme::Theme;
+
+    #[test]
+    fn steps_stand_in_lines_that_fit() {
+        let row = |cells: [&str; 6]| StepRow { cells: cells.map(str::to_owned), has_errors: false };
+        let rows = [
+            row(["1", "32,054", "8.21 µs", "9.66 µs", "58.5 µs", "0"]),
+            row(["16", "64,852", "216 µs", "351 µs", "596 µs", "0"]),
+        ];
+        let theme = Theme::default();
+        let shown = |width| -> Vec<String> {
+            let lines = steps_table(&Styler::new(&theme), &rows, width);
+            lines.iter().map(ToString::to_string).collect()
+        };
+        for (width, head) in [
+            (53, "in flight  calls/s      p50      p95      p99  errors"),
+            (52, "in flight  calls/s      p95      p99  errors"),
+            (43, "in flight  calls/s      p95  errors"),
+        ] {
+            let lines = shown(width);
+            assert_eq!(lines[0], head);
+            assert!(lines.iter().all(|line| text::width(line) <= width), "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Key actions of a form.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
+use crate::tui::keys::KeyContext;
+use crate::tui::keys::action::Action;
+use crate::tui::views::form::{SECRET_NOT_SHOWN, SchemaForm};
+use crate::tui::widgets::input::TextArea;
+
+impl SchemaForm {
+    /// Performs an action on the fields; `false` when it is not about them.
+    pub fn act(&mut self, action: Action) -> bool {
+        if action == Action::SwitchForm {
+            self.switch();
+            return true;
+        }
+        if self.json.is_some() {
+            return self.act_in_text(action);
+        }
+        match action {
+            Action::PreviousField => self.step(-1),
+            Action::NextField => self.step(1),
+            Action::NewLine => return self.break_line(),
+            Action::Up => self.step_line(-1),
+            Action::Down => self.step_line(1),
+            Action::PreviousChoice => self.change_choice(-1),
+            Action::NextChoice => self.change_choice(1),
+            Action::Unset => self.change(|node, part| match part {
+                RowPart::Choice(at) => untick(node, at),
+                RowPart::Field => node.clear(),
+            }),
+            Action::Null => self.change(|node, part| {
+                if part == RowPart::Field && !node.field.key.is_empty() {
+                    node.clear();
+                    node.input = FieldInput::Null;
+                }
+            }),
+            Action::Add => self.add(),
+            Action::Remove => self.remove(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn act_in_text(&mut self, action: Action) -> bool {
+        let Some(text) = self.text() else { return false };
+        match action {
+            Action::Add => text.break_line(),
+            Action::Remove => text.erase(),
+            Action::Up | Action::PreviousField => text.step(-1),
+            Action::Down | Action::NextField => text.step(1),
+            Action::PageUp => text.step(-10),
+            Action::PageDown => text.step(10),
+            Action::PreviousChoice => text.line().left(),
+            Action::NextChoice => text.line().right(),
+            _ => return false,
+        }
+        if matches!(action, Action::Add | Action::Remove) {
+            self.on_text_changed();
+        }
+        true
+    }
+
+    /// Between the fields and JSON.
+    fn switch(&mut self) {
+        match self.json.take() {
+            None if self.root.holds_secret() => self.problem = Some(SECRET_NOT_SHOWN.to_owned()),
+            None => {
+                self.write_json();
+                self.changed();
+            }
+            Some(written) => match &written.object {
+                Ok(object) => {
+                    let object = object.clone();
+                    self.fill(&object);
+                    (self.at, self.draft_path) = (0, None);
+                    self.changed();
+                }
+                Err(why) => {
+                    self.problem = Some(why.to_string());
+                    self.json = Some(written);
+                }
+            },
+        }
+    }
+
+    /// The next choice, or the one before; unfolds or folds; a letter on or back.
+    fn change_choice(&mut self, by: isize) {
+        let Some(node) = self.node() else { return };
+        if self.part() != RowPart::Field {
+            return self.change(|node, part| {
+                if let RowPart::Choice(at) = part {
+                    node.toggle_choice(at);
+                }
+            });
+        }
+        let is_json = matches!(node.input, FieldInput::Json(_));
+        match node.field.kind {
+            FieldKind::Object | FieldKind::List | FieldKind::MultiChoice(_) if !is_json => {
+                self.change(|node, _| if by > 0 { node.open() } else { node.is_open = false });
+            }
+            FieldKind::Choice(_)
+            | FieldKind::Boolean
+            | FieldKind::Constant(_)
+            | FieldKind::Variants(_)
+                if !is_json =>
+            {
+                self.change(|node, _| {
+                    node.cycle_choice(by);
+                });
+            }
+            _ => {
+                self.read_draft();
+                if by < 0 { self.draft.left() } else { self.draft.right() }
+            }
+        }
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut FormNode, RowPart)) {
+        let part = self.part();
+        if let Some(node) = self.node_mut() {
+            change(node, part);
+            self.draft_path = None;
+            self.changed();
+        }
+    }
+
+    fn add(&mut self) {
+        let Some(way) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
+        let Some(node) = self.root.at_mut(&way) else { return };
+        if node.field.kind != FieldKind::List
+            && let Some((list, at)) = self.list_of(&way)
+        {
+            return self.add_to(&list, at + 1);
+        }
+        let length = self.root.at(&way).map_or(0, |node| node.children.len());
+        self.add_to(&way, length);
+    }
+
+    fn add_to(&mut self, way: &[usize], at: usize) {
+        let Some(node) = self.root.at_mut(way) else { return };
+        let is_list = node.field.kind == FieldKind::List;
+        if !node.add(at) {
+            self.problem = Some("cannot add an item here".to_owned());
+            return;
+        }
+        self.draft_path = None;
+        self.changed();
+        let item: Vec<usize> = way.iter().copied().chain([at]).collect();
+        if is_list && let Some(at) = self.fields.iter().position(|row| row.node_path == item) {
+            self.at = at;
+        }
+    }
+
+    /// Takes this item away, or the last one of this list.
+    fn remove(&mut self) {
+        let Some(way) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
+        let own = self.root.at(&way).filter(|node| node.field.kind == FieldKind::List);
+        let last = own.and_then(|node| node.children.len().checked_sub(1));
+        let (list, at) = match (last, self.list_of(&way)) {
+            (Some(last), _) => (way, last),
+            (None, Some(item)) => item,
+            (None, None) => {
+                self.problem = Some("not a list item".to_owned());
+                return;
+            }
+        };
+        if let Some(node) = self.root.at_mut(&list) {
+            node.remove(at);
+        }
+        self.draft_path = None;
+        self.found.clear();
+        self.changed();
+    }
+
+    fn list_of(&self, way: &[usize]) -> Option<(Vec<usize>, usize)> {
+        let (at, list) = way.split_last()?;
+        let parent = self.root.at(list)?;
+        (parent.field.kind == FieldKind::List).then(|| (list.to_vec(), *at))
+    }
+}
+
+fn untick(node: &mut FormNode, at: usize) {
+    if matches!(&node.input, FieldInput::Choices(ticked) if ticked.contains(&at)) {
+        node.toggle_choice(at);
+    }
+}
+
+impl SchemaForm {
+    pub fn key_contexts(&self) -> Vec<KeyContext> {
+        if self.json.is_some() {
+            return vec![KeyContext::MultilineText];
+        }
+        let Some(node) = self.node().filter(|_| self.part() == RowPart::Field) else {
+            return [self.last(), vec![KeyContext::FormItems, KeyContext::Form]].concat();
+        };
+        let own: &[KeyContext] = match node.field.kind {
+            _ if self.takes_lines() => &[KeyContext::FormLines],
+            FieldKind::Choice(_) => &[KeyContext::FormChoice],
+            FieldKind::Boolean | FieldKind::Variants(_) => {
+                &[KeyContext::FormChoice, KeyContext::FormItems]
+            }
+            _ if node.is_text_input() => &[],
+            _ => &[KeyContext::FormItems],
+        };
+        [self.last(), own.to_vec(), vec![KeyContext::Form]].concat()
+    }
+
+    fn last(&self) -> Vec<KeyContext> {
+        let is_last = self.at + 1 >= self.fields.len();
+        is_last.then_some(KeyContext::FormLast).into_iter().collect()
+    }
+
+    /// Whether the chosen field takes text of several lines.
+    pub fn takes_lines(&self) -> bool {
+        let takes = |node: &FormNode| {
+            matches!(node.input, FieldInput::Json(_))
+                || matches!(node.field.kind, FieldKind::Text | FieldKind::Any | FieldKind::Json)
+        };
+        self.part() == RowPart::Field && self.node().is_some_and(takes)
+    }
+
+    /// Starts editing the value of the chosen row.
+    pub fn read_draft(&mut self) {
+        if !self.is_writing() {
+            self.draft = self.node().map(fresh_draft).unwrap_or_default();
+            self.draft_path = self.fields.get(self.at).map(|row| row.node_path.clone());
+        }
+    }
+
+    /// Selects the choice that starts with what was typed, or with its last letter.
+    pub fn pick_typed(&mut self) {
+        let typed = self.draft.text();
+        let last = typed.graphemes(true).next_back().unwrap_or_default().to_owned();
+        let Some(node) = self.node_mut() else { return };
+        if node.pick_choice(&typed) {
+            return self.changed();
+        }
+        let picked = node.pick_choice(&last);
+        self.draft = TextArea::at_end(if picked { &last } else { "" });
+        if picked {
+            self.changed();
+        }
+    }
+
+    /// Begins a new line in the field; whether it takes several.
+    pub fn break_line(&mut self) -> bool {
+        let Some(text) = self.text() else { return false };
+        text.break_line();
+        self.on_text_changed();
+        true
+    }
+
+    pub fn step_line(&mut self, by: isize) {
+        let row = self.written().map(|text| (text.row(), text.lines().len()));
+        match row {
+            Some((row, lines)) if row.checked_add_signed(by).is_some_and(|row| row < lines) => {
+                self.draft.step(by);
+            }
+            _ => self.step(by),
+        }
+    }
+
+    /// Selects the only choice that starts with what was typed.
+    pub fn complete_choice(&mut self) {
+        let Some(node) = self.node_mut() else { return };
+        let (FieldInput::Text(text), FieldKind::Choice(choices)) = (&node.input, &node.field.kind)
+        else {
+            return;
+        };
+        let begun = text.to_lowercase();
+        let mut found =
+            (0..choices.len()).filter(|at| choices[*at].title.to_lowercase().starts_with(&begun));
+        if let (false, Some(only), None) = (begun.is_empty(), found.next(), found.next()) {
+            node.input = FieldInput::Choice(only);
+            self.draft_path = None;
+            self.changed();
+        }
+    }
+}
+
+/// The text of a field as it is when its first key is typed. A choice or a whole date is selected:
+/// typing replaces it.
+pub fn fresh_draft(node: &FormNode) -> TextArea {
+    let text = node.text().unwrap_or_default();
+    let mut draft = TextArea::at_end(text);
+    let is_choice = matches!(node.input, FieldInput::Choice(_));
+    if is_choice || (is_date(node) && text.parse::<jiff::civil::Date>().is_ok()) {
+        draft.line().select();
+    }
+    draft
+}
+
+/// Whether a field takes a calendar day.
+pub fn is_date(node: &FormNode) -> bool {
+    node.field.kind == FieldKind::Text && node.field.schema.text("format") == Some("date")
+}

@@ -1,0 +1,463 @@
+//! Draws a form: the fields of an object with what was typed, or the object as JSON.
+
+use jiff::civil::Date;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
+use crate::tui::theme::StyleRole;
+use crate::tui::views::form::actions::{fresh_draft, is_date};
+use crate::tui::views::form::{FormRow, SchemaForm, folds};
+use crate::tui::widgets::input::{LineInput, TextArea};
+use crate::tui::widgets::page::wrap;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::util::text;
+
+const NAMES: usize = 28;
+
+/// A form in its own pane.
+pub fn draw(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    form: &SchemaForm,
+    focused: bool,
+    area: Rect,
+) {
+    let title = format!("Arguments  {}", form.tool);
+    let inner = pane::open(frame, styler, area, &title, focused);
+    inside(frame, styler, form, focused, inner);
+}
+
+/// A form in what room there is.
+pub fn inside(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    form: &SchemaForm,
+    focused: bool,
+    area: Rect,
+) {
+    let foot = foot(styler, form);
+    let needed = foot_rows(&foot, area.width);
+    let left = usize::from(area.height).saturating_sub(body_rows(form));
+    let most = usize::from(area.height / 3).max(left).max(1);
+    let height = u16::try_from(needed.min(most)).unwrap_or(1);
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    match form.json() {
+        Some(json) => lines(frame, styler, json, focused, above),
+        None => fields(frame, styler, form, focused, above),
+    }
+    pane::paragraph(frame, styler, below, &foot);
+}
+
+/// How many rows a form needs at this width, without a frame. The same for each of its fields, so
+/// that nothing moves when another one is chosen.
+pub fn rows_needed(styler: &Styler<'_>, form: &SchemaForm, width: u16) -> u16 {
+    let rows = body_rows(form) + foot_rows(&foot(styler, form), width);
+    u16::try_from(rows).unwrap_or(u16::MAX)
+}
+
+fn body_rows(form: &SchemaForm) -> usize {
+    if let Some(json) = form.json() {
+        return json.lines().len();
+    }
+    let own = |row: &FormRow| 1 + row.problems.len();
+    let fields: usize = form.fields.iter().map(own).sum();
+    let nodes = || form.fields.iter().filter_map(|row| form.node_of(row));
+    let said = nodes().map(|node| 1 + choice_rows(node)).max().unwrap_or(0);
+    let written = form.fields.get(form.at).and_then(|row| form.node_of(row));
+    let text = written.map_or(0, |node| text_rows(form, node) - 1);
+    fields.max(1) + said + text + usize::from(form.draft_problem().is_some())
+}
+
+fn foot_rows(foot: &[Line<'static>], width: u16) -> usize {
+    foot.iter().map(|line| wrap(line, usize::from(width)).len()).sum()
+}
+
+pub fn lines(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    written: &TextArea,
+    focused: bool,
+    area: Rect,
+) {
+    let height = usize::from(area.height).max(1);
+    let width = usize::from(area.width);
+    let last = written.lines().len().saturating_sub(height);
+    let first = written.row().saturating_sub(height / 2).min(last);
+    let seen = written.lines().iter().enumerate().skip(first).take(height);
+    for ((at, line), y) in seen.zip(area.y..area.bottom()) {
+        let place = Rect { y, height: 1, ..area };
+        let (spans, cursor) = input_spans(styler, line, width);
+        frame.render_widget(Line::from(spans), place);
+        if at == written.row() && focused {
+            place_cursor(frame, place, cursor);
+        }
+    }
+}
+
+fn fields(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    form: &SchemaForm,
+    focused: bool,
+    area: Rect,
+) {
+    if form.fields.is_empty() {
+        let text = "No arguments. F5 runs it, ^T edits JSON.";
+        return frame.render_widget(styler.line(StyleRole::Dim, text), area);
+    }
+    let height = usize::from(area.height);
+    let first = first_seen(form, height);
+    let seen = || form.fields.iter().enumerate().skip(first).take(height);
+    let name = |row: &FormRow| 2 * row.depth + text::width(&row.key);
+    let widest = seen().map(|(_, row)| name(row)).max().unwrap_or(0).min(NAMES);
+    let mut left = (area.y..area.bottom()).map(|y| Rect { y, height: 1, ..area });
+    for (at, row) in seen() {
+        let (Some(place), Some(node)) = (left.next(), form.node_of(row)) else { break };
+        let is_current = at == form.at;
+        let shown = FieldLine { styler, form, row, node, is_current, widest };
+        let (lines, cursor) = shown.lines(usize::from(area.width));
+        let mut place = Some(place);
+        for (number, line) in lines.into_iter().enumerate() {
+            let Some(here) = place.take().or_else(|| left.next()) else { break };
+            frame.render_widget(line, here);
+            if let Some((_, column)) =
+                cursor.filter(|(at, _)| focused && is_current && *at == number)
+            {
+                place_cursor(frame, here, column);
+            }
+        }
+        if is_current {
+            for line in below(styler, form, node, area.width) {
+                let Some(place) = left.next() else { break };
+                frame.render_widget(line, place);
+            }
+        }
+        for problem in &row.problems {
+            let Some(place) = left.next() else { break };
+            frame.render_widget(styler.line(StyleRole::Error, format!("    ! {problem}")), place);
+        }
+    }
+}
+
+/// The first line that is seen when the chosen one has to be, with what is said below it and some of
+/// what follows.
+fn first_seen(form: &SchemaForm, height: usize) -> usize {
+    let rows = |at: usize| {
+        let row = form.fields.get(at);
+        let own = row.and_then(|row| form.node_of(row)).filter(|_| at == form.at);
+        let own = own.map_or(1, |node| text_rows(form, node) + rows_below(form, node));
+        own + row.map_or(0, |row| row.problems.len())
+    };
+    let follows: usize = (form.at + 1..form.fields.len()).take(height / 3).map(rows).sum();
+    let mut first = form.at;
+    let mut used = rows(first) + follows.min(height / 3);
+    while first > 0 && used + rows(first - 1) <= height {
+        first -= 1;
+        used += rows(first);
+    }
+    first
+}
+
+struct FieldLine<'a, 'w> {
+    styler: &'a Styler<'w>,
+    form: &'a SchemaForm,
+    row: &'a FormRow,
+    node: &'a FormNode,
+    is_current: bool,
+    widest: usize,
+}
+
+impl FieldLine<'_, '_> {
+    fn lines(&self, width: usize) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+        let Self { styler, row, node, .. } = self;
+        let mark = if node.field.required && row.part == RowPart::Field { "* " } else { "  " };
+        let indent = " ".repeat(2 * row.depth);
+        let key = text::cut(&row.key, NAMES).into_owned();
+        let meaning = if self.is_current { StyleRole::Selected } else { StyleRole::Name };
+        let mut spans = vec![styler.span(StyleRole::Key, format!("{mark}{indent}"))];
+        if let RowPart::Choice(at) = row.part {
+            let ticked = matches!(&node.input, FieldInput::Choices(ticked) if ticked.contains(&at));
+            let tick = if ticked { "[x] " } else { "[ ] " };
+            spans.push(styler.span(StyleRole::Plain, tick));
+            spans.push(styler.span(meaning, key));
+            return (vec![Line::from(spans)], None);
+        }
+        let pad = self.widest.saturating_sub(2 * row.depth + text::width(&key)) + 2;
+        spans.push(styler.span(meaning, key));
+        spans.push(styler.span(StyleRole::Plain, " ".repeat(pad)));
+        let before: usize = spans.iter().map(Span::width).sum();
+        if self.is_current && text_rows(self.form, node) > 1 {
+            return self.text_lines(spans, before, width.saturating_sub(before));
+        }
+        let (value, cursor) = self.value(width.saturating_sub(before));
+        spans.extend(value);
+        (vec![Line::from(spans)], cursor.map(|cursor| (0, before + cursor)))
+    }
+
+    /// The lines of a text of several that are seen around the cursor, the first one behind `head`.
+    fn text_lines(
+        &self,
+        head: Vec<Span<'static>>,
+        before: usize,
+        width: usize,
+    ) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+        let Self { styler, form, node, .. } = self;
+        let text = draft(form, node);
+        let rows = text_rows(form, node);
+        let first = text.row().saturating_sub(rows / 2).min(text.lines().len() - rows);
+        let mut cursor = None;
+        let mut head = Some(head);
+        let row = |(at, line): (usize, &LineInput)| {
+            let (value, column) = input_spans(styler, line, width);
+            if at == text.row() {
+                cursor = Some((at - first, before + column));
+            }
+            let indent = || vec![styler.span(StyleRole::Plain, " ".repeat(before))];
+            let mut spans = head.take().unwrap_or_else(indent);
+            spans.extend(value);
+            Line::from(spans)
+        };
+        let lines = text.lines().iter().enumerate().skip(first).take(rows).map(row).collect();
+        (lines, cursor)
+    }
+
+    fn value(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
+        let Self { styler, node, .. } = self;
+        let plain = |text: String| (vec![styler.span(StyleRole::Plain, text)], None);
+        match (&node.input, &node.field.kind) {
+            (FieldInput::Null, _) => (vec![styler.span(StyleRole::Warning, "null")], Some(0)),
+            (FieldInput::Json(_), _) => self.written(width),
+            (FieldInput::Choice(_) | FieldInput::Text(_), FieldKind::Choice(_)) => {
+                plain(format!("< {} >", node.text().unwrap_or_default()))
+            }
+            (FieldInput::Choice(at), FieldKind::Boolean) => plain(format!("< {} >", *at == 1)),
+            (FieldInput::Choice(_), FieldKind::Constant(value)) => plain(format!("= {value}")),
+            (FieldInput::Choice(at), FieldKind::Variants(titles)) => {
+                plain(format!("< {} >", titles.get(*at).map_or("", String::as_str)))
+            }
+            (FieldInput::Choices(ticked), FieldKind::MultiChoice(choices)) => {
+                plain(format!("{} {} of {}", self.fold(), ticked.len(), choices.len()))
+            }
+            (_, FieldKind::List) if node.is_present() => {
+                let items = node.children.len();
+                plain(format!("{} [{items}]  + adds an item", self.fold()))
+            }
+            (_, FieldKind::Object) if node.is_present() => plain(self.fold().to_owned()),
+            (FieldInput::Unset, _) => (vec![styler.span(StyleRole::Dim, self.unset())], Some(0)),
+            _ => self.written(width),
+        }
+    }
+
+    fn fold(&self) -> &'static str {
+        if self.node.is_open { "v" } else { ">" }
+    }
+
+    fn unset(&self) -> String {
+        let field = &self.node.field;
+        let text = match (&field.default, &field.kind) {
+            (Some(_), _) if field.secret => "(unset, has a default)".to_owned(),
+            (Some(default), _) => {
+                let default = default.to_string();
+                format!("(unset, default {})", text::cut(&default, 40))
+            }
+            (None, FieldKind::Variants(titles)) => format!("(unset; {} forms)", titles.len()),
+            (None, FieldKind::List) => "(unset)  + adds an item".to_owned(),
+            (None, _) => "(unset)".to_owned(),
+        };
+        if folds(&field.kind) { format!("{} {text}", self.fold()) } else { text }
+    }
+
+    /// The value as text; a secret is masked.
+    fn written(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
+        let Self { styler, node, .. } = self;
+        let text = node.text().unwrap_or_default();
+        let mut lines = text.split('\n');
+        let line = match self.form.written().filter(|_| self.is_current) {
+            _ if node.field.secret => LineInput::of("*".repeat(text.graphemes(true).count())),
+            Some(written) => written.lines()[written.row()].clone(),
+            None if self.is_current => {
+                let draft = draft(self.form, node);
+                draft.lines()[draft.row()].clone()
+            }
+            None => LineInput::of(lines.next().unwrap_or_default()),
+        };
+        let more = if node.field.secret || self.is_current { 0 } else { lines.count() };
+        let note = if more > 0 { format!("  (+{more} lines)") } else { String::new() };
+        let (mut spans, cursor) = input_spans(styler, &line, width.saturating_sub(note.len()));
+        spans.push(styler.span(StyleRole::Dim, note));
+        (spans, Some(cursor))
+    }
+}
+
+/// A line with a cursor, moved so that the cursor is seen; and where it is.
+fn input_spans(styler: &Styler<'_>, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
+    let (before, behind) = line.split();
+    let role = if line.is_selected() { StyleRole::SelectedUnfocused } else { StyleRole::Plain };
+    let before = styler.span(role, before);
+    let room = width.saturating_sub(1);
+    let over = before.width().saturating_sub(room);
+    let mut cut = 0;
+    let kept: String = before
+        .content
+        .graphemes(true)
+        .skip_while(|grapheme| {
+            let is_cut = cut < over;
+            cut += text::width(grapheme);
+            is_cut
+        })
+        .collect();
+    let cursor = text::width(&kept);
+    (vec![styler.span(role, kept), styler.span(StyleRole::Plain, behind)], cursor)
+}
+
+fn place_cursor(frame: &mut Frame<'_>, place: Rect, cursor: usize) {
+    let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width.saturating_sub(1));
+    frame.set_cursor_position((place.x + x, place.y));
+}
+
+/// What is wrong, what is still to be done, and what will be sent; the most important first.
+fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
+    let shown = form.summary();
+    let mut lines = Vec::new();
+    if let Some(problem) = &form.problem {
+        lines.push(styler.line(StyleRole::Error, format!("! {problem}")));
+    }
+    let sends = lines.len();
+    lines.push(Line::from(vec![
+        styler.span(StyleRole::Dim, "sends "),
+        styler.span(StyleRole::Plain, &shown.preview),
+    ]));
+    if shown.is_valid {
+        lines[sends].push_span(styler.span(StyleRole::Success, "  valid"));
+    } else if shown.filled < shown.required && !form.is_json() {
+        let text = format!("  {}/{} required", shown.filled, shown.required);
+        lines[sends].push_span(styler.span(StyleRole::Warning, text));
+    }
+    if let Some(command) = &shown.command {
+        if form.asks_for_secret() {
+            let text = "! a value that looks like a secret is hidden here but is sent";
+            lines.push(styler.line(StyleRole::Warning, text));
+        }
+        lines.push(Line::from(vec![
+            styler.span(StyleRole::Dim, "$ "),
+            styler.span(StyleRole::Dim, command),
+        ]));
+    }
+    lines
+}
+
+/// How many choices are listed below a field at once.
+const CHOICES: usize = 6;
+/// How many rows a text of several lines gets while it is written.
+const TEXT_ROWS: usize = 8;
+
+pub fn draft(form: &SchemaForm, node: &FormNode) -> TextArea {
+    form.written().cloned().unwrap_or_else(|| fresh_draft(node))
+}
+
+pub fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
+    let lines = match form.written() {
+        Some(text) => text.lines().len(),
+        None => node.text().map_or(1, |text| text.split('\n').count()),
+    };
+    if node.field.secret { 1 } else { lines.clamp(1, TEXT_ROWS) }
+}
+
+pub fn choice_rows(node: &FormNode) -> usize {
+    let choices = match &node.field.kind {
+        FieldKind::Choice(choices) => choices.len(),
+        FieldKind::Boolean => 2,
+        FieldKind::Variants(titles) => titles.len(),
+        _ => 0,
+    };
+    choices.min(CHOICES)
+}
+
+pub fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
+    1 + usize::from(form.draft_problem().is_some()) + choices_seen(node).len()
+}
+
+/// The notes below the selected field: accepted values, errors so far, choices.
+pub fn below(
+    styler: &Styler<'_>,
+    form: &SchemaForm,
+    node: &FormNode,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let mut said = hint(node);
+    if let Some(text) = form.written().filter(|text| text.lines().len() > 1) {
+        said = format!("{said}  line {} of {}", text.row() + 1, text.lines().len());
+    }
+    let said = text::safe_line(&said);
+    let mut lines = vec![styler.line(StyleRole::Dim, text::cut(&said, usize::from(width)))];
+    let problem = form.draft_problem();
+    lines.extend(problem.map(|said| styler.line(StyleRole::Error, format!("    ! {said}"))));
+    for (title, is_chosen) in choices_seen(node) {
+        let (mark, meaning) =
+            if is_chosen { ("> ", StyleRole::Selected) } else { ("  ", StyleRole::Plain) };
+        lines.push(Line::from(vec![
+            styler.span(StyleRole::Key, format!("    {mark}")),
+            styler.span(meaning, title),
+        ]));
+    }
+    lines
+}
+
+/// The choices of a field that are listed below it, and which of them is taken: those that begin
+/// with what was typed, around the one that is taken.
+fn choices_seen(node: &FormNode) -> Vec<(String, bool)> {
+    let titles: Vec<&str> = match &node.field.kind {
+        FieldKind::Choice(choices) => choices.iter().map(|choice| choice.title.as_str()).collect(),
+        FieldKind::Boolean => vec!["false", "true"],
+        FieldKind::Variants(titles) => titles.iter().map(String::as_str).collect(),
+        _ => return Vec::new(),
+    };
+    let (begun, taken) = match &node.input {
+        FieldInput::Text(text) => (text.to_lowercase(), None),
+        FieldInput::Choice(at) => (String::new(), Some(*at)),
+        _ => (String::new(), None),
+    };
+    let begins = |title: &str| title.to_lowercase().starts_with(&begun);
+    let found: Vec<(String, bool)> = titles
+        .into_iter()
+        .enumerate()
+        .filter(|(_, title)| begins(title))
+        .map(|(at, title)| (title.to_owned(), taken == Some(at)))
+        .collect();
+    let chosen = found.iter().position(|(_, is_chosen)| *is_chosen).unwrap_or(0);
+    let first = chosen.saturating_sub(CHOICES / 2).min(found.len().saturating_sub(CHOICES));
+    found.into_iter().skip(first).take(CHOICES).collect()
+}
+
+/// The type of a field with its limits, and its description.
+fn hint(node: &FormNode) -> String {
+    let field = &node.field;
+    let list = |titles: &[&str]| {
+        let more = if titles.len() > CHOICES { " | …" } else { "" };
+        format!("{}{more}", titles[..titles.len().min(CHOICES)].join(" | "))
+    };
+    let day = || node.text()?.parse::<Date>().ok().map(|day| day.strftime("%A").to_string());
+    let takes = match (&node.input, &field.kind) {
+        (FieldInput::Json(_), _) => "JSON".to_owned(),
+        (_, FieldKind::Choice(choices)) => format!("one of {}", choices.len()),
+        (_, FieldKind::MultiChoice(choices)) => {
+            let titles: Vec<&str> = choices.iter().map(|choice| choice.title.as_str()).collect();
+            list(&titles)
+        }
+        (_, FieldKind::Boolean) => "true | false".to_owned(),
+        (_, FieldKind::Variants(titles)) => format!("one of {} forms", titles.len()),
+        _ if is_date(node) => day().unwrap_or_else(|| field.expectation()),
+        _ => field.expectation(),
+    };
+    let null = if field.nullable { ", or null" } else { "" };
+    let text = field.description.as_deref().unwrap_or_default();
+    let title = if field.title == field.key { "" } else { field.title.as_str() };
+    let about = [title, text.lines().next().unwrap_or_default()];
+    let about: Vec<&str> = about.into_iter().filter(|part| !part.is_empty()).collect();
+    let gap = if about.is_empty() { "" } else { "  " };
+    format!("    {takes}{null}{gap}{}", about.join(": "))
+}

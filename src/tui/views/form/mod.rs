@@ -1,0 +1,626 @@
+//! The state of a form: the arguments of a call, or the answer to a server's question.
+//!
+//! Owns: which line has the cursor, what is being written there, whether the whole is written as
+//! JSON instead; what is shown of all that. What the fields are and what they make is
+//! [`host::form`](crate::host::form). Never does: send anything.
+
+pub mod actions;
+pub mod draw;
+#[cfg(test)]
+pub mod draw_tests;
+#[cfg(test)]
+pub mod tests;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::host::example;
+use crate::host::form::{FieldInput, FieldKind, FormNode, ResolvedSchema, RowPart};
+use crate::host::validate::{ValuePath, Violation};
+use crate::model::{JsonObject, ToolDefinition};
+use crate::tui::event::AppEffect;
+use crate::tui::external_editor::{EditorDraft, EditorError};
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
+use crate::tui::widgets::input::{LineInput, TextArea};
+
+/// How much of what would be sent is shown, in characters.
+const MAX_PREVIEW_CHARS: usize = 2_000;
+
+#[derive(Debug, Clone)]
+pub struct SchemaForm {
+    /// Whose arguments these are: a tool's full name, as a rule.
+    pub tool: String,
+    /// The lines that are shown: required fields first, else as the schema has them.
+    pub fields: Vec<FormRow>,
+    pub at: usize,
+    /// The error of the form, after a check.
+    pub problem: Option<String>,
+    root: FormNode,
+    schema: Arc<Value>,
+    is_call: bool,
+    command_end: String,
+    draft: TextArea,
+    draft_path: Option<Vec<usize>>,
+    /// The error in the text being typed, as far as it can be known while typing.
+    draft_problem: Option<String>,
+    /// The whole as a text, while it is written so.
+    json: Option<JsonDraft>,
+    found: Vec<Violation>,
+    shown: FormSummary,
+}
+
+#[derive(Debug, Clone)]
+struct JsonDraft {
+    text: TextArea,
+    object: Result<JsonObject, ParseArgumentsError>,
+}
+
+/// The summary below the fields, updated with every change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FormSummary {
+    /// Exactly what will be sent, but for secrets; its beginning when it is long.
+    pub preview: String,
+    pub command: Option<String>,
+    /// How many fields have to be filled in.
+    pub required: usize,
+    pub filled: usize,
+    pub is_valid: bool,
+}
+
+impl SchemaForm {
+    pub fn of(tool: &ToolDefinition, earlier: Option<&JsonObject>) -> Self {
+        let mut form = Self::of_schema(tool.name.full(), &tool.input_schema, earlier);
+        form.is_call = true;
+        form.command_end = tool.command_end();
+        form.show();
+        form
+    }
+
+    /// The form of an object with this schema, filled with the known values. `title` says whose
+    /// it is.
+    pub fn of_schema(
+        title: impl Into<String>,
+        schema: &Arc<Value>,
+        earlier: Option<&JsonObject>,
+    ) -> Self {
+        let mut form = Self {
+            tool: title.into(),
+            fields: Vec::new(),
+            at: 0,
+            problem: None,
+            root: FormNode::of_object(ResolvedSchema::of(schema), earlier),
+            schema: Arc::clone(schema),
+            is_call: false,
+            command_end: String::new(),
+            draft: TextArea::default(),
+            draft_path: None,
+            draft_problem: None,
+            json: None,
+            found: Vec::new(),
+            shown: FormSummary::default(),
+        };
+        if matches!(form.root.input, FieldInput::Json(_)) {
+            form.write_json();
+        }
+        form.changed();
+        form
+    }
+
+    /// The text that is being written, if the line takes one.
+    pub fn line(&mut self) -> Option<&mut LineInput> {
+        if self.json.is_some() {
+            return self.text().map(TextArea::line);
+        }
+        let node = self.node()?;
+        let is_typed = node.is_text_input() || node.is_picked();
+        if !is_typed || self.part() != RowPart::Field {
+            return None;
+        }
+        self.read_draft();
+        Some(self.draft.line())
+    }
+
+    /// The text of several lines that is being written: the whole as JSON, or a field that takes
+    /// them.
+    pub fn text(&mut self) -> Option<&mut TextArea> {
+        if self.json.is_none() && self.takes_lines() {
+            self.read_draft();
+            return Some(&mut self.draft);
+        }
+        self.json.as_mut().map(|written| &mut written.text)
+    }
+
+    pub fn on_text_changed(&mut self) {
+        if self.json.is_some() {
+            self.read_json();
+            return self.changed();
+        }
+        if !self.is_writing() {
+            return;
+        }
+        if self.node().is_some_and(FormNode::is_picked) {
+            return self.pick_typed();
+        }
+        let text = self.draft.text();
+        let Some(node) = self.node_mut() else { return };
+        if node.text() != Some(text.as_str()) {
+            node.set_text(&text);
+            self.changed();
+        }
+    }
+
+    pub fn arguments(&self) -> JsonObject {
+        if let Some(written) = &self.json {
+            return written.object.clone().unwrap_or_default();
+        }
+        match self.root.value() {
+            Some(Value::Object(object)) => object,
+            _ => JsonObject::new(),
+        }
+    }
+
+    /// The first line that has to be filled in and is not.
+    pub fn missing(&self) -> Option<usize> {
+        if let Some(written) = &self.json {
+            return written.object.is_err().then_some(self.at);
+        }
+        let required = self.root.required_fields();
+        let way = required.missing.first()?;
+        // What is folded is asked for where it is folded.
+        let seen = |row: &FormRow| row.part == RowPart::Field && way.starts_with(&row.node_path);
+        let last = self.fields.iter().rposition(seen);
+        Some(last.unwrap_or(0))
+    }
+
+    /// Whether it can be sent, judging by a quick check; if not, goes to the first problem and
+    /// says so.
+    pub fn is_ready(&mut self) -> bool {
+        self.complete_choice();
+        if let Some(JsonDraft { object: Err(why), .. }) = &self.json {
+            self.problem = Some(why.to_string());
+            return false;
+        }
+        if let Some(missing) = self.missing() {
+            self.at = missing;
+            let name = self.fields.get(missing).map(|row| row.path.to_string());
+            self.problem = name.map(|name| format!("{name} is required"));
+            return false;
+        }
+        let is_wrong =
+            |row: &FormRow| self.root.at(&row.node_path).and_then(FormNode::syntax_error).is_some();
+        if let Some(wrong) = self.fields.iter().position(is_wrong) {
+            self.at = wrong;
+            let row = &self.fields[wrong];
+            let why = self.root.at(&row.node_path).and_then(FormNode::syntax_error);
+            self.problem = why.map(|why| format!("{} {why}", row.path));
+            return false;
+        }
+        true
+    }
+
+    pub fn action_effect(&mut self, action: Action) -> Option<AppEffect> {
+        match action {
+            Action::Validate => {
+                if self.is_ready() {
+                    return Some(self.check());
+                }
+                None
+            }
+            Action::Editor if self.root.holds_secret() => {
+                self.problem = Some(SECRET_NOT_SHOWN.to_owned());
+                None
+            }
+            Action::Editor => Some(AppEffect::OpenEditor(EditorDraft {
+                name: "arguments.json",
+                text: self.whole(),
+            })),
+            _ => None,
+        }
+    }
+
+    pub fn check(&self) -> AppEffect {
+        AppEffect::ValidateArguments {
+            schema: Arc::clone(&self.schema),
+            arguments: self.arguments(),
+        }
+    }
+
+    /// Takes in the findings of a check if they match the current input; returns whether they did.
+    pub fn checked(
+        &mut self,
+        schema: &Arc<Value>,
+        arguments: &JsonObject,
+        found: &[Violation],
+    ) -> bool {
+        if !Arc::ptr_eq(schema, &self.schema) || *arguments != self.arguments() {
+            return false;
+        }
+        self.found = found.to_vec();
+        self.shown.is_valid = found.is_empty();
+        self.problem = match found {
+            [] => self.problem.take(),
+            [one] => Some(one.to_string()),
+            [first, ..] => Some(format!("{} problems; {first}", found.len())),
+        };
+        self.rebuild_rows();
+        let first = self.fields.iter().position(|row| !row.problems.is_empty());
+        self.at = first.unwrap_or(self.at);
+        true
+    }
+
+    /// Takes in what was written elsewhere, or why nothing was.
+    pub fn apply_editor_result(&mut self, outcome: Result<String, EditorError>) {
+        match outcome {
+            Ok(text) => self.take_text(&text),
+            Err(error) => self.problem = Some(error.to_string()),
+        }
+    }
+
+    pub fn is_json(&self) -> bool {
+        self.json.is_some()
+    }
+
+    /// The whole as JSON, while it is written so, for the screen.
+    pub fn json(&self) -> Option<&TextArea> {
+        self.json.as_ref().map(|written| &written.text)
+    }
+
+    pub fn summary(&self) -> &FormSummary {
+        &self.shown
+    }
+
+    pub fn node_of(&self, row: &FormRow) -> Option<&FormNode> {
+        self.root.at(&row.node_path)
+    }
+
+    pub fn written(&self) -> Option<&TextArea> {
+        self.is_writing().then_some(&self.draft)
+    }
+
+    /// The error in the text being typed, as far as it can be known while typing.
+    pub fn draft_problem(&self) -> Option<&str> {
+        self.draft_problem.as_deref().filter(|_| self.is_writing())
+    }
+
+    /// Whether items can be added to the chosen line, or removed with it.
+    pub fn has_items(&self) -> bool {
+        let Some(row) = self.fields.get(self.at) else { return false };
+        let is_list = |node: &FormNode| node.field.kind == FieldKind::List;
+        let parent = row.node_path.split_last().and_then(|(_, list)| self.root.at(list));
+        self.root.at(&row.node_path).is_some_and(is_list) || parent.is_some_and(is_list)
+    }
+
+    pub fn asks_for_secret(&self) -> bool {
+        self.root.asks_for_secret()
+    }
+
+    /// Whether the line being typed belongs to the chosen row.
+    fn is_writing(&self) -> bool {
+        let here = self.fields.get(self.at).map(|row| &row.node_path);
+        here.is_some() && here == self.draft_path.as_ref()
+    }
+
+    fn part(&self) -> RowPart {
+        self.fields.get(self.at).map_or(RowPart::Field, |row| row.part)
+    }
+
+    fn node(&self) -> Option<&FormNode> {
+        self.root.at(&self.fields.get(self.at)?.node_path)
+    }
+
+    fn node_mut(&mut self) -> Option<&mut FormNode> {
+        self.root.at_mut(&self.fields.get(self.at)?.node_path)
+    }
+
+    fn step(&mut self, by: isize) {
+        let length = isize::try_from(self.fields.len().max(1)).unwrap_or(1);
+        let at = isize::try_from(self.at).unwrap_or(0) + by;
+        self.complete_choice();
+        self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
+        self.draft_path = None;
+        self.rebuild_rows();
+    }
+
+    fn whole(&self) -> String {
+        match &self.json {
+            Some(written) => written.text.text(),
+            None => format!("{:#}", Value::Object(self.arguments())),
+        }
+    }
+
+    fn write_json(&mut self) {
+        let text = match &self.root.input {
+            FieldInput::Json(text) => text.clone(),
+            _ => self.whole(),
+        };
+        self.json = Some(JsonDraft { text: TextArea::of(&text), object: Ok(JsonObject::new()) });
+        self.read_json();
+    }
+
+    fn read_json(&mut self) {
+        let Some(written) = &mut self.json else { return };
+        written.object = object(&written.text.text());
+    }
+
+    /// Takes a text for the whole: into the fields, or unchanged when it is not an object.
+    fn take_text(&mut self, text: &str) {
+        let was_json = self.json.take().is_some();
+        match object(text) {
+            Ok(object) if !was_json => self.fill(&object),
+            other => {
+                self.problem = other.as_ref().err().map(ToString::to_string);
+                self.json = Some(JsonDraft { text: TextArea::of(text), object: other });
+            }
+        }
+        let problem = self.problem.take();
+        self.changed();
+        self.problem = problem;
+    }
+
+    fn fill(&mut self, object: &JsonObject) {
+        self.root = FormNode::of_object(ResolvedSchema::of(&self.schema), Some(object));
+        if matches!(self.root.input, FieldInput::Json(_)) {
+            self.write_json();
+        }
+    }
+
+    /// The input changed: rebuilds the lines and what is below them.
+    fn changed(&mut self) {
+        self.problem = None;
+        self.draft_problem = self.node().and_then(FormNode::draft_problem);
+        if let Some(here) = self.fields.get(self.at).map(|row| &row.path.0) {
+            self.found.retain(|found| !found.path.0.starts_with(here));
+        }
+        self.rebuild_rows();
+        self.show();
+    }
+
+    fn rebuild_rows(&mut self) {
+        let before = self.fields.get(self.at).map(|row| (row.node_path.clone(), row.part));
+        let written = before.as_ref().filter(|(path, _)| Some(path) == self.draft_path.as_ref());
+        self.fields = rows(&self.root, &self.found, written.map(|(path, _)| path.as_slice()));
+        let same = |row: &FormRow| before.as_ref() == Some(&(row.node_path.clone(), row.part));
+        let at = self.fields.iter().position(same).unwrap_or(self.at);
+        self.at = at.min(self.fields.len().saturating_sub(1));
+    }
+
+    fn show(&mut self) {
+        let whole = match &self.json {
+            Some(written) => Value::Object(written.object.clone().unwrap_or_default()),
+            None => self.root.masked_value().unwrap_or_default(),
+        };
+        let required = self.root.required_fields();
+        let object = whole.as_object().filter(|_| self.is_call);
+        let command = object
+            .map(|it| example::format_command(&self.tool, &self.schema, it) + &self.command_end);
+        self.shown = FormSummary {
+            preview: cut(whole.to_string()),
+            command: command.map(cut),
+            required: required.total,
+            filled: required.total.saturating_sub(required.missing.len()),
+            is_valid: false,
+        };
+    }
+}
+
+const SECRET_NOT_SHOWN: &str = "holds a secret, which is not shown; Del unsets the field";
+
+/// The reasons why a text is not a JSON object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum ParseArgumentsError {
+    /// The text is JSON of another type.
+    #[error("must be a JSON object: {{ … }}")]
+    NotAnObject,
+    /// The text is not JSON.
+    #[error("{line}:{column}: not JSON: {message}")]
+    Syntax {
+        /// From 1.
+        line: usize,
+        /// From 1; 0 where the parser stopped before a line.
+        column: usize,
+        /// The parser's message, without the position.
+        message: String,
+    },
+}
+
+fn object(text: &str) -> Result<JsonObject, ParseArgumentsError> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(ParseArgumentsError::NotAnObject),
+        Err(why) => {
+            let said = why.to_string();
+            // The parser puts the place last; here it comes first.
+            let message = said.split(" at line ").next().unwrap_or_default().to_owned();
+            Err(ParseArgumentsError::Syntax { line: why.line(), column: why.column(), message })
+        }
+    }
+}
+
+fn cut(text: String) -> String {
+    if text.len() <= MAX_PREVIEW_CHARS {
+        return text;
+    }
+    let (shown, rest) = text.split_at(text.floor_char_boundary(MAX_PREVIEW_CHARS));
+    format!("{shown}… {} more bytes", rest.len())
+}
+
+/// Whether a line can be unfolded.
+pub fn folds(kind: &FieldKind) -> bool {
+    matches!(kind, FieldKind::Object | FieldKind::List | FieldKind::MultiChoice(_))
+}
+
+/// How many problems are shown beside one field.
+const PROBLEMS: usize = 3;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormRow {
+    /// The property, or what else the line is called.
+    pub key: String,
+    /// The indices of the children that lead to the field.
+    pub node_path: Vec<usize>,
+    pub part: RowPart,
+    /// The nesting depth, 0 at the top.
+    pub depth: usize,
+    pub path: ValuePath,
+    /// The violations at this location.
+    pub problems: Vec<String>,
+}
+
+/// The lines, and beside each what was found there or in something that is folded in it.
+/// What does not read as a value is marked, too, but for the field that is being written.
+pub fn rows(root: &FormNode, found: &[Violation], written: Option<&[usize]>) -> Vec<FormRow> {
+    let mut rows: Vec<FormRow> = root
+        .rows()
+        .into_iter()
+        .map(|row| FormRow {
+            key: key(root, &row.index_path, row.part),
+            node_path: row.index_path,
+            part: row.part,
+            depth: row.depth,
+            path: row.path,
+            problems: Vec::new(),
+        })
+        .collect();
+    for row in rows.iter_mut().filter(|row| row.part == RowPart::Field) {
+        let node = root.at(&row.node_path).filter(|_| written != Some(row.node_path.as_slice()));
+        row.problems.extend(node.and_then(FormNode::syntax_error));
+    }
+    for problem in found {
+        let holds = |row: &&mut FormRow| {
+            row.part == RowPart::Field && problem.path.0.starts_with(&row.path.0)
+        };
+        // The last that holds it is the nearest one: what is inside stands below.
+        let Some(row) = rows.iter_mut().filter(holds).max_by_key(|row| row.path.0.len()) else {
+            continue;
+        };
+        if row.problems.len() < PROBLEMS {
+            let inside = problem.path.0.len() > row.path.0.len();
+            let text = if inside { problem.to_string() } else { problem.message.clone() };
+            row.problems.push(text);
+        }
+    }
+    rows
+}
+
+fn key(root: &FormNode, way: &[usize], part: RowPart) -> String {
+    let Some(node) = root.at(way) else { return String::new() };
+    match (part, &node.field.kind) {
+        (RowPart::Choice(at), crate::host::form::FieldKind::MultiChoice(choices)) => {
+            choices.get(at).map(|choice| choice.title.clone()).unwrap_or_default()
+        }
+        _ if node.field.key.is_empty() && way.is_empty() => "form".to_owned(),
+        _ if node.field.key.is_empty() => "value".to_owned(),
+        _ => node.field.key.clone(),
+    }
+}
+
+pub const FORM: KeyTable = KeyTable {
+    context: KeyContext::Form,
+    title: "Arguments",
+    bindings: &[
+        footer_binding(
+            KeyPress::Enter,
+            Action::NextField,
+            "next",
+            "next field; on the last one run",
+        ),
+        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
+        alias_binding(KeyPress::AltEnter, Action::Run),
+        alias_binding(KeyPress::Ctrl('j'), Action::Run),
+        alias_binding(KeyPress::Ctrl('r'), Action::Run),
+        alias_binding(KeyPress::Tab, Action::NextField),
+        alias_binding(KeyPress::Down, Action::NextField),
+        help_binding(KeyPress::BackTab, Action::PreviousField, "previous field"),
+        alias_binding(KeyPress::Up, Action::PreviousField),
+        help_binding(
+            KeyPress::Left,
+            Action::PreviousChoice,
+            "previous choice, fold, or cursor left",
+        ),
+        help_binding(KeyPress::Right, Action::NextChoice, "next choice, unfold, or cursor right"),
+        footer_binding(
+            KeyPress::F(6),
+            Action::Validate,
+            "dry run",
+            "show what would be sent, without sending it",
+        ),
+        alias_binding(KeyPress::Alt('v'), Action::Validate),
+        help_binding(KeyPress::Delete, Action::Unset, "unset the field"),
+        help_binding(KeyPress::Ctrl('n'), Action::Null, "send null for the field"),
+        footer_binding(
+            KeyPress::Ctrl('t'),
+            Action::SwitchForm,
+            "JSON",
+            "switch between JSON and fields",
+        ),
+        help_binding(KeyPress::Ctrl('e'), Action::Editor, "edit in $VISUAL or $EDITOR"),
+        help_binding(
+            KeyPress::Ctrl('s'),
+            Action::SaveCall,
+            "save the call under a name, for 'toolhost run NAME'",
+        ),
+        help_binding(KeyPress::Alt('+'), Action::Add, "add an item"),
+        help_binding(KeyPress::Alt('-'), Action::Remove, "remove the item"),
+        footer_binding(KeyPress::Esc, Action::Back, "back", "back to the list"),
+    ],
+};
+
+pub const FORM_LAST: KeyTable = KeyTable {
+    context: KeyContext::FormLast,
+    title: "The last field of arguments",
+    bindings: &[footer_binding(KeyPress::Enter, Action::Run, "run", "run the call")],
+};
+
+pub const FORM_ITEMS: KeyTable = KeyTable {
+    context: KeyContext::FormItems,
+    title: "Arguments without text",
+    bindings: &[
+        footer_binding(KeyPress::Char('+'), Action::Add, "add", "add an item"),
+        footer_binding(KeyPress::Char('-'), Action::Remove, "remove", "remove the item"),
+        help_binding(KeyPress::Char(' '), Action::NextChoice, "next choice, unfold or select"),
+    ],
+};
+
+pub const FIELD_LINES: KeyTable = KeyTable {
+    context: KeyContext::FormLines,
+    title: "Text in arguments",
+    bindings: &[
+        footer_binding(KeyPress::Ctrl('g'), Action::NewLine, "new line", "start a new line"),
+        help_binding(KeyPress::Up, Action::Up, "line up, or previous field"),
+        help_binding(KeyPress::Down, Action::Down, "line down, or next field"),
+    ],
+};
+
+pub const CHOICE: KeyTable = KeyTable {
+    context: KeyContext::FormChoice,
+    title: "Choices in arguments",
+    bindings: &[
+        footer_binding(KeyPress::Right, Action::NextChoice, "next choice", "next choice"),
+        help_binding(KeyPress::Left, Action::PreviousChoice, "previous choice (or type its start)"),
+    ],
+};
+
+pub const LINES: KeyTable = KeyTable {
+    context: KeyContext::MultilineText,
+    title: "Multi-line text",
+    bindings: &[
+        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call or send the answer"),
+        alias_binding(KeyPress::AltEnter, Action::Run),
+        alias_binding(KeyPress::Ctrl('j'), Action::Run),
+        alias_binding(KeyPress::Ctrl('r'), Action::Run),
+        help_binding(KeyPress::Enter, Action::Add, "new line"),
+        help_binding(KeyPress::Backspace, Action::Remove, "delete the character before the cursor"),
+        help_binding(KeyPress::Up, Action::Up, "line up"),
+        help_binding(KeyPress::Down, Action::Down, "line down"),
+        help_binding(KeyPress::PageUp, Action::PageUp, "page up"),
+        help_binding(KeyPress::PageDown, Action::PageDown, "page down"),
+        footer_binding(KeyPress::F(6), Action::Validate, "check", "check without sending"),
+        alias_binding(KeyPress::Alt('v'), Action::Validate),
+        footer_binding(KeyPress::Ctrl('t'), Action::SwitchForm, "fields", "back to the fields"),
+        footer_binding(KeyPress::Ctrl('e'), Action::Editor, "editor", "edit in $VISUAL or $EDITOR"),
+        footer_binding(KeyPress::Esc, Action::Back, "back", "back to the list"),
+    ],
+};

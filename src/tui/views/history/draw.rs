@@ -1,0 +1,245 @@
+//! Draws the history view: recorded calls, and the selected one.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+
+use crate::tui::app::AppState;
+use crate::tui::layout::Pane;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::history::entry_text::EntryFormat;
+use crate::tui::views::history::tasks::PastCall;
+use crate::tui::views::history::{HistoryFileState, HistoryView};
+use crate::tui::widgets::chart::grouped;
+use crate::tui::widgets::page;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::util::text;
+use crate::util::units::show_duration;
+
+pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+    let (history, focused) = (&state.history, state.context.focus == shown);
+    match shown {
+        Pane::HistoryList => {
+            let projects = state.context.shown_projects.title();
+            list(frame, styler, (history, projects), focused, area);
+        }
+        _ => entry(frame, styler, history, focused, area),
+    }
+}
+
+fn list(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    (history, projects): (&HistoryView, Option<&str>),
+    focused: bool,
+    area: Rect,
+) {
+    let found = history.found().len();
+    let mut title = format!("History {}", grouped(found));
+    if found < history.len() {
+        title = format!("{title}/{}", grouped(history.len()));
+    }
+    if let HistoryFileState::Read { damaged, more, .. } = &history.file {
+        title.push_str(if *more { "+" } else { "" });
+        title.extend(projects.iter().flat_map(|words| ["  ", words]));
+        if *damaged > 0 {
+            title = format!("{title}  {} damaged lines skipped", grouped(*damaged));
+        }
+    }
+    let inner = pane::open(frame, styler, area, &title, focused);
+    let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    above(frame, styler, history, line);
+    if found == 0 {
+        return pane::paragraph(frame, styler, rows, &nothing(styler, history));
+    }
+    let height = usize::from(rows.height);
+    let first = history.list.first(height, found);
+    for (at, call) in history.found().enumerate().skip(first).take(height) {
+        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
+        let meaning = match (at == history.list.chosen(), focused) {
+            (true, true) => Some(StyleRole::Selected),
+            (true, false) => Some(StyleRole::SelectedUnfocused),
+            _ => None,
+        };
+        let marked = history.marked.as_ref() == Some(&call.id);
+        frame.render_widget(
+            row(styler, call, meaning, marked, rows.width),
+            Rect { y, height: 1, ..rows },
+        );
+    }
+}
+
+/// The line above the list: the filter, or a notice about the file.
+fn above(frame: &mut Frame<'_>, styler: &Styler<'_>, history: &HistoryView, area: Rect) {
+    if history.is_filtering {
+        return pane::prompt(frame, styler, &history.filter, history.problem(), area);
+    }
+    let text = history.filter.text();
+    let line = match (&history.file, history.problem()) {
+        (_, Some(problem)) => styler.line(StyleRole::Error, format!("/ {text}  {problem}")),
+        _ if !text.is_empty() => styler.line(StyleRole::Dim, format!("/ {text}")),
+        (HistoryFileState::Read { is_kept: false, .. }, _) => styler.line(
+            StyleRole::Warning,
+            "Recording is off. Set history: { enabled: true } to turn it on.",
+        ),
+        _ if history.is_reading() => styler.line(StyleRole::Dim, "reading"),
+        _ => return,
+    };
+    frame.render_widget(line, area);
+}
+
+fn nothing(styler: &Styler<'_>, history: &HistoryView) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    match &history.file {
+        HistoryFileState::Unread => lines.push(styler.line(StyleRole::Dim, "reading")),
+        HistoryFileState::Unreadable(error) => {
+            lines.push(styler.line(StyleRole::Error, error.message()));
+            let hint = error.hint();
+            lines.extend(hint.map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}"))));
+        }
+        HistoryFileState::Read { .. } if history.filter.text().is_empty() => {
+            lines.push(styler.line(StyleRole::Dim, "No calls yet."));
+        }
+        HistoryFileState::Read { .. } => {
+            lines.push(styler.line(StyleRole::Dim, "No matches. Esc clears the filter."));
+        }
+    }
+    lines
+}
+
+/// One call: what there is room for, the more important the longer.
+fn row(
+    styler: &Styler<'_>,
+    call: &PastCall,
+    chosen: Option<StyleRole>,
+    marked: bool,
+    width: u16,
+) -> Line<'static> {
+    let pointer = if chosen.is_some() { styler.theme.pointer() } else { "  " };
+    let mark = if marked { "*" } else { " " };
+    let time = match width {
+        100.. => &*call.time,
+        70.. => call.time.get(5..).unwrap_or_default(),
+        _ => call.time.get(11..).unwrap_or_default(),
+    };
+    let column = |text: &str, room: usize| {
+        // As it is shown, so that it takes the room it seems to take.
+        let safe = styler.span(StyleRole::Plain, text).content.into_owned();
+        let narrow = if styler.theme.ascii { room.saturating_sub(2) } else { room };
+        // In ASCII the mark of a cut takes three cells.
+        let cut = if text::width(&safe) > room { text::cut(&safe, narrow).into() } else { safe };
+        let cut = styler.span(StyleRole::Plain, cut).content.into_owned();
+        let gap = " ".repeat(room.saturating_sub(text::width(&cut)));
+        format!("{cut}{gap} ")
+    };
+    let tool = usize::from(width / 4).clamp(10, 32);
+    let plain = chosen.unwrap_or(StyleRole::Plain);
+    let mut spans = vec![
+        styler.span(plain, format!("{pointer}{mark}")),
+        styler.span(chosen.unwrap_or(StyleRole::Dim), format!("{time} ")),
+        styler.span(chosen.unwrap_or(StyleRole::Name), column(&call.tool, tool)),
+    ];
+    let (status, meaning) = match &call.error {
+        None => ("ok", StyleRole::Success),
+        Some(kind) => (kind.as_str(), StyleRole::Error),
+    };
+    spans.push(styler.span(chosen.unwrap_or(meaning), column(status, 9)));
+    spans.push(styler.span(plain, format!("{:>9} ", show_duration(call.duration))));
+    if width >= 100 {
+        spans.push(styler.span(plain, column(&call.source, 10)));
+    }
+    if let Some(client) = call.client.as_ref().filter(|_| width >= 60) {
+        spans.push(styler.span(chosen.unwrap_or(StyleRole::Name), format!("[{client}] ")));
+    }
+    let used: usize = spans.iter().map(ratatui::text::Span::width).sum();
+    let room = usize::from(width).saturating_sub(used);
+    spans.push(styler.span(chosen.unwrap_or(StyleRole::Dim), column(&call.arguments, room)));
+    Line::from(spans)
+}
+
+fn entry(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    history: &HistoryView,
+    focused: bool,
+    area: Rect,
+) {
+    let title = if history.is_comparing() {
+        "Diff  (Esc closes it)".to_owned()
+    } else {
+        let looks = EntryFormat::ALL.map(|look| {
+            let title = look.title();
+            if look == history.format { format!("[{title}]") } else { format!(" {title} ") }
+        });
+        let tool = history.shown_tool().unwrap_or("Call");
+        format!("{tool}  {}", looks.concat())
+    };
+    let inner = pane::open(frame, styler, area, &title, focused);
+    page::draw(frame, styler, &history.details, inner);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::tui::app::AppState;
+    use crate::tui::event::AppEvent;
+    use crate::tui::event::UserInput;
+    use crate::tui::tests::drawing::ASCII;
+    use crate::tui::tests::drawing::picture;
+    use crate::tui::tests::press;
+    use crate::tui::theme::Theme;
+    use crate::tui::views::history::tasks::HistoryEvent;
+    use crate::tui::views::history::tests::entry;
+    use crate::tui::views::history::tests::past;
+    use crate::tui::views::history::tests::shown;
+
+    fn sized(width: u16, height: u16) -> AppState {
+        let mut state = shown();
+        state.update(AppEvent::Input(UserInput::Resize { width, height }));
+        let arguments = json!({ "expression": "1/0", "precision": 3 });
+        let mut call = entry("c-3", "calculator", &arguments, &json!({ "value": null }));
+        call.unix = f64::MAX;
+        state.update(AppEvent::History(HistoryEvent::Entry(Box::new(call))));
+        state.update(AppEvent::History(HistoryEvent::DefinitionChecked(
+            "c-3".to_owned(),
+            Ok(Some(true)),
+        )));
+        press(&mut state, &["j", "m", "k"]);
+        state
+    }
+
+    #[test]
+    fn the_history_in_120_by_40() {
+        insta::assert_snapshot!(picture(&sized(120, 40), ASCII));
+    }
+
+    #[test]
+    fn the_history_in_80_by_24() {
+        insta::assert_snapshot!(picture(&sized(80, 24), Theme::default()));
+    }
+
+    #[test]
+    fn the_history_in_60_by_16_and_40_by_10() {
+        let mut state = sized(60, 16);
+        let list = picture(&state, ASCII);
+        press(&mut state, &["<enter>"]);
+        let call = picture(&state, ASCII);
+        insta::assert_snapshot!(format!("{list}\n{call}\n{}", picture(&sized(40, 10), ASCII)));
+    }
+
+    #[test]
+    fn hostile_calls_are_shown_escaped() {
+        let evil = "\u{1b}]0;x\u{7}\u{202e}\u{9b}31m";
+        let mut state = sized(120, 40);
+        let calls = vec![past(evil, evil, Some(evil), evil)];
+        let news = HistoryEvent::Read { calls, damaged: 0, more: false, is_recording: false };
+        state.update(AppEvent::History(news));
+        let call = entry(evil, evil, &json!({ evil: evil }), &json!(evil));
+        state.update(AppEvent::History(HistoryEvent::Entry(Box::new(call))));
+        let seen = picture(&state, Theme::default());
+        assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
+        assert!(seen.contains("␛]0;x") && !seen.contains('\u{202e}'), "{seen}");
+        assert!(seen.contains("Recording is off"), "{seen}");
+    }
+}

@@ -1,0 +1,511 @@
+//! The history view: a list of recorded calls, one in detail, two compared.
+//!
+//! Owns: what is requested and when. Never does: read a file.
+
+pub mod draw;
+pub mod entry_text;
+pub mod query;
+pub mod tasks;
+#[cfg(test)]
+pub mod tests;
+
+use crate::history::HistoryEntry;
+use crate::history::compare::CallComparison;
+use crate::history::read::StoredResult;
+use crate::host::{command, rerun};
+use crate::model::{Error, JsonObject};
+use crate::tui::app::View;
+use crate::tui::context::{AppContext, ShownProjects};
+use crate::tui::event::{AppEffect, Navigation};
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
+use crate::tui::layout::{Pane, ViewId};
+use crate::tui::theme::StyleRole;
+use crate::tui::views::history::entry_text::EntryFormat;
+use crate::tui::views::history::query::HistorySearch;
+use crate::tui::views::history::tasks::{HistoryEffect, HistoryEvent, HistoryReadFilter, PastCall};
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::list::{ListCursor, action_step};
+use crate::tui::widgets::scroll_text::ScrollText;
+
+/// The number of calls read at once.
+const PAGE_SIZE: usize = 500;
+
+/// The calls of the past.
+#[derive(Debug, Default)]
+pub struct HistoryView {
+    /// The position of the selected match.
+    pub list: ListCursor,
+    pub filter: LineInput,
+    /// Whether the filter is being typed.
+    pub is_filtering: bool,
+    /// The call that others are compared with, by its identity.
+    pub marked: Option<String>,
+    pub format: EntryFormat,
+    /// The chosen call, or how two differ.
+    pub details: ScrollText,
+    pub file: HistoryFileState,
+    query: HistorySearch,
+    calls: Vec<PastCall>,
+    found: Vec<usize>,
+    limit: usize,
+    last_request: Option<(HistoryReadFilter, usize)>,
+    all_projects: bool,
+    is_reading: bool,
+    is_stale: bool,
+    /// The call that is being read, or was read last.
+    open_id: Option<String>,
+    is_opening: bool,
+    entry: Option<HistoryEntry>,
+    changed: Option<Result<Option<bool>, Error>>,
+    comparison: Option<Box<CallComparison>>,
+    pending_action: Option<Action>,
+}
+
+#[derive(Debug, Default)]
+pub enum HistoryFileState {
+    #[default]
+    Unread,
+    Read {
+        /// Lines that could not be read.
+        damaged: usize,
+        /// Whether there are more calls than were read.
+        more: bool,
+        /// Whether calls are kept at the moment.
+        is_kept: bool,
+    },
+    Unreadable(Error),
+}
+
+impl View for HistoryView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if let Some(by) = action_step(action, context.page_height())
+            && (context.focus == Pane::HistoryList || self.is_filtering)
+        {
+            self.step(by);
+            return Some(self.next_request());
+        }
+        match action {
+            Action::Filter => {
+                context.focus = Pane::HistoryList;
+                self.is_filtering = true;
+                self.filter.select();
+            }
+            Action::Open => {
+                self.is_filtering = false;
+                context.focus = Pane::Entry;
+            }
+            Action::Refresh => {
+                self.is_stale = true;
+                return Some(self.next_request());
+            }
+            Action::AllProjects => {
+                context.switch_projects();
+                self.all_projects = context.shown_projects == ShownProjects::All;
+                return Some(self.next_request());
+            }
+            Action::ChangeFormat => {
+                self.format = self.format.next();
+                self.show();
+            }
+            Action::Mark => self.toggle_mark(context),
+            Action::Diff => return Some(self.diff(context)),
+            Action::Rerun | Action::RerunEdited | Action::CopyCommand => {
+                return Some(self.act_on_entry(action, context));
+            }
+            Action::Copy => return Some(self.copy_selection(context)),
+            Action::Export => return Some(self.export_matches(context)),
+            Action::Back => return self.back(context),
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
+        if self.is_filtering {
+            return vec![KeyContext::Text];
+        }
+        vec![KeyContext::History, KeyContext::Pane, KeyContext::Anywhere]
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        match focus {
+            Pane::HistoryList => self.step(by),
+            _ => self.details.scroll(by),
+        }
+    }
+
+    fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        self.all_projects = context.shown_projects == ShownProjects::All;
+        self.is_stale = true;
+        self.next_request()
+    }
+
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+        self.is_filtering.then_some(&mut self.filter)
+    }
+
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        self.refilter();
+        self.list.choose(0, self.found.len());
+        self.next_request()
+    }
+
+    fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        self.next_request()
+    }
+
+    fn is_animating(&self) -> bool {
+        self.chosen().is_some_and(|call| Some(&call.id) != self.open_id.as_ref())
+    }
+}
+
+impl HistoryView {
+    pub fn found(&self) -> impl ExactSizeIterator<Item = &PastCall> + '_ {
+        self.found.iter().map(|at| &self.calls[*at])
+    }
+
+    /// The number of calls that were read.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub fn is_reading(&self) -> bool {
+        self.is_reading
+    }
+
+    pub fn chosen(&self) -> Option<&PastCall> {
+        self.calls.get(*self.found.get(self.list.chosen())?)
+    }
+
+    pub fn shown_tool(&self) -> Option<&str> {
+        self.entry.as_ref().map(|entry| &*entry.tool)
+    }
+
+    /// The error in the filter, if it has one.
+    pub fn problem(&self) -> Option<&str> {
+        self.query.problem.as_deref()
+    }
+
+    pub fn is_comparing(&self) -> bool {
+        self.comparison.is_some()
+    }
+
+    pub fn filter_by_tool(&mut self, tool: &str) {
+        self.filter = LineInput::of(HistorySearch::for_tool(tool));
+        self.is_filtering = false;
+        self.refilter();
+        self.list.choose(0, self.found.len());
+    }
+
+    pub fn on_call_recorded(&mut self, shown: ViewId) -> Vec<AppEffect> {
+        self.is_stale = true;
+        if shown == ViewId::History { self.next_request() } else { Vec::new() }
+    }
+
+    /// Takes in the outcome of an effect.
+    pub fn handle_event(
+        &mut self,
+        event: HistoryEvent,
+        context: &mut AppContext,
+    ) -> Vec<AppEffect> {
+        match event {
+            HistoryEvent::Read { calls, damaged, more, is_recording: is_kept } => {
+                self.is_reading = false;
+                self.file = HistoryFileState::Read { damaged, more, is_kept };
+                self.set_calls(calls);
+            }
+            HistoryEvent::Unreadable(error) => {
+                self.is_reading = false;
+                self.file = HistoryFileState::Unreadable(error);
+                self.set_calls(Vec::new());
+            }
+            HistoryEvent::Entry(entry) => {
+                self.is_opening = false;
+                self.changed = None;
+                if self.entry.as_ref().is_none_or(|before| before.id != entry.id) {
+                    self.details = ScrollText::default();
+                }
+                self.entry = Some(*entry);
+                self.show();
+                let is_chosen = self.chosen().map(|call| &call.id) == self.open_id.as_ref();
+                if let Some(action) = self.pending_action.take_if(|_| is_chosen) {
+                    return self.act_on_entry(action, context);
+                }
+            }
+            HistoryEvent::NotFound(id, error) => {
+                self.is_opening = false;
+                self.pending_action = None;
+                if self.open_id.as_ref() == Some(&id) {
+                    self.entry = None;
+                    self.details = ScrollText::default();
+                    self.details.line(StyleRole::Error, error.message());
+                }
+            }
+            HistoryEvent::DefinitionChecked(id, changed) => {
+                if self.entry.as_ref().is_some_and(|entry| entry.id == id) {
+                    self.changed = Some(changed);
+                    self.show();
+                }
+            }
+            HistoryEvent::Compared(comparison) => {
+                self.comparison = Some(comparison);
+                self.details = ScrollText::default();
+                self.show();
+                context.focus =
+                    if context.view == ViewId::History { Pane::Entry } else { context.focus };
+            }
+            HistoryEvent::CompareFailed(error) => context.show_error(error.message()),
+        }
+        self.next_request()
+    }
+
+    fn next_request(&mut self) -> Vec<AppEffect> {
+        let mut effects = Vec::new();
+        let filter =
+            HistoryReadFilter { all_projects: self.all_projects, ..self.query.read_filter.clone() };
+        let wanted = (filter, self.limit.max(PAGE_SIZE));
+        if !self.is_reading && (self.is_stale || self.last_request.as_ref() != Some(&wanted)) {
+            (self.is_reading, self.is_stale) = (true, false);
+            self.last_request = Some(wanted.clone());
+            let (wanted, limit) = wanted;
+            effects.push(AppEffect::History(HistoryEffect::Read { filter: wanted, limit }));
+        }
+        let id = self.chosen().map(|call| call.id.clone());
+        if !self.is_opening && id.is_some() && id != self.open_id {
+            self.is_opening = true;
+            self.open_id.clone_from(&id);
+            effects.extend(id.map(|id| AppEffect::History(HistoryEffect::Open(id))));
+        }
+        effects
+    }
+
+    fn set_calls(&mut self, calls: Vec<PastCall>) {
+        // Who looks at the newest call goes on looking at the newest.
+        let chosen = self.chosen().map(|call| call.id.clone()).filter(|_| self.list.chosen() > 0);
+        self.calls = calls;
+        self.refilter();
+        let again = chosen.and_then(|id| self.found().position(|call| call.id == id));
+        self.list.choose(again.unwrap_or(0), self.found.len());
+        if self.found.is_empty() {
+            (self.entry, self.open_id) = (None, None);
+            self.show();
+        }
+    }
+
+    fn refilter(&mut self) {
+        self.query = HistorySearch::of(self.filter.text());
+        self.found = self.query.find(&self.calls);
+    }
+
+    fn step(&mut self, by: isize) {
+        let before = self.list.chosen();
+        self.list.step(by, self.found.len());
+        let at_end = self.list.chosen() + 1 >= self.found.len();
+        if by > 0
+            && at_end
+            && matches!(self.file, HistoryFileState::Read { more: true, .. })
+            && !self.is_reading
+        {
+            self.limit = self.len() + PAGE_SIZE;
+        }
+        if self.list.chosen() != before {
+            self.comparison = None;
+            self.pending_action = None;
+        }
+    }
+
+    /// The chosen call, when it was read.
+    fn entry(&self) -> Option<&HistoryEntry> {
+        let chosen = self.chosen()?;
+        self.entry.as_ref().filter(|entry| entry.id == chosen.id)
+    }
+
+    /// Shows all again; what was chosen stays so.
+    fn clear_filter(&mut self) {
+        let chosen = self.chosen().map(|call| call.id.clone());
+        self.filter.clear();
+        self.refilter();
+        let again = self.found().position(|call| Some(&call.id) == chosen.as_ref());
+        self.list.choose(again.unwrap_or(0), self.found.len());
+    }
+
+    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if std::mem::take(&mut self.is_filtering) {
+            self.clear_filter();
+            return Some(self.next_request());
+        } else if self.comparison.take().is_some() {
+            self.details = ScrollText::default();
+            self.show();
+        } else if context.focus == Pane::Entry {
+            context.focus = Pane::HistoryList;
+        } else if !self.filter.text().is_empty() {
+            self.clear_filter();
+            return Some(self.next_request());
+        } else {
+            return None;
+        }
+        Some(Vec::new())
+    }
+
+    /// Writes down what the entry pane shows.
+    fn show(&mut self) {
+        let page = match (&self.comparison, &self.entry) {
+            (Some(comparison), _) => entry_text::comparison(comparison),
+            (None, Some(entry)) => entry_text::entry(entry, self.changed.as_ref(), self.format),
+            (None, None) => ScrollText::default(),
+        };
+        self.details.replace(page);
+    }
+}
+
+impl HistoryView {
+    /// Does something with the chosen call, as soon as it was read.
+    pub fn act_on_entry(&mut self, action: Action, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(entry) = self.entry() else {
+            self.pending_action = self.chosen().is_some().then_some(action);
+            return self.next_request();
+        };
+        let Some(arguments) = &entry.arguments else {
+            context.show_error("the arguments of this call were too large to keep");
+            return Vec::new();
+        };
+        if action == Action::CopyCommand {
+            let is_whole = rerun::masked_paths(arguments).is_empty();
+            let mut line = if is_whole {
+                command::call(&entry.tool, arguments)
+            } else {
+                command::rerun(&entry.id)
+            };
+            line.extend(entry.command_end.iter().flat_map(|words| [" ", words]));
+            return context.copy("command", line);
+        }
+        if matches!(self.changed, Some(Ok(Some(true)))) {
+            context.show_status(format!(
+                "the definition of {} has changed since this call",
+                entry.tool
+            ));
+        }
+        let navigation = rerun(entry, arguments, action == Action::RerunEdited, context);
+        vec![AppEffect::Navigate(navigation)]
+    }
+
+    pub fn toggle_mark(&mut self, context: &mut AppContext) {
+        let Some(call) = self.chosen() else { return };
+        let id = call.id.clone();
+        if self.marked.take_if(|marked| *marked == id).is_none() {
+            self.marked = Some(id);
+            context.show_status("marked; press d on another call to compare");
+        }
+    }
+
+    pub fn diff(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(call) = self.chosen() else { return Vec::new() };
+        let before = || {
+            let older = self.found().skip(self.list.chosen() + 1);
+            older.filter(|older| older.tool == call.tool).map(|older| older.id.clone()).next()
+        };
+        let other = self.marked.clone().filter(|marked| *marked != call.id).or_else(before);
+        let Some(other) = other else {
+            context.show_error("nothing to compare with: mark a call with m first");
+            return Vec::new();
+        };
+        vec![AppEffect::History(HistoryEffect::Compare(call.id.clone(), other))]
+    }
+
+    pub fn copy_selection(&self, context: &mut AppContext) -> Vec<AppEffect> {
+        let result = || self.entry()?.result.as_ref().map(StoredResult::text);
+        let details = || self.details.to_text();
+        let (what, text) = match context.focus {
+            Pane::Entry if self.is_comparing() => ("diff", Some(details())),
+            Pane::Entry => match result() {
+                Some(text) => ("result", Some(text)),
+                None => ("call", Some(details())),
+            },
+            _ => ("call ID", self.chosen().map(|call| call.id.clone())),
+        };
+        text.map(|text| context.copy(what, text)).unwrap_or_default()
+    }
+
+    pub fn export_matches(&self, context: &mut AppContext) -> Vec<AppEffect> {
+        let ids: Vec<String> = self.found().map(|call| call.id.clone()).collect();
+        if ids.is_empty() {
+            context.show_error("nothing to export");
+            return Vec::new();
+        }
+        vec![AppEffect::History(HistoryEffect::Export(ids))]
+    }
+}
+
+/// How a call is made again. What was secret was not kept: it has to be filled in.
+fn rerun(
+    entry: &HistoryEntry,
+    arguments: &JsonObject,
+    edited: bool,
+    context: &mut AppContext,
+) -> Navigation {
+    let (arguments, missing) = rerun::without_masked(arguments);
+    let tool = entry.tool.clone();
+    if missing.is_empty() && !edited {
+        return Navigation::Call { tool, arguments };
+    }
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        context.show_status(format!("secrets are not kept; fill in: {missing}"));
+    }
+    Navigation::FillArguments { tool, arguments: Some(arguments) }
+}
+
+pub const HISTORY: KeyTable = KeyTable {
+    context: KeyContext::History,
+    title: "History",
+    bindings: &[
+        footer_binding(KeyPress::Enter, Action::Open, "open", "show the call"),
+        footer_binding(
+            KeyPress::Char('/'),
+            Action::Filter,
+            "filter",
+            "filter: words tool:GLOB failed:yes since:1h session:this !word",
+        ),
+        footer_binding(
+            KeyPress::Char('r'),
+            Action::Rerun,
+            "rerun",
+            "call again with the same arguments (asks for secrets)",
+        ),
+        footer_binding(
+            KeyPress::Char('R'),
+            Action::RerunEdited,
+            "edit and rerun",
+            "edit the arguments, then call again",
+        ),
+        footer_binding(KeyPress::Char('m'), Action::Mark, "mark", "mark the call for a diff"),
+        footer_binding(
+            KeyPress::Char('d'),
+            Action::Diff,
+            "diff",
+            "diff with the marked call, or the tool's previous call",
+        ),
+        alias_binding(KeyPress::Char('D'), Action::Diff),
+        footer_binding(
+            KeyPress::Char('t'),
+            Action::ChangeFormat,
+            "text/json/raw",
+            "change the format",
+        ),
+        footer_binding(
+            KeyPress::Char('Y'),
+            Action::CopyCommand,
+            "copy as command",
+            "copy the call as a command",
+        ),
+        help_binding(
+            KeyPress::Char('P'),
+            Action::AllProjects,
+            "show calls of all projects or this one",
+        ),
+        help_binding(KeyPress::Char('E'), Action::Export, "export the listed calls as JSON lines"),
+        help_binding(KeyPress::Char('u'), Action::Refresh, "reload the history"),
+    ],
+};

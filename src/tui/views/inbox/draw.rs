@@ -1,0 +1,227 @@
+//! Draws the inbox: questions, and the answer being written.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+
+use crate::host::questions::sampling::{ConversationLine, conversation};
+use crate::host::questions::url_review::UrlReview;
+use crate::model::{CallId, QuestionBody};
+use crate::tui::app::AppState;
+use crate::tui::layout::Pane;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::form;
+use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
+use crate::tui::widgets::input::TextArea;
+use crate::tui::widgets::page::{self, wrap};
+use crate::tui::widgets::pane::{self, Styler};
+use crate::util::text;
+
+const MAX_SERVER_TEXT_CHARS: usize = 4_000;
+const LINES: usize = 400;
+
+pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+    let focused = state.context.focus == shown;
+    if shown == Pane::Questions {
+        return list(frame, styler, state, focused, area);
+    }
+    let Some(pending) = state.inbox.chosen() else {
+        pane::open(frame, styler, area, "Question", focused);
+        return;
+    };
+    let title = format!("{} asks", pending.question.server);
+    let inner = pane::window(frame, styler, area, &title, StyleRole::Question);
+    question(frame, styler, state, pending, focused, inner);
+}
+
+fn list(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
+    let inbox = &state.inbox;
+    let title = format!("Inbox {}", inbox.len());
+    let inner = pane::open(frame, styler, area, &title, focused);
+    if inbox.is_empty() {
+        let text = "No questions. Servers can ask for input during calls.";
+        return pane::paragraph(frame, styler, inner, &[styler.line(StyleRole::Dim, text)]);
+    }
+    let mut places = (inner.y..inner.bottom()).map(|y| Rect { y, height: 1, ..inner });
+    for (pending, place) in inbox.approvals.iter().zip(places.by_ref().take(3)) {
+        let text = format!("  approval  {}", pending.prompt.tool.name.full());
+        frame.render_widget(styler.line(StyleRole::Warning, text), place);
+    }
+    let height = places.len();
+    let first = inbox.list.first(height, inbox.questions.len());
+    let seen = inbox.questions.iter().enumerate().skip(first);
+    for ((at, pending), place) in seen.zip(places) {
+        let is_chosen = at == inbox.list.chosen();
+        frame.render_widget(row(styler, state, pending, is_chosen, focused), place);
+    }
+}
+
+/// One question: who asks, its kind, how long it has waited, and its first line.
+fn row(
+    styler: &Styler<'_>,
+    state: &AppState,
+    pending: &PendingQuestion,
+    is_chosen: bool,
+    focused: bool,
+) -> Line<'static> {
+    let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
+    let name = text::cut(&pending.question.server, 12).into_owned();
+    let pad = " ".repeat(13_usize.saturating_sub(text::width(&name)));
+    let named = match (is_chosen, focused) {
+        (true, true) => StyleRole::Selected,
+        (true, false) => StyleRole::SelectedUnfocused,
+        _ => StyleRole::Plain,
+    };
+    let waited = pending.time_waiting(state.context.now).as_secs();
+    let text = text::cut(pending.question.body.message(), 200).into_owned();
+    Line::from(vec![
+        styler.span(named, format!("{pointer}{name}{pad}")),
+        styler.span(StyleRole::Plain, format!("{:<9}", pending.question.body.kind())),
+        styler.span(StyleRole::Dim, format!("{:>4} ", format!("{waited}s"))),
+        styler.span(StyleRole::Plain, text),
+    ])
+}
+
+fn question(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    state: &AppState,
+    pending: &PendingQuestion,
+    focused: bool,
+    area: Rect,
+) {
+    let mut asked = facts(styler, state, pending);
+    let server = &pending.question.server;
+    match &pending.question.body {
+        QuestionBody::Form { message, .. } | QuestionBody::Url { message, .. } => {
+            asked.extend(quoted_lines(styler, message));
+        }
+        QuestionBody::Sampling { params } => asked.extend(conversation_lines(styler, params)),
+    }
+    let position = &state.inbox.position;
+    match (&pending.answer, &pending.question.body) {
+        (AnswerDraft::OpenUrl(visit), QuestionBody::Url { url, .. }) => {
+            asked.extend(address(styler, url, visit));
+            page::draw_lines(frame, styler, &asked, position, area);
+        }
+        (AnswerDraft::Form(answer), _) => {
+            if answer.asks_for_secret() {
+                let said = format!(
+                    "! this looks like a request for a secret: what you type is sent to '{server}', and forms \
+                     are not meant for that"
+                );
+                asked.insert(0, styler.line(StyleRole::Warning, said));
+            }
+            let (above, below) = parts(&asked, area);
+            page::draw_lines(frame, styler, &asked, position, above);
+            form::draw::inside(frame, styler, answer, focused, below);
+        }
+        (AnswerDraft::Text(text), _) => {
+            let (above, below) = parts(&asked, area);
+            page::draw_lines(frame, styler, &asked, position, above);
+            reply(frame, styler, server, text, focused, below);
+        }
+        (AnswerDraft::OpenUrl(_), _) => {
+            page::draw_lines(frame, styler, &asked, position, area);
+        }
+    }
+}
+
+fn parts(asked: &[Line<'static>], area: Rect) -> (Rect, Rect) {
+    let width = usize::from(area.width);
+    let needed: usize = asked.iter().map(|line| wrap(line, width).len()).sum();
+    let most = usize::from(area.height) * 2 / 5;
+    let height = u16::try_from(needed.min(most.max(1))).unwrap_or(1);
+    let [above, below] =
+        Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+    (above, below)
+}
+
+/// For which call, for how long, and how long there is.
+fn facts(styler: &Styler<'_>, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
+    let question = &pending.question;
+    let call = match &question.call {
+        Some(call) => call_label(state, call),
+        None => "unknown call".to_owned(),
+    };
+    let round = question.round.filter(|round| *round > 1);
+    let round = round.map_or_else(String::new, |round| format!(", round {round}"));
+    let now = state.context.now;
+    let waited = pending.time_waiting(now).as_secs();
+    let waits = match pending.time_left(now) {
+        Some(left) => {
+            format!("{waited}s; the call times out in {}s", left.as_secs())
+        }
+        None => format!("{waited}s"),
+    };
+    vec![styler.fact("during", format!("{call}{round}")), styler.fact("waits", waits)]
+}
+
+fn call_label(state: &AppState, call: &CallId) -> String {
+    let made = state.context.calls.running().find(|made| made.id.as_ref() == Some(call));
+    made.map_or_else(|| format!("call {}", call.0), |made| made.tool.clone())
+}
+
+/// Text from a server, behind a mark that the text cannot suppress.
+fn quoted_lines(styler: &Styler<'_>, text: &str) -> Vec<Line<'static>> {
+    let text = text::shorten(text.trim(), MAX_SERVER_TEXT_CHARS);
+    let lines = text.lines().map(|line| {
+        Line::from(vec![styler.span(StyleRole::Dim, "| "), styler.span(StyleRole::Plain, line)])
+    });
+    lines.collect()
+}
+
+fn conversation_lines(styler: &Styler<'_>, params: &serde_json::Value) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for part in conversation(params) {
+        if lines.len() > LINES {
+            lines.truncate(LINES);
+            lines.push(styler.line(StyleRole::Dim, "… and more"));
+            break;
+        }
+        match part {
+            ConversationLine::Role(role) => {
+                let role = format!("{}:", text::shorten(role, 20));
+                lines.push(styler.line(StyleRole::Dim, role));
+            }
+            ConversationLine::Text(text) => lines.extend(quoted_lines(styler, text)),
+            ConversationLine::NonText(kind) => {
+                let kind = format!("| [{}]", text::shorten(kind, 40));
+                lines.push(styler.line(StyleRole::Dim, kind));
+            }
+            ConversationLine::Note(text) => lines.push(styler.line(StyleRole::Dim, text)),
+        }
+    }
+    lines
+}
+
+/// The full address, warnings about it, and that it is not opened automatically.
+fn address(styler: &Styler<'_>, url: &str, visit: &UrlReview) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::default(), styler.line(StyleRole::Name, url)];
+    lines.extend(
+        visit.warnings.iter().map(|odd| styler.line(StyleRole::Warning, format!("! {odd}"))),
+    );
+    if let Some(host) = &visit.host {
+        lines.push(styler.fact("host", host));
+    }
+    lines.push(Line::default());
+    let text =
+        "Not opened automatically. Press y to copy the address and visit it if you trust it.";
+    lines.push(styler.line(StyleRole::Plain, text));
+    lines.push(styler.line(StyleRole::Dim, "Press F5 once you have visited it."));
+    lines
+}
+
+fn reply(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    server: &str,
+    text: &TextArea,
+    focused: bool,
+    area: Rect,
+) {
+    let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    let said = format!("Sent to '{server}' as the model's answer:");
+    frame.render_widget(styler.line(StyleRole::Dim, said), above);
+    form::draw::lines(frame, styler, text, focused, below);
+}

@@ -1,0 +1,384 @@
+//! The inbox: approval questions and questions of servers.
+//!
+//! Owns: the open questions, the oldest first, and what has been written as their answers. A new
+//! one is told and counted, and takes no keys; only an approval lies over the screen. Never does:
+//! answer by itself, or open an address.
+
+pub mod approval;
+pub mod draw;
+#[cfg(test)]
+pub mod draw_tests;
+pub mod question;
+#[cfg(test)]
+pub mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::host::validate::Violation;
+use crate::model::{JsonObject, Question, QuestionBody, QuestionReply};
+use crate::tui::app::View;
+use crate::tui::context::AppContext;
+use crate::tui::event::{AppEffect, AskId};
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
+use crate::tui::layout::{Pane, ViewId};
+use crate::tui::views::form::SchemaForm;
+use crate::tui::views::inbox::approval::PendingApproval;
+use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
+use crate::tui::widgets::input::{LineInput, TextArea};
+use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::scroll_text::ScrollPosition;
+use crate::util::text::shorten;
+
+/// How much of a question is said when it comes, in characters.
+const MAX_SUMMARY_CHARS: usize = 60;
+
+/// Questions from servers and approvals.
+#[derive(Debug, Default)]
+pub struct InboxView {
+    /// Calls that wait for a person, the oldest first.
+    pub approvals: VecDeque<PendingApproval>,
+    pub questions: Vec<PendingQuestion>,
+    pub list: ListCursor,
+    pub position: ScrollPosition,
+    session_approvals: approval::SessionApprovals,
+}
+
+impl InboxView {
+    /// The number of questions and approvals that wait for a person.
+    pub fn len(&self) -> usize {
+        self.approvals.len() + self.questions.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn chosen(&self) -> Option<&PendingQuestion> {
+        self.questions.get(self.list.chosen())
+    }
+
+    fn chosen_mut(&mut self) -> Option<&mut PendingQuestion> {
+        self.questions.get_mut(self.list.chosen())
+    }
+
+    /// A server asks something.
+    /// While something is typed only a key that writes nothing leads here.
+    pub fn push_question(
+        &mut self,
+        id: AskId,
+        question: Question,
+        is_typing: bool,
+        context: &mut AppContext,
+    ) {
+        let words = shorten(question.body.message(), MAX_SUMMARY_CHARS).into_owned();
+        let mut keys = context.keys.bindings(KeyContext::Anywhere).iter().filter(|binding| {
+            let writes = matches!(binding.key, KeyPress::Char(_));
+            binding.action == Action::Show(ViewId::Inbox) && !(writes && is_typing)
+        });
+        let key = keys.next().map(|binding| binding.key);
+        let way = match (context.view, key) {
+            (ViewId::Inbox, _) | (_, None) => String::new(),
+            (_, Some(key)) => format!(" (press {key} to answer)"),
+        };
+        context.show_status(format!("{} asks: {words}{way}", question.server));
+        self.questions.push(PendingQuestion::new(id, question));
+    }
+
+    /// Removes a question that nothing waits for any more.
+    pub fn withdraw(&mut self, id: AskId, context: &mut AppContext) {
+        if let Some(at) = self.approvals.iter().position(|pending| pending.id == id)
+            && let Some(pending) = self.approvals.remove(at)
+        {
+            context.show_status(format!(
+                "{} is no longer waiting for approval",
+                pending.prompt.tool.name.full()
+            ));
+        }
+        if let Some(pending) = self.remove_question(id, context) {
+            let server = &pending.question.server;
+            context.show_status(format!("{server} is no longer waiting for an answer"));
+        }
+    }
+
+    /// Takes in the current time.
+    pub fn on_tick(&mut self, now: Duration) {
+        for pending in &mut self.questions {
+            pending.since.get_or_insert(now);
+        }
+        if let Some(pending) = self.approvals.front_mut() {
+            pending.since.get_or_insert(now);
+            pending.note();
+        }
+    }
+
+    /// Takes in what a check found, if an answer waits for it; says what is to be done.
+    pub fn checked(
+        &mut self,
+        schema: &Arc<Value>,
+        arguments: &JsonObject,
+        problems: &[Violation],
+        context: &mut AppContext,
+    ) -> Option<Vec<AppEffect>> {
+        let about_this = |pending: &mut PendingQuestion| match &mut pending.answer {
+            AnswerDraft::Form(form) => form.checked(schema, arguments, problems),
+            _ => false,
+        };
+        let at = self.questions.iter_mut().position(about_this)?;
+        let pending = &mut self.questions[at];
+        let is_sent = std::mem::take(&mut pending.is_sending);
+        if !is_sent || !problems.is_empty() {
+            return Some(Vec::new());
+        }
+        let id = pending.id;
+        Some(self.reply(id, QuestionReply::Accept(Value::Object(arguments.clone())), context))
+    }
+
+    /// Takes a question out of the list; what was chosen stays so.
+    fn remove_question(&mut self, id: AskId, context: &mut AppContext) -> Option<PendingQuestion> {
+        let at = self.questions.iter().position(|pending| pending.id == id)?;
+        let pending = self.questions.remove(at);
+        let chosen = self.list.chosen();
+        self.list.choose(if at < chosen { chosen - 1 } else { chosen }, self.questions.len());
+        if at == chosen {
+            self.position.reset();
+            if context.view == ViewId::Inbox && context.focus == Pane::Question {
+                context.focus = Pane::Questions;
+            }
+        }
+        Some(pending)
+    }
+
+    fn reply(
+        &mut self,
+        id: AskId,
+        reply: QuestionReply,
+        context: &mut AppContext,
+    ) -> Vec<AppEffect> {
+        let Some(pending) = self.remove_question(id, context) else { return Vec::new() };
+        let server = &pending.question.server;
+        context.show_status(match reply {
+            QuestionReply::Accept(_) => format!("answered {server}"),
+            QuestionReply::Decline => format!("declined the question from {server}"),
+            _ => format!("dismissed the question from {server}"),
+        });
+        vec![AppEffect::AnswerQuestion(id, Arc::new(reply))]
+    }
+
+    /// Answers the chosen question without an answer.
+    fn refuse(&mut self, reply: QuestionReply, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(id) = self.chosen().map(|pending| pending.id) else { return Vec::new() };
+        self.reply(id, reply, context)
+    }
+
+    fn send(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(pending) = self.chosen_mut() else { return Vec::new() };
+        match pending.send() {
+            Ok(question::AnswerSubmission::Check(effect)) => vec![effect],
+            Ok(question::AnswerSubmission::Reply(id, reply)) => self.reply(id, reply, context),
+            Err(error) => {
+                context.focus = Pane::Question;
+                context.show_error(error.to_string());
+                Vec::new()
+            }
+        }
+    }
+
+    fn copy_selection(&self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(pending) = self.chosen() else { return Vec::new() };
+        let what = match pending.question.body {
+            QuestionBody::Url { .. } => "address",
+            QuestionBody::Form { .. } | QuestionBody::Sampling { .. } => "question",
+        };
+        context.copy(what, pending.copy())
+    }
+}
+
+impl View for InboxView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Open if self.chosen().is_some() => context.focus = Pane::Question,
+            Action::Run => return Some(self.send(context)),
+            Action::No => return Some(self.refuse(QuestionReply::Decline, context)),
+            Action::CancelQuestion => return Some(self.refuse(QuestionReply::Cancel, context)),
+            Action::Copy => return Some(self.copy_selection(context)),
+            Action::Back if context.focus == Pane::Question => context.focus = Pane::Questions,
+            other if context.focus == Pane::Question => {
+                let done = self.chosen_mut().is_some_and(|pending| pending.act(other));
+                return done.then(Vec::new);
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
+        let around = [KeyContext::Inbox, KeyContext::Pane, KeyContext::Anywhere];
+        match self.chosen().map(|pending| &pending.answer).filter(|_| focus == Pane::Question) {
+            Some(AnswerDraft::Form(_)) => vec![KeyContext::Answer, KeyContext::Form],
+            Some(AnswerDraft::Text(_)) => vec![KeyContext::Answer, KeyContext::MultilineText],
+            _ => around.to_vec(),
+        }
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        if focus == Pane::Questions {
+            self.list.step(by, self.questions.len());
+            self.position.reset();
+        } else {
+            self.position.scroll(by);
+        }
+    }
+
+    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+        match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
+            AnswerDraft::Form(form) => form.line(),
+            AnswerDraft::Text(text) => Some(text.line()),
+            AnswerDraft::OpenUrl(_) => None,
+        }
+    }
+
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        if let Some(PendingQuestion { answer: AnswerDraft::Form(form), is_sending, .. }) =
+            self.chosen_mut()
+        {
+            form.on_text_changed();
+            *is_sending = false;
+        }
+        Vec::new()
+    }
+
+    fn form(&self, focus: Pane) -> Option<&SchemaForm> {
+        match &self.chosen()?.answer {
+            AnswerDraft::Form(form) if focus == Pane::Question => Some(form.as_ref()),
+            _ => None,
+        }
+    }
+
+    fn form_mut(&mut self, focus: Pane) -> Option<&mut SchemaForm> {
+        match &mut self.chosen_mut()?.answer {
+            AnswerDraft::Form(form) if focus == Pane::Question => Some(form.as_mut()),
+            _ => None,
+        }
+    }
+
+    fn text(&mut self, focus: Pane) -> Option<&mut TextArea> {
+        match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
+            AnswerDraft::Form(form) => form.text(),
+            AnswerDraft::Text(text) => Some(text),
+            AnswerDraft::OpenUrl(_) => None,
+        }
+    }
+
+    fn is_animating(&self) -> bool {
+        !self.is_empty()
+    }
+}
+
+pub const INBOX: KeyTable = KeyTable {
+    context: KeyContext::Inbox,
+    title: "Inbox",
+    bindings: &[
+        footer_binding(KeyPress::Enter, Action::Open, "answer", "open the question"),
+        footer_binding(
+            KeyPress::F(5),
+            Action::Run,
+            "send",
+            "send the answer, or confirm the visit",
+        ),
+        alias_binding(KeyPress::Ctrl('r'), Action::Run),
+        footer_binding(KeyPress::Char('d'), Action::No, "decline", "decline the question"),
+        footer_binding(
+            KeyPress::Char('x'),
+            Action::CancelQuestion,
+            "cancel",
+            "cancel the question without an answer",
+        ),
+    ],
+};
+
+pub const ANSWER: KeyTable = KeyTable {
+    context: KeyContext::Answer,
+    title: "Answer",
+    bindings: &[
+        footer_binding(KeyPress::F(5), Action::Run, "send", "send the answer"),
+        alias_binding(KeyPress::AltEnter, Action::Run),
+        alias_binding(KeyPress::Ctrl('j'), Action::Run),
+        alias_binding(KeyPress::Ctrl('r'), Action::Run),
+        footer_binding(KeyPress::Ctrl('d'), Action::No, "decline", "decline the question"),
+        footer_binding(
+            KeyPress::Ctrl('x'),
+            Action::CancelQuestion,
+            "cancel",
+            "cancel the question without an answer",
+        ),
+        help_binding(KeyPress::PageDown, Action::PageDown, "scroll the question down"),
+        help_binding(KeyPress::PageUp, Action::PageUp, "scroll the question up"),
+    ],
+};
+
+pub const APPROVAL: KeyTable = KeyTable {
+    context: KeyContext::Approval,
+    title: "Approval",
+    bindings: &[
+        footer_binding(KeyPress::Enter, Action::No, "deny", "deny the call"),
+        alias_binding(KeyPress::Char('n'), Action::No),
+        footer_binding(KeyPress::Char('y'), Action::Yes, "allow once", "allow this call once"),
+        footer_binding(
+            KeyPress::Char('s'),
+            Action::YesForSession,
+            "allow these arguments",
+            "allow this tool with these arguments until the console closes",
+        ),
+        footer_binding(KeyPress::Char('e'), Action::Fill, "edit", "deny and edit the arguments"),
+        footer_binding(
+            KeyPress::Char('v'),
+            Action::ChangeFormat,
+            "definition",
+            "show the tool's definition",
+        ),
+        footer_binding(KeyPress::Esc, Action::CancelQuestion, "cancel the call", "cancel the call"),
+        help_binding(KeyPress::Ctrl('l'), Action::Redraw, "redraw"),
+    ],
+};
+
+pub const TRUST: KeyTable = KeyTable {
+    context: KeyContext::Trust,
+    title: "Trust",
+    bindings: &[
+        footer_binding(
+            KeyPress::Char('y'),
+            Action::Yes,
+            "trust",
+            "trust exactly this (after reading to the end)",
+        ),
+        footer_binding(
+            KeyPress::Char('n'),
+            Action::No,
+            "refuse",
+            "do not trust it (remembered until it changes)",
+        ),
+        alias_binding(KeyPress::Char('N'), Action::No),
+        alias_binding(KeyPress::Esc, Action::No),
+        footer_binding(
+            KeyPress::Char('a'),
+            Action::YesAsAuthor,
+            "author",
+            "trust as the author: do not ask again when its code changes",
+        ),
+        footer_binding(
+            KeyPress::Char('v'),
+            Action::ChangeFormat,
+            "whole",
+            "show the whole project or the difference",
+        ),
+        footer_binding(KeyPress::Char('q'), Action::Quit, "quit", "quit without an answer"),
+        help_binding(KeyPress::Char(' '), Action::PageDown, "page down"),
+        help_binding(KeyPress::Ctrl('l'), Action::Redraw, "redraw"),
+    ],
+};

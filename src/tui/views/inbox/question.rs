@@ -1,0 +1,125 @@
+//! A server's question, and its answer being written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::host::form;
+use crate::host::form::ResolvedSchema;
+use crate::host::questions::sampling;
+use crate::host::questions::url_review::UrlReview;
+use crate::model::{Question, QuestionBody, QuestionReply};
+use crate::tui::event::{AppEffect, AskId};
+use crate::tui::keys::action::Action;
+use crate::tui::views::form::SchemaForm;
+use crate::tui::widgets::input::TextArea;
+
+#[derive(Debug, Clone)]
+pub struct PendingQuestion {
+    pub id: AskId,
+    pub question: Question,
+    /// When the question came, as of the first tick after it.
+    pub since: Option<Duration>,
+    pub answer: AnswerDraft,
+    /// Whether it is sent as soon as it is known to fit.
+    pub is_sending: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum AnswerDraft {
+    Form(Box<SchemaForm>),
+    /// An address is visited, by the person.
+    OpenUrl(UrlReview),
+    /// A person writes in a model's place.
+    Text(TextArea),
+}
+
+#[derive(Debug)]
+pub enum AnswerSubmission {
+    /// The form is checked first; its result decides whether it is sent.
+    Check(AppEffect),
+    Reply(AskId, QuestionReply),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    #[error("{}", .0.as_deref().unwrap_or_default())]
+    Form(Option<String>),
+    /// The text for a model's answer was not written.
+    #[error("Nothing to send: the answer is empty.")]
+    EmptyText,
+}
+
+impl PendingQuestion {
+    pub fn new(id: AskId, question: Question) -> Self {
+        let answer = match &question.body {
+            QuestionBody::Form { schema, .. } => {
+                let schema = Arc::new(schema.clone());
+                // A server that asks knows nothing of defaults that are left out: they are filled in.
+                let fields = form::fields(&ResolvedSchema::of(&schema), form::MAX_FIELDS);
+                let known = form::defaults(&fields);
+                let form = SchemaForm::of_schema(question.server.as_str(), &schema, Some(&known));
+                AnswerDraft::Form(Box::new(form))
+            }
+            QuestionBody::Url { url, .. } => AnswerDraft::OpenUrl(UrlReview::of(url)),
+            QuestionBody::Sampling { .. } => AnswerDraft::Text(TextArea::default()),
+        };
+        Self { id, question, since: None, answer, is_sending: false }
+    }
+
+    pub fn send(&mut self) -> Result<AnswerSubmission, AnswerError> {
+        match &mut self.answer {
+            AnswerDraft::Form(form) => {
+                if !form.is_ready() {
+                    return Err(AnswerError::Form(form.problem.clone()));
+                }
+                self.is_sending = true;
+                Ok(AnswerSubmission::Check(form.check()))
+            }
+            AnswerDraft::OpenUrl(_) => {
+                Ok(AnswerSubmission::Reply(self.id, QuestionReply::Accept(json!({}))))
+            }
+            AnswerDraft::Text(text) if text.is_empty() => Err(AnswerError::EmptyText),
+            AnswerDraft::Text(text) => Ok(AnswerSubmission::Reply(
+                self.id,
+                QuestionReply::Accept(sampling::text_result(&text.text())),
+            )),
+        }
+    }
+
+    /// Performs an action on the answer; `false` when it does not apply.
+    pub fn act(&mut self, action: Action) -> bool {
+        self.is_sending = false;
+        let text = match &mut self.answer {
+            AnswerDraft::Form(form) => return form.act(action),
+            AnswerDraft::OpenUrl(_) => return false,
+            AnswerDraft::Text(text) => text,
+        };
+        match action {
+            Action::Add => text.break_line(),
+            Action::Remove => text.erase(),
+            Action::Up => text.step(-1),
+            Action::Down => text.step(1),
+            _ => return false,
+        }
+        true
+    }
+
+    /// How long the call that waits may still take, when that is known.
+    pub fn time_left(&self, now: Duration) -> Option<Duration> {
+        Some((self.since? + self.question.time_left?).saturating_sub(now))
+    }
+
+    pub fn time_waiting(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.since.unwrap_or(now))
+    }
+
+    /// The text that is copied.
+    pub fn copy(&self) -> String {
+        match &self.question.body {
+            QuestionBody::Url { url, .. } => url.clone(),
+            ask => ask.message().to_owned(),
+        }
+    }
+}

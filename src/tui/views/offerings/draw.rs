@@ -1,0 +1,307 @@
+//! Draws the resources view: the tree, and the opened item.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+
+use crate::tui::app::AppState;
+use crate::tui::layout::Pane;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::form;
+use crate::tui::views::offerings::OfferingsView;
+use crate::tui::views::offerings::form::OfferingForm;
+use crate::tui::views::offerings::tree::{OfferingKind, OfferingRow, OfferingServer};
+use crate::tui::widgets::page;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::util::text;
+use crate::util::units::show_size;
+
+const SUGGESTED: usize = 5;
+/// From this height on they have a frame.
+const FRAMED: u16 = 16;
+
+pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+    let (offerings, focused) = (&state.offerings, state.context.focus == shown);
+    match (shown, &offerings.asking) {
+        (Pane::OfferingList, _) => tree(frame, styler, offerings, focused, area),
+        (_, Some(asking)) => draw_form(frame, styler, asking, focused, area),
+        _ => content(frame, styler, offerings, focused, area),
+    }
+}
+
+fn tree(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    offerings: &OfferingsView,
+    focused: bool,
+    area: Rect,
+) {
+    let inner = pane::open(frame, styler, area, "Resources and prompts", focused);
+    let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    if offerings.is_filtering {
+        pane::prompt(frame, styler, &offerings.filter, None, line);
+    } else if !offerings.filter.text().is_empty() {
+        let text = format!("/ {}", offerings.filter.text());
+        frame.render_widget(styler.line(StyleRole::Dim, text), line);
+    }
+    let all = offerings.tree.rows();
+    if all.is_empty() {
+        let text = match (offerings.tree.servers(), offerings.filter.text()) {
+            ([], "") => "No servers. Define them in mcp.yaml.",
+            (_, "") => "No resources or prompts.",
+            _ => "No matches. Esc clears the filter.",
+        };
+        return frame.render_widget(styler.line(StyleRole::Dim, text), rows);
+    }
+    let height = usize::from(rows.height);
+    let first = offerings.list.first(height, all.len());
+    for (at, row) in all.iter().enumerate().skip(first).take(height) {
+        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
+        let chosen = at == offerings.list.chosen();
+        let line = offering_row(styler, offerings, *row, chosen, focused);
+        frame.render_widget(line, Rect { y, height: 1, ..rows });
+    }
+}
+
+fn offering_row(
+    styler: &Styler<'_>,
+    offerings: &OfferingsView,
+    row: OfferingRow,
+    chosen: bool,
+    focused: bool,
+) -> Line<'static> {
+    let pointer = if chosen { styler.theme.pointer() } else { "  " };
+    let meaning = match (chosen, focused) {
+        (true, true) => Some(StyleRole::Selected),
+        (true, false) => Some(StyleRole::SelectedUnfocused),
+        _ => None,
+    };
+    let fold = if offerings.tree.is_folded(row) { "+ " } else { "- " };
+    match row {
+        OfferingRow::Server(at) => {
+            let Some(server) = offerings.tree.servers().get(at) else { return Line::default() };
+            let (text, how) = state_of(server);
+            Line::from(vec![
+                styler.span(
+                    meaning.unwrap_or(StyleRole::Name),
+                    format!("{pointer}{fold}{}", server.name),
+                ),
+                styler.span(how, format!("  {text}")),
+            ])
+        }
+        OfferingRow::Group(at, kind) => {
+            let count = offerings.tree.servers().get(at).map_or(0, |server| server.count(kind));
+            let text = format!("{pointer}  {fold}{} {count}", kind.title());
+            styler.line(meaning.unwrap_or(StyleRole::Dim), text)
+        }
+        OfferingRow::Item(server, kind, at) => {
+            let Some(item) = offerings.tree.item(row) else { return Line::default() };
+            let (watched, changed) = offerings.marks(&item);
+            let name = styler.span(StyleRole::Plain, &item.name).content;
+            let name = text::cut(&name, 120).into_owned();
+            Line::from(vec![
+                styler.span(meaning.unwrap_or(StyleRole::Plain), pointer),
+                styler.span(StyleRole::Success, watched.to_string()),
+                styler.span(StyleRole::Warning, changed.to_string()),
+                styler.span(meaning.unwrap_or(StyleRole::Plain), format!("  {name}")),
+                styler.span(
+                    StyleRole::Dim,
+                    format!("  {}", item_status(offerings, server, kind, at)),
+                ),
+            ])
+        }
+    }
+}
+
+fn state_of(server: &OfferingServer) -> (String, StyleRole) {
+    match &server.offerings {
+        _ if server.is_listing => ("loading…".to_owned(), StyleRole::Dim),
+        None => ("not listed".to_owned(), StyleRole::Dim),
+        Some(lists) => match lists.errors.first() {
+            Some(error) => (format!("failed: {}", error.message()), StyleRole::Error),
+            None if OfferingKind::ALL.iter().all(|kind| server.count(*kind) == 0) => {
+                ("tools only".to_owned(), StyleRole::Dim)
+            }
+            None => (String::new(), StyleRole::Plain),
+        },
+    }
+}
+
+fn item_status(offerings: &OfferingsView, server: usize, kind: OfferingKind, at: usize) -> String {
+    let tree = &offerings.tree;
+    let text = match kind {
+        OfferingKind::Resource => tree.resource_at(server, at).map(|resource| {
+            let size = resource.size.map(show_size);
+            let facts = [resource.mime_type.clone(), size];
+            facts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+        }),
+        OfferingKind::Template => tree.template_at(server, at).and_then(|t| t.mime_type.clone()),
+        OfferingKind::Prompt => tree.prompt_at(server, at).map(|prompt| {
+            let names = prompt.arguments.iter().map(|argument| {
+                if argument.required {
+                    argument.name.clone()
+                } else {
+                    format!("[{}]", argument.name)
+                }
+            });
+            names.collect::<Vec<_>>().join(" ")
+        }),
+    };
+    text.unwrap_or_default()
+}
+
+fn content(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    offerings: &OfferingsView,
+    focused: bool,
+    area: Rect,
+) {
+    let title = match (offerings.is_open(), offerings.is_raw) {
+        (true, true) => "Content  text [raw]",
+        (true, false) => "Content  [text] raw",
+        (false, _) => "About",
+    };
+    let inner = pane::open(frame, styler, area, title, focused);
+    page::draw(frame, styler, &offerings.content, inner);
+}
+
+fn draw_form(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    asking: &OfferingForm,
+    focused: bool,
+    area: Rect,
+) {
+    let mut lines = form_footer(styler, asking);
+    let is_framed = styler.frames && area.height >= FRAMED && !lines.is_empty();
+    let frame_rows = if is_framed { 2 } else { 0 };
+    // A small screen keeps the fields.
+    let height = u16::try_from(lines.len()).unwrap_or(0) + frame_rows;
+    let height = height.min(area.height / 3 + frame_rows);
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    form::draw::draw(frame, styler, &asking.form, focused, above);
+    let below =
+        if is_framed { pane::open(frame, styler, below, "Suggestions", false) } else { below };
+    lines.truncate(below.height.into());
+    frame.render_widget(ratatui::text::Text::from(lines), below);
+}
+
+/// What is below the fields: the address that is made of them, what the server suggests.
+fn form_footer(styler: &Styler<'_>, asking: &OfferingForm) -> Vec<Line<'static>> {
+    let suggestions = &asking.suggestions;
+    let mut lines = Vec::new();
+    if let Some(address) = asking.address() {
+        lines.push(styler.fact(" reads", address));
+    }
+    let first = suggestions.accepted.unwrap_or(0).saturating_sub(SUGGESTED - 1);
+    for (at, value) in suggestions.values.iter().enumerate().skip(first).take(SUGGESTED) {
+        let taken = suggestions.accepted == Some(at);
+        let meaning = if taken { StyleRole::Selected } else { StyleRole::Plain };
+        let pointer = if taken { styler.theme.pointer() } else { "  " };
+        let more = match suggestions.more {
+            Some(more) if at + 1 == suggestions.values.len() => format!("  and {more} more"),
+            _ => String::new(),
+        };
+        lines.push(styler.line(meaning, format!(" {pointer}{value}{more}")));
+    }
+    if let Some(error) = &suggestions.error {
+        lines.push(styler.line(StyleRole::Dim, format!(" no suggestions: {error}")));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::model::Completion;
+    use crate::tui::app::AppState;
+    use crate::tui::event::AppEffect;
+    use crate::tui::event::AppEvent;
+    use crate::tui::event::UserInput;
+    use crate::tui::tests::drawing::ASCII;
+    use crate::tui::tests::drawing::picture;
+    use crate::tui::tests::press;
+    use crate::tui::theme::Theme;
+    use crate::tui::views::offerings::tasks::OfferingsEffect;
+    use crate::tui::views::offerings::tasks::OfferingsEvent;
+    use crate::tui::views::offerings::tests::contents;
+    use crate::tui::views::offerings::tests::listed;
+    use crate::tui::views::offerings::tests::resource;
+
+    fn sized(width: u16, height: u16) -> AppState {
+        let mut state = listed();
+        state.update(AppEvent::Input(UserInput::Resize { width, height }));
+        state
+    }
+
+    /// A prompt whose first argument is being written, with suggestions.
+    fn asking(width: u16, height: u16) -> AppState {
+        let mut state = sized(width, height);
+        press(&mut state, &["/", "greet"]);
+        let asked = press(&mut state, &["<enter>"]);
+        let Some(AppEffect::Offerings(OfferingsEffect::Complete { query, .. })) =
+            asked.into_iter().next()
+        else {
+            panic!("nothing is asked");
+        };
+        let values = vec!["ada".to_owned(), "alan".to_owned()];
+        let done = Ok(Completion { values, total: Some(12), has_more: None });
+        state.update(AppEvent::Offerings(OfferingsEvent::Completed(query, done)));
+        press(&mut state, &["<right>"]);
+        state
+    }
+
+    fn opened(width: u16, height: u16) -> AppState {
+        let mut state = sized(width, height);
+        press(&mut state, &["jj", "<enter>"]);
+        let text = json!({ "uri": "memo://one", "mimeType": "text/plain", "text": "first memo\n" });
+        state.update(AppEvent::Offerings(contents(1, vec![text])));
+        state
+    }
+
+    #[test]
+    fn resources_in_120_by_40() {
+        insta::assert_snapshot!(picture(&opened(120, 40), ASCII));
+    }
+
+    #[test]
+    fn a_prompt_in_80_by_24() {
+        insta::assert_snapshot!(picture(&asking(80, 24), Theme::default()));
+    }
+
+    #[test]
+    fn resources_and_a_prompt_in_60_by_16_and_40_by_10() {
+        let (tree, form) = (picture(&sized(60, 16), ASCII), picture(&asking(60, 16), ASCII));
+        let (small, text) = (picture(&asking(40, 10), ASCII), picture(&opened(40, 10), ASCII));
+        insta::assert_snapshot!(format!("{tree}\n{form}\n{small}\n{text}"));
+    }
+
+    #[test]
+    fn hostile_names_and_contents_are_shown_escaped() {
+        let evil = "\u{1b}]0;x\u{7}\u{202e}\u{9b}31m\nerror: fake";
+        let mut state = sized(120, 40);
+        let mut hostile = resource(evil);
+        hostile.description = Some(evil.to_owned());
+        hostile.mime_type = Some(evil.to_owned());
+        let lists = crate::tui::views::offerings::tasks::ServerOfferings {
+            resources: vec![hostile],
+            problems: vec![evil.to_owned()],
+            ..Default::default()
+        };
+        state.update(AppEvent::Offerings(OfferingsEvent::Listed(
+            "memo".to_owned(),
+            Box::new(lists),
+        )));
+        press(&mut state, &["g", "jj", "<enter>"]);
+        let part = json!({ "mimeType": evil, "text": evil });
+        let about = picture(&state, Theme::default());
+        state.update(AppEvent::Offerings(contents(1, vec![part])));
+        for seen in [about, picture(&state, Theme::default())] {
+            assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
+            assert!(seen.contains("␛]0;x") && !seen.contains('\u{202e}'), "{seen}");
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! The resources view: resources, templates and prompts of servers.
+//!
+//! Owns: the tree, the opened item, and which resources are watched. Never does: ask a server, or
+//! open a link.
+
+pub mod actions;
+pub mod content;
+pub mod draw;
+pub mod form;
+pub mod tasks;
+#[cfg(test)]
+pub mod tests;
+pub mod tree;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::{Error, JsonObject};
+use crate::tui::app::View;
+use crate::tui::context::AppContext;
+use crate::tui::event::AppEffect;
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KeyContext, KeyTable, footer_binding, help_binding};
+use crate::tui::layout::Pane;
+use crate::tui::views::form::SchemaForm;
+use crate::tui::views::offerings::form::OfferingForm;
+use crate::tui::views::offerings::tasks::{
+    OfferingRequestId, OfferingsEffect, OfferingsEvent, WatchedResource,
+};
+use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingRow, OfferingTree};
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::list::{ListCursor, action_step};
+use crate::tui::widgets::scroll_text::ScrollText;
+
+/// How many resources are marked as changed.
+const MAX_CHANGED: usize = 10_000;
+
+/// The resources view: what servers offer beside tools.
+#[derive(Debug, Default)]
+pub struct OfferingsView {
+    /// Everything, by server.
+    pub tree: OfferingTree,
+    /// The chosen row.
+    pub list: ListCursor,
+    pub filter: LineInput,
+    /// Whether the filter is being typed.
+    pub is_filtering: bool,
+    pub asking: Option<OfferingForm>,
+    pub content: ScrollText,
+    pub is_raw: bool,
+    /// The resources that are watched; `true` once their servers agreed.
+    watched: BTreeMap<WatchedResource, bool>,
+    /// Resources that changed and were not read since.
+    changed: BTreeSet<WatchedResource>,
+    open: Option<OpenOffering>,
+    next: u64,
+    last_arguments: HashMap<OfferingId, JsonObject>,
+    was_listed: bool,
+}
+
+#[derive(Debug)]
+struct OpenOffering {
+    item: OfferingId,
+    ticket: OfferingRequestId,
+    request: OfferingRequest,
+    answer: Option<OfferingResponse>,
+}
+
+/// How an item is opened.
+#[derive(Debug, Clone, PartialEq)]
+enum OfferingRequest {
+    /// A resource, by its address.
+    Read(String),
+    /// A prompt, by its full name.
+    Get(String, JsonObject),
+}
+
+#[derive(Debug)]
+enum OfferingResponse {
+    Contents(Arc<Vec<Value>>),
+    Messages(Option<String>, Vec<Value>),
+    Failed(Error),
+}
+
+impl View for OfferingsView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if self.is_asking(context.focus) {
+            return self.act_asking(action, context);
+        }
+        if let Some(by) = action_step(action, context.page_height())
+            && (context.focus == Pane::OfferingList || self.is_filtering)
+        {
+            self.step(by);
+            return Some(Vec::new());
+        }
+        match action {
+            Action::Filter => {
+                context.focus = Pane::OfferingList;
+                self.is_filtering = true;
+                self.filter.select();
+            }
+            Action::Open => {
+                self.is_filtering = false;
+                return Some(self.open(context));
+            }
+            Action::Fill => return Some(self.fill(context)),
+            Action::Refresh => return Some(self.relist_all(context)),
+            Action::Subscribe => return Some(self.toggle_watch(context)),
+            Action::ChangeFormat => {
+                self.is_raw = !self.is_raw;
+                self.show();
+            }
+            Action::Copy => return Some(self.copy_selection(context)),
+            Action::CopyCommand => return Some(self.copy_command(context)),
+            Action::Export => return Some(self.export_open(context)),
+            Action::Back => return self.back(context),
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
+        if self.is_asking(focus) {
+            return vec![KeyContext::OfferingForm, KeyContext::Form];
+        }
+        if self.is_filtering {
+            return vec![KeyContext::Text];
+        }
+        vec![KeyContext::Offerings, KeyContext::Pane, KeyContext::Anywhere]
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        match focus {
+            Pane::OfferingList => self.step(by),
+            _ => self.content.scroll(by),
+        }
+    }
+
+    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        if !std::mem::replace(&mut self.was_listed, true) {
+            return vec![AppEffect::Offerings(OfferingsEffect::ListAll)];
+        }
+        self.tree
+            .stale()
+            .into_iter()
+            .map(|server| AppEffect::Offerings(OfferingsEffect::List(server)))
+            .collect()
+    }
+
+    fn form(&self, focus: Pane) -> Option<&SchemaForm> {
+        let asking = self.asking.as_ref().filter(|_| self.is_asking(focus))?;
+        Some(&asking.form)
+    }
+
+    fn form_mut(&mut self, focus: Pane) -> Option<&mut SchemaForm> {
+        let is_asking = self.is_asking(focus);
+        let asking = self.asking.as_mut().filter(|_| is_asking)?;
+        Some(&mut asking.form)
+    }
+
+    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+        if self.is_asking(focus) {
+            return self.asking.as_mut()?.form.line();
+        }
+        self.is_filtering.then_some(&mut self.filter)
+    }
+
+    fn on_text_changed(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if self.is_asking(context.focus)
+            && let Some(asking) = &mut self.asking
+        {
+            asking.form.on_text_changed();
+            return asking.complete();
+        }
+        self.refilter();
+        Vec::new()
+    }
+}
+
+impl OfferingsView {
+    pub fn chosen(&self) -> Option<OfferingRow> {
+        self.tree.rows().get(self.list.chosen()).copied()
+    }
+
+    pub fn is_reading(&self) -> bool {
+        self.open.as_ref().is_some_and(|opened| opened.answer.is_none())
+    }
+
+    pub fn is_open(&self) -> bool {
+        let chosen = self.chosen_item();
+        self.open.as_ref().is_some_and(|opened| Some(&opened.item) == chosen.as_ref())
+    }
+
+    /// Takes in the outcome of an effect.
+    pub fn handle_event(
+        &mut self,
+        event: OfferingsEvent,
+        context: &mut AppContext,
+    ) -> Vec<AppEffect> {
+        match event {
+            OfferingsEvent::Servers(servers) => self.tree.start_listing(servers),
+            OfferingsEvent::Listed(server, lists) => {
+                let chosen = self.chosen_item();
+                let again = self.tree.set_offerings(&server, *lists);
+                self.arrange(chosen.as_ref());
+                if again {
+                    return vec![AppEffect::Offerings(OfferingsEffect::List(server))];
+                }
+            }
+            OfferingsEvent::ResourceRead(ticket, read) => self.set_response(
+                ticket,
+                match *read {
+                    Ok(read) => OfferingResponse::Contents(Arc::new(read.contents)),
+                    Err(error) => OfferingResponse::Failed(error),
+                },
+            ),
+            OfferingsEvent::PromptReceived(ticket, got) => self.set_response(
+                ticket,
+                match *got {
+                    Ok(got) => OfferingResponse::Messages(got.description, got.messages),
+                    Err(error) => OfferingResponse::Failed(error),
+                },
+            ),
+            OfferingsEvent::Completed(query, done) => {
+                if let Some(asking) = &mut self.asking {
+                    return asking.completed(query, done);
+                }
+            }
+            OfferingsEvent::ResourceChanged(watched_resource, change) => {
+                return self.apply_watch_change(watched_resource, change, context);
+            }
+            OfferingsEvent::Unwatched(watched_resource, error) => {
+                // Without an error it was a person who ended it, and may have begun again since.
+                if let Some(error) = error
+                    && self.watched.remove(&watched_resource).is_some()
+                {
+                    context.show_error(format!(
+                        "{} is not watched: {}",
+                        watched_resource.uri,
+                        error.message()
+                    ));
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    fn set_response(&mut self, ticket: OfferingRequestId, answer: OfferingResponse) {
+        let Some(opened) = self.open.as_mut().filter(|opened| opened.ticket == ticket) else {
+            return;
+        };
+        if let (OfferingRequest::Read(uri), OfferingResponse::Contents(_)) =
+            (&opened.request, &answer)
+        {
+            let server = opened.item.server.clone();
+            self.changed.remove(&WatchedResource { server, uri: uri.clone() });
+        }
+        opened.answer = Some(answer);
+        self.show();
+    }
+
+    fn is_asking(&self, focus: Pane) -> bool {
+        self.asking.is_some() && focus == Pane::Content
+    }
+
+    fn chosen_item(&self) -> Option<OfferingId> {
+        self.tree.item(self.chosen()?)
+    }
+
+    fn step(&mut self, by: isize) {
+        self.list.step(by, self.tree.rows().len());
+        self.asking = None;
+        self.content = ScrollText::default();
+        self.show();
+    }
+
+    fn refilter(&mut self) {
+        self.tree.filter(self.filter.text());
+        // The first thing that can be opened.
+        let first = self.tree.rows().iter().position(|row| matches!(row, OfferingRow::Item(..)));
+        self.list.choose(first.unwrap_or(0), self.tree.rows().len());
+        self.content = ScrollText::default();
+        self.show();
+    }
+
+    /// Restores the selection after a change.
+    fn arrange(&mut self, chosen: Option<&OfferingId>) {
+        let rows = self.tree.rows();
+        let at = |item: &OfferingId| {
+            rows.iter().position(|row| self.tree.item(*row).as_ref() == Some(item))
+        };
+        let again = chosen.and_then(at).unwrap_or(self.list.chosen());
+        let length = rows.len();
+        self.list.choose(again, length);
+        self.show();
+    }
+
+    fn open(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if context.focus == Pane::Content && self.is_open() {
+            return self.fill(context);
+        }
+        match self.chosen() {
+            Some(OfferingRow::Item(..)) => self.fill(context),
+            Some(row) => {
+                self.tree.fold(row);
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Opens the selected item, or asks for its arguments first.
+    fn fill(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(item) = self.chosen_item() else { return Vec::new() };
+        context.focus = Pane::Content;
+        let Some(mut asking) = OfferingForm::of(&self.tree, &item, self.last_arguments.get(&item))
+        else {
+            let request = match item.kind {
+                OfferingKind::Resource => OfferingRequest::Read(item.name.clone()),
+                _ => OfferingRequest::Get(item.name.clone(), JsonObject::new()),
+            };
+            return vec![self.request(item, request)];
+        };
+        let effects = asking.complete();
+        self.asking = Some(asking);
+        effects
+    }
+
+    fn request(&mut self, item: OfferingId, request: OfferingRequest) -> AppEffect {
+        self.next += 1;
+        let ticket = OfferingRequestId(self.next);
+        let server = item.server.clone();
+        let effect = match &request {
+            OfferingRequest::Read(uri) => {
+                OfferingsEffect::ReadResource { ticket, server, uri: uri.clone() }
+            }
+            OfferingRequest::Get(name, arguments) => OfferingsEffect::GetPrompt {
+                ticket,
+                server,
+                name: name.clone(),
+                arguments: arguments.clone(),
+            },
+        };
+        self.open = Some(OpenOffering { item, ticket, request, answer: None });
+        self.content = ScrollText::default();
+        self.show();
+        AppEffect::Offerings(effect)
+    }
+
+    fn act_asking(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        let asking = self.asking.as_mut()?;
+        match action {
+            Action::Run => Some(self.run()),
+            Action::Back => {
+                self.asking = None;
+                context.focus = Pane::OfferingList;
+                Some(Vec::new())
+            }
+            Action::NextChoice if asking.take_suggestion() => Some(Vec::new()),
+            other => asking.form.act(other).then(|| asking.complete()),
+        }
+    }
+
+    fn run(&mut self) -> Vec<AppEffect> {
+        let Some(asking) = &mut self.asking else { return Vec::new() };
+        if !asking.is_filled() {
+            return Vec::new();
+        }
+        let (item, arguments) = (asking.item.clone(), asking.text_arguments());
+        let request = match item.kind {
+            OfferingKind::Prompt => OfferingRequest::Get(item.name.clone(), arguments.clone()),
+            _ => OfferingRequest::Read(asking.address().unwrap_or_default()),
+        };
+        self.last_arguments.insert(item.clone(), arguments);
+        self.asking = None;
+        vec![self.request(item, request)]
+    }
+
+    /// The servers are those of another host now: nothing is watched there, and what was listed is
+    /// asked for anew.
+    pub fn forget_servers(&mut self) -> Vec<AppEffect> {
+        self.watched.clear();
+        if !self.was_listed {
+            return Vec::new();
+        }
+        self.tree.ask_all();
+        vec![AppEffect::Offerings(OfferingsEffect::ListAll)]
+    }
+
+    fn relist_all(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        context.show_status("reloading from all servers…");
+        self.tree.ask_all();
+        vec![AppEffect::Offerings(OfferingsEffect::ListAll)]
+    }
+
+    /// Shows all again; what was chosen stays so.
+    fn clear_filter(&mut self) {
+        let chosen = self.chosen_item();
+        self.filter.clear();
+        self.tree.filter("");
+        self.arrange(chosen.as_ref());
+    }
+
+    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if std::mem::take(&mut self.is_filtering) {
+            self.clear_filter();
+        } else if self.is_reading() {
+            self.open = None;
+            self.show();
+            context.show_status("request cancelled");
+            return Some(vec![AppEffect::Offerings(OfferingsEffect::CancelRequest)]);
+        } else if context.focus == Pane::Content {
+            context.focus = Pane::OfferingList;
+        } else if !self.filter.text().is_empty() {
+            self.clear_filter();
+        } else {
+            return None;
+        }
+        Some(Vec::new())
+    }
+
+    /// Writes down what the other pane shows.
+    fn show(&mut self) {
+        let opened = self.open.as_ref().filter(|_| self.is_open());
+        let page = match (opened, self.chosen()) {
+            (Some(opened), _) => content::open_content(opened, self.is_raw),
+            (None, Some(row)) => content::about(&self.tree, row),
+            (None, None) => ScrollText::default(),
+        };
+        self.content.replace(page);
+    }
+}
+
+fn form(title: &str, schema: Value, earlier: Option<&JsonObject>) -> SchemaForm {
+    SchemaForm::of_schema(title, &Arc::new(schema), earlier)
+}
+
+pub const OFFERINGS: KeyTable = KeyTable {
+    context: KeyContext::Offerings,
+    title: "Resources and prompts",
+    bindings: &[
+        footer_binding(KeyPress::Enter, Action::Open, "open", "read, fill in or fold"),
+        footer_binding(KeyPress::Char('/'), Action::Filter, "filter", "filter by name"),
+        footer_binding(
+            KeyPress::Char('S'),
+            Action::Subscribe,
+            "watch",
+            "watch or unwatch the resource",
+        ),
+        footer_binding(
+            KeyPress::Char('t'),
+            Action::ChangeFormat,
+            "text/raw",
+            "switch between text and raw",
+        ),
+        footer_binding(
+            KeyPress::Char('Y'),
+            Action::CopyCommand,
+            "copy as command",
+            "copy as a command",
+        ),
+        footer_binding(KeyPress::Char('E'), Action::Export, "write", "save to a file"),
+        help_binding(KeyPress::Char('e'), Action::Fill, "edit the arguments"),
+        help_binding(KeyPress::Char('u'), Action::Refresh, "reload from all servers"),
+    ],
+};
+
+pub const OFFERING_FORM: KeyTable = KeyTable {
+    context: KeyContext::OfferingForm,
+    title: "Template and prompt arguments",
+    bindings: &[footer_binding(
+        KeyPress::Right,
+        Action::NextChoice,
+        "suggestion",
+        "accept the next suggestion, or cursor right",
+    )],
+};

@@ -1,0 +1,347 @@
+//! Tests of the resources view, without a server.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::model::{
+    Completion, CompletionQuery, CompletionReference, Error, ErrorKind, HostEvent, ListKind,
+    ListOwner, Prompt, PromptArgument, PromptMessages, Resource, ResourceContents,
+    ResourceTemplate, SubscriptionEvent, ToolName,
+};
+use crate::tui::app::AppState;
+use crate::tui::event::{AppEffect, AppEvent};
+use crate::tui::layout::Pane;
+use crate::tui::tests::{press, sample};
+use crate::tui::views::offerings::tasks::{
+    OfferingRequestId, OfferingsEffect, OfferingsEvent, ServerOfferings, WatchedResource,
+};
+use crate::tui::views::offerings::tree::OfferingRow;
+
+fn raw() -> Arc<RawValue> {
+    Arc::from(RawValue::from_string("{}".to_owned()).unwrap())
+}
+
+pub fn resource(uri: &str) -> Resource {
+    Resource {
+        server: "memo".to_owned(),
+        uri: uri.to_owned(),
+        name: uri.to_owned(),
+        title: None,
+        description: Some("What is remembered".to_owned()),
+        mime_type: Some("text/plain".to_owned()),
+        size: Some(9),
+        warnings: Vec::new(),
+        raw: raw(),
+    }
+}
+
+fn lists() -> ServerOfferings {
+    let argument = |name: &str, required| PromptArgument {
+        name: name.to_owned(),
+        title: None,
+        description: Some(format!("The {name}")),
+        required,
+    };
+    let prompt = |name: &str, arguments| Prompt {
+        name: ToolName::of("memo", name),
+        title: None,
+        description: Some(format!("What {name} says")),
+        arguments,
+        warnings: Vec::new(),
+        raw: raw(),
+    };
+    ServerOfferings {
+        resources: vec![resource("memo://one"), resource("memo://two")],
+        templates: vec![ResourceTemplate {
+            server: "memo".to_owned(),
+            template: "memo://notes/{name}".to_owned(),
+            name: "note".to_owned(),
+            title: None,
+            description: None,
+            mime_type: None,
+            warnings: Vec::new(),
+            raw: raw(),
+        }],
+        prompts: vec![
+            prompt("greet", vec![argument("name", true), argument("tone", false)]),
+            prompt("review", Vec::new()),
+        ],
+        ..ServerOfferings::default()
+    }
+}
+
+fn told(state: &mut AppState, event: OfferingsEvent) -> Vec<AppEffect> {
+    state.update(AppEvent::Offerings(event))
+}
+
+pub fn listed() -> AppState {
+    let mut state = sample();
+    assert_eq!(press(&mut state, &["7"]), [AppEffect::Offerings(OfferingsEffect::ListAll)]);
+    told(&mut state, OfferingsEvent::Servers(vec!["memo".to_owned(), "down".to_owned()]));
+    told(&mut state, OfferingsEvent::Listed("memo".to_owned(), Box::new(lists())));
+    let errors = vec![Error::new(ErrorKind::Unreachable, "it cannot be started")];
+    let nothing = ServerOfferings { errors, ..ServerOfferings::default() };
+    told(&mut state, OfferingsEvent::Listed("down".to_owned(), Box::new(nothing)));
+    state
+}
+
+fn one() -> WatchedResource {
+    WatchedResource { server: "memo".to_owned(), uri: "memo://one".to_owned() }
+}
+
+fn wish_to_read(ticket: u64, uri: &str) -> AppEffect {
+    let (server, uri) = ("memo".to_owned(), uri.to_owned());
+    AppEffect::Offerings(OfferingsEffect::ReadResource {
+        ticket: OfferingRequestId(ticket),
+        server,
+        uri,
+    })
+}
+
+pub fn contents(ticket: u64, parts: Vec<Value>) -> OfferingsEvent {
+    let read = ResourceContents {
+        server: "memo".to_owned(),
+        uri: "memo://one".to_owned(),
+        contents: parts,
+        freshness: crate::model::Freshness::default(),
+        meta: None,
+        routing: None,
+    };
+    OfferingsEvent::ResourceRead(OfferingRequestId(ticket), Box::new(Ok(read)))
+}
+
+fn text(text: &str) -> Value {
+    json!({ "uri": "memo://one", "mimeType": "text/plain", "text": text })
+}
+
+fn page(state: &AppState) -> String {
+    state.offerings.content.to_text()
+}
+
+fn names(state: &AppState) -> Vec<String> {
+    let tree = &state.offerings.tree;
+    tree.rows().iter().filter_map(|row| tree.item(*row)).map(|item| item.name).collect()
+}
+
+const GREET: [&str; 2] = ["/", "greet"];
+
+#[test]
+fn a_resource_is_opened_and_only_the_newest_answer_counts() {
+    let mut state = listed();
+    assert_eq!(press(&mut state, &["jj", "<enter>"]), [wish_to_read(1, "memo://one")]);
+    assert_eq!(
+        press(&mut state, &["<esc>", "<esc>", "j", "<enter>"])[..1],
+        [AppEffect::Offerings(OfferingsEffect::CancelRequest)]
+    );
+    told(&mut state, contents(1, vec![text("too late")]));
+    assert!(page(&state).contains("waiting for a response"), "{}", page(&state));
+    told(&mut state, contents(2, vec![text(r#"{"a":[1]}"#)]));
+    assert!(page(&state).contains("\"a\": [\n    1\n"), "{}", page(&state));
+}
+
+#[test]
+fn binary_parts_are_told_and_written_to_files() {
+    let mut state = listed();
+    press(&mut state, &["jj", "<enter>"]);
+    let parts = vec![text("one"), json!({ "mimeType": "image/png", "blob": "iVBORw0KGgo=" })];
+    told(&mut state, contents(1, parts.clone()));
+    assert!(page(&state).contains("[image/png 8 B; E saves it]"), "{}", page(&state));
+    assert_eq!(
+        press(&mut state, &["E"]),
+        [AppEffect::Offerings(OfferingsEffect::Save(Arc::new(parts)))]
+    );
+    press(&mut state, &["t"]);
+    assert!(page(&state).contains("\"blob\": \"iVBORw0KGgo=\""));
+}
+
+#[test]
+fn a_template_becomes_an_address() {
+    let mut state = listed();
+    press(&mut state, &["/", "notes", "<enter>", "<enter>"]);
+    assert_eq!(press(&mut state, &["<f5>"]), [], "the name is needed");
+    press(&mut state, &["a/b c"]);
+    assert_eq!(press(&mut state, &["<f5>"]), [wish_to_read(1, "memo://notes/a%2Fb%20c")]);
+    told(&mut state, contents(1, vec![text("note")]));
+    let line = "toolhost resources read --server memo memo://notes/a%2Fb%20c";
+    assert_eq!(press(&mut state, &["Y"]), [AppEffect::Copy(line.to_owned())]);
+    assert_eq!(press(&mut state, &["y"]), [AppEffect::Copy("note".to_owned())]);
+    // What was filled in is there again.
+    press(&mut state, &["e"]);
+    let asking = state.offerings.asking.as_ref().unwrap();
+    assert_eq!(asking.address().as_deref(), Some("memo://notes/a%2Fb%20c"));
+}
+
+fn query(argument: &str, value: &str) -> CompletionQuery {
+    CompletionQuery {
+        reference: CompletionReference::Prompt("memo-greet".to_owned()),
+        argument: argument.to_owned(),
+        value: value.to_owned(),
+        context: std::collections::BTreeMap::new(),
+    }
+}
+
+fn asks(argument: &str, value: &str) -> Vec<AppEffect> {
+    let (server, query) = ("memo".to_owned(), query(argument, value));
+    vec![AppEffect::Offerings(OfferingsEffect::Complete { server, query })]
+}
+
+fn completed(state: &mut AppState, query: CompletionQuery, values: &[&str]) -> Vec<AppEffect> {
+    let values = values.iter().map(|value| (*value).to_owned()).collect();
+    told(
+        state,
+        OfferingsEvent::Completed(query, Ok(Completion { values, total: Some(5), has_more: None })),
+    )
+}
+
+#[test]
+fn suggestions_are_asked_for_one_at_a_time_and_taken_with_a_key() {
+    let mut state = listed();
+    press(&mut state, &GREET);
+    assert_eq!(press(&mut state, &["<enter>"]), asks("name", ""));
+    assert_eq!(press(&mut state, &["a", "l"]), [], "one question at a time");
+    assert_eq!(completed(&mut state, query("name", ""), &["ada", "alan"]), asks("name", "al"));
+    completed(&mut state, query("name", "al"), &["alan", "alma"]);
+    let suggestions = &state.offerings.asking.as_ref().unwrap().suggestions;
+    assert_eq!((suggestions.values.len(), suggestions.more), (2, Some(3)));
+    assert_eq!(press(&mut state, &["<right>"]), [], "what was taken is not asked about");
+    assert_eq!(state.offerings.asking.as_ref().unwrap().text_arguments()["name"], "alan");
+    press(&mut state, &["<right>"]);
+    let arguments = json!({ "name": "alma" }).as_object().cloned().unwrap();
+    let (server, name) = ("memo".to_owned(), "memo-greet".to_owned());
+    let get = OfferingsEffect::GetPrompt { ticket: OfferingRequestId(1), server, name, arguments };
+    assert_eq!(press(&mut state, &["<f5>"]), [AppEffect::Offerings(get)]);
+    let messages = vec![
+        json!({ "role": "user", "content": { "type": "text", "text": "Greet alma." } }),
+        json!({ "role": "assistant", "content": { "type": "resource_link", "uri": "file:///x" } }),
+    ];
+    let got = PromptMessages {
+        name: ToolName::of("memo", "greet"),
+        description: Some("A greeting".to_owned()),
+        messages,
+        meta: None,
+        routing: None,
+    };
+    told(&mut state, OfferingsEvent::PromptReceived(OfferingRequestId(1), Box::new(Ok(got))));
+    let page = page(&state);
+    for text in ["A greeting", "\nuser\nGreet alma.", "\nassistant\nlink        file:///x"] {
+        assert!(page.contains(text), "{text:?} is missing in\n{page}");
+    }
+    let line = "toolhost prompts get memo-greet name=alma";
+    assert_eq!(press(&mut state, &["Y"]), [AppEffect::Copy(line.to_owned())]);
+    // A server that only the command line names is named again.
+    state.context.command_end = " -- python3 memo.py".to_owned();
+    let line = format!("{line} -- python3 memo.py");
+    assert_eq!(press(&mut state, &["Y"]), [AppEffect::Copy(line)]);
+}
+
+#[test]
+fn a_server_that_suggests_nothing_is_asked_once() {
+    let mut state = listed();
+    press(&mut state, &GREET);
+    press(&mut state, &["<enter>", "a"]);
+    let error = Err(Error::protocol("it does not declare completions"));
+    assert_eq!(told(&mut state, OfferingsEvent::Completed(query("name", ""), error)), []);
+    assert_eq!(press(&mut state, &["b", "<down>", "c"]), []);
+}
+
+#[test]
+fn what_a_prompt_needs_is_asked_for_and_what_needs_nothing_is_fetched() {
+    let mut state = listed();
+    press(&mut state, &GREET);
+    press(&mut state, &["<enter>", "<down>"]);
+    assert_eq!(press(&mut state, &["<f5>"]), []);
+    let form = &state.offerings.asking.as_ref().unwrap().form;
+    assert_eq!((form.at, form.problem.as_deref()), (0, Some("name is required")));
+    press(&mut state, &["<esc>", "/"]);
+    state.offerings.filter.clear();
+    press(&mut state, &["review", "<enter>"]);
+    let effects = press(&mut state, &["<enter>"]);
+    assert!(
+        matches!(&effects[..], [AppEffect::Offerings(OfferingsEffect::GetPrompt { name, .. })] if name == "memo-review")
+    );
+}
+
+#[test]
+fn a_watched_resource_is_marked_when_it_changes_and_read_again_when_it_is_open() {
+    let mut state = listed();
+    press(&mut state, &["jj"]);
+    assert_eq!(press(&mut state, &["S"]), [AppEffect::Offerings(OfferingsEffect::Watch(one()))]);
+    told(
+        &mut state,
+        OfferingsEvent::ResourceChanged(
+            one(),
+            SubscriptionEvent::Subscribed { refused: Vec::new() },
+        ),
+    );
+    let updated = || SubscriptionEvent::ResourceUpdated { uri: "memo://one".to_owned(), times: 1 };
+    assert_eq!(told(&mut state, OfferingsEvent::ResourceChanged(one(), updated())), []);
+    let item = state.offerings.tree.item(state.offerings.chosen().unwrap()).unwrap();
+    assert_eq!(state.offerings.marks(&item), ('S', '!'));
+    press(&mut state, &["<enter>"]);
+    told(&mut state, contents(1, vec![text("first")]));
+    assert_eq!(state.offerings.marks(&item), ('S', ' '));
+    assert_eq!(
+        told(&mut state, OfferingsEvent::ResourceChanged(one(), updated())),
+        [wish_to_read(2, "memo://one")]
+    );
+    assert!(page(&state).contains("first"), "it stays until it was read again");
+    told(&mut state, contents(2, vec![text("second")]));
+    assert!(page(&state).contains("second"));
+    // The same change, told on the other way, is no other change.
+    let event =
+        HostEvent::ResourceUpdated { server: "memo".to_owned(), uri: "memo://one".to_owned() };
+    assert_eq!(state.update(AppEvent::Host(event)), []);
+    assert_eq!(press(&mut state, &["S"]), [AppEffect::Offerings(OfferingsEffect::Unwatch(one()))]);
+    assert_eq!(state.offerings.marks(&item), (' ', ' '));
+    press(&mut state, &["S"]);
+    let refused = SubscriptionEvent::Subscribed { refused: vec!["memo://one".to_owned()] };
+    told(&mut state, OfferingsEvent::ResourceChanged(one(), refused));
+    assert!(state.context.message.as_ref().unwrap().is_error);
+    assert_eq!(state.offerings.marks(&item), (' ', ' '));
+}
+
+#[test]
+fn a_list_that_changes_is_asked_for_again_once_at_a_time() {
+    let mut state = listed();
+    let event = || {
+        let owner = ListOwner::Server("memo".to_owned());
+        AppEvent::Host(HostEvent::ListChanged { owner, list: ListKind::Prompts })
+    };
+    let ask = [AppEffect::Offerings(OfferingsEffect::List("memo".to_owned()))];
+    assert_eq!(state.update(event()), ask);
+    assert_eq!(state.update(event()), []);
+    assert_eq!(told(&mut state, OfferingsEvent::Listed("memo".to_owned(), Box::new(lists()))), ask);
+    assert_eq!(told(&mut state, OfferingsEvent::Listed("memo".to_owned(), Box::new(lists()))), []);
+    press(&mut state, &["1"]);
+    assert_eq!(state.update(event()), []);
+    assert_eq!(press(&mut state, &["7"]), ask);
+}
+
+#[test]
+fn what_is_chosen_stays_chosen_and_what_is_found_is_shown_alone() {
+    let mut state = listed();
+    press(&mut state, &["jjj"]);
+    let mut more = lists();
+    more.resources.insert(0, resource("memo://zero"));
+    told(&mut state, OfferingsEvent::Listed("memo".to_owned(), Box::new(more)));
+    let chosen = state.offerings.tree.item(state.offerings.chosen().unwrap()).unwrap();
+    assert_eq!(chosen.name, "memo://two");
+    press(&mut state, &["/", "grt"]);
+    assert_eq!(names(&state), ["memo-greet"]);
+    press(&mut state, &["<esc>", "<esc>"]);
+    assert_eq!(names(&state).len(), 6);
+    press(&mut state, &["g", "<enter>"]);
+    assert_eq!(state.offerings.tree.rows(), [OfferingRow::Server(0), OfferingRow::Server(1)]);
+    assert_eq!(state.context.focus, Pane::OfferingList);
+}
+
+#[test]
+fn a_dead_server_costs_its_own_lists_only() {
+    let mut state = listed();
+    press(&mut state, &["G"]);
+    assert!(page(&state).contains("it cannot be started"), "{}", page(&state));
+    assert_eq!(names(&state).len(), 5);
+    assert_eq!(press(&mut state, &["S", "E", "Y", "e"]), []);
+}

@@ -1,0 +1,363 @@
+//! Overlays: command palette, list of running calls; and mouse input.
+
+pub mod palette;
+pub mod problems;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+use ratatui::widgets::Clear;
+
+use crate::catalogue::pins::PinReportState;
+use crate::model::{JsonObject, check_name};
+use crate::tui::app::AppState;
+use crate::tui::context::{AppContext, Overlay};
+use crate::tui::event::{AppEffect, Navigation};
+use crate::tui::keys::action::Action;
+use crate::tui::keys::{KEY_TABLES, KeyContext, KeyTable};
+use crate::tui::layout;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::inbox::approval;
+use crate::tui::views::overlays::palette::{PaletteCommand, PaletteWindow};
+use crate::tui::views::pins::PinWindow;
+use crate::tui::views::result;
+use crate::tui::views::tools::tasks::ToolsEffect;
+use crate::tui::views::trust::window;
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::page;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::reading::Readiness;
+use crate::tui::widgets::scroll_text::ScrollPosition;
+
+impl AppState {
+    pub fn view_key_contexts(&self) -> Vec<KeyContext> {
+        self.view_state(self.context.view).key_contexts(self.context.focus)
+    }
+
+    /// Opens a window, if the action is one that does.
+    pub fn open_window(&mut self, action: Action) -> bool {
+        let overlay = match action {
+            Action::Help => Overlay::Help(ScrollPosition::default()),
+            Action::Running => Overlay::Running(ListCursor::default()),
+            Action::Problems if self.configuration_problems.is_empty() => {
+                self.context.show_status("no problems in the configuration files");
+                return true;
+            }
+            Action::Problems => {
+                self.configuration_problems.text.scroll_to_top();
+                Overlay::Problems
+            }
+            Action::Palette => {
+                let mut places = self.view_key_contexts();
+                if !places.contains(&KeyContext::Anywhere) {
+                    places.push(KeyContext::Anywhere);
+                }
+                Overlay::Palette(Box::new(PaletteWindow::of(
+                    &self.context.keys,
+                    &places,
+                    self.tools.catalogue.rows(),
+                )))
+            }
+            _ => return false,
+        };
+        self.context.overlay = Some(overlay);
+        true
+    }
+
+    /// Performs an action in the open window; `None` when the window has no use for it.
+    pub fn act_in_window(&mut self, action: Action) -> Option<Vec<AppEffect>> {
+        match (&mut self.context.overlay, action) {
+            (Some(Overlay::Palette(palette)), Action::Open) => {
+                let command = palette.chosen().map(|entry| entry.command.clone());
+                self.context.overlay = None;
+                Some(command.map(|command| self.command(command)).unwrap_or_default())
+            }
+            (Some(Overlay::SaveCall(_)), Action::Open) => Some(self.context.save_named_call()),
+            (Some(Overlay::Running(list)), Action::Stop) => {
+                let at = list.chosen();
+                let call = self.context.calls.running().nth(at);
+                let told = call.map(|call| (call.run, call.tool.clone()));
+                Some(match told {
+                    Some((run, tool)) => {
+                        self.context.show_status(format!("cancelling {tool}…"));
+                        vec![AppEffect::Cancel(run)]
+                    }
+                    None => Vec::new(),
+                })
+            }
+            (Some(Overlay::Problems), Action::Copy) => {
+                let text = self.configuration_problems.to_text().to_owned();
+                Some(self.context.copy("problems", text))
+            }
+            (Some(Overlay::Pin), Action::Yes) => {
+                let window = self.pin_window.as_ref()?;
+                Some(window.accept(&mut self.context))
+            }
+            _ => None,
+        }
+    }
+
+    fn command(&mut self, command: PaletteCommand) -> Vec<AppEffect> {
+        match command {
+            PaletteCommand::Action(action) => self.act(action),
+            PaletteCommand::Tool(tool) => {
+                vec![AppEffect::Navigate(Navigation::FillArguments { tool, arguments: None })]
+            }
+            PaletteCommand::Colours(palette) => {
+                self.context.appearance.palette = palette;
+                if self.context.appearance.has_colour {
+                    self.context.show_status(format!("using the {} colours", palette.name()));
+                } else {
+                    self.context.show_status("colours are off in this terminal");
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// Scrolls the window that is open; `false` when none is that scrolls.
+    pub fn scroll_window(&mut self, by: isize) -> bool {
+        let running = self.context.calls.running().count();
+        match &mut self.context.overlay {
+            Some(Overlay::Help(position)) => position.scroll(by),
+            Some(Overlay::Palette(palette)) => palette.step(by),
+            Some(Overlay::Running(list)) => list.step(by, running),
+            Some(Overlay::Problems) => self.configuration_problems.text.scroll(by),
+            Some(Overlay::Pin) => {
+                if let Some(window) = &mut self.pin_window {
+                    window.scroll(by);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The button of the mouse was pressed here.
+    pub fn clicked(&mut self, x: u16, y: u16) -> Vec<AppEffect> {
+        if self.has_overlay() {
+            return Vec::new();
+        }
+        let (width, height) = self.context.size;
+        let [_, body, ..] =
+            crate::tui::layout::frame(ratatui::layout::Rect::new(0, 0, width, height));
+        if y + 1 == body.y {
+            let tabs = self.context.tabs.borrow();
+            let view = tabs.iter().find(|(columns, _)| columns.contains(&x)).map(|(_, view)| *view);
+            drop(tabs);
+            return view.map(|view| self.show(view)).unwrap_or_default();
+        }
+        let at =
+            self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
+        let Some((pane, area)) = at else { return Vec::new() };
+        self.context.focus = pane;
+        let inside = self.context.inside(area);
+        if inside.contains((x, y).into()) {
+            let (view, _) = self.active_view();
+            view.on_click(pane, usize::from(y - inside.y), usize::from(inside.height));
+        }
+        Vec::new()
+    }
+
+    pub fn wheeled(&mut self, x: u16, y: u16, by: isize) {
+        const STEP: isize = 3;
+        if self.has_overlay() {
+            return self.scroll(by * STEP);
+        }
+        let at =
+            self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
+        if let Some((pane, _)) = at {
+            let (view, _) = self.active_view();
+            view.scroll(pane, by * STEP);
+        }
+    }
+}
+
+pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    if let Some(pending) = state.inbox.approvals.front() {
+        return approval::draw(frame, styler, state, pending, area);
+    }
+    if let Some(window) = &state.trust.window {
+        return window::draw(frame, styler, state, window, area);
+    }
+    match &state.context.overlay {
+        Some(Overlay::Palette(window)) => palette::draw(frame, styler, window, area),
+        Some(Overlay::Running(list)) => result::draw::list(frame, styler, state, *list, area),
+        Some(Overlay::Help(position)) => {
+            let place = layout::window(area, 72, area.height.saturating_sub(4));
+            frame.render_widget(Clear, place);
+            let inner = pane::open(frame, styler, place, "Help", true);
+            page::draw_lines(frame, styler, &help(styler, state), position, inner);
+        }
+        Some(Overlay::ConfirmQuit) => {
+            let place = layout::window(area, 52, 5);
+            frame.render_widget(Clear, place);
+            let running = state.context.calls.running().count();
+            let calls = if running == 1 { "1 call".to_owned() } else { format!("{running} calls") };
+            let (title, text) = match (running, state.bench.is_running()) {
+                (0, true) => ("A benchmark is running", "Quitting stops it.".to_owned()),
+                (0, false) if state.tools.form.is_some() => {
+                    ("Quit?", "What is filled in would be lost.".to_owned())
+                }
+                (0, false) => ("Quit?", "Nothing is running.".to_owned()),
+                (_, true) => (
+                    "Calls and a benchmark are running",
+                    format!("Quitting stops the benchmark and {calls}."),
+                ),
+                _ => ("Calls are running", format!("Quitting cancels {calls}.")),
+            };
+            let inner = pane::open(frame, styler, place, title, true);
+            let lines = vec![
+                styler.line(StyleRole::Plain, text),
+                styler.line(StyleRole::Key, "y quit   Esc stay"),
+            ];
+            pane::paragraph(frame, styler, inner, &lines);
+        }
+        Some(Overlay::Problems) => problems(frame, styler, state, area),
+        Some(Overlay::Pin) => {
+            if let Some(window) = &state.pin_window {
+                pin(frame, styler, state, window, area);
+            }
+        }
+        Some(Overlay::SaveCall(window)) => save_call(frame, styler, window, area),
+        None => {}
+    }
+}
+
+/// All keys, from the table that also says what they do: those that hold here first.
+fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if !state.context.problems.is_empty() {
+        lines.push(styler.line(StyleRole::Title, "Settings problems"));
+        lines.extend(state.context.problems.iter().map(|text| styler.line(StyleRole::Error, text)));
+        lines.push(Line::default());
+    }
+    let here = state.view_key_contexts();
+    let rank = |place: &&KeyTable| {
+        here.iter().position(|when| *when == place.context).unwrap_or(usize::MAX)
+    };
+    let mut places: Vec<&KeyTable> = KEY_TABLES.iter().collect();
+    places.sort_by_key(rank);
+    for place in places {
+        lines.push(styler.line(StyleRole::Title, place.title));
+        let bindings = state.context.keys.bindings(place.context);
+        for binding in bindings.iter().filter(|binding| !binding.about.is_empty()) {
+            let same = bindings.iter().filter(|other| other.action == binding.action);
+            let keys: Vec<String> = same.map(|same| same.key.to_string()).collect();
+            lines.push(Line::from(vec![
+                styler.span(StyleRole::Key, format!("  {:<16}", keys.join(" "))),
+                styler.span(StyleRole::Plain, binding.about),
+            ]));
+        }
+        lines.push(Line::default());
+    }
+    lines.push(styler.line(StyleRole::Title, "Tool list marks"));
+    for (mark, text) in [
+        ("A", "asks for approval before a call"),
+        ("~", "differs from its declaration or pin"),
+        ("!", "slower than declared; see its details"),
+        ("x", "unavailable; see its details"),
+    ] {
+        lines.push(Line::from(vec![
+            styler.span(StyleRole::Key, format!("  {mark:<16}")),
+            styler.span(StyleRole::Plain, text),
+        ]));
+    }
+    lines
+}
+
+/// The columns of such a window, where there is room.
+const WIDTH: u16 = 100;
+
+fn open(frame: &mut Frame<'_>, styler: &Styler<'_>, title: &str, area: Rect) -> Rect {
+    let margin = if area.height < 20 { 2 } else { 4 };
+    let place = layout::window(area, WIDTH, area.height.saturating_sub(margin).max(5));
+    frame.render_widget(Clear, place);
+    pane::open(frame, styler, place, title, true)
+}
+
+pub fn problems(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let title = format!("Configuration  {}", state.configuration_problems.summary());
+    let inner = open(frame, styler, &title, area);
+    page::draw(frame, styler, &state.configuration_problems.text, inner);
+}
+
+pub fn pin(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    state: &AppState,
+    window: &PinWindow,
+    area: Rect,
+) {
+    let inner = open(frame, styler, &format!("Pin  {}", window.review.tool), area);
+    let [above, line] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
+    page::draw(frame, styler, &window.text, above);
+    let question = match window.review.state {
+        PinReportState::New => "Pin this definition? [y/N]",
+        _ => "Accept all of these changes? [y/N]",
+    };
+    // Only now is it known whether the end is on the screen.
+    let (role, text) = match window.readiness(state.context.now) {
+        _ if !window.is_question() => (StyleRole::Dim, "Esc closes".to_owned()),
+        Readiness::Ready => (StyleRole::Title, question.to_owned()),
+        Readiness::TooSoon => {
+            (StyleRole::Dim, "One moment… (ignoring keys typed ahead)".to_owned())
+        }
+        Readiness::Unread => (StyleRole::Warning, "Read to the end to answer (G)".to_owned()),
+        Readiness::TooLong => {
+            let command = format!("toolhost pin {}", window.review.tool);
+            (StyleRole::Error, format!("Too long to show here. Run: {command}"))
+        }
+    };
+    frame.render_widget(styler.line(role, text), line);
+}
+
+pub fn save_call(frame: &mut Frame<'_>, styler: &Styler<'_>, window: &SaveCallWindow, area: Rect) {
+    let place = layout::window(area, 64, 5);
+    frame.render_widget(Clear, place);
+    let title = format!("Save call  {}", window.tool);
+    let inner = pane::open(frame, styler, place, &title, true);
+    let above = pane::input_row(frame, styler, inner, "name  ", &window.name);
+    let name = Some(window.name.text().trim()).filter(|name| !name.is_empty()).unwrap_or("NAME");
+    let (role, text) = match &window.error {
+        Some(error) => (StyleRole::Error, error.clone()),
+        None => (StyleRole::Dim, format!("run it again: toolhost run {name}")),
+    };
+    frame.render_widget(styler.line(role, text), above);
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SaveCallWindow {
+    pub name: LineInput,
+    pub tool: String,
+    pub arguments: JsonObject,
+    /// Why the typed name cannot be used; `None` until Enter found something.
+    pub error: Option<String>,
+}
+
+impl SaveCallWindow {
+    pub fn of(tool: &str, arguments: JsonObject) -> Self {
+        Self { tool: tool.to_owned(), arguments, ..Self::default() }
+    }
+}
+
+impl AppContext {
+    /// Saves the call that is being named, and closes its window; a name that cannot be used is
+    /// said in the window.
+    pub fn save_named_call(&mut self) -> Vec<AppEffect> {
+        let Some(Overlay::SaveCall(window)) = &mut self.overlay else { return Vec::new() };
+        let name = window.name.text().trim();
+        if check_name(name).is_err() {
+            window.error = Some("use letters, digits, '_', '.' and '-'".to_owned());
+            return Vec::new();
+        }
+        let effect = ToolsEffect::SaveCall {
+            name: name.to_owned(),
+            tool: std::mem::take(&mut window.tool),
+            arguments: std::mem::take(&mut window.arguments),
+        };
+        self.overlay = None;
+        vec![AppEffect::Tools(effect)]
+    }
+}

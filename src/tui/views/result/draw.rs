@@ -1,0 +1,398 @@
+//! Draws the result pane of the selected tool.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+use ratatui::widgets::Clear;
+
+use crate::bench::formatting::per_second;
+use crate::tui::app::AppState;
+use crate::tui::calls::{CallProgress, ConsoleCall, LIVE_SECONDS, LiveToolCalls, OtherCall};
+use crate::tui::keys::KeyContext;
+use crate::tui::keys::action::Action;
+use crate::tui::layout::{self, Pane};
+use crate::tui::theme::StyleRole;
+use crate::tui::views::result::ResultViewer;
+use crate::tui::views::result::documents::schema_verdict;
+use crate::tui::views::result::presentation::ResultFormat;
+use crate::tui::widgets::chart::{self, grouped};
+use crate::tui::widgets::json_lines::json_role;
+use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
+use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::{page, table};
+use crate::util::number::float;
+use crate::util::text;
+use crate::util::units::show_duration;
+
+pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let focused = state.context.focus == Pane::Result;
+    let viewer = &state.tools.viewer;
+    let tool = state.tools.subject();
+    if let Some(document) = tool.and_then(|tool| viewer.dry_run_of(tool)) {
+        let title = "Dry run  (not sent)";
+        let inner = pane::open(frame, styler, area, title, focused);
+        return page::draw(frame, styler, document, inner);
+    }
+    let Some((tool, call)) =
+        tool.and_then(|tool| Some((tool, viewer.call(tool, &state.context.calls)?)))
+    else {
+        let inner = pane::open(frame, styler, area, "Result", focused);
+        let inner = live_line(frame, styler, state, inner);
+        return frame.render_widget(styler.line(StyleRole::Dim, nothing(state)), inner);
+    };
+    let chip;
+    let mut title = match call.outcome.as_deref() {
+        None => {
+            let status = status_text(styler, state, call);
+            chip = (StyleRole::Warning, status.replacen("running", "RUNNING", 1));
+            "Result".to_owned()
+        }
+        Some(Ok(outcome)) => {
+            let took = show_duration(outcome.metadata.duration);
+            chip = match outcome.error() {
+                None => (StyleRole::Success, format!("OK {took}")),
+                Some(error) if error.is_cancelled() => {
+                    (StyleRole::Warning, format!("CANCELLED {took}"))
+                }
+                Some(_) => (StyleRole::Error, format!("FAILED {took}")),
+            };
+            let verdict = schema_verdict(outcome).map(|said| format!("  {said}"));
+            format!("Result{}", verdict.unwrap_or_default())
+        }
+        Some(Err(_)) => {
+            chip = (StyleRole::Error, "NOT CALLED".to_owned());
+            "Result".to_owned()
+        }
+    };
+    let all = state.context.calls.all_of(tool).count();
+    if all > 1 {
+        title = format!("{title}  {} of {all}", all - viewer.newer_calls);
+    }
+    // An error has only one format.
+    let has_faces = matches!(call.outcome.as_deref(), Some(Ok(outcome)) if outcome.result.is_ok());
+    if viewer.format != ResultFormat::Text && has_faces {
+        title = format!("{title}  {}", viewer.format.title());
+    }
+    if let Some(table) = viewer.table.as_ref().filter(|_| viewer.shows_table()) {
+        title = format!("{title}  {}", table::summary(table));
+    }
+    for note in notes(viewer) {
+        title = format!("{title}  {note}");
+    }
+    let inner = pane::open_with(frame, styler, area, &title, Some(&chip), focused);
+    let inner = live_line(frame, styler, state, inner);
+    let inner = match (viewer.search.is_typing, viewer.filter.is_typing) {
+        (true, _) => pane::input_row(frame, styler, inner, "/", &viewer.search.line),
+        (_, true) => pane::input_row(frame, styler, inner, "jq ", &viewer.filter.line),
+        _ => inner,
+    };
+    if call.outcome.is_none() {
+        let lines = lines(styler, state, call, usize::from(inner.width));
+        page::draw_lines(frame, styler, &lines, &viewer.position, inner);
+    } else if let Some(text) = viewer.shown_text() {
+        let inner = filter_error(frame, styler, viewer, inner);
+        page::draw(frame, styler, text, inner);
+    } else if let Some(table) = &viewer.table {
+        table::draw(frame, styler, table, focused, inner);
+    } else {
+        tree(frame, styler, &viewer.tree, focused, inner);
+    }
+}
+
+fn nothing(state: &AppState) -> &'static str {
+    match (&state.tools.form, state.tools.catalogue.chosen()) {
+        (Some(_), _) => "Not called yet. Enter on the last field or F5 runs it.",
+        (None, Some(_)) => "Not called yet. Enter fills in its arguments and runs it.",
+        (None, None) => "Results of calls appear here.",
+    }
+}
+
+/// What is applied to the shown result: search, filter, comparison.
+fn notes(viewer: &ResultViewer) -> Vec<String> {
+    let compared = viewer.difference.as_ref().map(|_| "compared with the previous call".to_owned());
+    let filter = viewer.filter.line.text().trim();
+    let filtered =
+        (!filter.is_empty() && compared.is_none()).then(|| match viewer.filter.results {
+            1 => format!("jq {filter}  1 value"),
+            results => format!("jq {filter}  {results} values"),
+        });
+    [viewer.search.summary(), compared, filtered].into_iter().flatten().collect()
+}
+
+fn filter_error(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    viewer: &ResultViewer,
+    area: Rect,
+) -> Rect {
+    let error = viewer.filter.error.as_ref().filter(|_| viewer.filter.is_on());
+    let Some(error) = error.filter(|_| !area.is_empty()) else { return area };
+    let line = styler.line(StyleRole::Error, format!("! {error}"));
+    frame.render_widget(line, Rect { height: 1, ..area });
+    Rect { y: area.y + 1, height: area.height - 1, ..area }
+}
+
+fn tree(frame: &mut Frame<'_>, styler: &Styler<'_>, tree: &JsonTree, focused: bool, area: Rect) {
+    let height = usize::from(area.height);
+    let first = tree.list.first(height, tree.len());
+    for (line, node) in tree.from(first).take(height).enumerate() {
+        let y = area.y + u16::try_from(line).unwrap_or(0);
+        let chosen = first + line == tree.list.chosen();
+        let place = Rect { y, height: 1, ..area };
+        frame.render_widget(leaf(styler, node, chosen, focused), place);
+    }
+    if tree.is_cut() && first + height >= tree.len() && !area.is_empty() {
+        let place = Rect { y: area.bottom() - 1, height: 1, ..area };
+        let text = "The rest is not shown; E saves all of it.";
+        frame.render_widget(styler.line(StyleRole::Warning, text).right_aligned(), place);
+    }
+}
+
+fn leaf(styler: &Styler<'_>, node: &JsonTreeNode, chosen: bool, focused: bool) -> Line<'static> {
+    let fold = match (node.is_branch, node.is_open) {
+        (true, true) => "- ",
+        (true, false) => "+ ",
+        (false, _) => "  ",
+    };
+    let indent = "  ".repeat(node.depth.min(40));
+    let colon = if node.key.is_empty() { "" } else { ": " };
+    let (key, value) = match (chosen, focused) {
+        (true, true) => (StyleRole::Selected, StyleRole::Selected),
+        (true, false) => (StyleRole::SelectedUnfocused, StyleRole::SelectedUnfocused),
+        (false, _) => (StyleRole::JsonKey, StyleRole::Plain),
+    };
+    let role = if chosen {
+        value
+    } else if node.is_branch {
+        StyleRole::Dim
+    } else {
+        json_role(&node.text)
+    };
+    Line::from(vec![
+        styler.span(StyleRole::Dim, format!("{indent}{fold}")),
+        styler.span(key, format!("{}{colon}", node.key)),
+        styler.span(role, &node.text),
+    ])
+}
+
+/// The maximum number of cells of a progress bar.
+const BAR: usize = 40;
+
+/// `running` with the seconds since its start, and a spinner.
+pub fn status_text(styler: &Styler<'_>, state: &AppState, call: &ConsoleCall) -> String {
+    let now = state.context.now;
+    let since = call.activity.since.map(|since| now.saturating_sub(since));
+    // Whole seconds: what changes less often is read more easily.
+    let time = since.map(|since| format!(" {} s", since.as_secs())).unwrap_or_default();
+    if state.context.appearance.has_reduced_motion {
+        return format!("running{time}");
+    }
+    let turns =
+        if styler.theme.ascii { ["|", "/", "-", "\\"] } else { ["◐", "◓", "◑", "◒"] };
+    let turn = turns.get(
+        usize::from(now.subsec_millis() >= 250)
+            + usize::from(now.subsec_millis() >= 500)
+            + usize::from(now.subsec_millis() >= 750),
+    );
+    format!("running{time} {}", turn.copied().unwrap_or_default())
+}
+
+/// Everything reported for the call so far.
+pub fn lines(
+    styler: &Styler<'_>,
+    state: &AppState,
+    call: &ConsoleCall,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let live = &call.activity;
+    let mut lines = Vec::new();
+    if let Some(progress) = &live.progress {
+        lines.push(styler.line(StyleRole::Success, bar(styler, progress, width)));
+        if let Some(message) = &progress.message {
+            lines.push(styler.line(StyleRole::Plain, message));
+        }
+    }
+    if let Some(retry) = &live.retry {
+        let left = retry.remaining(state.context.now);
+        let text = format!("attempt {} failed: {}", retry.attempt, retry.reason);
+        lines.push(styler.line(StyleRole::Warning, text));
+        let next = format!("attempt {} in {}", retry.attempt + 1, show_duration(left));
+        lines.push(styler.line(StyleRole::Plain, next));
+    }
+    if lines.is_empty() {
+        let stop = cancel_key(state);
+        lines.push(styler.line(StyleRole::Dim, format!("waiting for a response; {stop} cancels")));
+    }
+    for nested in &live.children {
+        let indent = "  ".repeat(nested.depth);
+        let (meaning, text) = match nested.ended {
+            None => (StyleRole::Plain, "running".to_owned()),
+            Some((true, took)) => (StyleRole::Dim, format!("ok {}", show_duration(took))),
+            Some((false, took)) => (StyleRole::Error, format!("failed {}", show_duration(took))),
+        };
+        lines.push(styler.line(meaning, format!("{indent}{}  {text}", nested.tool)));
+    }
+    for (level, text) in &live.log {
+        lines.push(styler.line(StyleRole::Dim, format!("{level}: {text}")));
+    }
+    lines
+}
+
+fn cancel_key(state: &AppState) -> String {
+    let key = state.context.keys.key_of(Action::Cancel, &[KeyContext::Anywhere]);
+    key.map_or_else(|| "^C".to_owned(), |key| key.to_string())
+}
+
+fn bar(styler: &Styler<'_>, progress: &CallProgress, width: usize) -> String {
+    let Some(share) = progress.share() else {
+        return format!("progress {}", number(progress.at));
+    };
+    let (done, left) = if styler.theme.ascii { ("#", ".") } else { ("█", "░") };
+    let whole = width.saturating_sub(24).min(BAR);
+    // Between 0 and the width of the bar.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share of a few cells"
+    )]
+    let cells = (share * whole as f64).round() as usize;
+    let total = progress.total.map(number).unwrap_or_default();
+    format!(
+        "[{}{}] {:.0}%  {} of {total}",
+        done.repeat(cells),
+        left.repeat(whole.saturating_sub(cells)),
+        share * 100.0,
+        number(progress.at),
+    )
+}
+
+/// A number without what says nothing.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// The calls that run, to stop one of them.
+pub fn list(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    state: &AppState,
+    list: ListCursor,
+    area: Rect,
+) {
+    let running: Vec<&ConsoleCall> = state.context.calls.running().collect();
+    let others: Vec<&OtherCall> = state.others.running().collect();
+    let count = running.len() + others.len();
+    let rows = u16::try_from(count).unwrap_or(u16::MAX).clamp(1, 16);
+    let place = layout::window(area, 76, rows.saturating_add(4));
+    frame.render_widget(Clear, place);
+    let inner = pane::open(frame, styler, place, &format!("Running {count}"), true);
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
+    frame.render_widget(styler.line(StyleRole::Key, "Enter cancel call   Esc close"), below);
+    if count == 0 {
+        return frame.render_widget(styler.line(StyleRole::Dim, "No running calls."), above);
+    }
+    let height = usize::from(above.height);
+    let mut list = list;
+    list.choose(list.chosen(), running.len());
+    let first = list.first(height, running.len());
+    // Those of other clients come below: only their clients can cancel them.
+    let below = running.len().saturating_sub(first);
+    for (row, call) in (below..height).zip(others) {
+        let y = above.y + u16::try_from(row).unwrap_or(0);
+        let seconds = state.context.now.saturating_sub(call.since).as_secs();
+        let name = text::cut(&call.tool, 30).into_owned();
+        let pad = " ".repeat(32_usize.saturating_sub(text::width(&name)));
+        let line = format!("  {name}{pad}{:<14}[{}]", format!("running {seconds}s"), call.client);
+        frame.render_widget(styler.line(StyleRole::Dim, line), Rect { y, height: 1, ..above });
+    }
+    for (at, call) in running.iter().enumerate().skip(first).take(height) {
+        let y = above.y + u16::try_from(at - first).unwrap_or(0);
+        let chosen = at == list.chosen();
+        let pointer = if chosen { styler.theme.pointer() } else { "  " };
+        let text = match (&call.activity.retry, &call.activity.progress) {
+            (Some(retry), _) => format!(
+                "attempt {} in {}",
+                retry.attempt + 1,
+                show_duration(retry.remaining(state.context.now))
+            ),
+            (None, Some(progress)) => {
+                let share = progress.share().map(|share| format!("{:.0}% ", share * 100.0));
+                let share = share.unwrap_or_default();
+                format!("{share}{}", progress.message.as_deref().unwrap_or_default())
+            }
+            (None, None) => String::new(),
+        };
+        let name = text::cut(&call.tool, 30).into_owned();
+        let pad = " ".repeat(32_usize.saturating_sub(text::width(&name)));
+        let meaning = if chosen { StyleRole::Selected } else { StyleRole::Plain };
+        let line = format!("{pointer}{name}{pad}{:<14}{text}", status_text(styler, state, call));
+        frame.render_widget(styler.line(meaning, line), Rect { y, height: 1, ..above });
+    }
+}
+
+/// From how many calls on their rate is drawn, too.
+const ENOUGH: u64 = 10;
+
+/// Says above a result how its tool was called in this session; gives the rows below that.
+pub fn live_line(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) -> Rect {
+    let tool = state.tools.subject().unwrap_or_default();
+    let Some(calls) = state.live.of(tool).filter(|_| area.height >= 8) else { return area };
+    let running = state.context.calls.running().filter(|call| call.tool == tool).count()
+        + state.others.running().filter(|call| call.tool == tool).count();
+    let now = calls.by_second(state.context.now);
+    let mut lines = vec![counts(styler, calls, running)];
+    if calls.count() >= ENOUGH {
+        lines.push(rate(styler, &now, usize::from(area.width)));
+    }
+    let height = u16::try_from(lines.len()).unwrap_or(1);
+    let [above, below] =
+        Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+    pane::paragraph(frame, styler, above, &lines);
+    below
+}
+
+fn counts(styler: &Styler<'_>, calls: &LiveToolCalls, running: usize) -> Line<'static> {
+    let mut spans =
+        vec![styler.span(StyleRole::Plain, format!("calls {}", grouped(calls.count())))];
+    let role = if calls.failed > 0 { StyleRole::Error } else { StyleRole::Dim };
+    spans.push(styler.span(role, format!("  errors {}", grouped(calls.failed))));
+    if calls.cancelled > 0 {
+        let text = format!("  cancelled {}", grouped(calls.cancelled));
+        spans.push(styler.span(StyleRole::Dim, text));
+    }
+    for (name, share) in [("p50", 0.5), ("p95", 0.95)] {
+        if let Some(time) = calls.durations.quantile(share) {
+            let is_sure = calls.durations.is_reliable_at(share);
+            let (role, mark) = if is_sure { (StyleRole::Plain, "") } else { (StyleRole::Dim, "?") };
+            spans.push(styler.span(StyleRole::Dim, format!("  {name} ")));
+            spans.push(styler.span(role, format!("{}{mark}", show_duration(time))));
+        }
+    }
+    if running > 0 {
+        spans.push(styler.span(StyleRole::Success, format!("  running {running}")));
+    }
+    for (client, count) in &calls.clients {
+        spans.push(styler.span(StyleRole::Name, format!("  [{client}] ")));
+        spans.push(styler.span(StyleRole::Plain, grouped(*count)));
+    }
+    Line::from(spans)
+}
+
+fn rate(styler: &Styler<'_>, seconds: &[u64], width: usize) -> Line<'static> {
+    let numbers: Vec<f64> = seconds.iter().map(|count| float(*count)).collect();
+    let mean = float(seconds.iter().sum()) / float(LIVE_SECONDS);
+    let text = format!(" {}/s in the last minute", per_second(mean));
+    let cells = width.saturating_sub(5 + text.len()).min(seconds.len());
+    Line::from(vec![
+        styler.span(StyleRole::Dim, "rate "),
+        styler.span(StyleRole::Success, chart::sparkline(&numbers, cells, styler.theme.ascii)),
+        styler.span(StyleRole::Plain, text),
+    ])
+}

@@ -1,0 +1,484 @@
+//! The result pane: results of a tool's calls, one at a time, as text, tree or raw JSON.
+//!
+//! Owns: which call is looked at and how; its text or tree, made once when that changes. That of a
+//! large result is made elsewhere, and keys are answered meanwhile.
+
+pub mod documents;
+pub mod draw;
+pub mod presentation;
+#[cfg(test)]
+pub mod tests;
+
+use std::sync::Arc;
+
+use crate::host::request::DryRun;
+use crate::model::Error;
+use crate::tui::calls::{CallActivity, ConsoleCall, ConsoleCalls};
+use crate::tui::event::ConsoleCallId;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::result::presentation::{
+    FilterInput, Presentation, PresentationKind, PresentationRequest, ResultFormat, has_pictures,
+    result_of,
+};
+use crate::tui::views::tools::tasks::{ResultExport, ToolsEffect};
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::json_tree::JsonTree;
+use crate::tui::widgets::page::has_words;
+use crate::tui::widgets::picture::PictureBox;
+use crate::tui::widgets::scroll_text::{ScrollPosition, ScrollText};
+use crate::tui::widgets::table::ResultTable;
+use crate::util::jq::JqError;
+use crate::util::units::show_duration;
+
+#[derive(Debug, Default)]
+pub struct ResultViewer {
+    pub format: ResultFormat,
+    pub newer_calls: usize,
+    /// How far the account of a running call is scrolled; it is made while it is drawn.
+    pub position: ScrollPosition,
+    pub text: ScrollText,
+    pub tree: JsonTree,
+    pub table: Option<ResultTable>,
+    /// What a call would send, by the tool: shown in place of results until something else is.
+    pub dry_run: Option<(String, ScrollText)>,
+    pub search: ResultSearch,
+    pub filter: ResultFilter,
+    /// How the result differs from the one before, while that is shown.
+    pub difference: Option<ScrollText>,
+    filter_input: Option<Arc<FilterInput>>,
+    /// What text and tree were made of.
+    source: Option<(ConsoleCallId, ResultFormat)>,
+    /// The room that pictures were fitted into; `None` without pictures.
+    picture_box: Option<PictureBox>,
+    has_table: bool,
+    /// The number of the newest request to make something ready.
+    generation: u64,
+    awaited: [Option<u64>; 2],
+    /// What is to be chosen in the tree once it is there.
+    reveal: Option<Vec<String>>,
+}
+
+impl ResultViewer {
+    pub fn call<'a>(&self, tool: &'a str, calls: &'a ConsoleCalls) -> Option<&'a ConsoleCall> {
+        calls.all_of(tool).nth(self.newer_calls)
+    }
+
+    pub fn dry_run_of(&self, tool: &str) -> Option<&ScrollText> {
+        self.dry_run.as_ref().filter(|(of, _)| of == tool).map(|(_, document)| document)
+    }
+
+    /// Shows the newest call from the top.
+    pub fn reset(&mut self) {
+        (self.newer_calls, self.dry_run) = (0, None);
+        self.clear_tools();
+        self.scroll_to_top();
+    }
+
+    pub fn next_format(&mut self) {
+        self.format = self.format.next(self.has_table);
+        self.difference = None;
+        self.filter = ResultFilter::default();
+        self.scroll_to_top();
+    }
+
+    /// Ends the search, the filter and the comparison; whether any of them was on.
+    pub fn clear_tools(&mut self) -> bool {
+        let was_on = self.search.words().is_some()
+            || self.search.is_typing
+            || self.filter.is_on()
+            || self.difference.is_some();
+        (self.search, self.filter) = (ResultSearch::default(), ResultFilter::default());
+        (self.difference, self.filter_input) = (None, None);
+        self.text.set_highlight(None);
+        was_on
+    }
+
+    /// The line of the search or the filter, while it is typed.
+    pub fn line(&mut self) -> Option<&mut LineInput> {
+        match (self.search.is_typing, self.filter.is_typing) {
+            (true, _) => Some(&mut self.search.line),
+            (_, true) => Some(&mut self.filter.line),
+            _ => None,
+        }
+    }
+
+    pub fn is_typing(&self) -> bool {
+        self.search.is_typing || self.filter.is_typing
+    }
+
+    /// Ends typing; what was typed stays. Whether something was being typed.
+    pub fn end_typing(&mut self) -> bool {
+        let was = self.is_typing();
+        (self.search.is_typing, self.filter.is_typing) = (false, false);
+        was
+    }
+
+    /// The text that is shown instead of a tree or a table, if one is.
+    pub fn shown_text(&self) -> Option<&ScrollText> {
+        match &self.difference {
+            Some(difference) => Some(difference),
+            None if self.filter.is_on() => Some(&self.filter.text),
+            None if self.tree.is_empty() && self.table.is_none() => Some(&self.text),
+            None => None,
+        }
+    }
+
+    pub fn shows_table(&self) -> bool {
+        self.table.is_some() && self.shown_text().is_none() && self.dry_run.is_none()
+    }
+
+    fn shown_text_mut(&mut self) -> Option<&mut ScrollText> {
+        match &mut self.difference {
+            Some(difference) => Some(difference),
+            None if self.filter.is_on() => Some(&mut self.filter.text),
+            None if self.tree.is_empty() && self.table.is_none() => Some(&mut self.text),
+            None => None,
+        }
+    }
+
+    pub fn search_again(&mut self) {
+        let words = self.search.words().map(str::to_owned);
+        let from = match (self.shown_text(), &self.table) {
+            (Some(text), _) => text.first_line(),
+            (None, Some(table)) => table.list.chosen(),
+            (None, None) => self.tree.chosen_node(),
+        };
+        let is_match = |text: &str| words.as_deref().is_some_and(|w| has_words(text, w));
+        let found = if let Some(text) = self.shown_text_mut() {
+            text.set_highlight(words.as_deref());
+            if words.is_some() { text.find(is_match) } else { Vec::new() }
+        } else {
+            match (words.as_deref(), &self.table) {
+                (Some(words), Some(table)) => table.find(words),
+                (Some(_), None) => self.tree.find(is_match),
+                (None, _) => Vec::new(),
+            }
+        };
+        self.search.set_found(found, from);
+        self.show_match();
+    }
+
+    /// Goes to the next match, or to one before.
+    pub fn step_match(&mut self, by: isize) {
+        self.search.step(by);
+        self.show_match();
+    }
+
+    fn show_match(&mut self) {
+        let Some(line) = self.search.line_at() else { return };
+        match self.shown_text_mut() {
+            Some(text) => text.scroll_to_line(line),
+            None => match &mut self.table {
+                Some(table) => table.list.choose(line, table.row_count()),
+                None => self.tree.reveal(line),
+            },
+        }
+    }
+
+    pub fn open_row(&mut self) {
+        let Some(path) = self.table.as_ref().map(ResultTable::row_path) else { return };
+        (self.format, self.reveal) = (ResultFormat::Tree, Some(path));
+    }
+
+    /// The jq path of what is chosen; `None` in a text.
+    pub fn chosen_path(&self) -> Option<String> {
+        match (self.shown_text(), &self.table) {
+            (Some(_), _) => None,
+            (None, Some(table)) => Some(table.chosen_path()),
+            (None, None) => Some(self.tree.chosen_path()),
+        }
+    }
+
+    /// Takes in a change of what is typed; asks for what has to be computed.
+    pub fn on_text_changed(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<ToolsEffect> {
+        if self.search.is_typing {
+            self.search_again();
+            return None;
+        }
+        self.request_filter(tool, calls)
+    }
+
+    /// Has the filter run over the result that is shown, where it has not.
+    pub fn request_filter(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<ToolsEffect> {
+        if !self.filter.is_on() {
+            return None;
+        }
+        if self.filter_input.is_none() {
+            let outcome = self.call(tool, calls)?.outcome.as_ref()?;
+            result_of(outcome)?;
+            self.filter_input = Some(Arc::new(FilterInput::new(Arc::clone(outcome))));
+        }
+        self.filter.request(self.filter_input.as_ref()?)
+    }
+
+    /// Takes in what a filter gave, if it was of the result that is shown.
+    pub fn filter_finished(
+        &mut self,
+        filter: String,
+        input: &Arc<FilterInput>,
+        results: Result<(ScrollText, usize), JqError>,
+    ) {
+        if self.filter_input.as_ref().is_some_and(|own| Arc::ptr_eq(own, input)) {
+            self.filter.finished(filter, results);
+            self.search_again();
+        }
+    }
+
+    /// Shows how the result differs from that of the call before, or the result again. What has to
+    /// be done for it is asked for; `None` when there are not two.
+    pub fn toggle_difference(
+        &mut self,
+        tool: &str,
+        calls: &ConsoleCalls,
+    ) -> Option<Vec<ToolsEffect>> {
+        if self.difference.take().is_some() {
+            return Some(Vec::new());
+        }
+        let ended = calls.all_of(tool).skip(self.newer_calls).filter_map(|c| c.outcome.as_ref());
+        let mut ended = ended.filter(|outcome| result_of(outcome).is_some());
+        let (outcome, before) = (Arc::clone(ended.next()?), Arc::clone(ended.next()?));
+        self.difference = Some(ScrollText::default());
+        let kind = PresentationKind::Difference(before);
+        Some(
+            self.present(PresentationRequest { generation: 0, outcome, kind })
+                .into_iter()
+                .collect(),
+        )
+    }
+
+    /// Shows another call of the tool: an older one, or a newer one when negative.
+    pub fn step(&mut self, by: isize, tool: &str, calls: &ConsoleCalls) {
+        let most = calls.all_of(tool).count().saturating_sub(1);
+        self.newer_calls = self.newer_calls.saturating_add_signed(by).min(most);
+        self.dry_run = None;
+        self.clear_tools();
+        self.scroll_to_top();
+    }
+
+    /// Shows what a call would send.
+    pub fn set_dry_run(&mut self, tool: String, dry_run: &Result<DryRun, Error>) {
+        self.dry_run = Some((tool, documents::dry_run_document(dry_run)));
+    }
+
+    /// Scrolls what is shown of this tool by this many rows; negative moves up.
+    pub fn scroll(&mut self, by: isize, tool: &str) {
+        match &mut self.dry_run {
+            Some((of, document)) if of == tool => document.scroll(by),
+            _ => match self.shown_text_mut() {
+                Some(text) => {
+                    text.scroll(by);
+                    self.position.scroll(by);
+                }
+                None => match &mut self.table {
+                    Some(table) => table.step(by),
+                    None => self.tree.step(by),
+                },
+            },
+        }
+    }
+
+    pub fn scroll_to_top(&mut self) {
+        self.text.scroll_to_top();
+        self.position.reset();
+    }
+
+    /// Makes the text or the tree anew when another one is looked at, it ended, or pictures in it
+    /// have other room; asks for it where it takes long.
+    pub fn refresh(
+        &mut self,
+        tool: Option<&str>,
+        calls: &ConsoleCalls,
+        room: Option<PictureBox>,
+    ) -> Option<ToolsEffect> {
+        let call = tool.and_then(|tool| self.call(tool, calls));
+        let ended = call.and_then(|call| Some((call, call.outcome.as_ref()?)));
+        let wanted = ended.map(|(call, _)| (call.run, self.format));
+        let has_pictures = self.format == ResultFormat::Text
+            && ended.is_some_and(|(_, outcome)| has_pictures(outcome));
+        let pictures = room.filter(|_| has_pictures);
+        let is_other = wanted != self.source;
+        if !is_other && pictures == self.picture_box {
+            return None;
+        }
+        self.picture_box = pictures;
+        (self.source, self.awaited[0]) = (wanted, None);
+        self.reveal.take_if(|_| self.format != ResultFormat::Tree);
+        if is_other {
+            self.text.scroll_to_top();
+            self.show(Presentation::default());
+        }
+        let (call, outcome) = ended?;
+        let activity = of(&call.activity);
+        let kind = PresentationKind::Format { format: self.format, activity, pictures };
+        self.present(PresentationRequest { generation: 0, outcome: Arc::clone(outcome), kind })
+    }
+
+    /// Shows what is made of a result: at once, or later, when it takes long to make.
+    fn present(&mut self, request: PresentationRequest) -> Option<ToolsEffect> {
+        self.generation += 1;
+        let request = PresentationRequest { generation: self.generation, ..request };
+        let is_difference = matches!(request.kind, PresentationKind::Difference(_));
+        self.awaited[usize::from(is_difference)] = Some(self.generation);
+        if !request.is_large() {
+            self.presented(self.generation, Some(request.build()));
+            return None;
+        }
+        let mut text = ScrollText::default();
+        text.line(StyleRole::Dim, "rendering…");
+        match &mut self.difference {
+            Some(difference) if is_difference => *difference = text,
+            // A picture being refitted is shown as before until it is ready.
+            _ if !self.text.is_empty() => {}
+            _ => self.text = text,
+        }
+        Some(ToolsEffect::Present(request))
+    }
+
+    /// Takes in what was made of a result, unless something else is looked at meanwhile.
+    pub fn presented(&mut self, generation: u64, made: Option<Presentation>) {
+        let Some(at) = self.awaited.iter().position(|awaited| *awaited == Some(generation)) else {
+            return;
+        };
+        self.awaited[at] = None;
+        let made = made.unwrap_or_else(|| {
+            let mut failed = Presentation::default();
+            failed.text.line(StyleRole::Error, "This cannot be shown; E saves it.");
+            failed
+        });
+        match &mut self.difference {
+            Some(difference) if at == 1 => *difference = made.text,
+            None if at == 1 => return,
+            _ => self.show(made),
+        }
+        if let Some(path) = self.reveal.take_if(|_| !self.tree.is_empty()) {
+            self.tree.reveal_path(&path);
+        }
+        if self.search.words().is_some() {
+            self.search_again();
+        }
+    }
+
+    fn show(&mut self, made: Presentation) {
+        self.text.replace(made.text);
+        self.tree = made.tree;
+        (self.table, self.has_table) = (made.table, made.has_table);
+        self.position.reset();
+    }
+
+    /// What of the call that is shown is worth a file; `None` when it gave nothing.
+    pub fn exportable(&self, call: &ConsoleCall) -> Option<ResultExport> {
+        let outcome = call.outcome.as_ref()?;
+        result_of(outcome)?;
+        Some(ResultExport { outcome: Arc::clone(outcome), format: self.format })
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct ResultFilter {
+    pub line: LineInput,
+    pub is_typing: bool,
+    pub text: ScrollText,
+    /// How many values that was.
+    pub results: usize,
+    pub error: Option<JqError>,
+    running: Option<String>,
+    /// The filter that `text` is of.
+    shown: Option<String>,
+}
+
+impl ResultFilter {
+    pub fn is_on(&self) -> bool {
+        self.is_typing || !self.line.text().trim().is_empty()
+    }
+
+    /// Has what is typed now run over the value, unless a run is awaited or nothing changed.
+    pub fn request(&mut self, input: &Arc<FilterInput>) -> Option<ToolsEffect> {
+        let filter = self.line.text().trim();
+        let filter = if filter.is_empty() { "." } else { filter };
+        if self.running.is_some() || self.shown.as_deref() == Some(filter) {
+            return None;
+        }
+        self.running = Some(filter.to_owned());
+        Some(ToolsEffect::Query { filter: filter.to_owned(), input: Arc::clone(input) })
+    }
+
+    pub fn finished(&mut self, filter: String, results: Result<(ScrollText, usize), JqError>) {
+        self.running = None;
+        self.shown = Some(filter);
+        match results {
+            Ok((text, results)) => {
+                (self.text, self.results, self.error) = (text, results, None);
+            }
+            Err(error) => self.error = Some(error),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct ResultSearch {
+    /// The words as they were typed.
+    pub line: LineInput,
+    pub is_typing: bool,
+    found: Vec<usize>,
+    at: usize,
+}
+
+impl ResultSearch {
+    pub fn words(&self) -> Option<&str> {
+        Some(self.line.text()).filter(|words| !words.is_empty())
+    }
+
+    /// Sets the lines that contain the words; the first one from `from` on becomes current.
+    pub fn set_found(&mut self, found: Vec<usize>, from: usize) {
+        self.at = found.iter().position(|line| *line >= from).unwrap_or(0);
+        self.found = found;
+    }
+
+    /// Goes to the next line that has them, or to one before; round at the ends.
+    pub fn step(&mut self, by: isize) {
+        let length = isize::try_from(self.found.len().max(1)).unwrap_or(1);
+        let at = isize::try_from(self.at).unwrap_or(0) + by;
+        self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
+    }
+
+    pub fn line_at(&self) -> Option<usize> {
+        self.found.get(self.at).copied()
+    }
+
+    /// How many lines have them and which is looked at: `/words 2 of 7`.
+    pub fn summary(&self) -> Option<String> {
+        let words = self.words()?;
+        Some(match self.found.len() {
+            0 => format!("/{words} no matches"),
+            all => format!("/{words} {} of {all}", self.at + 1),
+        })
+    }
+}
+
+/// What was reported while it ran: nested calls and log lines; empty if nothing.
+pub fn of(activity: &CallActivity) -> ScrollText {
+    let mut page = ScrollText::default();
+    if !activity.children.is_empty() {
+        page.gap();
+        page.line(StyleRole::Title, "nested calls");
+        for nested in &activity.children {
+            let indent = "  ".repeat(nested.depth);
+            let (meaning, text) = match nested.ended {
+                Some((true, took)) => (StyleRole::Plain, format!("ok {}", show_duration(took))),
+                Some((false, took)) => {
+                    (StyleRole::Error, format!("failed {}", show_duration(took)))
+                }
+                None => (StyleRole::Dim, "end unknown".to_owned()),
+            };
+            page.line(meaning, format!("{indent}{}  {text}", nested.tool));
+        }
+    }
+    if !activity.log.is_empty() {
+        page.gap();
+        page.line(StyleRole::Title, "log");
+        for (level, text) in &activity.log {
+            page.text(StyleRole::Dim, &format!("{level}: {text}"));
+        }
+    }
+    page
+}

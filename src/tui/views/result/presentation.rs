@@ -1,0 +1,188 @@
+//! What the result of a call looks like: as text, tree, table or raw JSON, or compared with another.
+//!
+//! Owns: the documents, and the request to make one. A large one takes its time and is made away
+//! from the loop of the console. Never does: know which one is looked at, or draw.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+use crate::host::content;
+use crate::host::request::CallOutcome;
+use crate::model::{Error, ToolResult};
+use crate::tui::theme::StyleRole;
+use crate::tui::views::result::documents;
+use crate::tui::widgets::json_lines;
+use crate::tui::widgets::json_tree::JsonTree;
+use crate::tui::widgets::picture::PictureBox;
+use crate::tui::widgets::scroll_text::{ScrollText, TextLimits};
+use crate::tui::widgets::table::ResultTable;
+use crate::util::json;
+
+/// The outcome of a call, or why it was not made.
+pub type CallResult = Result<CallOutcome, Error>;
+
+/// The largest result, in bytes of JSON, that is made ready between two events.
+const MAX_INSTANT_BYTES: u64 = 64 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ResultFormat {
+    #[default]
+    Text,
+    Tree,
+    Table,
+    /// Everything that came, as JSON.
+    Raw,
+}
+
+impl ResultFormat {
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Tree => "json",
+            Self::Table => "table",
+            Self::Raw => "raw",
+        }
+    }
+
+    /// The format after this one; the last leads to the first.
+    #[must_use]
+    pub fn next(self, has_table: bool) -> Self {
+        match self {
+            Self::Text => Self::Tree,
+            Self::Tree if has_table => Self::Table,
+            Self::Tree | Self::Table => Self::Raw,
+            Self::Raw => Self::Text,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum PresentationKind {
+    Format {
+        format: ResultFormat,
+        activity: ScrollText,
+        /// The room for each picture in a text; `None` shows none.
+        pictures: Option<PictureBox>,
+    },
+    Difference(Arc<CallResult>),
+}
+
+#[derive(Debug, Clone)]
+pub struct PresentationRequest {
+    pub generation: u64,
+    pub outcome: Arc<CallResult>,
+    pub kind: PresentationKind,
+}
+
+impl PartialEq for PresentationRequest {
+    fn eq(&self, other: &Self) -> bool {
+        self.generation == other.generation
+    }
+}
+
+/// A result as it is shown: as a table, as a tree, or else as text.
+#[derive(Debug, Default)]
+pub struct Presentation {
+    pub text: ScrollText,
+    pub tree: JsonTree,
+    pub table: Option<ResultTable>,
+    pub has_table: bool,
+}
+
+impl PresentationRequest {
+    /// Whether it takes long enough that keys would wait for it: pictures always may.
+    pub fn is_large(&self) -> bool {
+        let is_large = |outcome: &CallResult| {
+            result_of(outcome).is_some_and(|result| {
+                let parts = (&result.content, &result.structured, &result.output);
+                json::is_longer_than(&parts, MAX_INSTANT_BYTES)
+            })
+        };
+        let is_slow = match &self.kind {
+            PresentationKind::Difference(before) => is_large(before),
+            PresentationKind::Format { pictures: Some(_), .. } => true,
+            PresentationKind::Format { .. } => false,
+        };
+        is_slow || is_large(&self.outcome)
+    }
+
+    pub fn build(self) -> Presentation {
+        let mut made = Presentation::default();
+        let result = result_of(&self.outcome);
+        match (self.kind, result) {
+            (PresentationKind::Difference(before), _) => {
+                let value = |outcome| result_of(outcome).map(content::filter_input);
+                let (before, now) = (value(&before), value(&self.outcome));
+                made.text =
+                    documents::difference(&before.unwrap_or_default(), &now.unwrap_or_default());
+            }
+            (PresentationKind::Format { format: ResultFormat::Tree, .. }, Some(result)) => {
+                let value = content::filter_value(result);
+                (made.tree, made.has_table) = (JsonTree::of(&value), ResultTable::is_table(&value));
+            }
+            (PresentationKind::Format { format: ResultFormat::Raw, .. }, Some(result)) => {
+                made.text = documents::raw(result);
+            }
+            (PresentationKind::Format { format, activity, pictures }, result) => {
+                if let (ResultFormat::Table, Some(result)) = (format, result) {
+                    made.table = ResultTable::of(&content::filter_value(result));
+                }
+                if made.table.is_none() {
+                    made.text = documents::text(&self.outcome, activity, pictures);
+                }
+            }
+        }
+        made
+    }
+}
+
+/// What a call gave; `None` when it failed without a result.
+pub fn result_of(outcome: &CallResult) -> Option<&ToolResult> {
+    outcome.as_ref().ok()?.result.as_ref().ok()
+}
+
+pub fn has_pictures(outcome: &CallResult) -> bool {
+    /// How many blocks are looked at.
+    const FIRST: usize = 100;
+    let mut blocks = result_of(outcome).into_iter().flat_map(|result| &result.content).take(FIRST);
+    blocks.any(|block| content::kind(block) == "image")
+}
+
+/// The value that filters of a result work on, read once, where the first filter runs.
+#[derive(Debug)]
+pub struct FilterInput {
+    outcome: Arc<CallResult>,
+    value: OnceLock<Value>,
+}
+
+impl FilterInput {
+    /// The value of this result; nothing is read yet.
+    pub fn new(outcome: Arc<CallResult>) -> Self {
+        Self { outcome, value: OnceLock::new() }
+    }
+
+    /// The value; the first time it takes as long as the result is large.
+    pub fn value(&self) -> &Value {
+        let read = || result_of(&self.outcome).map(content::filter_input).unwrap_or_default();
+        self.value.get_or_init(read)
+    }
+}
+
+impl PartialEq for FilterInput {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.outcome, &other.outcome)
+    }
+}
+
+pub fn filtered(values: &[Value]) -> ScrollText {
+    let limits = TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
+    let mut text = ScrollText::with_limits(limits);
+    for value in values {
+        json_lines::push(&mut text, value);
+    }
+    if values.is_empty() {
+        text.line(StyleRole::Dim, "no values");
+    }
+    text
+}

@@ -1,0 +1,132 @@
+//! Large results: what is made of them elsewhere, and what is shown meanwhile.
+
+use serde_json::{Value, json};
+
+use crate::model::ToolResult;
+use crate::tui::app::AppState;
+use crate::tui::event::{AppEffect, AppEvent};
+use crate::tui::layout::Pane;
+use crate::tui::tests::craft::{begun, ended};
+use crate::tui::tests::{press, sample};
+use crate::tui::views::result::presentation::{PresentationRequest, ResultFormat};
+use crate::tui::views::tools::tasks::{ToolsEffect, ToolsEvent};
+
+/// A list of objects of more than a megabyte.
+fn large(last: &str) -> Value {
+    let rows = (0..20_000).map(|n| json!({ "number": n, "text": "some words that are repeated" }));
+    Value::Array(rows.chain([json!({ "number": 20_000, "text": last })]).collect())
+}
+
+fn requests(effects: &[AppEffect]) -> Vec<PresentationRequest> {
+    let request = |effect: &AppEffect| match effect {
+        AppEffect::Tools(ToolsEffect::Present(request)) => Some(request.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(request).collect()
+}
+
+/// The request that a key leads to; nothing of it is made yet.
+fn asked(state: &mut AppState, key: &str) -> PresentationRequest {
+    let effects = press(state, &[key]);
+    let [request] = requests(&effects).try_into().unwrap();
+    request
+}
+
+fn shown(state: &AppState) -> String {
+    state
+        .tools
+        .viewer
+        .shown_text()
+        .map(crate::tui::widgets::scroll_text::ScrollText::to_text)
+        .unwrap_or_default()
+}
+
+fn answer(state: &mut AppState, request: PresentationRequest) {
+    let generation = request.generation;
+    let presentation = Some(request.build());
+    let event = ToolsEvent::Presented { generation, presentation };
+    assert_eq!(state.update(AppEvent::Tools(Box::new(event))), []);
+}
+
+fn looking(results: &[&str]) -> (AppState, PresentationRequest) {
+    let mut state = sample();
+    for last in results {
+        let run = begun(&mut state, "1");
+        ended(&mut state, run, ToolResult::json(large(last)));
+    }
+    state.context.focus = Pane::Result;
+    // The first request went with the end of the call; turning round once asks again.
+    press(&mut state, &["v", "v"]);
+    let request = asked(&mut state, "v");
+    (state, request)
+}
+
+#[test]
+fn keys_are_answered_while_a_large_result_is_made_ready() {
+    let (mut state, _) = looking(&["end"]);
+    assert_eq!(shown(&state), "rendering…");
+    let tree = asked(&mut state, "v");
+    assert_eq!(
+        (state.tools.viewer.format, shown(&state)),
+        (ResultFormat::Tree, "rendering…".into())
+    );
+    assert_eq!(press(&mut state, &["<esc>", "j", "?", "<esc>"]), []);
+    answer(&mut state, tree);
+    assert!(state.tools.viewer.tree.len() > 10, "{}", state.tools.viewer.tree.len());
+}
+
+#[test]
+fn what_is_not_looked_at_any_more_is_not_shown() {
+    let (mut state, text) = looking(&["end"]);
+    let tree = asked(&mut state, "v");
+    answer(&mut state, text);
+    assert_eq!(shown(&state), "rendering…", "the text is of another format");
+    // Whether there is a table is known with the tree.
+    answer(&mut state, tree);
+    let table = asked(&mut state, "v");
+    let raw = asked(&mut state, "v");
+    answer(&mut state, table);
+    assert!(state.tools.viewer.table.is_none());
+    answer(&mut state, raw);
+    assert!(shown(&state).starts_with("{\n"), "{}", shown(&state).len());
+}
+
+#[test]
+fn a_row_of_a_large_table_is_found_in_the_tree_once_that_is_there() {
+    let (mut state, text) = looking(&["end"]);
+    answer(&mut state, text);
+    let tree = asked(&mut state, "v");
+    answer(&mut state, tree);
+    let table = asked(&mut state, "v");
+    answer(&mut state, table);
+    press(&mut state, &["j", "j"]);
+    let tree = asked(&mut state, "<enter>");
+    assert_eq!(shown(&state), "rendering…");
+    answer(&mut state, tree);
+    assert_eq!(state.tools.viewer.chosen_path().as_deref(), Some(".[2]"));
+}
+
+#[test]
+fn large_results_are_compared_elsewhere_and_the_comparison_can_be_left() {
+    let (mut state, text) = looking(&["old", "new"]);
+    answer(&mut state, text);
+    let first = asked(&mut state, "d");
+    assert_eq!(shown(&state), "rendering…");
+    press(&mut state, &["d"]);
+    assert!(state.tools.viewer.difference.is_none());
+    let second = asked(&mut state, "d");
+    answer(&mut state, first);
+    assert_eq!(shown(&state), "rendering…", "it was asked for anew");
+    answer(&mut state, second);
+    assert!(shown(&state).contains("+     \"text\": \"new\""), "{}", shown(&state));
+    press(&mut state, &["<esc>"]);
+    assert!(state.tools.viewer.difference.is_none());
+}
+
+#[test]
+fn what_cannot_be_made_is_told() {
+    let (mut state, text) = looking(&["end"]);
+    let event = ToolsEvent::Presented { generation: text.generation, presentation: None };
+    state.update(AppEvent::Tools(Box::new(event)));
+    assert_eq!(shown(&state), "This cannot be shown; E saves it.");
+}

@@ -1,0 +1,255 @@
+//! The observed activity of one server: pings and log lines.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::catalogue::drift::Drift;
+use crate::model::{ToolDefinition, ToolStatus};
+use crate::util::text;
+
+const PINGS: usize = 120;
+/// The most samples of memory and processor time that are kept: some minutes of them.
+const SAMPLES: usize = 120;
+const LINES: usize = 500;
+/// The longest of them, in characters.
+const MAX_LINE_CHARS: usize = 1_000;
+
+#[derive(Debug, Default)]
+pub struct ServerActivity {
+    pub pings: VecDeque<Duration>,
+    /// The resident memory of its process over time, in bytes, the newest last.
+    pub memory: VecDeque<u64>,
+    /// How busy its process was over time, in percent of a processor, the newest last.
+    pub cpu: VecDeque<u64>,
+    sampled: Option<(Duration, Duration)>,
+    /// What it logged: how grave it was, and what it said; the newest last.
+    pub log: VecDeque<(String, String)>,
+    pub level: Option<&'static str>,
+}
+
+impl ServerActivity {
+    /// This is how long the newest ping took; one that was told before counts once.
+    pub fn ping(&mut self, took: Option<Duration>) {
+        let Some(took) = took.filter(|took| self.pings.back() != Some(took)) else { return };
+        if self.pings.len() >= PINGS {
+            self.pings.pop_front();
+        }
+        self.pings.push_back(took);
+    }
+
+    /// This is what its process uses at `now`, the time since the Unix epoch. A process that was
+    /// started again begins anew.
+    pub fn sample(&mut self, memory: Option<u64>, used: Option<Duration>, now: Duration) {
+        /// The minimum time between samples: processor time is reported in hundredths of a second.
+        const INTERVAL: Duration = Duration::from_secs(1);
+        let (Some(memory), Some(used)) = (memory, used) else {
+            (self.memory, self.cpu, self.sampled) = Default::default();
+            return;
+        };
+        if let Some((before, at)) = self.sampled {
+            let passed = now.saturating_sub(at);
+            if passed < INTERVAL {
+                return;
+            }
+            if let Some(more) = used.checked_sub(before) {
+                let share = more.as_millis() * 100 / passed.as_millis();
+                keep(&mut self.cpu, u64::try_from(share).unwrap_or(u64::MAX));
+            } else {
+                (self.memory, self.cpu) = Default::default();
+            }
+        }
+        keep(&mut self.memory, memory);
+        self.sampled = Some((used, now));
+    }
+
+    /// Takes in a log line; the oldest makes room for it.
+    pub fn logged(&mut self, level: &str, text: &str) {
+        if self.log.len() >= LINES {
+            self.log.pop_front();
+        }
+        self.log.push_back((level.to_owned(), text::shorten(text, MAX_LINE_CHARS).into_owned()));
+    }
+
+    /// The duration that `percent` of the pings did not exceed.
+    pub fn ping_within(&self, percent: usize) -> Option<Duration> {
+        let mut sorted: Vec<Duration> = self.pings.iter().copied().collect();
+        sorted.sort_unstable();
+        let rank = (sorted.len() * percent).div_ceil(100);
+        sorted.get(rank.saturating_sub(1)).copied()
+    }
+}
+
+/// Appends a sample; the oldest makes room for it.
+fn keep(samples: &mut VecDeque<u64>, sample: u64) {
+    if samples.len() >= SAMPLES {
+        samples.pop_front();
+    }
+    samples.push_back(sample);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pings_are_counted_once_and_ranked() {
+        let mut past = ServerActivity::default();
+        assert_eq!(past.ping_within(50), None);
+        for ms in [5, 5, 1, 9, 3] {
+            past.ping(Some(Duration::from_millis(ms)));
+        }
+        past.ping(None);
+        assert_eq!(past.pings.len(), 4);
+        assert_eq!(past.ping_within(50), Some(Duration::from_millis(3)));
+        assert_eq!(past.ping_within(95), Some(Duration::from_millis(9)));
+    }
+
+    #[test]
+    fn the_load_of_a_process_is_what_it_used_between_two_samples() {
+        let mut past = ServerActivity::default();
+        let secs = Duration::from_secs;
+        past.sample(Some(10), Some(secs(5)), secs(100));
+        past.sample(Some(11), Some(secs(6)), secs(100) + Duration::from_millis(10));
+        past.sample(Some(12), Some(secs(6)), secs(102));
+        past.sample(Some(13), Some(secs(10)), secs(104));
+        assert_eq!(
+            (past.memory.make_contiguous(), past.cpu.make_contiguous()),
+            (&mut [10, 12, 13][..], &mut [50, 200][..])
+        );
+        // Started again: another process has used less.
+        past.sample(Some(3), Some(secs(0)), secs(106));
+        assert_eq!((past.memory.len(), past.cpu.len()), (1, 0));
+        past.sample(None, None, secs(108));
+        assert_eq!(past.memory.len(), 0);
+        for second in 200..900 {
+            past.sample(Some(second), Some(secs(1)), secs(second));
+        }
+        assert_eq!((past.memory.len(), past.cpu.len()), (SAMPLES, SAMPLES));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut past = ServerActivity::default();
+        for at in 0..2_000_u64 {
+            past.ping(Some(Duration::from_micros(at)));
+            past.logged("info", &"x".repeat(10_000));
+        }
+        assert_eq!((past.pings.len(), past.log.len()), (PINGS, LINES));
+        assert!(past.log.iter().all(|(_, text)| text.len() < 1_100));
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct ServerToolLists {
+    declared: Vec<Arc<ToolDefinition>>,
+    /// `None` until it was asked.
+    advertised: Option<Vec<Arc<ToolDefinition>>>,
+    /// The differences between declaration and advertisement.
+    pub drift: Drift,
+    /// How many differ from what was declared or pinned.
+    pub count: usize,
+    /// Whether a person is asked before each call of all its tools.
+    pub asks_always: bool,
+}
+
+/// One tool in the comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DriftLine {
+    /// A tool that is advertised exactly as declared.
+    Unchanged(String),
+    /// A tool that is advertised but not declared.
+    Extra(String),
+    /// A tool that is declared but not advertised.
+    Missing(String),
+    /// Declared, and different in these parts.
+    Changed(String, String),
+}
+
+impl ServerToolLists {
+    pub fn declare(&mut self, tools: Vec<Arc<ToolDefinition>>) {
+        self.declared = tools;
+        self.compare();
+    }
+
+    /// This is advertised, with what is only declared among it as unavailable.
+    pub fn advertise(&mut self, tools: Vec<Arc<ToolDefinition>>) {
+        let differs = |tool: &&Arc<ToolDefinition>| {
+            matches!(
+                tool.status,
+                ToolStatus::Drifted | ToolStatus::Changed | ToolStatus::Unavailable
+            )
+        };
+        self.count = tools.iter().filter(differs).count();
+        let mut live = tools;
+        live.retain(|tool| tool.status != ToolStatus::Unavailable);
+        self.asks_always = !live.is_empty() && live.iter().all(|tool| tool.requires_approval);
+        self.advertised = Some(live);
+        self.compare();
+    }
+
+    fn compare(&mut self) {
+        let live = self.advertised.as_deref().unwrap_or(&self.declared);
+        self.drift = Drift::between(&self.declared, live);
+    }
+
+    /// Whether anything is declared, so that there is something to compare.
+    pub fn is_declared(&self) -> bool {
+        !self.declared.is_empty()
+    }
+
+    pub fn has_advertised(&self) -> bool {
+        self.advertised.is_some()
+    }
+
+    /// Tool by tool: what differs first.
+    pub fn lines(&self) -> Vec<DriftLine> {
+        let mut lines: Vec<DriftLine> =
+            self.drift.missing.iter().cloned().map(DriftLine::Missing).collect();
+        let changed = self.drift.changed.iter();
+        lines.extend(changed.map(|(name, what)| DriftLine::Changed(name.clone(), what.join(", "))));
+        let declared: HashSet<&str> = self.declared.iter().map(|tool| tool.name.tool()).collect();
+        let live = self.advertised.as_deref().unwrap_or_default();
+        let names = live.iter().map(|tool| tool.name.tool());
+        let (known, extra): (Vec<&str>, Vec<&str>) = names.partition(|n| declared.contains(n));
+        lines.extend(extra.into_iter().map(|name| DriftLine::Extra(name.to_owned())));
+        let changed = |name: &&str| self.drift.changed.iter().any(|(other, _)| other == name);
+        let same = known.into_iter().filter(|name| !changed(name));
+        lines.extend(same.map(|name| DriftLine::Unchanged(name.to_owned())));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tool_lists_tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::tui::tests::tool;
+
+    #[test]
+    fn every_tool_stands_in_the_comparison_once() {
+        let of = |name: &str, described: &str| {
+            let mut tool = tool(name, json!({ "type": "object" }));
+            tool.description = Some(described.to_owned());
+            Arc::new(tool)
+        };
+        let mut advertised = ServerToolLists::default();
+        advertised.declare(vec![of("s-same", "a"), of("s-other", "a"), of("s-gone", "a")]);
+        assert!(!advertised.has_advertised() && advertised.drift == Drift::default());
+        let mut gone = ToolDefinition::clone(&of("s-gone", "a"));
+        gone.status = ToolStatus::Unavailable;
+        let mut other = ToolDefinition::clone(&of("s-other", "b"));
+        other.status = ToolStatus::Drifted;
+        let live = vec![of("s-same", "a"), Arc::new(other), of("s-new", "n"), Arc::new(gone)];
+        advertised.advertise(live);
+        let expected = [
+            DriftLine::Missing("gone".into()),
+            DriftLine::Changed("other".into(), "description".into()),
+            DriftLine::Extra("new".into()),
+            DriftLine::Unchanged("same".into()),
+        ];
+        assert_eq!(advertised.lines(), expected);
+        assert_eq!(advertised.count, 2);
+    }
+}

@@ -1,0 +1,197 @@
+//! Draws the servers view.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+
+use crate::model::{ServerState, ServerStatus};
+use crate::tui::app::AppState;
+use crate::tui::layout::Pane;
+use crate::tui::theme::StyleRole;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::table::{ColumnSpec, fitting};
+use crate::util::text;
+use crate::util::units::show_duration;
+
+pub fn dot(server: &ServerStatus) -> (&'static str, StyleRole) {
+    let (_, role) = state_of(server);
+    let dot = match server.state {
+        ServerState::Ready => "●",
+        ServerState::Failed(_) => "✗",
+        ServerState::Starting => "◐",
+        ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_) => "○",
+    };
+    (dot, role)
+}
+
+pub fn state_of(server: &ServerStatus) -> (String, StyleRole) {
+    let meaning = match server.state {
+        ServerState::Ready => StyleRole::Success,
+        ServerState::Failed(_) => StyleRole::Error,
+        ServerState::Starting | ServerState::Untrusted(_) => StyleRole::Warning,
+        ServerState::Idle | ServerState::Closed => StyleRole::Dim,
+    };
+    (server.state.as_str().to_owned(), meaning)
+}
+
+/// A time that goes on: `41:07`, `1:02:33`.
+pub fn clock(time: std::time::Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
+type ServerCell = fn(&AppState, &ServerStatus) -> String;
+
+/// What comes between the state and the process or address, which takes what is left.
+const COLUMNS: [ColumnSpec<ServerCell>; 8] = [
+    column("TRANSPORT", 10, 5, |_, server| server.transport.to_owned()),
+    column("PROTOCOL", 11, 3, |_, server| server.protocol.clone().unwrap_or_else(none)),
+    column("TOOLS", 8, 1, tools),
+    column("PING p50/p95", 16, 8, pings),
+    column("CALLS", 6, 2, |state, server| calls(state, server).0),
+    column("ERR%", 6, 6, |state, server| calls(state, server).1),
+    column("RESTARTS", 9, 9, |_, server| server.starts.saturating_sub(1).to_string()),
+    column("UP", 9, 7, |_, server| server.uptime.map_or_else(none, clock)),
+];
+
+const fn column(
+    title: &'static str,
+    width: usize,
+    drop_priority: u8,
+    what: ServerCell,
+) -> ColumnSpec<ServerCell> {
+    ColumnSpec { what, title, width, drop_priority }
+}
+
+/// The least width of the last column, the process ID or the address.
+const LAST: usize = 8;
+const STATE: usize = 11;
+
+pub fn list(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let servers = &state.servers;
+    let focused = state.context.focus == Pane::Servers;
+    let title = format!("Servers {}", servers.rows.len());
+    let inner = pane::open(frame, styler, area, &title, focused);
+    if servers.rows.is_empty() {
+        let text = "No servers. Define them in mcp.yaml, or take those of your editor:\n\
+                    toolhost import";
+        return pane::paragraph(frame, styler, inner, &styler.lines(StyleRole::Dim, text));
+    }
+    let inner = if servers.is_finding {
+        pane::input_row(frame, styler, inner, "/ ", &servers.find)
+    } else {
+        inner
+    };
+    let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    let width = usize::from(inner.width);
+    let name = if width >= 100 { 16 } else { 14 };
+    let (columns, _) = fitting(&COLUMNS, width, 2 + name + STATE + LAST);
+    frame.render_widget(styler.line(StyleRole::Dim, heading(name, &columns)), head);
+    let height = usize::from(rows.height);
+    let first = servers.list.first(height, servers.rows.len());
+    for (at, server) in servers.rows.iter().enumerate().skip(first).take(height) {
+        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
+        let mark = match (at == servers.list.chosen(), focused) {
+            (true, true) => Some(StyleRole::Selected),
+            (true, false) => Some(StyleRole::SelectedUnfocused),
+            _ => None,
+        };
+        let line = row(styler, state, server, name, &columns, mark, width);
+        frame.render_widget(line, Rect { y, height: 1, ..rows });
+    }
+}
+
+fn heading(name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
+    let mut line = format!("  {}{}", padded("NAME", name), padded("STATE", STATE));
+    for column in columns {
+        line += &padded(column.title, column.width);
+    }
+    line + "PID/URL"
+}
+
+fn row(
+    styler: &Styler<'_>,
+    state: &AppState,
+    server: &ServerStatus,
+    name: usize,
+    columns: &[ColumnSpec<ServerCell>],
+    mark: Option<StyleRole>,
+    width: usize,
+) -> Line<'static> {
+    let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
+    let (word, meaning) = state_of(server);
+    let named = format!("{pointer}{}", padded(&server.name, name));
+    let mut spans = vec![
+        styler.span(StyleRole::of_server(&server.name), named),
+        styler.span(meaning, padded(&word, STATE)),
+    ];
+    spans.push(if let Some(error) = state.servers.error(server) {
+        styler.span(StyleRole::Error, format!("{}: {}", error.kind().as_str(), error.message()))
+    } else {
+        let cell =
+            |column: &ColumnSpec<ServerCell>| padded(&(column.what)(state, server), column.width);
+        let facts: String = columns.iter().map(cell).collect();
+        let process = server.pid.map(|pid| pid.to_string());
+        styler.span(StyleRole::Plain, facts + &process.unwrap_or_else(|| address(&server.endpoint)))
+    });
+    let line = Line::from(spans);
+    match mark {
+        Some(mark) => {
+            let room = width.saturating_sub(line.width());
+            pane::chosen(styler, line, Some(mark == StyleRole::Selected), room)
+        }
+        None => line,
+    }
+}
+
+fn address(endpoint: &str) -> String {
+    endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest).to_owned()
+}
+
+fn none() -> String {
+    "-".to_owned()
+}
+
+/// How many, how many of them are not what was declared (`~`), and whether all ask (`A`).
+fn tools(state: &AppState, server: &ServerStatus) -> String {
+    let advertised = state.servers.advertised(&server.name);
+    let mut text = server.tools.map_or_else(none, |count| count.to_string());
+    if let Some(count @ 1..) = advertised.map(|advertised| advertised.count) {
+        text = format!("{text} ~{count}");
+    }
+    if advertised.is_some_and(|advertised| advertised.asks_always) {
+        text.push_str(" A");
+    }
+    text
+}
+
+fn pings(state: &AppState, server: &ServerStatus) -> String {
+    let past = state.servers.activity_of(&server.name);
+    let within = |percent| past?.ping_within(percent);
+    match (within(50), within(95)) {
+        (Some(half), Some(most)) => format!("{}/{}", show_duration(half), show_duration(most)),
+        _ => none(),
+    }
+}
+
+fn calls(state: &AppState, server: &ServerStatus) -> (String, String) {
+    let (all, failed) = state.context.calls.server_counts(&server.name);
+    let rate = match all {
+        0 => none(),
+        // Never more calls than are remembered.
+        all => format!("{}.{}", failed * 100 / all, failed * 1000 / all % 10),
+    };
+    (all.to_string(), rate)
+}
+
+fn padded(text: &str, width: usize) -> String {
+    let safe = text::safe_line(text);
+    let cut = text::cut(&safe, width.saturating_sub(1));
+    let pad = " ".repeat(width.saturating_sub(text::width(&cut)));
+    format!("{cut}{pad}")
+}

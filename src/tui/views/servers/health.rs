@@ -1,0 +1,325 @@
+//! Draws the selected server: its facts, log, declared and advertised tools, and its traffic where
+//! there is room.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+use serde_json::Value;
+
+use crate::model::{Era, Error, ServerStatus};
+use crate::tui::app::AppState;
+use crate::tui::layout::Pane;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::servers::ServerTab;
+use crate::tui::views::servers::activity::{DriftLine, ServerActivity, ServerToolLists};
+use crate::tui::views::servers::draw::{clock, state_of};
+use crate::tui::views::trace::draw::{TraceColumns, row};
+use crate::tui::widgets::page;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::util::text::shorten;
+use crate::util::timestamp;
+use crate::util::units::{show_duration, show_size};
+
+/// The maximum number of characters of instructions.
+const INSTRUCTIONS: usize = 2_000;
+/// The maximum number of lines of a log shown among the facts.
+const TAIL: usize = 6;
+/// How many trace lines are searched for those of one server.
+const MAX_SCANNED_ITEMS: usize = 2_000;
+/// From this width, in columns, the trace is drawn beside the facts.
+const WIDE: u16 = 100;
+/// How wide the history of pings, memory and load is drawn at most.
+const SPARKS: usize = 30;
+
+pub fn health(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let focused = state.context.focus == Pane::Health;
+    let servers = &state.servers;
+    let Some(server) = servers.chosen() else {
+        pane::open(frame, styler, area, "Server", focused);
+        return;
+    };
+    let (left, right) = if area.width >= WIDE {
+        let share = [Constraint::Percentage(45), Constraint::Fill(1)];
+        let [left, right] = Layout::horizontal(share).areas(area);
+        (left, Some(right))
+    } else {
+        (area, None)
+    };
+    let tab = match servers.tab {
+        ServerTab::Health => "health",
+        ServerTab::Log => "log, newest first",
+        ServerTab::Drift => "declared and advertised tools",
+    };
+    let inner = pane::open(frame, styler, left, &format!("{}  {tab}", server.name), focused);
+    let past = servers.activity_of(&server.name);
+    let advertised = servers.advertised(&server.name);
+    let lines = match servers.tab {
+        ServerTab::Log => log(styler, state, server, past),
+        ServerTab::Drift => drift(styler, advertised),
+        ServerTab::Health => facts(styler, state, server, past, advertised),
+    };
+    page::draw_lines(frame, styler, &lines, &servers.position, inner);
+    if let Some(right) = right {
+        wire(frame, styler, state, server, right);
+    }
+}
+
+/// The newest messages to and from the server, the last at the bottom.
+fn wire(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    state: &AppState,
+    server: &ServerStatus,
+    area: Rect,
+) {
+    let inner = pane::open(frame, styler, area, &format!("Trace  {}  (T)", server.name), false);
+    let columns = TraceColumns::of(usize::from(inner.width)).without_server();
+    let newest = state.trace.newest_of(&server.name, MAX_SCANNED_ITEMS);
+    let lines: Vec<Line<'static>> = newest
+        .take(usize::from(inner.height))
+        .map(|item| row(styler, item, columns, None))
+        .collect();
+    for (y, line) in (inner.y..inner.bottom()).zip(lines.into_iter().rev()) {
+        frame.render_widget(line, Rect { y, height: 1, ..inner });
+    }
+}
+
+/// What the server logged, then what it wrote to its standard error, the newest first.
+fn log(
+    styler: &Styler<'_>,
+    state: &AppState,
+    server: &ServerStatus,
+    past: Option<&ServerActivity>,
+) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if let Some(log) = past.map(|past| &past.log).filter(|log| !log.is_empty()) {
+        lines.push(styler.line(StyleRole::Title, "log"));
+        lines.extend(log.iter().rev().map(|(level, text)| log_line(styler, level, text)));
+    }
+    // What a process wrote that is gone is in the trace.
+    let written: Vec<&str> = match server.stderr_tail.as_slice() {
+        [] => state.trace.stderr_of(&server.name, MAX_SCANNED_ITEMS).collect(),
+        tail => tail.iter().rev().map(String::as_str).collect(),
+    };
+    if !written.is_empty() {
+        lines.push(styler.line(StyleRole::Title, "stderr"));
+        lines.extend(written.into_iter().map(|text| styler.line(StyleRole::Plain, text)));
+    }
+    if lines.is_empty() {
+        lines.push(styler.line(StyleRole::Dim, "No log messages and nothing on stderr yet."));
+    }
+    lines
+}
+
+fn log_line(styler: &Styler<'_>, level: &str, text: &str) -> Line<'static> {
+    Line::from(vec![
+        styler.span(StyleRole::Dim, format!("{level} ")),
+        styler.span(StyleRole::Plain, text),
+    ])
+}
+
+fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
+    let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
+        let text = "No tools declared. Declare them with provides_tools in mcp.yaml.";
+        return vec![styler.line(StyleRole::Dim, text)];
+    };
+    if !advertised.has_advertised() {
+        return vec![styler.line(StyleRole::Dim, "Tools not listed yet. Press c to connect.")];
+    }
+    let line = |line: DriftLine| match line {
+        DriftLine::Unchanged(name) => styler.line(StyleRole::Dim, format!("= {name}")),
+        DriftLine::Extra(name) => {
+            styler.line(StyleRole::Plain, format!("+ {name}  (not declared)"))
+        }
+        DriftLine::Missing(name) => {
+            styler.line(StyleRole::Error, format!("- {name}  (declared, not advertised)"))
+        }
+        DriftLine::Changed(name, what) => {
+            styler.line(StyleRole::Warning, format!("~ {name}  differs in {what}"))
+        }
+    };
+    advertised.lines().into_iter().map(line).collect()
+}
+
+fn facts(
+    styler: &Styler<'_>,
+    state: &AppState,
+    server: &ServerStatus,
+    past: Option<&ServerActivity>,
+    advertised: Option<&ServerToolLists>,
+) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let (word, meaning) = state_of(server);
+    let now = state.context.now;
+    let since = server.uptime.filter(|_| !now.is_zero()).map(|up| {
+        let then = timestamp::time_of_day(now.saturating_sub(up));
+        format!(" since {then} ({})", clock(up))
+    });
+    lines.push(styler.line(meaning, word + since.as_deref().unwrap_or_default()));
+    if let Some(error) = state.servers.error(server) {
+        lines.extend(error_lines(styler, error));
+    }
+    lines.extend(server.description.as_ref().map(|text| styler.line(StyleRole::Plain, text)));
+    let mut fact = |name: &str, value: Option<String>| {
+        lines.extend(value.map(|value| styler.fact(name, value)));
+    };
+    fact("endpoint", Some(format!("{}, {}", server.transport, server.endpoint)));
+    let era = server.era.map(Era::as_str).map(|era| format!(" ({era})"));
+    let protocol = server.protocol.as_ref();
+    fact("protocol", protocol.map(|p| format!("{p}{}", era.unwrap_or_default())));
+    fact("server", server_identity(server));
+    fact("connect", server.connect.map(show_duration));
+    let memory = server.memory.map(|bytes| format!(", {}", show_size(bytes)));
+    fact("process", server.pid.map(|pid| format!("{pid}{}", memory.unwrap_or_default())));
+    fact("memory", usage(styler, past.map(|past| &past.memory), show_size));
+    fact("cpu", usage(styler, past.map(|past| &past.cpu), |share| format!("{share} %")));
+    fact("offers", offered(server));
+    fact("can", server.capabilities.as_ref().map(capabilities));
+    fact("restarts", server.starts.checked_sub(2).map(|more| (more + 1).to_string()));
+    fact("routing", server.weight.map(|weight| format!("weight {weight}")));
+    fact("ping", pings(past));
+    fact("", history(styler, past));
+    fact("log level", past.and_then(|past| past.level).map(str::to_owned));
+    let differs = advertised.filter(|advertised| advertised.count > 0);
+    fact(
+        "drift",
+        differs.map(|a| format!("{} tools differ from their declaration or pin (d)", a.count)),
+    );
+    for (at, text) in server.confinement.iter().enumerate() {
+        fact(if at == 0 { "sandbox" } else { "" }, Some(text.clone()));
+    }
+    for (at, text) in server.permissions.lines().into_iter().enumerate() {
+        fact(if at == 0 { "may use" } else { "" }, Some(text));
+    }
+    for (at, used) in server.credentials.iter().enumerate() {
+        fact(if at == 0 { "credentials" } else { "" }, Some(used.to_string()));
+    }
+    let shown = state.servers.error(server).map(Error::message);
+    let past_error = server.last_error.as_ref().filter(|past| shown != Some(past.error.message()));
+    fact(
+        "failed at",
+        past_error
+            .map(|past| format!("{}  {}", timestamp::time_of_day(past.at), past.error.message())),
+    );
+    for warning in &server.warnings {
+        lines.push(styler.line(StyleRole::Warning, format!("! {warning}")));
+    }
+    tails(styler, server, past, &mut lines);
+    if let Some(text) = &server.instructions {
+        lines.push(styler.line(StyleRole::Title, "instructions"));
+        lines.extend(styler.lines(StyleRole::Plain, &shorten(text, INSTRUCTIONS)));
+    }
+    lines
+}
+
+fn error_lines(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
+    let text = format!("{}: {}", error.kind().as_str(), error.message());
+    let mut lines = vec![styler.line(StyleRole::Error, text)];
+    lines.extend(error.details().iter().map(|text| styler.line(StyleRole::Plain, text)));
+    let hint = error.hint().map(|hint| format!("hint: {hint}"));
+    lines.extend(hint.map(|hint| styler.line(StyleRole::Dim, hint)));
+    lines
+}
+
+/// A number of lines with its unit: `1 line`, `2 lines`.
+fn line_count(lines: usize) -> String {
+    if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
+}
+
+/// The end of its log and of its standard error.
+fn tails(
+    styler: &Styler<'_>,
+    server: &ServerStatus,
+    past: Option<&ServerActivity>,
+    lines: &mut Vec<Line<'static>>,
+) {
+    let logged = past.map_or(0, |past| past.log.len());
+    if let (Some(past), 1..) = (past, logged) {
+        lines.push(
+            styler.line(StyleRole::Title, format!("log: {} (l shows all)", line_count(logged))),
+        );
+        let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
+        lines.extend(newest.map(|(level, text)| log_line(styler, level, text)));
+    }
+    let written = server.stderr_tail.len();
+    if written > 0 {
+        lines.push(
+            styler.line(StyleRole::Title, format!("stderr: {} (l shows all)", line_count(written))),
+        );
+        let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
+        lines.extend(newest.map(|text| styler.line(StyleRole::Plain, text)));
+    }
+}
+
+fn server_identity(server: &ServerStatus) -> Option<String> {
+    let info = server.server_info.as_ref()?;
+    let part = |key| info.get(key).and_then(Value::as_str);
+    let name = part("name")?;
+    Some(part("version").map_or_else(|| name.to_owned(), |version| format!("{name} {version}")))
+}
+
+fn offered(server: &ServerStatus) -> Option<String> {
+    let counts =
+        [(server.tools, "tools"), (server.resources, "resources"), (server.prompts, "prompts")];
+    let parts: Vec<String> =
+        counts.iter().filter_map(|(count, what)| Some(format!("{} {what}", (*count)?))).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The capabilities of a server on one line, such as `tools(listChanged) logging`.
+fn capabilities(all: &Value) -> String {
+    const MOST: usize = 30;
+    let one = |(name, value): (&String, &Value)| {
+        let parts = value.as_object().into_iter().flatten();
+        let on = parts.filter(|(_, value)| **value != Value::Bool(false));
+        let on: Vec<&str> = on.map(|(part, _)| part.as_str()).take(MOST).collect();
+        if on.is_empty() { name.clone() } else { format!("{name}({})", on.join(" ")) }
+    };
+    let all = all.as_object().into_iter().flatten().take(MOST);
+    shorten(&all.map(one).collect::<Vec<_>>().join(" "), INSTRUCTIONS).into_owned()
+}
+
+fn pings(past: Option<&ServerActivity>) -> Option<String> {
+    let past = past?;
+    let newest = show_duration(*past.pings.back()?);
+    let (half, most) = (past.ping_within(50)?, past.ping_within(95)?);
+    Some(format!("{newest}  p50 {}  p95 {}", show_duration(half), show_duration(most)))
+}
+
+/// Recent ping times and the longest; a single ping is not shown as history.
+fn history(styler: &Styler<'_>, past: Option<&ServerActivity>) -> Option<String> {
+    let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
+    let longest = *pings.iter().max()?;
+    let nanos = |took: &Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    Some(format!("{}  max {}", sparks(styler, pings.iter().map(nanos)), show_duration(longest)))
+}
+
+/// How much of something a process used over time: the newest sample, and the most.
+fn usage(
+    styler: &Styler<'_>,
+    samples: Option<&VecDeque<u64>>,
+    show: impl Fn(u64) -> String,
+) -> Option<String> {
+    let samples = samples.filter(|samples| samples.len() > 1)?;
+    let (newest, most) = (*samples.back()?, *samples.iter().max()?);
+    let sparks = sparks(styler, samples.iter().copied());
+    Some(format!("{}  {sparks}  max {}", show(newest), show(most)))
+}
+
+fn sparks(styler: &Styler<'_>, samples: impl ExactSizeIterator<Item = u64> + Clone) -> String {
+    let most = u128::from(samples.clone().max().unwrap_or(0).max(1));
+    let marks: &[char] = if styler.theme.ascii {
+        &['.', ':', '|']
+    } else {
+        &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+    };
+    let mark = |sample: u64| {
+        let step = u128::from(sample) * marks.len() as u128 / most;
+        marks[usize::try_from(step).unwrap_or(0).min(marks.len() - 1)]
+    };
+    let hidden = samples.len().saturating_sub(SPARKS);
+    samples.skip(hidden).map(mark).collect()
+}

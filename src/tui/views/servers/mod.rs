@@ -1,0 +1,399 @@
+//! The servers view.
+
+pub mod activity;
+pub mod draw;
+pub mod health;
+#[cfg(test)]
+pub mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::catalogue::Catalogue;
+use crate::host::ToolHost;
+use crate::host::request::ListScope;
+use crate::model::event::LOG_LEVELS;
+use crate::model::{Error, HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSource};
+use crate::tui::app::View;
+use crate::tui::context::AppContext;
+use crate::tui::event::{AppEffect, AppEvent, Navigation};
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
+use crate::tui::layout::Pane;
+use crate::tui::tasks::listed;
+use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::scroll_text::ScrollPosition;
+
+/// How often the states of the servers are refreshed while they are shown. No server is contacted
+/// for that.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Default)]
+pub struct ServersView {
+    /// What is known of each, in the order of the files.
+    pub rows: Vec<ServerStatus>,
+    pub list: ListCursor,
+    /// Why the list of a server's tools did not come.
+    pub errors: BTreeMap<String, Error>,
+    pub position: ScrollPosition,
+    pub tab: ServerTab,
+    /// What is looked for: the first server whose name has it is chosen.
+    pub find: LineInput,
+    pub is_finding: bool,
+    activity: BTreeMap<String, ServerActivity>,
+    tool_lists: BTreeMap<String, ServerToolLists>,
+    last_refresh: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerTab {
+    /// The status as the host reports it.
+    #[default]
+    Health,
+    /// What it logged and wrote to its standard error.
+    Log,
+    /// What is declared of its tools against what it advertises.
+    Drift,
+}
+
+impl View for ServersView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Filter => {
+                context.focus = Pane::Servers;
+                self.is_finding = true;
+                self.find.select();
+                return Some(Vec::new());
+            }
+            Action::Open | Action::Back if self.is_finding => {
+                self.is_finding = false;
+                self.find.clear();
+                if action == Action::Back {
+                    return Some(Vec::new());
+                }
+            }
+            _ => {}
+        }
+        if action == Action::Back && self.tab != ServerTab::Health {
+            self.set_tab(ServerTab::Health);
+            return Some(Vec::new());
+        }
+        let name = self.chosen()?.name.clone();
+        Some(match action {
+            Action::Open if context.focus == Pane::Health => trace(name),
+            Action::Open | Action::Connect | Action::Refresh => {
+                context.show_status(format!("connecting to {name}…"));
+                vec![AppEffect::PingServer(name.clone()), AppEffect::ListServer(name)]
+            }
+            Action::Restart => {
+                context.show_status(format!("restarting {name}…"));
+                vec![AppEffect::Servers(ServersEffect::Restart(name))]
+            }
+            Action::Stop => {
+                context.show_status(format!("stopping {name}…"));
+                vec![AppEffect::Servers(ServersEffect::Stop(name))]
+            }
+            Action::Level => vec![self.next_level(name)],
+            Action::Log => self.toggle_tab(ServerTab::Log),
+            Action::Diff => self.toggle_tab(ServerTab::Drift),
+            Action::ShowTools => vec![AppEffect::Navigate(Navigation::ShowTools(name))],
+            Action::ShowTrace => trace(name),
+            Action::Copy => context.copy("name", name),
+            _ => return None,
+        })
+    }
+
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+        self.is_finding.then_some(&mut self.find)
+    }
+
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        let words = self.find.text().to_lowercase();
+        let found = self.rows.iter().position(|row| row.name.to_lowercase().contains(&words));
+        self.list.choose(found.unwrap_or(self.list.chosen()), self.rows.len());
+        self.position.reset();
+        Vec::new()
+    }
+
+    fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
+        if self.is_finding {
+            return vec![KeyContext::Text];
+        }
+        vec![KeyContext::Servers, KeyContext::Pane, KeyContext::Anywhere]
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        if focus == Pane::Servers {
+            let length = self.rows.len();
+            self.list.step(by, length);
+            self.position.reset();
+        } else {
+            self.position.scroll(by);
+        }
+    }
+
+    fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        self.last_refresh = context.now;
+        vec![AppEffect::RefreshServers]
+    }
+
+    fn tick(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if context.now.saturating_sub(self.last_refresh) < REFRESH_INTERVAL {
+            return Vec::new();
+        }
+        self.last_refresh = context.now;
+        vec![AppEffect::RefreshServers]
+    }
+
+    fn is_animating(&self) -> bool {
+        true
+    }
+
+    fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
+        if pane == Pane::Servers {
+            let length = self.rows.len();
+            self.list.choose(self.list.first(height, length) + row, length);
+        }
+    }
+}
+
+fn trace(server: String) -> Vec<AppEffect> {
+    vec![AppEffect::Navigate(Navigation::ShowTrace(server))]
+}
+
+fn tools_of(server: &str, catalogue: &Catalogue) -> Vec<Arc<ToolDefinition>> {
+    let own = |tool: &&Arc<ToolDefinition>| {
+        tool.source == ToolSource::Mcp && tool.name.component() == Some(server)
+    };
+    catalogue.tools.iter().filter(own).cloned().collect()
+}
+
+impl ServersView {
+    /// Takes in what is known of some servers at `now`, the time since the Unix epoch.
+    pub fn update_statuses(&mut self, statuses: Vec<ServerStatus>, now: Duration) {
+        for status in statuses {
+            let past = self.past_mut(&status.name);
+            past.ping(status.ping);
+            past.sample(status.memory, status.cpu_time, now);
+            match self.rows.iter_mut().find(|row| row.name == status.name) {
+                Some(row) => *row = status,
+                None => self.rows.push(status),
+            }
+        }
+    }
+
+    /// Drops the servers that are not among these any more, and names them.
+    pub fn retain_servers(&mut self, all: &[ServerStatus]) -> Vec<String> {
+        let is_there = |name: &str| all.iter().any(|status| status.name == name);
+        let (kept, removed): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.rows).into_iter().partition(|row| is_there(&row.name));
+        self.rows = kept;
+        self.errors.retain(|name, _| is_there(name));
+        self.tool_lists.retain(|name, _| is_there(name));
+        removed.into_iter().map(|row| row.name).collect()
+    }
+
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.errors.clear();
+        self.tool_lists.clear();
+    }
+
+    /// Takes in lists of tools: what is declared of all, or what these servers advertise.
+    pub fn listed(&mut self, servers: &[String], catalogue: &Catalogue) {
+        if servers.is_empty() {
+            self.declared(catalogue);
+            return;
+        }
+        for listing in &catalogue.servers {
+            let server = &listing.name;
+            if let Some(error) = &listing.error {
+                self.errors.insert(server.clone(), error.clone());
+            } else {
+                self.errors.remove(server);
+                let tools = tools_of(server, catalogue);
+                self.tool_lists.entry(server.clone()).or_default().advertise(tools);
+            }
+        }
+    }
+
+    fn declared(&mut self, catalogue: &Catalogue) {
+        let tools = catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp);
+        let servers: BTreeSet<&str> = tools.filter_map(|tool| tool.name.component()).collect();
+        for (server, lists) in &mut self.tool_lists {
+            if !servers.contains(server.as_str()) {
+                lists.declare(Vec::new());
+            }
+        }
+        for server in servers {
+            let tools = tools_of(server, catalogue);
+            self.tool_lists.entry(server.to_owned()).or_default().declare(tools);
+        }
+    }
+
+    pub fn handle_host_event(&mut self, event: &HostEvent) {
+        match event {
+            HostEvent::ServerStateChanged { server, state } => {
+                if let Some(row) = self.rows.iter_mut().find(|row| row.name == *server) {
+                    row.state = state.clone();
+                }
+            }
+            HostEvent::Log { origin, level, text, .. } if self.has_server(origin) => {
+                self.past_mut(origin).logged(&level.0, text);
+            }
+            _ => {}
+        }
+    }
+
+    pub fn has_server(&self, name: &str) -> bool {
+        self.rows.iter().any(|row| row.name == *name)
+    }
+
+    pub fn chosen(&self) -> Option<&ServerStatus> {
+        self.rows.get(self.list.chosen())
+    }
+
+    pub fn activity_of(&self, server: &str) -> Option<&ServerActivity> {
+        self.activity.get(server)
+    }
+
+    pub fn advertised(&self, server: &str) -> Option<&ServerToolLists> {
+        self.tool_lists.get(server)
+    }
+
+    /// Why a server is out of service, if it is.
+    pub fn error<'a>(&'a self, server: &'a ServerStatus) -> Option<&'a Error> {
+        match &server.state {
+            ServerState::Failed(error) | ServerState::Untrusted(error) => Some(error),
+            _ => self.errors.get(&server.name),
+        }
+    }
+
+    pub fn is_any_starting(&self) -> bool {
+        self.rows.iter().any(|row| matches!(row.state, ServerState::Starting))
+    }
+
+    pub fn ready(&self) -> usize {
+        self.rows.iter().filter(|row| matches!(row.state, ServerState::Ready)).count()
+    }
+
+    fn past_mut(&mut self, server: &str) -> &mut ServerActivity {
+        self.activity.entry(server.to_owned()).or_default()
+    }
+
+    /// Shows this of the chosen one, or its health again.
+    fn toggle_tab(&mut self, tab: ServerTab) -> Vec<AppEffect> {
+        self.set_tab(if self.tab == tab { ServerTab::Health } else { tab });
+        Vec::new()
+    }
+
+    fn set_tab(&mut self, tab: ServerTab) {
+        self.tab = tab;
+        self.position.reset();
+    }
+
+    fn next_level(&mut self, server: String) -> AppEffect {
+        let past = self.past_mut(&server);
+        let at = past.level.and_then(|level| LOG_LEVELS.iter().position(|l| *l == level));
+        let level = LOG_LEVELS[at.map_or(0, |at| at + 1) % LOG_LEVELS.len()];
+        past.level = Some(level);
+        AppEffect::Servers(ServersEffect::LogLevel { server, level })
+    }
+}
+
+pub const SERVERS: KeyTable = KeyTable {
+    context: KeyContext::Servers,
+    title: "Servers",
+    bindings: &[
+        footer_binding(
+            KeyPress::Enter,
+            Action::Open,
+            "open",
+            "connect; in the details: show the trace",
+        ),
+        footer_binding(KeyPress::Char('/'), Action::Filter, "find", "find a server by its name"),
+        footer_binding(KeyPress::Char('c'), Action::Connect, "connect", "connect or ping"),
+        alias_binding(KeyPress::Char('P'), Action::Connect),
+        footer_binding(KeyPress::Char('R'), Action::Restart, "restart", "restart the server"),
+        footer_binding(
+            KeyPress::Char('x'),
+            Action::Stop,
+            "stop",
+            "stop the server; the next call starts it",
+        ),
+        footer_binding(KeyPress::Char('l'), Action::Log, "log", "switch between log and health"),
+        footer_binding(
+            KeyPress::Char('d'),
+            Action::Diff,
+            "diff",
+            "compare declared and advertised tools",
+        ),
+        footer_binding(
+            KeyPress::Char('t'),
+            Action::ShowTools,
+            "tools",
+            "show the tools of this server",
+        ),
+        footer_binding(KeyPress::Char('T'), Action::ShowTrace, "trace", "show its trace"),
+        help_binding(KeyPress::Char('L'), Action::Level, "change the log level"),
+        help_binding(KeyPress::Char('A'), Action::Attach, "use the background host"),
+        help_binding(KeyPress::Char('u'), Action::Refresh, "reload its tools"),
+    ],
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServersEffect {
+    /// End a server and start it again.
+    Restart(String),
+    /// Close the connection of a server, which ends its process.
+    Stop(String),
+    LogLevel {
+        server: String,
+        /// A level of the MCP specification, such as `warning`.
+        level: &'static str,
+    },
+}
+
+pub async fn perform(host: Arc<ToolHost>, effect: ServersEffect, send: mpsc::Sender<AppEvent>) {
+    let event = match effect {
+        ServersEffect::Restart(name) => {
+            let event = status(host.restart_server(&name).await);
+            // It may be a different program by now: list its offerings again.
+            let is_ready = matches!(&event, AppEvent::ServerStatuses(all)
+                if all.iter().any(|one| matches!(one.state, ServerState::Ready)));
+            let _unheard = send.send(event).await;
+            if !is_ready {
+                return;
+            }
+            listed(&host, ListScope::Servers(vec![name.clone()]), vec![name]).await
+        }
+        ServersEffect::Stop(name) => status(host.stop_server(&name).await),
+        ServersEffect::LogLevel { server, level } => match host.set_log_level(&server, level).await
+        {
+            Ok(()) => {
+                let text = format!("requested log level {level} from {server}");
+                AppEvent::StatusText { text, is_bad: false }
+            }
+            Err(error) => failed(&error),
+        },
+    };
+    // The console is gone; its events are not needed.
+    let _unheard = send.send(event).await;
+}
+
+fn status(done: Result<ServerStatus, Error>) -> AppEvent {
+    match done {
+        Ok(status) => AppEvent::ServerStatuses(vec![status]),
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &Error) -> AppEvent {
+    AppEvent::StatusText { text: error.to_string(), is_bad: true }
+}

@@ -1,0 +1,303 @@
+//! Draws the statistics view.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::stats::Usage;
+use crate::stats::count::CallCounts;
+use crate::tui::app::AppState;
+use crate::tui::layout::Pane;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::stats::latency;
+use crate::tui::views::stats::tasks::StatsWindow;
+use crate::tui::widgets::chart::{grouped, sparkline};
+use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::table::{self, ColumnSpec};
+use crate::util::histogram::Durations;
+use crate::util::text;
+use crate::util::units::show_duration;
+
+/// Marks a percentile that too few calls stand behind.
+const LOW_SAMPLE_MARK: char = '?';
+/// The percentiles that are shown, with their names.
+pub const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
+
+pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+    let focused = state.context.focus == shown;
+    let stats = &state.stats;
+    let title = if shown == Pane::Usage {
+        title(state)
+    } else {
+        let name = stats.chosen().map_or("", |usage| name_of(usage, stats.by_server));
+        format!("Latency  {name}")
+    };
+    let inner = pane::open(frame, styler, area, &title, focused);
+    if shown == Pane::Usage {
+        usage_table(frame, styler, state, inner);
+    } else {
+        latency::draw(frame, styler, state, inner);
+    }
+}
+
+fn title(state: &AppState) -> String {
+    let stats = &state.stats;
+    let rows = if stats.by_server { "Servers" } else { "Tools" };
+    let mut parts =
+        vec![format!("{rows} by {}", stats.column.title()), stats.window.title().to_owned()];
+    let running = state.context.calls.running().count();
+    if running > 0 {
+        parts.push(format!("in flight {running}"));
+    }
+    parts.extend(state.context.shown_projects.title().map(str::to_owned));
+    if stats.is_paused {
+        parts.push("PAUSED".to_owned());
+    }
+    parts.join("  ")
+}
+
+pub fn line_of(styler: &Styler<'_>, usage: &Usage, window: StatsWindow) -> Line<'static> {
+    let counts = &usage.counts;
+    let calls = match counts.calls() {
+        1 => "1 call".to_owned(),
+        calls => format!("{} calls", grouped(calls)),
+    };
+    let mut parts = vec![calls, format!("{}% ok", share(counts))];
+    if counts.failed() > 0 {
+        parts.push(counts.failures_text());
+    }
+    if counts.cancelled > 0 {
+        parts.push(format!("{} cancelled", grouped(counts.cancelled)));
+    }
+    if counts.durations.count() > 0 {
+        let told = [QUANTILES[0], QUANTILES[2]];
+        let told = told.map(|(name, at)| format!("{name} {}", quantile(&counts.durations, at).0));
+        parts.extend(told);
+    }
+    styler.fact("used", format!("{} ({})", parts.join(", "), window.title()))
+}
+
+/// The percentage of calls that succeeded; 100 only if all did.
+fn share(counts: &CallCounts) -> String {
+    let Some(share) = counts.success_rate() else { return String::new() };
+    let percent = share * 100.0;
+    let percent = if counts.failed() > 0 { percent.min(99.9) } else { percent };
+    format!("{percent:.1}")
+}
+
+/// Calls per second; small rates are not rounded to zero.
+pub fn per_second(rate: f64) -> String {
+    if rate > 0.0 && rate < 0.01 {
+        return "<0.01".to_owned();
+    }
+    crate::bench::formatting::per_second(rate)
+}
+
+/// A percentile, and how it is to be seen: one of too few calls is dim, and marked.
+pub fn quantile(durations: &Durations, share: f64) -> (String, StyleRole) {
+    match durations.quantile(share) {
+        None => (String::new(), StyleRole::Dim),
+        Some(value) if durations.is_reliable_at(share) => (show_duration(value), StyleRole::Plain),
+        Some(value) => (format!("{}{LOW_SAMPLE_MARK}", show_duration(value)), StyleRole::Dim),
+    }
+}
+
+/// The value that a column shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum StatsCell {
+    Source,
+    Calls,
+    Now,
+    Ok,
+    Errors,
+    Quantile(f64),
+    Max,
+    Mean,
+    Rate,
+    Trend,
+}
+
+const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
+    column(StatsCell::Source, " FROM", 10, 4),
+    column(StatsCell::Calls, "CALLS", 7, 0),
+    column(StatsCell::Now, "NOW", 5, 9),
+    column(StatsCell::Ok, "OK%", 7, 1),
+    column(StatsCell::Errors, "ERR", 6, 3),
+    column(StatsCell::Quantile(0.5), "P50", 9, 2),
+    column(StatsCell::Quantile(0.9), "P90", 9, 10),
+    column(StatsCell::Quantile(0.95), "P95", 9, 0),
+    column(StatsCell::Quantile(0.99), "P99", 9, 7),
+    column(StatsCell::Max, "MAX", 9, 8),
+    column(StatsCell::Mean, "MEAN", 9, 11),
+    column(StatsCell::Rate, "RATE/S", 8, 5),
+    column(StatsCell::Trend, " P95 TREND", 12, 6),
+];
+const NAME: usize = 12;
+
+const fn column(
+    what: StatsCell,
+    title: &'static str,
+    width: usize,
+    spare: u8,
+) -> ColumnSpec<StatsCell> {
+    ColumnSpec { what, title, width, drop_priority: spare }
+}
+
+/// The name of a row: the tool or the server.
+pub fn name_of(usage: &Usage, by_server: bool) -> &str {
+    match (by_server, &usage.tool.server) {
+        (false, _) => &usage.tool.name,
+        (true, Some(server)) => server,
+        (true, None) => "(no server)",
+    }
+}
+
+pub fn usage_table(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let stats = &state.stats;
+    let area = if stats.is_finding {
+        pane::input_row(frame, styler, area, "/ ", &stats.find)
+    } else {
+        area
+    };
+    let mut above = Vec::new();
+    if let Some(error) = &stats.error {
+        above.push(
+            styler.line(StyleRole::Error, format!("cannot read statistics: {}", error.message())),
+        );
+        above.extend(error.hint().map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}"))));
+    }
+    above.extend(
+        stats.notes.iter().map(|note| styler.line(StyleRole::Warning, format!("! {note}"))),
+    );
+    if stats.snapshot.as_ref().is_some_and(|seen| seen.summary.is_behind) {
+        above.push(styler.line(StyleRole::Warning, "! more recorded calls are still being read"));
+    }
+    if stats.rows().is_empty() {
+        let text = match (&stats.snapshot, &stats.error) {
+            (Some(_), _) => {
+                "No calls in this window. Press w for another window, 1 for tools to call."
+            }
+            (None, None) => "Loading…",
+            (None, Some(_)) => "",
+        };
+        above.push(styler.line(StyleRole::Dim, text));
+        return pane::paragraph(frame, styler, area, &above);
+    }
+    let mut y = area.y;
+    for line in above.into_iter().take(usize::from(area.height / 3)) {
+        frame.render_widget(line, Rect { y, height: 1, ..area });
+        y += 1;
+    }
+    let room = usize::from(area.width).saturating_sub(2);
+    let all: Vec<ColumnSpec<StatsCell>> =
+        COLUMNS.into_iter().filter(|c| !(stats.by_server && c.what == StatsCell::Source)).collect();
+    // Columns go before the parts of names that tell them apart.
+    let names = stats.rows().iter().map(|usage| text::width(name_of(usage, stats.by_server)));
+    let widest = names.max().unwrap_or(0).min(36);
+    let (kept, first) = table::fitting(&all, room, NAME.max(widest));
+    if y < area.bottom() {
+        let head = head(styler, &kept, first, stats.by_server);
+        frame.render_widget(head, Rect { y, height: 1, ..area });
+        y += 1;
+    }
+    let height = usize::from(area.bottom().saturating_sub(y));
+    let from = stats.list.first(height, stats.rows().len());
+    for (at, usage) in stats.rows().iter().enumerate().skip(from).take(height) {
+        let line = row(styler, state, usage, at == stats.list.chosen(), &kept, first);
+        frame.render_widget(line, Rect { y, height: 1, ..area });
+        y += 1;
+    }
+}
+
+fn head(
+    styler: &Styler<'_>,
+    kept: &[ColumnSpec<StatsCell>],
+    first: usize,
+    by_server: bool,
+) -> Line<'static> {
+    let name = if by_server { "SERVER" } else { "TOOL" };
+    let mut text = table::align_left(&format!("  {name}"), first + 2);
+    for column in kept {
+        text.push_str(&if column.title.starts_with(' ') {
+            table::align_left(column.title, column.width)
+        } else {
+            table::right(column.title, column.width)
+        });
+    }
+    styler.line(StyleRole::Dim, text)
+}
+
+fn row(
+    styler: &Styler<'_>,
+    state: &AppState,
+    usage: &Usage,
+    is_chosen: bool,
+    kept: &[ColumnSpec<StatsCell>],
+    first: usize,
+) -> Line<'static> {
+    let stats = &state.stats;
+    let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
+    let named = match (is_chosen, state.context.focus == Pane::Usage) {
+        (true, true) => StyleRole::Selected,
+        (true, false) => StyleRole::SelectedUnfocused,
+        _ => StyleRole::Plain,
+    };
+    let name = table::align_left(name_of(usage, stats.by_server), first);
+    let mut spans = vec![styler.span(named, format!("{pointer}{name}"))];
+    spans.extend(kept.iter().map(|column| cell(styler, state, usage, column)));
+    Line::from(spans)
+}
+
+fn cell(
+    styler: &Styler<'_>,
+    state: &AppState,
+    usage: &Usage,
+    column: &ColumnSpec<StatsCell>,
+) -> Span<'static> {
+    let counts = &usage.counts;
+    let durations = &counts.durations;
+    let (text, meaning) = match column.what {
+        StatsCell::Source => {
+            let source = usage.tool.server.as_deref().unwrap_or("local");
+            return styler
+                .span(StyleRole::Dim, table::align_left(&format!(" {source}"), column.width));
+        }
+        StatsCell::Trend => {
+            let timeline = state.stats.timeline_of(&usage.tool);
+            let times = timeline.iter().map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
+            let times: Vec<f64> = times.collect();
+            let drawn = sparkline(&times, column.width - 1, styler.theme.ascii);
+            return styler
+                .span(StyleRole::Name, table::align_left(&format!(" {drawn}"), column.width));
+        }
+        StatsCell::Calls => (counts.calls().to_string(), StyleRole::Plain),
+        StatsCell::Now => {
+            let is_own = |tool: &str| match &usage.tool.server {
+                Some(server) if state.stats.by_server => {
+                    tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('-'))
+                }
+                _ => tool == usage.tool.name,
+            };
+            match state.context.calls.running().filter(|call| is_own(&call.tool)).count() {
+                0 => (String::new(), StyleRole::Dim),
+                running => (running.to_string(), StyleRole::Warning),
+            }
+        }
+        StatsCell::Ok if counts.failed() == 0 => (share(counts), StyleRole::Success),
+        StatsCell::Ok => (share(counts), StyleRole::Warning),
+        StatsCell::Errors if counts.failed() == 0 => ("0".to_owned(), StyleRole::Dim),
+        StatsCell::Errors => (counts.failed().to_string(), StyleRole::Error),
+        StatsCell::Quantile(share) => quantile(durations, share),
+        StatsCell::Max => {
+            (durations.max().map(show_duration).unwrap_or_default(), StyleRole::Plain)
+        }
+        StatsCell::Mean => {
+            (durations.mean().map(show_duration).unwrap_or_default(), StyleRole::Plain)
+        }
+        StatsCell::Rate => {
+            let rate = state.stats.rate_of(usage).unwrap_or_default();
+            (per_second(rate), StyleRole::Plain)
+        }
+    };
+    styler.span(meaning, table::right(&text, column.width))
+}

@@ -1,0 +1,208 @@
+//! Draws the selected row's latency histogram, errors and timeline.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+
+use crate::bench::distribution::Distribution;
+use crate::stats::Usage;
+use crate::stats::comparison::UsageChange;
+use crate::stats::summary::SeriesPoint;
+use crate::tui::app::AppState;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::stats::draw::{QUANTILES, per_second, quantile};
+use crate::tui::widgets::chart::{self, grouped};
+use crate::tui::widgets::page;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::util::number::float;
+use crate::util::units::{show_duration, show_size};
+
+/// From this width, in columns, the histogram is drawn beside the figures.
+const WIDE: u16 = 96;
+const KINDS: usize = 8;
+
+pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let Some(usage) = state.stats.chosen() else {
+        let text = "Latencies appear here after the first call.";
+        return pane::paragraph(frame, styler, area, &[styler.line(StyleRole::Dim, text)]);
+    };
+    let spread = state.stats.spread.as_ref();
+    if area.width >= WIDE {
+        let [left, right] =
+            Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(area);
+        let left = Rect { width: left.width.saturating_sub(2), ..left };
+        let drawn = drawn(styler, state, usage, spread, left.width, left.height);
+        pane::paragraph(frame, styler, left, &drawn);
+        let mut lines = facts(styler, state, usage, right.width);
+        lines.extend(store(styler, state));
+        return page::draw_lines(frame, styler, &lines, &state.stats.position, right);
+    }
+    let mut lines = facts(styler, state, usage, area.width);
+    // The histogram takes the lines that are left, and a few in any case.
+    let left = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(6);
+    lines.extend(drawn(styler, state, usage, spread, area.width, left));
+    lines.extend(store(styler, state));
+    page::draw_lines(frame, styler, &lines, &state.stats.position, area);
+}
+
+/// The histogram, with what its axis is.
+fn drawn(
+    styler: &Styler<'_>,
+    state: &AppState,
+    usage: &Usage,
+    spread: Option<&Distribution>,
+    width: u16,
+    height: u16,
+) -> Vec<Line<'static>> {
+    let Some(spread) = spread else {
+        return vec![styler.line(StyleRole::Dim, "no successful calls yet")];
+    };
+    let durations = &usage.counts.durations;
+    let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
+    let title =
+        format!("latency ({scale} scale, H to change), {} calls", grouped(durations.count()));
+    let marks: Vec<_> = [QUANTILES[2], QUANTILES[0], QUANTILES[3]]
+        .into_iter()
+        .filter_map(|(name, share)| Some((name, durations.quantile(share)?)))
+        .collect();
+    let mut lines = vec![styler.line(StyleRole::Dim, title)];
+    let height = usize::from(height).saturating_sub(1);
+    lines.extend(chart::lines(styler, spread, &marks, usize::from(width), height));
+    lines
+}
+
+/// Below the histogram: percentiles, the kinds of failures, retries, rates over time and the store.
+fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
+    let counts = &usage.counts;
+    let durations = &counts.durations;
+    let mut lines = Vec::new();
+    let mut figures = Vec::new();
+    for (name, share) in QUANTILES {
+        let (text, meaning) = quantile(durations, share);
+        figures.push(styler.span(StyleRole::Dim, format!("{name} ")));
+        figures.push(styler.span(meaning, format!("{text}  ")));
+    }
+    if durations.count() > 0 {
+        lines.push(Line::from(figures));
+        let show = |time: Option<std::time::Duration>| time.map(show_duration).unwrap_or_default();
+        lines.push(styler.line(
+            StyleRole::Plain,
+            format!(
+                "max {}  mean {}  deviation {}",
+                show(durations.max()),
+                show(durations.mean()),
+                show(durations.stddev())
+            ),
+        ));
+    }
+    lines.extend(over_time(styler, state, usage, width));
+    lines.extend(since_before(styler, state, usage));
+    if counts.failed() > 0 {
+        let kinds = counts.failures_by_count();
+        let parts: Vec<String> =
+            kinds.iter().take(KINDS).map(|(kind, count)| format!("{kind} {count}")).collect();
+        lines.push(Line::from(vec![
+            styler.span(StyleRole::Dim, format!("{:<8}", "failed")),
+            styler.span(StyleRole::Error, parts.join("  ")),
+        ]));
+    }
+    if counts.cancelled > 0 {
+        let text = format!("{} cancelled, not counted as errors", grouped(counts.cancelled));
+        lines.push(styler.line(StyleRole::Dim, text));
+    }
+    lines.extend(callers(styler, state, usage));
+    if counts.retries() > 0 {
+        let text = format!("{} retries, {} recovered", counts.retries(), counts.recovered);
+        lines.push(styler.line(StyleRole::Plain, text));
+    }
+    if durations.count() > 0 && QUANTILES.iter().any(|(_, share)| !durations.is_reliable_at(*share))
+    {
+        lines.push(styler.line(StyleRole::Dim, "? too few calls for a reliable percentile"));
+    }
+    lines
+}
+
+/// Which other clients called since the console was opened.
+fn callers(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+    let clients = &state.live.of(&usage.tool.name)?.clients;
+    let text = clients.iter().map(|(client, count)| format!("{client} {}", grouped(*count)));
+    let text = text.collect::<Vec<_>>().join("  ");
+    (!text.is_empty()).then(|| {
+        Line::from(vec![
+            styler.span(StyleRole::Dim, format!("{:<8}", "clients")),
+            styler.span(StyleRole::Name, text),
+        ])
+    })
+}
+
+/// What changed since the period of equal length before the window.
+fn since_before(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+    let earlier = state.stats.snapshot.as_ref()?.earlier.as_ref()?;
+    let before = earlier.iter().find(|before| before.tool == usage.tool);
+    let before = before.map(|before| before.counts.clone()).unwrap_or_default();
+    let change = UsageChange { now: &usage.counts, before: &before };
+    let figures = [
+        ("calls", change.calls().relative_text()),
+        ("errors", change.error_share().points_text()),
+        ("p50", change.quantile(0.5).relative_text()),
+        ("p95", change.quantile(0.95).relative_text()),
+    ];
+    let told = figures.into_iter().filter(|(_, text)| !text.is_empty());
+    let told: Vec<String> = told.map(|(name, text)| format!("{name} {text}")).collect();
+    Some(Line::from(vec![
+        styler.span(StyleRole::Dim, format!("{:<8}", "change")),
+        styler.span(StyleRole::Plain, told.join("  ")),
+    ]))
+}
+
+fn store(styler: &Styler<'_>, state: &AppState) -> Option<Line<'static>> {
+    let seen = state.stats.snapshot.as_ref()?;
+    let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
+    Some(styler.line(StyleRole::Dim, format!("store   {}{size}", seen.place)))
+}
+
+fn over_time(
+    styler: &Styler<'_>,
+    state: &AppState,
+    usage: &Usage,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let points = state.stats.timeline_of(&usage.tool);
+    let Some(seen) = state.stats.snapshot.as_ref().filter(|_| !points.is_empty()) else {
+        return Vec::new();
+    };
+    let cells = usize::from(width).saturating_sub(26).clamp(4, 60);
+    let length = seen.timelines.length;
+    let line = |name: &str, meaning, value: &dyn Fn(&SeriesPoint) -> f64, text: String| {
+        let numbers: Vec<f64> = points.iter().map(value).collect();
+        let drawn = chart::sparkline(&numbers, cells, styler.theme.ascii);
+        Line::from(vec![
+            styler.span(StyleRole::Dim, format!("{name:<8}")),
+            styler.span(meaning, format!("{drawn} ")),
+            styler.span(StyleRole::Plain, text),
+        ])
+    };
+    let most = points.iter().map(|point| point.calls).max().unwrap_or(0);
+    let peak = float(most) / length.as_secs_f64().max(1.0);
+    let rate = state.stats.rate_of(usage).unwrap_or_default();
+    let text = format!("{}/s, peak {}/s", per_second(rate), per_second(peak));
+    let mut lines = vec![line("calls", StyleRole::Success, &|point| float(point.calls), text)];
+    if points.iter().any(|point| point.failed > 0) {
+        let text = usage.counts.failed().to_string();
+        lines.push(line("errors", StyleRole::Error, &|point| float(point.failed), text));
+    }
+    let high = |point: &SeriesPoint| point.p95.map_or(0.0, |p95| p95.as_secs_f64());
+    lines.push(line("p95", StyleRole::Name, &high, String::new()));
+    let slices = u32::try_from(points.len()).unwrap_or(u32::MAX);
+    let text = format!("        last {}, {} per bar", span(length * slices), span(length));
+    lines.push(styler.line(StyleRole::Dim, text));
+    lines
+}
+
+fn span(length: std::time::Duration) -> String {
+    let seconds = length.as_secs();
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    let unit =
+        units.into_iter().find(|(unit, _)| seconds >= *unit && seconds.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{seconds}s"), |(unit, name)| format!("{}{name}", seconds / unit))
+}

@@ -1,0 +1,467 @@
+//! The statistics view, live.
+
+pub mod draw;
+pub mod latency;
+pub mod tasks;
+#[cfg(test)]
+pub mod tests;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::bench::distribution::{Distribution, linear, logarithmic};
+use crate::model::{Error, ToolDefinition};
+use crate::stats::Usage;
+use crate::stats::count::ToolKey;
+use crate::stats::declared_speed::ExceededSpeed;
+use crate::stats::summary::{SeriesPoint, UsageOrder, sort};
+use crate::tui::app::View;
+use crate::tui::context::{AppContext, ShownProjects};
+use crate::tui::event::{AppEffect, Navigation};
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
+use crate::tui::layout::Pane;
+use crate::tui::views::stats::tasks::{
+    StatsEffect, StatsEvent, StatsSnapshot, StatsViewQuery, StatsWindow,
+};
+use crate::tui::views::tools::list::{UsageByName, UsageFigures};
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::scroll_text::ScrollPosition;
+use crate::util::number::float;
+
+/// How often is looked while the view is shown.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// The rows above and below the chosen one whose timelines are read: more than a screen shows.
+const TIMELINE_ROWS: usize = 40;
+/// The maximum number of notes of the store that are shown above the table.
+const NOTES: usize = 3;
+const HISTOGRAM_BUCKETS: usize = 48;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatsSort {
+    #[default]
+    Calls,
+    Errors,
+    P50,
+    P95,
+    P99,
+    Mean,
+    Last,
+    Name,
+}
+
+impl StatsSort {
+    const ALL: [Self; 8] = [
+        Self::Calls,
+        Self::Errors,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::Mean,
+        Self::Last,
+        Self::Name,
+    ];
+
+    /// The title in `Tools by …`.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::Errors => "errors",
+            Self::P50 => "p50",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::Mean => "mean",
+            Self::Last => "last used",
+            Self::Name => "name",
+        }
+    }
+
+    fn order(self) -> UsageOrder {
+        match self {
+            Self::Calls => UsageOrder::Calls,
+            Self::Errors => UsageOrder::Errors,
+            Self::P50 => UsageOrder::Quantile(0.5),
+            Self::P95 => UsageOrder::Quantile(0.95),
+            Self::P99 => UsageOrder::Quantile(0.99),
+            Self::Mean => UsageOrder::Mean,
+            Self::Last => UsageOrder::LastUsed,
+            Self::Name => UsageOrder::Name,
+        }
+    }
+
+    fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|column| *column == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()]
+    }
+}
+
+/// The statistics view: what is read, the sort order and the selection.
+#[derive(Debug, Default)]
+pub struct StatsView {
+    pub window: StatsWindow,
+    /// Whether rows are servers instead of tools.
+    pub by_server: bool,
+    /// The order of the rows.
+    pub column: StatsSort,
+    /// Whether new statistics are ignored until the person resumes.
+    pub is_paused: bool,
+    /// Whether the histogram has classes of equal length instead of equal ratio.
+    pub has_linear_buckets: bool,
+    /// The newest statistics; `None` until the first were read.
+    pub snapshot: Option<StatsSnapshot>,
+    /// The error of the last read, if it failed.
+    pub error: Option<Error>,
+    /// Repairs of the store, the newest last, shown until the next manual refresh.
+    pub notes: Vec<String>,
+    servers: Vec<Usage>,
+    pub list: ListCursor,
+    pub spread: Option<Distribution>,
+    pub position: ScrollPosition,
+    /// What is looked for: the first row whose name has it is chosen.
+    pub find: LineInput,
+    pub is_finding: bool,
+    all_projects: bool,
+    is_querying: bool,
+    last_query: Duration,
+}
+
+impl View for StatsView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Filter => {
+                context.focus = Pane::Usage;
+                self.is_finding = true;
+                self.find.select();
+            }
+            Action::Back if self.is_finding => self.end_finding(),
+            Action::Open if self.is_finding => {
+                self.end_finding();
+                return Some(self.open_tool(context));
+            }
+            Action::Sort => {
+                self.column = self.column.next();
+                self.arrange(self.chosen().map(|usage| usage.tool.clone()));
+                context.show_status(format!("sorted by {}", self.column.title()));
+            }
+            Action::ChangeFormat => {
+                self.by_server = !self.by_server;
+                self.list = ListCursor::default();
+                self.arrange(None);
+                return Some(self.refresh());
+            }
+            Action::Scale => {
+                self.has_linear_buckets = !self.has_linear_buckets;
+                self.focus();
+            }
+            Action::Window => {
+                self.window = self.window.next();
+                return Some(self.refresh());
+            }
+            Action::AllProjects => {
+                context.switch_projects();
+                self.all_projects = context.shown_projects == ShownProjects::All;
+                return Some(self.refresh());
+            }
+            Action::Reset => {
+                self.window = StatsWindow::SinceReset;
+                context.show_status("counting from now on");
+                self.is_querying = true;
+                return Some(vec![AppEffect::Stats(StatsEffect::ResetAndQuery(self.query()))]);
+            }
+            Action::Pause => {
+                self.is_paused = !self.is_paused;
+                context.show_status(if self.is_paused {
+                    "paused; Space resumes"
+                } else {
+                    "resumed"
+                });
+                return Some(if self.is_paused { Vec::new() } else { self.refresh() });
+            }
+            Action::Refresh => {
+                self.notes.clear();
+                return Some(self.refresh());
+            }
+            Action::Open => return Some(self.open_tool(context)),
+            Action::Bench => return Some(self.benchmark_selected(context)),
+            Action::ShowHistory => {
+                let tool = self.chosen().map(|usage| usage.tool.name.clone());
+                let tool = tool.filter(|name| !name.is_empty());
+                return Some(
+                    tool.map(|tool| AppEffect::Navigate(Navigation::ShowHistory(tool)))
+                        .into_iter()
+                        .collect(),
+                );
+            }
+            Action::Copy => {
+                let usage = self.chosen()?;
+                let name = if self.by_server { usage.tool.server.clone() } else { None };
+                let name = name.unwrap_or_else(|| usage.tool.name.clone());
+                return Some(context.copy("name", name));
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+        self.is_finding.then_some(&mut self.find)
+    }
+
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        let words = self.find.text().to_lowercase();
+        let name = |usage: &Usage| match &usage.tool.server {
+            Some(server) if self.by_server => server.to_lowercase(),
+            _ => usage.tool.name.to_lowercase(),
+        };
+        let found = self.rows().iter().position(|usage| name(usage).contains(&words));
+        let length = self.rows().len();
+        self.list.choose(found.unwrap_or(self.list.chosen()), length);
+        self.focus();
+        Vec::new()
+    }
+
+    fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
+        if self.is_finding {
+            return vec![KeyContext::Text];
+        }
+        vec![KeyContext::Stats, KeyContext::Pane, KeyContext::Anywhere]
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        if focus == Pane::Usage {
+            self.list.step(by, self.rows().len());
+            self.position.reset();
+            self.focus();
+        } else {
+            self.position.scroll(by);
+        }
+    }
+
+    fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        self.all_projects = context.shown_projects == ShownProjects::All;
+        if self.is_paused { Vec::new() } else { self.refresh() }
+    }
+
+    fn tick(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if self.is_paused || context.now.saturating_sub(self.last_query) < REFRESH_INTERVAL {
+            return Vec::new();
+        }
+        self.last_query = context.now;
+        self.refresh()
+    }
+
+    fn is_animating(&self) -> bool {
+        !self.is_paused
+    }
+}
+
+impl StatsView {
+    fn end_finding(&mut self) {
+        self.is_finding = false;
+        self.find.clear();
+    }
+
+    /// Whether a read is in progress.
+    pub fn is_querying(&self) -> bool {
+        self.is_querying
+    }
+
+    /// Reads the statistics, unless a read is in progress.
+    pub fn refresh(&mut self) -> Vec<AppEffect> {
+        if self.is_querying {
+            return Vec::new();
+        }
+        self.is_querying = true;
+        vec![AppEffect::Stats(StatsEffect::Query(self.query()))]
+    }
+
+    pub fn handle_event(&mut self, event: StatsEvent) -> Vec<AppEffect> {
+        self.is_querying = false;
+        match event {
+            StatsEvent::Failed(error) => self.error = Some(error),
+            StatsEvent::Loaded(seen) => {
+                let is_new = self.snapshot.is_none();
+                let other = seen.window != self.window || seen.all_projects != self.all_projects;
+                let chosen = self.chosen().map(|usage| usage.tool.clone());
+                self.error = None;
+                // Each is told once, and the next look comes in a second.
+                self.notes.extend(seen.notes.iter().cloned());
+                self.notes.drain(..self.notes.len().saturating_sub(NOTES));
+                self.snapshot = Some(*seen);
+                self.arrange(chosen);
+                // What was chosen meanwhile, and the timelines of rows that were not known before.
+                if other || (is_new && !self.rows().is_empty()) {
+                    return self.refresh();
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    pub fn rows(&self) -> &[Usage] {
+        match &self.snapshot {
+            Some(seen) if !self.by_server => &seen.summary.tools,
+            _ => &self.servers,
+        }
+    }
+
+    /// The row under the cursor; `None` when there are no rows.
+    pub fn chosen(&self) -> Option<&Usage> {
+        self.rows().get(self.list.chosen())
+    }
+
+    pub fn usage_of(&self, tool: &ToolDefinition) -> Option<(&Usage, StatsWindow)> {
+        let seen = self.snapshot.as_ref()?;
+        let usage = seen.summary.tools.iter().find(|usage| usage.tool.is_of(tool))?;
+        Some((usage, seen.window))
+    }
+
+    /// The figures of all tools that lists show: the 95th percentile of successful calls, and how
+    /// many calls failed.
+    pub fn usage_figures(&self) -> UsageByName {
+        let tools = self.snapshot.iter().flat_map(|seen| &seen.summary.tools);
+        let figures = |usage: &Usage| UsageFigures {
+            p95: usage.counts.durations.quantile(0.95),
+            p50: usage.counts.durations.quantile(0.5),
+            calls: usage.counts.calls(),
+            failed: usage.counts.failed(),
+        };
+        let mut by_name = UsageByName::new();
+        for usage in tools {
+            let programs = by_name.entry(usage.tool.name.clone()).or_default();
+            programs.push((usage.tool.clone(), figures(usage)));
+        }
+        by_name
+    }
+
+    /// Whether a tool was slower in the window than it declares to be, and by how much.
+    pub fn exceeded_speed_of(&self, tool: &ToolDefinition) -> Option<ExceededSpeed> {
+        let (usage, _) = self.usage_of(tool)?;
+        ExceededSpeed::of(tool, usage)
+    }
+
+    pub fn timeline_of(&self, row: &ToolKey) -> &[SeriesPoint] {
+        let series = self.snapshot.iter().flat_map(|seen| &seen.timelines.series);
+        let mut own = series.filter(|(tool, _)| tool == row);
+        own.next().map_or(&[], |(_, points)| points.as_slice())
+    }
+
+    /// Calls a second of a row in the window.
+    pub fn rate_of(&self, usage: &Usage) -> Option<f64> {
+        let summary = &self.snapshot.as_ref()?.summary;
+        let from = summary.from.unwrap_or(Duration::from_millis(usage.period.first));
+        let lasted = summary.now.saturating_sub(from).as_secs_f64().max(1.0);
+        let calls = float(usage.counts.calls());
+        Some(calls / lasted)
+    }
+
+    fn query(&self) -> StatsViewQuery {
+        let first = self.list.chosen().saturating_sub(TIMELINE_ROWS);
+        let near = self.rows().iter().skip(first).take(2 * TIMELINE_ROWS).map(|usage| &usage.tool);
+        let timelines_of = if self.by_server {
+            let servers: HashSet<Option<&str>> = near.map(|row| row.server.as_deref()).collect();
+            let tools = self.snapshot.iter().flat_map(|seen| &seen.summary.tools);
+            let own = tools.filter(|usage| servers.contains(&usage.tool.server.as_deref()));
+            own.map(|usage| usage.tool.name.clone()).collect()
+        } else {
+            near.map(|tool| tool.name.clone()).collect()
+        };
+        StatsViewQuery {
+            window: self.window,
+            timelines_of,
+            by_server: self.by_server,
+            all_projects: self.all_projects,
+        }
+    }
+
+    /// Sorts the rows and keeps the selection.
+    fn arrange(&mut self, chosen: Option<ToolKey>) {
+        let Some(seen) = &mut self.snapshot else { return };
+        sort(&mut seen.summary.tools, self.column.order());
+        self.servers = if self.by_server { seen.summary.servers() } else { Vec::new() };
+        sort(&mut self.servers, self.column.order());
+        let again = chosen.and_then(|tool| self.rows().iter().position(|usage| usage.tool == tool));
+        let length = self.rows().len();
+        self.list.choose(again.unwrap_or(self.list.chosen()), length);
+        self.focus();
+    }
+
+    fn focus(&mut self) {
+        let durations = self.chosen().map(|usage| &usage.counts.durations);
+        let classed = if self.has_linear_buckets { linear } else { logarithmic };
+        self.spread = durations.and_then(|durations| classed(durations, HISTOGRAM_BUCKETS));
+    }
+
+    fn open_tool(&self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(usage) = self.chosen() else { return Vec::new() };
+        match (&usage.tool.server, self.by_server) {
+            (Some(server), true) => {
+                vec![AppEffect::Navigate(Navigation::ShowTools(server.clone()))]
+            }
+            (None, true) => {
+                context.show_status("these tools have no server; t lists them by tool");
+                Vec::new()
+            }
+            (_, false) => vec![AppEffect::Navigate(Navigation::ShowTool(usage.tool.name.clone()))],
+        }
+    }
+
+    fn benchmark_selected(&self, context: &mut AppContext) -> Vec<AppEffect> {
+        match self.chosen() {
+            Some(usage) if !self.by_server => {
+                let tool = usage.tool.name.clone();
+                vec![AppEffect::Navigate(Navigation::Bench { tool, arguments: None })]
+            }
+            _ => {
+                context.show_status("choose a tool first; t lists them by tool");
+                Vec::new()
+            }
+        }
+    }
+}
+
+pub const STATS: KeyTable = KeyTable {
+    context: KeyContext::Stats,
+    title: "Statistics",
+    bindings: &[
+        footer_binding(
+            KeyPress::Char('w'),
+            Action::Window,
+            "window",
+            "change the window: 1m 5m 1h session all",
+        ),
+        footer_binding(KeyPress::Char('s'), Action::Sort, "sort", "change the sort order"),
+        footer_binding(KeyPress::Char('/'), Action::Filter, "find", "find a row by its name"),
+        footer_binding(
+            KeyPress::Char('t'),
+            Action::ChangeFormat,
+            "by server",
+            "group by tool or by server",
+        ),
+        footer_binding(
+            KeyPress::Enter,
+            Action::Open,
+            "tool",
+            "show the tool, or the server's tools",
+        ),
+        footer_binding(KeyPress::Char('b'), Action::Bench, "bench", "benchmark the tool"),
+        footer_binding(KeyPress::Char(' '), Action::Pause, "pause", "pause or resume"),
+        footer_binding(
+            KeyPress::Char('0'),
+            Action::Reset,
+            "reset",
+            "count from now on; keeps the data",
+        ),
+        help_binding(
+            KeyPress::Char('P'),
+            Action::AllProjects,
+            "show calls of all projects or this one",
+        ),
+        help_binding(KeyPress::Char('H'), Action::Scale, "switch between linear and log scale"),
+        help_binding(KeyPress::Char('h'), Action::ShowHistory, "show the history of the tool"),
+        help_binding(KeyPress::Char('u'), Action::Refresh, "refresh now and clear messages"),
+        alias_binding(KeyPress::Char('r'), Action::Refresh),
+    ],
+};

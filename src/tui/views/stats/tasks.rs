@@ -1,0 +1,248 @@
+//! Commands and events of the statistics view.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+
+use crate::model::{CallFilter, Error};
+use crate::stats::comparison::earlier_period;
+use crate::stats::summary::TimeSeriesSet;
+use crate::stats::{ReadBudget, Statistics, Summary, Usage};
+use crate::tui::event::AppEvent;
+use crate::tui::tasks::ConsoleDeps;
+use crate::util::clock::Clock;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum StatsEffect {
+    /// Look at what was counted.
+    Query(StatsViewQuery),
+    ResetAndQuery(StatsViewQuery),
+}
+
+/// The window and row to read statistics for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatsViewQuery {
+    pub window: StatsWindow,
+    pub timelines_of: Vec<String>,
+    pub by_server: bool,
+    /// Calls of all projects instead of only the console's own.
+    pub all_projects: bool,
+}
+
+/// What the reader reports to the statistics view.
+#[derive(Debug)]
+pub enum StatsEvent {
+    /// The statistics of the window that was asked for.
+    Loaded(Box<StatsSnapshot>),
+    /// The store could not be read.
+    Failed(Error),
+}
+
+/// The statistics of one window at one moment.
+#[derive(Debug)]
+pub struct StatsSnapshot {
+    pub window: StatsWindow,
+    pub all_projects: bool,
+    /// The counts by tool or server.
+    pub summary: Summary,
+    /// The counts of the period before, for a window of a fixed length.
+    pub earlier: Option<Vec<Usage>>,
+    pub timelines: TimeSeriesSet,
+    /// Repairs and problems of the store.
+    pub notes: Vec<String>,
+    pub place: String,
+    /// The size of the store in bytes.
+    pub size: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatsWindow {
+    /// The last 60 seconds.
+    Minute,
+    FiveMinutes,
+    /// The last 60 minutes.
+    #[default]
+    Hour,
+    /// Since the console was opened.
+    Session,
+    /// All statistics in the store.
+    All,
+    SinceReset,
+}
+
+impl StatsWindow {
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Minute => Self::FiveMinutes,
+            Self::FiveMinutes => Self::Hour,
+            Self::Hour => Self::Session,
+            Self::Session => Self::All,
+            Self::All | Self::SinceReset => Self::Minute,
+        }
+    }
+
+    /// How long it is, when that does not depend on anything.
+    pub fn length(self) -> Option<Duration> {
+        match self {
+            Self::Minute => Some(Duration::from_mins(1)),
+            Self::FiveMinutes => Some(Duration::from_mins(5)),
+            Self::Hour => Some(Duration::from_hours(1)),
+            Self::Session | Self::All | Self::SinceReset => None,
+        }
+    }
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Minute => "last 1m",
+            Self::FiveMinutes => "last 5m",
+            Self::Hour => "last 1h",
+            Self::Session => "this session",
+            Self::All => "all",
+            Self::SinceReset => "since reset",
+        }
+    }
+}
+
+/// The limits of one read; the next one follows shortly.
+const READ_LIMITS: ReadBudget =
+    ReadBudget { lock_timeout: Duration::from_millis(300), max_chunks: 16 };
+/// A timeline covers at least this much, because its slices are a minute or longer.
+const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
+const SLICES: usize = 60;
+
+/// Reads the statistics on its own thread and reports each result as an event.
+pub struct StatsReader {
+    store: Option<Arc<Mutex<OpenStatistics>>>,
+    clock: Arc<dyn Clock>,
+}
+
+struct OpenStatistics {
+    statistics: Statistics,
+    opened: Duration,
+    /// The root of the project whose calls are shown; `None` shows those of all.
+    project: Option<String>,
+    /// When the user reset the count, and the counts at that time.
+    baseline: Option<StatsBaseline>,
+}
+
+/// The counts at the time of a reset.
+struct StatsBaseline {
+    project: Summary,
+    all: Summary,
+}
+
+impl StatsBaseline {
+    fn of(&self, all_projects: bool) -> &Summary {
+        if all_projects { &self.all } else { &self.project }
+    }
+}
+
+impl StatsReader {
+    /// Sets the location; nothing is opened yet.
+    pub fn new(deps: &ConsoleDeps) -> Self {
+        let clock = Arc::clone(&deps.clock);
+        let keeper = deps.statistics.clone().map(|(place, retention)| {
+            let statistics = Statistics::new(place, retention, READ_LIMITS);
+            Arc::new(Mutex::new(OpenStatistics {
+                statistics,
+                opened: clock.unix(),
+                project: deps.project_root.clone(),
+                baseline: None,
+            }))
+        });
+        Self { store: keeper, clock }
+    }
+
+    /// Performs one effect; the result comes back as an event.
+    pub fn perform(&self, effect: StatsEffect) -> impl Future<Output = AppEvent> + Send + 'static {
+        let (keeper, clock) = (self.store.clone(), Arc::clone(&self.clock));
+        async move {
+            AppEvent::Stats(match query(keeper, clock, effect).await {
+                Ok(seen) => StatsEvent::Loaded(Box::new(seen)),
+                Err(error) => StatsEvent::Failed(error),
+            })
+        }
+    }
+}
+
+async fn query(
+    keeper: Option<Arc<Mutex<OpenStatistics>>>,
+    clock: Arc<dyn Clock>,
+    effect: StatsEffect,
+) -> Result<StatsSnapshot, Error> {
+    let nowhere = || {
+        Error::internal("no home directory for the statistics")
+            .with_hint("set stats: { path: FILE } in tools.yaml")
+    };
+    let mut keeper = keeper.ok_or_else(nowhere)?.lock_owned().await;
+    let work = move || {
+        let now = clock.unix();
+        match effect {
+            StatsEffect::Query(look) => keeper.snapshot(&look, now),
+            StatsEffect::ResetAndQuery(look) => {
+                keeper.reset(now).and_then(|()| keeper.snapshot(&look, now))
+            }
+        }
+    };
+    let lost = |_panicked| Error::internal("the thread reading statistics stopped unexpectedly");
+    tokio::task::spawn_blocking(work).await.map_err(lost)?
+}
+
+impl OpenStatistics {
+    fn filter(&self, since: Option<Duration>, all_projects: bool) -> CallFilter {
+        let project = self.project.clone().filter(|_| !all_projects);
+        CallFilter { since, project, ..CallFilter::default() }
+    }
+
+    fn reset(&mut self, now: Duration) -> Result<(), Error> {
+        self.statistics.refresh(now)?;
+        let (project, all) = (self.filter(Some(now), false), self.filter(Some(now), true));
+        self.baseline = Some(StatsBaseline {
+            project: self.statistics.summary(&project, now)?,
+            all: self.statistics.summary(&all, now)?,
+        });
+        Ok(())
+    }
+
+    fn snapshot(&mut self, look: &StatsViewQuery, now: Duration) -> Result<StatsSnapshot, Error> {
+        self.statistics.refresh(now)?;
+        let baseline = self.baseline.as_ref().map(|baseline| baseline.of(look.all_projects));
+        let since = match (look.window, look.window.length(), baseline) {
+            (_, Some(length), _) => Some(now.saturating_sub(length)),
+            (StatsWindow::Session, ..) => Some(self.opened),
+            (StatsWindow::SinceReset, _, Some(before)) => Some(before.now),
+            _ => None,
+        };
+        let filter = self.filter(since, look.all_projects);
+        let summary = self.statistics.summary(&filter, now)?;
+        let earlier = match look.window.length().and_then(|_| earlier_period(&filter, &summary)) {
+            Some(filter) => {
+                let earlier = self.statistics.summary(&filter, now)?;
+                Some(if look.by_server { earlier.servers() } else { earlier.tools })
+            }
+            None => None,
+        };
+        let summary = match (look.window, baseline) {
+            (StatsWindow::SinceReset, Some(before)) => summary.since(before),
+            _ => summary,
+        };
+        let since = since.map(|since| since.min(now.saturating_sub(MIN_TIMELINE_SPAN)));
+        let query = CallFilter {
+            tools: Some(look.timelines_of.clone()),
+            ..self.filter(since, look.all_projects)
+        };
+        let timelines = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
+        Ok(StatsSnapshot {
+            window: look.window,
+            all_projects: look.all_projects,
+            summary,
+            earlier,
+            timelines,
+            notes: self.statistics.take_notes(),
+            place: self.statistics.location().store.path.display().to_string(),
+            size: self.statistics.size(),
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! Draws the tools as a tree of their servers and kinds, or as what a filter finds.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+
+use crate::model::{ServerState, ToolStatus};
+use crate::tui::app::AppState;
+use crate::tui::layout::Pane;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::servers;
+use crate::tui::views::tools::list::{
+    ToolGroup, ToolLine, ToolListState, ToolRow, ToolSort, UsageFigures,
+};
+use crate::tui::views::trust::window;
+use crate::tui::widgets::chart::grouped;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::table::{self, ColumnSpec};
+use crate::util::text;
+use crate::util::units::show_duration;
+
+/// What is shown of the use of a tool, behind its name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum UsageCell {
+    P50,
+    P95,
+    Calls,
+    Errors,
+}
+
+const COLUMNS: [ColumnSpec<UsageCell>; 3] = [
+    ColumnSpec { what: UsageCell::P50, title: "p50", width: 9, drop_priority: 1 },
+    ColumnSpec { what: UsageCell::Calls, title: "calls", width: 7, drop_priority: 3 },
+    ColumnSpec { what: UsageCell::Errors, title: "err", width: 5, drop_priority: 2 },
+];
+/// The cells before a name: the pointer and the indentation.
+const BEFORE: usize = 4;
+
+pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let catalogue = &state.tools.catalogue;
+    let found = catalogue.found().len();
+    let count = match catalogue.len() {
+        all if all == found => grouped(found),
+        all => format!("{}/{}", grouped(found), grouped(all)),
+    };
+    let mut title = format!("Tools {count}");
+    if !catalogue.order().is_empty() {
+        title = format!("{title}  {}", catalogue.order());
+    }
+    let focused = state.context.focus == Pane::Catalogue;
+    let inner = pane::open(frame, styler, area, &title, focused);
+    // Columns go before names are cut.
+    let first = catalogue.widest_name().min(usize::from(inner.width).saturating_sub(BEFORE));
+    let (columns, room) = table::fitting(&COLUMNS, usize::from(inner.width), first + BEFORE + 1);
+    let mut columns = if catalogue.has_usage() { columns } else { Vec::new() };
+    if catalogue.sort == ToolSort::P95
+        && let Some(column) = columns.first_mut()
+    {
+        (column.what, column.title) = (UsageCell::P95, "p95");
+    }
+    let room = if columns.is_empty() { usize::from(inner.width) } else { room };
+    headings(frame, styler, &columns, area, text::width(&title));
+    let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    let has_text = !catalogue.filter.text().is_empty();
+    let has_filter = catalogue.is_filtering || has_text;
+    let (line, rows) = if has_filter { (Some(line), rows) } else { (None, inner) };
+    if let Some(line) = line {
+        if catalogue.is_filtering {
+            pane::prompt(frame, styler, &catalogue.filter, None, line);
+        } else {
+            let text = format!("/ {}", catalogue.filter.text());
+            frame.render_widget(styler.line(StyleRole::Dim, text), line);
+        }
+    }
+    let rows = window::notice(frame, styler, state, rows);
+    let lines = catalogue.lines();
+    if lines.is_empty() {
+        let text = if has_text {
+            "No matches. Esc clears the filter."
+        } else {
+            "No tools yet. Define them in tools.yaml,\nor servers in mcp.yaml; U reloads."
+        };
+        return pane::paragraph(frame, styler, rows, &styler.lines(StyleRole::Dim, text));
+    }
+    let height = usize::from(rows.height);
+    let first = catalogue.list.first(height, lines.len());
+    for (at, line) in lines.iter().enumerate().skip(first).take(height) {
+        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
+        let place = Rect { y, height: 1, ..rows };
+        let is_chosen = at == catalogue.list.chosen();
+        let mut spans = match line {
+            ToolLine::Group(at) => match catalogue.group(*at) {
+                Some(group) => heading(styler, state, group),
+                None => Vec::new(),
+            },
+            ToolLine::Tool(at) => match catalogue.row(*at) {
+                Some(row) => tool(styler, state, row, &columns, room),
+                None => Vec::new(),
+            },
+        };
+        if is_chosen {
+            spans[0] = styler.span(StyleRole::Key, styler.theme.pointer());
+        }
+        let line = Line::from(spans);
+        let width = usize::from(place.width).saturating_sub(line.width());
+        let line = pane::chosen(styler, line, is_chosen.then_some(focused), width);
+        frame.render_widget(line, place);
+    }
+}
+
+/// The titles of the columns, in the frame above them.
+fn headings(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    columns: &[ColumnSpec<UsageCell>],
+    area: Rect,
+    title: usize,
+) {
+    let titles: String = columns.iter().map(|c| table::right(c.title, c.width)).collect();
+    let width = u16::try_from(titles.len()).unwrap_or(0);
+    if !styler.frames || columns.is_empty() || usize::from(area.width) < titles.len() + title + 6 {
+        return;
+    }
+    let mut x = area.right().saturating_sub(width + 1);
+    for column in columns {
+        let own = u16::try_from(column.title.len()).unwrap_or(0) + 1;
+        let end = x + u16::try_from(column.width).unwrap_or(0);
+        // Up to the corner, which stays.
+        let width = (own + 1).min(area.right().saturating_sub(end - own + 1));
+        let place = Rect { x: end.saturating_sub(own), y: area.y, width, height: 1 };
+        let text = format!(" {} ", column.title);
+        frame.render_widget(styler.line(StyleRole::Dim, text), place);
+        x = end;
+    }
+}
+
+/// The line of a server or a kind: whether it is folded, how it is, and why not.
+fn heading(styler: &Styler<'_>, state: &AppState, group: &ToolGroup) -> Vec<Span<'static>> {
+    let is_open = !state.tools.catalogue.is_folded(&group.name);
+    let fold = match (styler.theme.ascii, is_open) {
+        (true, true) => "- ",
+        (true, false) => "+ ",
+        (false, true) => "▾ ",
+        (false, false) => "▸ ",
+    };
+    let server = state.servers.rows.iter().find(|row| row.name == group.name && group.is_server);
+    let (dot, role) = match server {
+        Some(server) => servers::draw::dot(server),
+        None => ("●", StyleRole::Success),
+    };
+    let name = match server {
+        Some(_) => StyleRole::of_server(&group.name),
+        None => StyleRole::Plain,
+    };
+    let mut spans = vec![
+        styler.span(StyleRole::Plain, "  "),
+        styler.span(StyleRole::Dim, fold),
+        styler.span(role, format!("{dot} ")),
+        styler.bold(name, &group.name),
+    ];
+    let tools = match group.tools {
+        1 => "1 tool".to_owned(),
+        count => format!("{} tools", grouped(count)),
+    };
+    let note = match server.map(|server| (&server.state, state.servers.error(server))) {
+        Some((ServerState::Untrusted(_), _)) => (StyleRole::Warning, "not trusted yet".to_owned()),
+        Some((_, Some(error))) => (StyleRole::Error, error.message().to_owned()),
+        Some((ServerState::Starting, _)) => (StyleRole::Warning, "connecting…".to_owned()),
+        Some((ServerState::Idle, _)) if group.tools == 0 => {
+            (StyleRole::Dim, "not started".to_owned())
+        }
+        Some((ServerState::Closed, _)) => (StyleRole::Dim, "stopped".to_owned()),
+        _ => (StyleRole::Dim, tools),
+    };
+    spans.push(styler.span(note.0, format!("  {}", note.1)));
+    spans
+}
+
+/// One tool: its name, what it does to the world, and how it was used.
+fn tool(
+    styler: &Styler<'_>,
+    state: &AppState,
+    row: &ToolRow,
+    columns: &[ColumnSpec<UsageCell>],
+    room: usize,
+) -> Vec<Span<'static>> {
+    let catalogue = &state.tools.catalogue;
+    let is_tree = catalogue.is_tree();
+    let name = if is_tree { row.short_name() } else { &row.name };
+    let indent = if is_tree { "  " } else { "" };
+    let role = match row.tool.status {
+        ToolStatus::Unavailable | ToolStatus::Untrusted => StyleRole::Dim,
+        _ => StyleRole::Plain,
+    };
+    let mut spans = vec![
+        styler.span(StyleRole::Plain, "  "),
+        styler.span(role, format!("{indent}{}", text::cut(name, room.saturating_sub(BEFORE)))),
+    ];
+    let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
+    let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
+    for (role, word) in marks(row, is_slow) {
+        if width(&spans) + word.len() + 4 <= room {
+            spans.push(styler.span(StyleRole::Plain, "  "));
+            spans.push(styler.chip(role, word));
+        }
+    }
+    spans.push(styler.span(StyleRole::Plain, " ".repeat(room.saturating_sub(width(&spans)))));
+    let usage = catalogue.usage_of(row);
+    for column in columns {
+        let (role, text) = cell(column.what, usage, is_slow);
+        spans.push(styler.span(role, table::right(&text, column.width)));
+    }
+    spans
+}
+
+/// What one should know of a tool before it is called.
+pub fn marks(row: &ToolRow, is_slow: bool) -> Vec<(StyleRole, &'static str)> {
+    let tool = &row.tool;
+    let claims = &tool.annotations;
+    let mut marks = Vec::new();
+    match tool.status {
+        ToolStatus::Unavailable => marks.push((StyleRole::Error, "UNAVAILABLE")),
+        ToolStatus::Drifted | ToolStatus::Changed => marks.push((StyleRole::Warning, "CHANGED")),
+        _ => {}
+    }
+    if claims.destructive == Some(true) {
+        marks.push((StyleRole::Error, "DESTRUCTIVE"));
+    } else if claims.read_only == Some(false) {
+        marks.push((StyleRole::Warning, "WRITE"));
+    }
+    if tool.requires_approval {
+        marks.push((StyleRole::Warning, "ASKS"));
+    }
+    if is_slow {
+        marks.push((StyleRole::Warning, "SLOW"));
+    }
+    marks
+}
+
+fn cell(what: UsageCell, usage: Option<UsageFigures>, is_slow: bool) -> (StyleRole, String) {
+    let none = || (StyleRole::Dim, "-".to_owned());
+    let Some(usage) = usage else { return none() };
+    let time = if what == UsageCell::P95 { usage.p95 } else { usage.p50 };
+    match what {
+        UsageCell::P50 | UsageCell::P95 => match time {
+            Some(time) if is_slow => (StyleRole::Warning, show_duration(time)),
+            Some(time) => (StyleRole::Plain, show_duration(time)),
+            None => none(),
+        },
+        UsageCell::Calls => (StyleRole::Plain, grouped(usage.calls)),
+        UsageCell::Errors if usage.failed == 0 => none(),
+        UsageCell::Errors => (StyleRole::Error, grouped(usage.failed)),
+    }
+}
+
+/// Whether the tool list has something to say of this group beside its tools.
+pub fn group_lines(
+    styler: &Styler<'_>,
+    state: &AppState,
+    catalogue: &ToolListState,
+) -> Option<(String, Vec<Line<'static>>)> {
+    let group = catalogue.chosen_group()?;
+    let mut lines = vec![Line::from(heading(styler, state, group))];
+    if let Some(server) = state.servers.rows.iter().find(|row| row.name == group.name) {
+        lines.extend(server.description.as_ref().map(|about| styler.line(StyleRole::Plain, about)));
+        lines.push(Line::default());
+        lines.push(styler.fact("state", server.state.as_str()));
+        lines.push(styler.fact("endpoint", &server.endpoint));
+        if let Some(hint) = state.servers.error(server).and_then(|error| error.hint()) {
+            lines.push(styler.line(StyleRole::Dim, format!("hint: {hint}")));
+        }
+        lines.push(Line::default());
+        lines.push(styler.line(StyleRole::Dim, "Enter folds. 2 shows its health, log and trace."));
+    } else {
+        lines.push(styler.line(StyleRole::Dim, "Enter folds and unfolds."));
+    }
+    Some((group.name.clone(), lines))
+}

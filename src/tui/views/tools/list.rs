@@ -1,0 +1,540 @@
+//! The list of all tools, with fuzzy search.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use crate::catalogue::Catalogue;
+use crate::model::{ToolDefinition, ToolSource, ToolStatus};
+use crate::stats::count::ToolKey;
+use crate::tui::widgets::filter::{FilterSyntax, is_yes};
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::list::ListCursor;
+use crate::util::text;
+
+/// In which order tools stand while nothing is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolSort {
+    #[default]
+    Source,
+    Name,
+    /// By the 95th percentile of successful calls, the slowest first.
+    P95,
+    /// By the number of failed calls, the most first.
+    Errors,
+}
+
+/// What lists show of the use of a tool, in the window of the statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UsageFigures {
+    /// Percentiles of successful calls; `None` without one.
+    pub p95: Option<Duration>,
+    pub p50: Option<Duration>,
+    pub calls: u64,
+    pub failed: u64,
+}
+
+/// The use of tools by their full names; a name that was several programs has one for each.
+pub type UsageByName = HashMap<String, Vec<(ToolKey, UsageFigures)>>;
+
+impl ToolSort {
+    const ALL: [Self; 4] = [Self::Source, Self::Name, Self::P95, Self::Errors];
+
+    /// The title in `by …`.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Name => "name",
+            Self::P95 => "p95",
+            Self::Errors => "errors",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct ToolRow {
+    pub tool: Arc<ToolDefinition>,
+    pub name: String,
+}
+
+#[derive(Debug, Default)]
+pub struct ToolListState {
+    local: Vec<Arc<ToolRow>>,
+    servers: BTreeMap<String, Vec<Arc<ToolRow>>>,
+    /// The use of each, by full name; programs with the same name are distinguished.
+    usage: UsageByName,
+    rows: Vec<Arc<ToolRow>>,
+    /// The rows that the query finds, the best first.
+    found: Vec<usize>,
+    pub list: ListCursor,
+    pub filter: LineInput,
+    /// Whether the filter is being typed.
+    pub is_filtering: bool,
+    /// The order while nothing is searched for.
+    pub sort: ToolSort,
+    pub grouping: ToolGrouping,
+    groups: Vec<ToolGroup>,
+    folded: HashSet<String>,
+    /// What is listed: groups with their tools, or what is found.
+    lines: Vec<ToolLine>,
+    /// The servers in the order of their files, also those without tools.
+    server_names: Vec<String>,
+    /// Whether a person chose a line; before that it is the first tool, whatever comes.
+    is_touched: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolGrouping {
+    /// Their server, or their kind.
+    #[default]
+    Source,
+    Category,
+    None,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolGroup {
+    pub name: String,
+    pub is_server: bool,
+    pub tools: usize,
+}
+
+/// A line of the list: a group or a tool, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolLine {
+    Group(usize),
+    Tool(usize),
+}
+
+impl ToolListState {
+    /// Takes in a list: of what is known without asking, or of these servers.
+    pub fn set_tools(&mut self, servers: &[String], listed: Catalogue) {
+        let rows = listed.tools.into_iter().map(|tool| Arc::new(ToolRow::of(tool)));
+        if servers.is_empty() {
+            self.local = rows.collect();
+        } else {
+            let rows: Vec<Arc<ToolRow>> = rows.collect();
+            for server in servers {
+                let own = rows.iter().filter(|row| row.server() == Some(server));
+                self.servers.insert(server.clone(), own.cloned().collect());
+            }
+        }
+        self.arrange();
+    }
+
+    /// Takes in how the tools are used; re-sorts if the order depends on it.
+    pub fn set_usage(&mut self, usage: UsageByName) {
+        self.usage = usage;
+        if matches!(self.sort, ToolSort::P95 | ToolSort::Errors) {
+            self.arrange();
+        }
+    }
+
+    pub fn usage_of(&self, row: &ToolRow) -> Option<UsageFigures> {
+        let mut programs = self.usage.get(&row.name)?.iter();
+        programs.find(|(key, _)| key.is_of(&row.tool)).map(|(_, figures)| *figures)
+    }
+
+    pub fn forget_servers(&mut self) {
+        self.servers.clear();
+        self.arrange();
+    }
+
+    pub fn rows(&self) -> &[Arc<ToolRow>] {
+        &self.rows
+    }
+
+    /// The number of all tools, found or not.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn found(&self) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
+        self.found.iter().map(|at| &*self.rows[*at])
+    }
+
+    /// The tool under the cursor; `None` when the filter finds none, or at a group.
+    pub fn chosen(&self) -> Option<&ToolRow> {
+        match self.lines.get(self.list.chosen())? {
+            ToolLine::Tool(at) => self.row(*at),
+            ToolLine::Group(_) => None,
+        }
+    }
+
+    pub fn chosen_group(&self) -> Option<&ToolGroup> {
+        match self.lines.get(self.list.chosen())? {
+            ToolLine::Group(at) => self.group(*at),
+            ToolLine::Tool(_) => None,
+        }
+    }
+
+    pub fn lines(&self) -> &[ToolLine] {
+        &self.lines
+    }
+
+    pub fn row(&self, at: usize) -> Option<&ToolRow> {
+        self.rows.get(at).map(|row| &**row)
+    }
+
+    pub fn group(&self, at: usize) -> Option<&ToolGroup> {
+        self.groups.get(at)
+    }
+
+    pub fn is_folded(&self, group: &str) -> bool {
+        self.folded.contains(group)
+    }
+
+    pub fn is_tree(&self) -> bool {
+        matches!(self.lines.first(), Some(ToolLine::Group(_)))
+    }
+
+    pub fn widest_name(&self) -> usize {
+        let is_tree = self.is_tree();
+        let name = |row: &ToolRow| {
+            if is_tree { 2 + text::width(row.short_name()) } else { text::width(&row.name) }
+        };
+        self.found().map(name).max().unwrap_or(0)
+    }
+
+    pub fn has_usage(&self) -> bool {
+        !self.usage.is_empty()
+    }
+
+    /// How the list is ordered, where that is not as usual.
+    pub fn order(&self) -> String {
+        let sort = (self.sort != ToolSort::default()).then(|| format!("by {}", self.sort.title()));
+        let grouping = match self.grouping {
+            ToolGrouping::Source => None,
+            ToolGrouping::Category => Some("by category".to_owned()),
+            ToolGrouping::None => Some("ungrouped".to_owned()),
+        };
+        [grouping, sort].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    pub fn group_next(&mut self) {
+        self.grouping = match self.grouping {
+            ToolGrouping::Source => ToolGrouping::Category,
+            ToolGrouping::Category => ToolGrouping::None,
+            ToolGrouping::None => ToolGrouping::Source,
+        };
+        self.arrange();
+    }
+
+    /// Folds or unfolds the group under the cursor, or that of the tool there; whether there is one.
+    pub fn fold(&mut self, is_open: Option<bool>) -> bool {
+        let name = match self.lines.get(self.list.chosen()) {
+            Some(ToolLine::Group(at)) => self.group(*at).map(|group| group.name.clone()),
+            Some(ToolLine::Tool(at)) if self.is_tree() => {
+                self.row(*at).map(|row| self.group_of(row).0.to_owned())
+            }
+            _ => None,
+        };
+        let Some(name) = name else { return false };
+        if is_open.unwrap_or_else(|| self.is_folded(&name)) {
+            self.folded.remove(&name);
+        } else {
+            self.folded.insert(name.clone());
+        }
+        self.is_touched = true;
+        let chosen = self.chosen().map(|row| row.name.clone());
+        self.arrange_lines();
+        let is_kept = chosen.is_some_and(|chosen| self.choose(&chosen));
+        let at = self.lines.iter().position(|line| match line {
+            ToolLine::Group(at) => self.groups[*at].name == name,
+            ToolLine::Tool(_) => false,
+        });
+        if let Some(at) = at.filter(|_| !is_kept) {
+            self.list.choose(at, self.lines.len());
+        }
+        true
+    }
+
+    pub fn set_servers(&mut self, names: Vec<String>) {
+        if names != self.server_names {
+            self.server_names = names;
+            self.arrange();
+        }
+    }
+
+    /// Moves the cursor by this many lines; negative moves up.
+    pub fn step(&mut self, by: isize) {
+        self.is_touched = true;
+        self.list.step(by, self.lines.len());
+    }
+
+    pub fn choose_line(&mut self, at: usize) {
+        self.is_touched = true;
+        self.list.choose(at, self.lines.len());
+    }
+
+    pub fn find_by_name(&self, name: &str) -> Option<&ToolRow> {
+        self.rows.iter().find(|row| row.name == name).map(|row| &**row)
+    }
+
+    /// Selects the tool with this name among the matches; `false` when it is not there.
+    pub fn choose(&mut self, name: &str) -> bool {
+        let is_it = |line: &ToolLine| match line {
+            ToolLine::Tool(at) => self.rows[*at].name == name,
+            ToolLine::Group(_) => false,
+        };
+        let at = self.lines.iter().position(is_it);
+        if let Some(at) = at {
+            self.choose_line(at);
+        }
+        at.is_some()
+    }
+
+    pub fn reveal(&mut self, name: &str) -> bool {
+        let group = self.find_by_name(name).map(|row| self.group_of(row).0.to_owned());
+        if group.is_some_and(|group| self.folded.remove(&group)) {
+            self.arrange_lines();
+        }
+        self.choose(name)
+    }
+
+    pub fn sort_next(&mut self) {
+        let at = ToolSort::ALL.iter().position(|sort| *sort == self.sort).unwrap_or(0);
+        self.sort = ToolSort::ALL[(at + 1) % ToolSort::ALL.len()];
+        self.arrange();
+    }
+
+    /// Filters again after the text has changed, with the best match chosen.
+    pub fn refilter(&mut self) {
+        self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
+        self.arrange_lines();
+        self.choose_first();
+        self.is_touched = true;
+    }
+
+    /// Chooses the first tool, not the group that it stands in.
+    fn choose_first(&mut self) {
+        let first = self.lines.iter().position(|line| matches!(line, ToolLine::Tool(_)));
+        self.list.choose(first.unwrap_or(0), self.lines.len());
+    }
+
+    fn group_of<'a>(&self, row: &'a ToolRow) -> (&'a str, bool) {
+        if self.grouping == ToolGrouping::Category {
+            return (row.tool.category.as_deref().unwrap_or("other"), false);
+        }
+        match (row.server(), row.tool.name.component(), row.tool.kind) {
+            (Some(server), ..) => (server, true),
+            (None, Some(component), _) => (component, false),
+            (None, None, "builtin") => ("built-in", false),
+            (None, None, kind) => (kind, false),
+        }
+    }
+
+    /// Writes down what is listed: a tree, unless an order or a search makes one list of all.
+    fn arrange_lines(&mut self) {
+        let flat = |found: &[usize]| found.iter().map(|at| ToolLine::Tool(*at)).collect();
+        let is_searched = ToolSearch::of(self.filter.text()).has_words();
+        let is_ordered = matches!(self.sort, ToolSort::P95 | ToolSort::Errors);
+        self.groups.clear();
+        if is_searched || is_ordered || self.grouping == ToolGrouping::None {
+            self.lines = flat(&self.found);
+            return;
+        }
+        let mut groups: Vec<(ToolGroup, Vec<usize>)> = Vec::new();
+        if self.filter.text().is_empty() && self.grouping == ToolGrouping::Source {
+            groups.extend(self.server_names.iter().map(|name| {
+                (ToolGroup { name: name.clone(), is_server: true, tools: 0 }, Vec::new())
+            }));
+        }
+        for at in &self.found {
+            let (name, is_server) = self.group_of(&self.rows[*at]);
+            let group = groups.iter_mut().find(|(g, _)| g.name == name && g.is_server == is_server);
+            if let Some((_, tools)) = group {
+                tools.push(*at);
+            } else {
+                let group = ToolGroup { name: name.to_owned(), is_server, tools: 0 };
+                groups.push((group, vec![*at]));
+            }
+        }
+        // One kind of all needs no heading.
+        if let [(group, tools)] = groups.as_slice()
+            && !group.is_server
+        {
+            self.lines = flat(tools);
+            return;
+        }
+        groups.sort_by_key(|(group, _)| !group.is_server);
+        self.lines.clear();
+        for (at, (mut group, tools)) in groups.into_iter().enumerate() {
+            group.tools = tools.len();
+            self.lines.push(ToolLine::Group(at));
+            if !self.folded.contains(&group.name) {
+                self.lines.extend(tools.into_iter().map(ToolLine::Tool));
+            }
+            self.groups.push(group);
+        }
+    }
+
+    /// Shows all again; what was chosen stays so.
+    pub fn clear_filter(&mut self) {
+        self.is_filtering = false;
+        self.filter.clear();
+        self.arrange();
+    }
+
+    fn arrange(&mut self) {
+        let chosen = self.chosen().map(|row| row.name.clone());
+        let told: HashSet<&str> = self.servers.keys().map(String::as_str).collect();
+        let silent = |row: &&Arc<ToolRow>| row.server().is_none_or(|server| !told.contains(server));
+        let local = self.local.iter().filter(silent);
+        let mut rows: Vec<Arc<ToolRow>> =
+            local.chain(self.servers.values().flatten()).cloned().collect();
+        let figures = |row: &Arc<ToolRow>| self.usage_of(row).unwrap_or_default();
+        match self.sort {
+            ToolSort::Source => {}
+            ToolSort::Name => rows.sort_unstable_by(|a, b| a.name.cmp(&b.name)),
+            ToolSort::P95 => rows.sort_by_cached_key(|row| Reverse(figures(row).p95)),
+            ToolSort::Errors => rows.sort_by_cached_key(|row| Reverse(figures(row).failed)),
+        }
+        if self.sort == ToolSort::Source {
+            rows.sort_by_key(|row| row.server().is_none());
+        }
+        self.rows = rows;
+        self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
+        self.arrange_lines();
+        if !self.is_touched {
+            return self.choose_first();
+        }
+        // Keeps the selection.
+        if !chosen.is_some_and(|name| self.choose(&name)) {
+            self.list.choose(self.list.chosen(), self.lines.len());
+        }
+    }
+}
+
+impl ToolRow {
+    fn of(tool: Arc<ToolDefinition>) -> Self {
+        let name = tool.name.full();
+        Self { tool, name }
+    }
+
+    /// What is searched when the name alone does not fit; `false` when there is nothing more.
+    fn write_secondary_text(&self, into: &mut String) -> bool {
+        into.clear();
+        into.push_str(&self.name);
+        for words in [&self.tool.title, &self.tool.category].into_iter().flatten() {
+            into.push(' ');
+            into.push_str(words);
+        }
+        into.len() > self.name.len()
+    }
+
+    pub fn short_name(&self) -> &str {
+        let component = self.tool.name.component();
+        let rest = component.and_then(|component| self.name.strip_prefix(component));
+        rest.and_then(|rest| rest.strip_prefix('-')).unwrap_or(&self.name)
+    }
+
+    pub fn server(&self) -> Option<&str> {
+        self.tool.name.component().filter(|_| self.tool.source == ToolSource::Mcp)
+    }
+
+    pub fn source(&self) -> &str {
+        self.server().unwrap_or(self.tool.kind)
+    }
+
+    pub fn status_mark(&self) -> char {
+        match self.tool.status {
+            ToolStatus::Unavailable => 'x',
+            ToolStatus::Drifted | ToolStatus::Changed => '~',
+            _ if self.tool.requires_approval || self.tool.annotations.destructive == Some(true) => {
+                'A'
+            }
+            _ => ' ',
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum ToolFilterKey {
+    Source,
+    Approval,
+}
+
+const SYNTAX: FilterSyntax<ToolFilterKey> = FilterSyntax {
+    keys: &[
+        ("src", ToolFilterKey::Source),
+        ("kind", ToolFilterKey::Source),
+        ("approval", ToolFilterKey::Approval),
+    ],
+    has_quotes: true,
+};
+
+/// What is searched for: letters in their order, and fields that narrow it.
+#[derive(Debug, Default, PartialEq)]
+pub struct ToolSearch {
+    words: String,
+    sources: Vec<String>,
+    approval: Option<bool>,
+    without: Vec<String>,
+}
+
+impl ToolSearch {
+    /// Reads `calc`, `src:files`, `kind:command`, `approval:yes`, `!web`, in any order.
+    pub fn of(text: &str) -> Self {
+        let terms = SYNTAX.parse(text);
+        let mut query = Self { words: terms.words.join(" "), ..Self::default() };
+        query.without = terms.excluded.iter().map(|word| word.to_lowercase()).collect();
+        for (key, value) in terms.values {
+            match key {
+                ToolFilterKey::Source => query.sources.push(value.to_lowercase()),
+                ToolFilterKey::Approval => query.approval = Some(is_yes(&value)),
+            }
+        }
+        query
+    }
+
+    /// Whether letters are searched for, so that what fits best stands first.
+    fn has_words(&self) -> bool {
+        !self.words.is_empty()
+    }
+
+    /// The rows that are found, the best first; equally good ones in their order.
+    pub fn find(&self, rows: &[Arc<ToolRow>]) -> Vec<usize> {
+        let kept = rows.iter().enumerate().filter(|(_, row)| self.matches(row));
+        if self.words.is_empty() {
+            return kept.map(|(at, _)| at).collect();
+        }
+        let mut matcher = Matcher::new(Config::DEFAULT);
+        let pattern = Pattern::parse(&self.words, CaseMatching::Smart, Normalization::Smart);
+        let (mut letters, mut more) = (Vec::new(), String::new());
+        let mut scored: Vec<(u32, usize)> = kept
+            .filter_map(|(at, row)| {
+                let mut score =
+                    |text: &str| pattern.score(Utf32Str::new(text, &mut letters), &mut matcher);
+                // The name counts more than its description.
+                let name = score(&row.name).map(|score| score * 2);
+                let all = || row.write_secondary_text(&mut more).then(|| score(&more)).flatten();
+                Some((name.or_else(all)?, at))
+            })
+            .collect();
+        scored.sort_unstable_by_key(|(score, at)| (Reverse(*score), *at));
+        scored.into_iter().map(|(_, at)| at).collect()
+    }
+
+    fn matches(&self, row: &ToolRow) -> bool {
+        if self.sources.is_empty() && self.approval.is_none() && self.without.is_empty() {
+            return true;
+        }
+        let source = row.source().to_lowercase();
+        let component = row.tool.name.component().unwrap_or_default().to_lowercase();
+        let wanted = self.sources.is_empty()
+            || self.sources.iter().any(|s| source.contains(s) || component.contains(s));
+        let asks = row.status_mark() == 'A';
+        let unwanted = || {
+            let mut text = String::new();
+            row.write_secondary_text(&mut text);
+            let text = text.to_lowercase();
+            self.without.iter().any(|word| text.contains(word) || source.contains(word))
+        };
+        wanted && self.approval.is_none_or(|approval| approval == asks) && !unwanted()
+    }
+}

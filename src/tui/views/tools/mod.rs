@@ -1,0 +1,629 @@
+//! The tools view: the catalogue, one tool, its arguments, and its results.
+
+pub mod detail;
+pub mod draw;
+pub mod list;
+pub mod tasks;
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use crate::model::{JsonObject, Origin, ToolStatus};
+use crate::tui::app::View;
+use crate::tui::calls::ConsoleCall;
+use crate::tui::context::{AppContext, Overlay};
+use crate::tui::event::{AppEffect, ConsoleCallId, Navigation};
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
+use crate::tui::layout::Pane;
+use crate::tui::views::form::SchemaForm;
+use crate::tui::views::overlays::SaveCallWindow;
+use crate::tui::views::pins::PinsEffect;
+use crate::tui::views::result::ResultViewer;
+use crate::tui::views::result::presentation::ResultFormat;
+use crate::tui::views::tools::detail::ToolDetail;
+use crate::tui::views::tools::list::ToolListState;
+use crate::tui::views::tools::tasks::{ToolsEffect, ToolsEvent};
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::table::ResultTable;
+
+#[derive(Debug, Default)]
+pub struct ToolsView {
+    pub catalogue: ToolListState,
+    /// The arguments that are being filled in.
+    pub form: Option<SchemaForm>,
+    pub detail: ToolDetail,
+    pub viewer: ResultViewer,
+    /// How many rows below the list say something else; known when it was drawn.
+    pub notice_height: Cell<u16>,
+    subject: Option<String>,
+    /// How results are shown, of tools that were looked at before.
+    formats: HashMap<String, ResultFormat>,
+}
+
+impl View for ToolsView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Filter if context.focus == Pane::Result => {
+                self.viewer.end_typing();
+                self.viewer.search.is_typing = true;
+            }
+            Action::Query if context.focus == Pane::Result => {
+                self.viewer.end_typing();
+                self.viewer.filter.is_typing = true;
+                return Some(self.request_filter(context));
+            }
+            Action::NextMatch => self.viewer.step_match(1),
+            Action::PreviousMatch => self.viewer.step_match(-1),
+            Action::Diff if context.focus == Pane::Result => {
+                let tool = self.subject.clone().unwrap_or_default();
+                match self.viewer.toggle_difference(&tool, &context.calls) {
+                    Some(effects) => {
+                        return Some(effects.into_iter().map(AppEffect::Tools).collect());
+                    }
+                    None => context.show_error("nothing to compare with: call it twice first"),
+                }
+            }
+            Action::CopyPath => match self.viewer.chosen_path() {
+                Some(path) => return Some(context.copy("path", path)),
+                None => context.show_error("paths are copied from the JSON tree: press v"),
+            },
+            Action::Filter => {
+                context.focus = Pane::Catalogue;
+                self.catalogue.is_filtering = true;
+                self.catalogue.filter.select();
+            }
+            Action::Sort if self.focused_table(context).is_some() => {
+                let order = self.focused_table(context).map(ResultTable::sort);
+                context.show_status(order.unwrap_or_default());
+            }
+            Action::Sort => {
+                self.catalogue.sort_next();
+                context.show_status(format!("sorted by {}", self.catalogue.sort.title()));
+            }
+            Action::Run => return Some(self.run(context)),
+            Action::Copy => return Some(self.copy_selection(context)),
+            Action::ShowHistory => {
+                let name = self.catalogue.chosen()?.name.clone();
+                return Some(vec![AppEffect::Navigate(Navigation::ShowHistory(name))]);
+            }
+            Action::CopyCommand => return Some(self.copy_command(context)),
+            Action::ChangeFormat => {
+                self.viewer.next_format();
+                context.show_status(format!("showing results as {}", self.viewer.format.title()));
+            }
+            Action::Detail => {
+                self.detail.next_tab();
+                self.detail.scroll_to_top();
+                context.show_status(format!("showing {}", self.detail.tab.title()));
+            }
+            Action::Export => return Some(self.save_result(context)),
+            Action::SaveCall => self.name_call(context),
+            Action::Validate if self.form.is_some() => return Some(self.dry_run(context)),
+            Action::PreviousColumn | Action::NextColumn => {
+                let by = if action == Action::PreviousColumn { -1 } else { 1 };
+                if let Some(table) = self.focused_table(context) {
+                    table.step_column(by);
+                }
+            }
+            Action::PreviousChoice | Action::NextChoice if context.focus == Pane::Result => {
+                let by = if action == Action::PreviousChoice { 1 } else { -1 };
+                if let Some(tool) = self.subject.clone() {
+                    self.viewer.step(by, &tool, &context.calls);
+                }
+            }
+            Action::Open if self.viewer.end_typing() => {}
+            Action::Open
+                if context.focus == Pane::Result && self.viewer.format == ResultFormat::Tree =>
+            {
+                self.viewer.tree.fold();
+            }
+            Action::Open if self.focused_table(context).is_some() => {
+                self.viewer.open_row();
+            }
+            Action::Wire => context.has_wire = !context.has_wire,
+            Action::Group => {
+                self.catalogue.group_next();
+            }
+            Action::PreviousChoice | Action::NextChoice if context.focus == Pane::Catalogue => {
+                self.catalogue.fold(Some(action == Action::NextChoice));
+            }
+            Action::Fill | Action::Open
+                if context.focus == Pane::Catalogue && self.catalogue.chosen_group().is_some() =>
+            {
+                self.catalogue.fold(None);
+            }
+            Action::Fill | Action::Open if self.is_untrusted() => {
+                return Some(vec![AppEffect::Navigate(Navigation::AskTrust)]);
+            }
+            Action::Fill | Action::Open => self.fill(context),
+            Action::ShowTrace => return Some(self.wire(context)),
+            Action::Back => return self.back(context),
+            Action::Pin => {
+                let tool = self.catalogue.chosen()?.name.clone();
+                context.show_status(format!("comparing {tool} with its pin…"));
+                return Some(vec![AppEffect::Pins(PinsEffect::Compare(tool))]);
+            }
+            Action::Bench => return Some(self.benchmark_selected()),
+            other if context.focus == Pane::Detail => {
+                let done = self.form.as_mut().is_some_and(|form| form.act(other));
+                return done.then(Vec::new);
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
+        if self.form.is_some() && focus == Pane::Detail {
+            return vec![KeyContext::Form];
+        }
+        if self.catalogue.is_filtering || (self.viewer.is_typing() && focus == Pane::Result) {
+            return vec![KeyContext::Text];
+        }
+        let near = match focus {
+            Pane::Result if self.viewer.shows_table() => {
+                vec![KeyContext::ResultTable, KeyContext::Result]
+            }
+            Pane::Result => vec![KeyContext::Result],
+            Pane::Catalogue => vec![KeyContext::ToolTree],
+            _ => Vec::new(),
+        };
+        [near, vec![KeyContext::Tools, KeyContext::Pane, KeyContext::Anywhere]].concat()
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        match focus {
+            Pane::Catalogue => {
+                self.catalogue.step(by);
+                self.detail.scroll_to_top();
+            }
+            Pane::Detail => self.detail.scroll(by),
+            _ => {
+                if let Some(tool) = &self.subject {
+                    self.viewer.scroll(by, tool);
+                }
+            }
+        }
+    }
+
+    fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
+        match pane {
+            Pane::Catalogue => {
+                // The first row is what is searched for, if something is.
+                let has_filter =
+                    self.catalogue.is_filtering || !self.catalogue.filter.text().is_empty();
+                let above = usize::from(has_filter);
+                let height = height.saturating_sub(above + usize::from(self.notice_height.get()));
+                let length = self.catalogue.lines().len();
+                let Some(row) = row.checked_sub(above).filter(|row| *row < height) else { return };
+                let first = self.catalogue.list.first(height, length);
+                self.catalogue.choose_line(first + row);
+                self.detail.scroll_to_top();
+            }
+            Pane::Result if self.viewer.shows_table() => {
+                if let Some(table) = &mut self.viewer.table {
+                    let length = table.row_count();
+                    // The first row has the titles.
+                    let first = table.list.first(height.saturating_sub(1), length);
+                    if row > 0 {
+                        table.list.choose(first + row - 1, length);
+                    }
+                }
+            }
+            Pane::Result if self.viewer.format == ResultFormat::Tree => {
+                let tree = &mut self.viewer.tree;
+                let length = tree.len();
+                tree.list.choose(tree.list.first(height, length) + row, length);
+            }
+            _ => {}
+        }
+    }
+
+    fn form(&self, focus: Pane) -> Option<&SchemaForm> {
+        self.form.as_ref().filter(|_| focus == Pane::Detail)
+    }
+
+    fn form_mut(&mut self, focus: Pane) -> Option<&mut SchemaForm> {
+        self.form.as_mut().filter(|_| focus == Pane::Detail)
+    }
+
+    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+        if self.catalogue.is_filtering {
+            return Some(&mut self.catalogue.filter);
+        }
+        if focus == Pane::Result {
+            return self.viewer.line();
+        }
+        match &mut self.form {
+            Some(form) if focus == Pane::Detail => form.line(),
+            _ => None,
+        }
+    }
+
+    fn on_text_changed(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if self.viewer.is_typing() && context.focus == Pane::Result {
+            let tool = self.subject.clone().unwrap_or_default();
+            let effect = self.viewer.on_text_changed(&tool, &context.calls);
+            return effect.map(AppEffect::Tools).into_iter().collect();
+        }
+        if self.catalogue.is_filtering {
+            self.catalogue.refilter();
+            self.detail.scroll_to_top();
+        }
+        if let Some(form) = &mut self.form {
+            form.on_text_changed();
+        }
+        Vec::new()
+    }
+}
+
+impl ToolsView {
+    fn focused_table(&mut self, context: &AppContext) -> Option<&mut ResultTable> {
+        let is_shown = context.focus == Pane::Result && self.viewer.shows_table();
+        self.viewer.table.as_mut().filter(|_| is_shown)
+    }
+
+    pub fn find(&mut self, words: &str) {
+        self.catalogue.filter = LineInput::of(words);
+        self.catalogue.refilter();
+    }
+
+    /// Selects the tool with this name, ignoring the filter; `false` when there is none.
+    pub fn choose(&mut self, tool: &str) -> bool {
+        if !self.catalogue.reveal(tool) {
+            self.find("");
+        }
+        self.catalogue.reveal(tool)
+    }
+
+    pub fn fill_arguments(
+        &mut self,
+        tool: &str,
+        known: Option<&JsonObject>,
+        context: &mut AppContext,
+    ) {
+        if !self.choose(tool) {
+            return context.show_error(format!("no tool named {tool}"));
+        }
+        self.fill(context);
+        if let (Some(known), Some(row), true) =
+            (known, self.catalogue.chosen(), self.form.is_some())
+        {
+            self.form = Some(SchemaForm::of(&row.tool, Some(known)));
+        }
+    }
+
+    pub fn subject(&self) -> Option<&str> {
+        let chosen = || Some(self.catalogue.chosen()?.name.as_str());
+        self.form.as_ref().map(|form| form.tool.as_str()).or_else(chosen)
+    }
+
+    /// Rebuilds what is cached across frames, where it is outdated.
+    pub fn refresh(&mut self, context: &AppContext) -> Option<AppEffect> {
+        if self.subject.as_deref() != self.subject() {
+            let subject = self.subject().map(str::to_owned);
+            let before = std::mem::replace(&mut self.subject, subject);
+            self.viewer.reset();
+            // How a result is shown belongs to its tool.
+            self.formats.extend(before.map(|tool| (tool, self.viewer.format)));
+            let format = self.subject.as_ref().and_then(|tool| self.formats.get(tool));
+            self.viewer.format = format.copied().unwrap_or_default();
+        }
+        self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool));
+        let (tool, room) = (self.subject.as_deref(), context.picture_box(Pane::Result));
+        self.viewer.refresh(tool, &context.calls, room).map(AppEffect::Tools)
+    }
+
+    pub fn handle_event(&mut self, event: ToolsEvent, context: &mut AppContext) -> Vec<AppEffect> {
+        match event {
+            ToolsEvent::DryRunFinished { tool, dry_run } => {
+                context.message = None;
+                self.viewer.set_dry_run(tool, &dry_run);
+                Vec::new()
+            }
+            ToolsEvent::Presented { generation, presentation } => {
+                self.viewer.presented(generation, presentation);
+                Vec::new()
+            }
+            ToolsEvent::QueryFinished { filter, input, results } => {
+                self.viewer.filter_finished(filter, &input, results);
+                // What was typed meanwhile.
+                self.request_filter(context)
+            }
+        }
+    }
+
+    fn request_filter(&mut self, context: &AppContext) -> Vec<AppEffect> {
+        let tool = self.subject.clone().unwrap_or_default();
+        let effect = self.viewer.request_filter(&tool, &context.calls);
+        effect.map(AppEffect::Tools).into_iter().collect()
+    }
+
+    pub fn call(
+        &mut self,
+        tool: String,
+        arguments: JsonObject,
+        context: &mut AppContext,
+    ) -> AppEffect {
+        let run = context.calls.begin(tool.clone(), arguments.clone());
+        self.viewer.reset();
+        AppEffect::Call { run, tool, arguments }
+    }
+
+    /// Whether the chosen tool does nothing until its project is trusted.
+    fn is_untrusted(&self) -> bool {
+        self.catalogue.chosen().is_some_and(|row| row.tool.status == ToolStatus::Untrusted)
+    }
+
+    fn fill(&mut self, context: &mut AppContext) {
+        self.catalogue.is_filtering = false;
+        let Some(row) = self.catalogue.chosen() else { return };
+        if let Some(error) = &row.tool.unavailable_reason {
+            let why = format!("{} cannot be called: {}", row.name, error.message());
+            return context.show_error(why);
+        }
+        self.form = Some(SchemaForm::of(&row.tool, context.calls.arguments_of(&row.name)));
+        context.focus = Pane::Detail;
+    }
+
+    fn run(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(form) = &mut self.form else { return Vec::new() };
+        if !form.is_ready() {
+            return Vec::new();
+        }
+        let (tool, arguments) = (form.tool.clone(), form.arguments());
+        context.focus = Self::focus_after_run(context);
+        vec![self.call(tool, arguments, context)]
+    }
+
+    /// The call of the form was refused because its arguments do not fit, so it was none: the form
+    /// is to say where they do not.
+    pub fn refused(&mut self, run: ConsoleCallId, context: &mut AppContext) -> Option<AppEffect> {
+        let form = self.form.as_ref()?;
+        let is_of_form = |call: &ConsoleCall| {
+            call.run == run && call.tool == form.tool && call.arguments == form.arguments()
+        };
+        let at = context.calls.all.iter().position(is_of_form)?;
+        context.calls.all.remove(at);
+        self.viewer.reset();
+        context.focus = Pane::Detail;
+        Some(form.check())
+    }
+
+    /// The form, which stays for the next call; the result where there is no room for both.
+    fn focus_after_run(context: &AppContext) -> Pane {
+        if context.is_pane_shown(Pane::Result) { Pane::Detail } else { Pane::Result }
+    }
+
+    fn dry_run(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(form) = &self.form else { return Vec::new() };
+        context.show_status("preparing a dry run…");
+        let (tool, arguments) = (form.tool.clone(), form.arguments());
+        context.focus = Self::focus_after_run(context);
+        vec![AppEffect::Tools(ToolsEffect::DryRun { tool, arguments })]
+    }
+
+    fn save_result(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let call = self.subject().and_then(|tool| self.viewer.call(tool, &context.calls));
+        let saved = call.and_then(|call| Some((call, self.viewer.exportable(call)?)));
+        let Some((call, what)) = saved else {
+            context.show_error("no result to save");
+            return Vec::new();
+        };
+        let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+        let name: String = call.tool.chars().take(80).map(safe).collect();
+        let id = call.id.as_ref().map_or("", |id| id.0.as_str());
+        let id: String = id.chars().rev().filter(char::is_ascii_alphanumeric).take(8).collect();
+        let id: String = id.chars().rev().collect();
+        let stem = format!("{}-{id}", name.trim_start_matches('.'));
+        vec![AppEffect::Tools(ToolsEffect::Save { stem, what })]
+    }
+
+    fn name_call(&self, context: &mut AppContext) {
+        let call = match &self.form {
+            Some(form) => Some((form.tool.as_str(), form.arguments())),
+            None => self.subject().and_then(|tool| {
+                let call = self.viewer.call(tool, &context.calls);
+                let shown = call.map(|call| &call.arguments);
+                Some((tool, shown.or_else(|| context.calls.arguments_of(tool))?.clone()))
+            }),
+        };
+        match call {
+            Some((tool, arguments)) => {
+                let window = Box::new(SaveCallWindow::of(tool, arguments));
+                context.overlay = Some(Overlay::SaveCall(window));
+            }
+            None => context.show_error("no call to save yet: Enter fills one in"),
+        }
+    }
+
+    fn benchmark_selected(&self) -> Vec<AppEffect> {
+        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+        let tool = row.name.clone();
+        vec![AppEffect::Navigate(Navigation::Bench { tool, arguments: None })]
+    }
+
+    fn copy_selection(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+        let shown = self.viewer.call(self.subject().unwrap_or(&row.name), &context.calls);
+        let result = shown.and_then(|call| call.outcome.as_deref());
+        let (what, text) = match (context.focus, result) {
+            (Pane::Result, Some(Ok(outcome))) => match &outcome.result {
+                Ok(result) => {
+                    ("result", result.structured.as_ref().unwrap_or(&result.output).to_string())
+                }
+                Err(error) => ("error", error.to_string()),
+            },
+            (Pane::Result, Some(Err(error))) => ("error", error.to_string()),
+            _ => ("name", row.name.clone()),
+        };
+        context.copy(what, text)
+    }
+
+    fn copy_command(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+        let line = match context.calls.arguments_of(&row.name) {
+            Some(arguments) => {
+                crate::host::command::call(&row.name, arguments) + &row.tool.command_end()
+            }
+            None => crate::host::example::command_line(&row.tool),
+        };
+        context.copy("command", line)
+    }
+
+    fn wire(&self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+        let call = context.calls.newest_of(&row.name).and_then(|call| call.id.clone());
+        let navigation = match (&row.tool.origin, call) {
+            (_, Some(call)) => Navigation::ShowCall(call),
+            (Origin::Server(server), None) => Navigation::ShowTrace(server.clone()),
+            _ => {
+                context.show_status(format!("{} has no trace yet: call it first", row.name));
+                return Vec::new();
+            }
+        };
+        vec![AppEffect::Navigate(navigation)]
+    }
+
+    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if self.catalogue.is_filtering {
+            self.catalogue.clear_filter();
+        } else if self.viewer.is_typing() {
+            self.viewer.clear_tools();
+        } else if (context.focus == Pane::Result && self.viewer.clear_tools())
+            || self.viewer.dry_run.take().is_some()
+        {
+            self.viewer.scroll_to_top();
+        } else if self.form.is_some() && !context.is_pane_shown(Pane::Detail) {
+            context.focus = Pane::Detail;
+        } else if self.form.take().is_some() {
+            context.focus = Pane::Catalogue;
+        } else if !self.catalogue.filter.text().is_empty() {
+            self.catalogue.clear_filter();
+        } else {
+            return None;
+        }
+        Some(Vec::new())
+    }
+}
+
+pub const TOOLS: KeyTable = KeyTable {
+    context: KeyContext::Tools,
+    title: "Tools",
+    bindings: &[
+        footer_binding(KeyPress::Enter, Action::Fill, "call", "fill in the arguments and call"),
+        alias_binding(KeyPress::Char('e'), Action::Fill),
+        footer_binding(
+            KeyPress::Char('/'),
+            Action::Filter,
+            "filter",
+            "filter: words src:NAME kind:NAME approval:yes !word",
+        ),
+        help_binding(KeyPress::Char('Y'), Action::CopyCommand, "copy the call as a command"),
+        footer_binding(KeyPress::Char('b'), Action::Bench, "bench", "benchmark this tool"),
+        footer_binding(
+            KeyPress::Char('h'),
+            Action::ShowHistory,
+            "history",
+            "show the history of this tool",
+        ),
+        footer_binding(
+            KeyPress::Char('d'),
+            Action::Detail,
+            "detail",
+            "switch between details, schema and raw",
+        ),
+        footer_binding(KeyPress::Char('t'), Action::Wire, "trace", "open or close the trace"),
+        help_binding(
+            KeyPress::Char('v'),
+            Action::ChangeFormat,
+            "show the result as text, JSON tree, table or raw",
+        ),
+        footer_binding(
+            KeyPress::Char('E'),
+            Action::Export,
+            "save",
+            "save the shown result to a file",
+        ),
+        footer_binding(
+            KeyPress::Char('S'),
+            Action::SaveCall,
+            "save call",
+            "save the call under a name, for 'toolhost run NAME'",
+        ),
+        help_binding(KeyPress::Char('s'), Action::Sort, "change the sort order"),
+        help_binding(KeyPress::Char('p'), Action::Pin, "compare with the pin, then pin it"),
+        help_binding(KeyPress::Char('T'), Action::ShowTrace, "show the trace of its newest call"),
+        footer_binding(
+            KeyPress::Char('u'),
+            Action::Refresh,
+            "reload",
+            "reload the tools of all sources",
+        ),
+    ],
+};
+
+/// What holds in the tree only: elsewhere these keys scroll.
+pub const TOOL_TREE: KeyTable = KeyTable {
+    context: KeyContext::ToolTree,
+    title: "Tree of tools",
+    bindings: &[
+        help_binding(
+            KeyPress::Char('g'),
+            Action::Group,
+            "group by server or kind, by category, or not",
+        ),
+        help_binding(KeyPress::Left, Action::PreviousChoice, "fold"),
+        help_binding(KeyPress::Right, Action::NextChoice, "unfold"),
+    ],
+};
+
+pub const RESULT: KeyTable = KeyTable {
+    context: KeyContext::Result,
+    title: "Result",
+    bindings: &[
+        footer_binding(
+            KeyPress::Enter,
+            Action::Open,
+            "fold",
+            "fold or unfold; in text: call again",
+        ),
+        alias_binding(KeyPress::Char(' '), Action::Open),
+        footer_binding(KeyPress::Char('/'), Action::Filter, "search", "search in the result"),
+        help_binding(KeyPress::Char('n'), Action::NextMatch, "next match"),
+        help_binding(KeyPress::Char('N'), Action::PreviousMatch, "previous match"),
+        footer_binding(
+            KeyPress::Char('|'),
+            Action::Query,
+            "jq",
+            "filter the result with jq as you type",
+        ),
+        footer_binding(KeyPress::Char('d'), Action::Diff, "diff", "compare with the previous call"),
+        help_binding(
+            KeyPress::Char('c'),
+            Action::CopyPath,
+            "copy the jq path of the selected tree line",
+        ),
+        footer_binding(KeyPress::Left, Action::PreviousChoice, "older", "show an older call"),
+        footer_binding(KeyPress::Right, Action::NextChoice, "newer", "show a newer call"),
+    ],
+};
+
+pub const RESULT_TABLE: KeyTable = KeyTable {
+    context: KeyContext::ResultTable,
+    title: "Result as a table",
+    bindings: &[
+        footer_binding(KeyPress::Enter, Action::Open, "row", "show the row in the JSON tree"),
+        footer_binding(KeyPress::Left, Action::PreviousColumn, "column", "column to the left"),
+        help_binding(KeyPress::Right, Action::NextColumn, "column to the right"),
+        footer_binding(
+            KeyPress::Char('s'),
+            Action::Sort,
+            "sort",
+            "sort by column: up, down, unsorted",
+        ),
+        help_binding(KeyPress::Char('c'), Action::CopyPath, "copy the jq path of the cell"),
+    ],
+};

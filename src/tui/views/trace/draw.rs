@@ -1,0 +1,306 @@
+//! Draws the trace view: one line for each frame, and the selected frame.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
+use crate::tui::app::AppState;
+use crate::tui::keys::action::Action;
+use crate::tui::layout::Pane;
+use crate::tui::theme::StyleRole;
+use crate::tui::views::trace::frame::FrameScope;
+use crate::tui::views::trace::item::{TraceContent, TraceItem};
+use crate::tui::widgets::chart::grouped;
+use crate::tui::widgets::page;
+use crate::tui::widgets::pane::{self, Styler};
+use crate::util::units::{show_duration, show_size};
+use crate::util::{text, timestamp};
+
+pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+    let focused = state.context.focus == shown;
+    if shown == Pane::TraceList {
+        lines(frame, styler, state, focused, area);
+    } else {
+        whole(frame, styler, state, focused, area);
+    }
+}
+
+pub fn newest_line(styler: &Styler<'_>, state: &AppState, width: u16) -> Line<'static> {
+    let key = state.context.keys.key_of(Action::Wire, &state.view_key_contexts());
+    let way = key.map(|key| format!("{key} opens  ")).unwrap_or_default();
+    let room = usize::from(width).saturating_sub(way.len() + 8);
+    let columns = TraceColumns::of(room);
+    let (mut items, _) = state.trace.window(1);
+    let Some((_, item)) = items.next().filter(|_| width >= 60) else { return Line::default() };
+    let line = row(styler, item, columns, None);
+    let head = styler.span(StyleRole::Dim, " trace ");
+    let tail = styler.span(StyleRole::Dim, format!(" {way}"));
+    Line::from([vec![head], line.spans, vec![tail]].concat())
+}
+
+/// The newest lines, beside something else.
+pub fn newest(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let inner = pane::open(frame, styler, area, &format!("{}  (3)", title(state)), false);
+    if state.trace.counts().1 == 0 {
+        let text = "Messages to and from servers appear here.";
+        return frame.render_widget(styler.line(StyleRole::Dim, text), inner);
+    }
+    let columns = TraceColumns::of(usize::from(inner.width));
+    let (items, _) = state.trace.window(usize::from(inner.height));
+    for (y, (_, item)) in (inner.y..inner.bottom()).zip(items) {
+        frame.render_widget(row(styler, item, columns, None), Rect { y, height: 1, ..inner });
+    }
+}
+
+fn lines(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
+    let trace = &state.trace;
+    let inner = pane::open(frame, styler, area, &title(state), focused);
+    let has_filter = trace.is_filtering || !trace.filter.text().is_empty();
+    let [line, rows] =
+        Layout::vertical([Constraint::Length(u16::from(has_filter)), Constraint::Fill(1)])
+            .areas(inner);
+    if has_filter {
+        filter(frame, styler, state, line);
+    }
+    let (all, found) = trace.counts();
+    if found == 0 {
+        let text = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
+        return frame.render_widget(styler.line(StyleRole::Dim, text), rows);
+    }
+    let columns = TraceColumns::of(usize::from(rows.width));
+    let (items, chosen) = trace.window(usize::from(rows.height));
+    for (y, (number, item)) in (rows.y..rows.bottom()).zip(items) {
+        let mark = match (number == chosen, focused) {
+            (true, true) => Some(StyleRole::Selected),
+            (true, false) => Some(StyleRole::SelectedUnfocused),
+            _ => None,
+        };
+        frame.render_widget(row(styler, item, columns, mark), Rect { y, height: 1, ..rows });
+    }
+}
+
+/// How many lines there are, and what holds them still.
+fn title(state: &AppState) -> String {
+    let trace = &state.trace;
+    let (all, found) = trace.counts();
+    let count =
+        if all == found { grouped(all) } else { format!("{}/{}", grouped(found), grouped(all)) };
+    let still = match trace.paused_count() {
+        Some(waiting) => format!("  PAUSED, {} new", grouped(waiting)),
+        None if trace.follows => "  following".to_owned(),
+        None => String::new(),
+    };
+    let lost = state.context.lost;
+    let lost = if lost > 0 { format!("  dropped {}", grouped(lost)) } else { String::new() };
+    format!("Trace {count}{still}{lost}")
+}
+
+fn filter(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let trace = &state.trace;
+    if !trace.is_filtering {
+        let text = format!("/ {}", trace.filter.text());
+        return frame.render_widget(styler.line(StyleRole::Dim, text), area);
+    }
+    let (before, behind) = trace.filter.split();
+    let spans = vec![
+        styler.span(StyleRole::Key, "/ "),
+        styler.span(StyleRole::Plain, before),
+        styler.span(StyleRole::Plain, behind),
+    ];
+    let at = spans[0].width() + spans[1].width();
+    frame.render_widget(Line::from(spans), area);
+    let x = area.x + u16::try_from(at).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
+    frame.set_cursor_position((x, area.y));
+}
+
+fn whole(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
+    let trace = &state.trace;
+    let Some(item) = trace.chosen() else {
+        pane::open(frame, styler, area, "Frame", focused);
+        return;
+    };
+    let number = item.glance().and_then(crate::model::traffic::MessageInfo::id_text);
+    let mut title = match number {
+        Some(number) => format!("Frame #{number}  {}", item.server),
+        None => format!("Frame  {}", item.server),
+    };
+    if item.pair.is_some() {
+        let shown = match trace.scope {
+            FrameScope::Chosen if item.is_request() => FrameScope::Request,
+            FrameScope::Chosen => FrameScope::Answer,
+            other => other,
+        };
+        for (side, word) in [
+            (FrameScope::Request, "request"),
+            (FrameScope::Answer, "response"),
+            (FrameScope::Both, "both"),
+        ] {
+            let text = if side == shown { format!("  [{word}]") } else { format!("  {word}") };
+            title.push_str(&text);
+        }
+    }
+    let inner = pane::open(frame, styler, area, &title, focused);
+    page::draw(frame, styler, &trace.frame, inner);
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct TraceColumns {
+    width: usize,
+    /// Whether times are shown to the millisecond, not to the second.
+    exact: bool,
+    time: bool,
+    server: usize,
+    size: bool,
+}
+
+/// The cells of a latency such as `1.25 ms`.
+const LATENCY: usize = 8;
+/// The cells of a size such as `1023.9 KiB`.
+const SIZE: usize = 11;
+
+impl TraceColumns {
+    pub fn of(width: usize) -> Self {
+        let server = if width >= 90 { 12 } else { 9 };
+        Self { width, exact: width >= 76, time: width >= 50, server, size: width >= 76 }
+    }
+
+    pub fn without_server(self) -> Self {
+        Self { server: 0, ..self }
+    }
+}
+
+/// One line, styled as a whole when it is the chosen one.
+pub fn row(
+    styler: &Styler<'_>,
+    item: &TraceItem,
+    columns: TraceColumns,
+    mark: Option<StyleRole>,
+) -> Line<'static> {
+    let (sign, meaning) = direction_mark(styler, item);
+    let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
+    let mut left = vec![styler.span(StyleRole::Plain, pointer)];
+    if columns.time {
+        let time = if columns.exact {
+            timestamp::time_of_day_millis(item.at)
+        } else {
+            timestamp::time_of_day(item.at)
+        };
+        left.push(styler.span(StyleRole::Dim, format!("{time} ")));
+    }
+    left.push(styler.span(meaning, format!("{sign} ")));
+    if columns.server > 0 {
+        left.push(
+            styler.span(StyleRole::of_server(&item.server), padded(&item.server, columns.server)),
+        );
+    }
+    let right = figures(styler, item, columns);
+    let taken = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
+    let room = columns.width.saturating_sub(taken(&left) + taken(&right));
+    let client = item.client.as_ref().map(|client| format!("[{client}] ")).unwrap_or_default();
+    let text = styler.span(row_style(item), format!("{client}{}", what(item)));
+    // What was cut ends in one character, or in three.
+    let slack = if styler.theme.ascii { 3 } else { 1 };
+    let text = text::cut(&text.content, room.saturating_sub(slack)).into_owned();
+    let text = styler.span(row_style(item), text);
+    let gap = " ".repeat(room.saturating_sub(text.width()));
+    let spans = left.into_iter().chain([text, styler.span(StyleRole::Plain, gap)]).chain(right);
+    match mark {
+        Some(mark) => {
+            let style = styler.theme.style(mark);
+            Line::from(spans.map(|span| span.style(style)).collect::<Vec<_>>())
+        }
+        None => Line::from(spans.collect::<Vec<_>>()),
+    }
+}
+
+/// The arrow for the direction, or the mark of an item that is not a message.
+fn direction_mark(styler: &Styler<'_>, item: &TraceItem) -> (&'static str, StyleRole) {
+    let ascii = styler.theme.ascii;
+    match &item.what {
+        TraceContent::Wire(
+            TrafficKind::Message { direction, .. } | TrafficKind::HttpHead { direction, .. },
+        ) => {
+            let sign = match (direction, ascii) {
+                (Direction::Sent, true) => "->",
+                (Direction::Sent, false) => "↑ ",
+                (Direction::Received, true) => "<-",
+                (Direction::Received, false) => "↓ ",
+            };
+            let role = match direction {
+                _ if item.is_error => StyleRole::Error,
+                Direction::Sent => StyleRole::Sent,
+                Direction::Received => StyleRole::Received,
+            };
+            (sign, role)
+        }
+        TraceContent::Wire(TrafficKind::Stderr(_)) => ("!!", StyleRole::Warning),
+        TraceContent::Wire(TrafficKind::NonJsonLine(_)) | TraceContent::Log { .. } => {
+            ("..", StyleRole::Warning)
+        }
+        TraceContent::Wire(TrafficKind::Opened(_) | TrafficKind::Closed(_)) => {
+            ("**", StyleRole::Title)
+        }
+    }
+}
+
+fn row_style(item: &TraceItem) -> StyleRole {
+    if item.is_error { StyleRole::Error } else { StyleRole::Plain }
+}
+
+fn what(item: &TraceItem) -> String {
+    let about = &item.about;
+    match &item.what {
+        TraceContent::Wire(TrafficKind::Message { info: glance, .. }) => {
+            let number = glance
+                .id_text()
+                .filter(|id| !is_own(id))
+                .map(|id| format!("#{} ", shorten_name(&id)));
+            let number = number.unwrap_or_default();
+            let word = shorten_name(glance.label());
+            let gap = if about.is_empty() { "" } else { " " };
+            match glance {
+                MessageInfo::Response { method: Some(method), .. } => {
+                    format!("{number}{word}{gap}{about}  of {}", shorten_name(method))
+                }
+                _ => format!("{number}{word}{gap}{about}"),
+            }
+        }
+        TraceContent::Wire(TrafficKind::Stderr(_)) => format!("stderr | {about}"),
+        TraceContent::Wire(TrafficKind::NonJsonLine(_)) => format!("not JSON | {about}"),
+        TraceContent::Log { level, .. } => format!("log {level} | {about}"),
+        TraceContent::Wire(_) => about.clone(),
+    }
+}
+
+/// Whether it is the number of a request that toolhost makes of its own accord: those are from the
+/// end of the range and say nothing to a person.
+fn is_own(id: &str) -> bool {
+    id.parse::<u64>().is_ok_and(|id| id >= 2_147_483_000)
+}
+
+fn shorten_name(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(200)).unwrap_or_default()
+}
+
+/// How long it took and how large it was, at the right.
+fn figures(styler: &Styler<'_>, item: &TraceItem, columns: TraceColumns) -> Vec<Span<'static>> {
+    let latency = item.latency().map(show_duration).unwrap_or_default();
+    let mut spans = Vec::new();
+    if columns.size || !latency.is_empty() {
+        spans.push(styler.span(StyleRole::Plain, format!("{latency:>LATENCY$}")));
+    }
+    if columns.size {
+        let is_message = matches!(item.what, TraceContent::Wire(TrafficKind::Message { .. }));
+        let size = if is_message { show_size(item.size as u64) } else { String::new() };
+        spans.push(styler.span(StyleRole::Dim, format!("{size:>SIZE$}")));
+    }
+    spans
+}
+
+fn padded(name: &str, width: usize) -> String {
+    let safe = text::safe_line(name);
+    let cut = text::cut(&safe, width.saturating_sub(1));
+    let pad = " ".repeat(width.saturating_sub(text::width(&cut)));
+    format!("{cut}{pad}")
+}

@@ -1,0 +1,347 @@
+//! One item of the trace: a frame or a log line, and what it is about.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
+use crate::model::{CallId, CapturedTraffic, Traffic};
+use crate::util::text;
+
+/// The largest message that is looked into for its line, in bytes.
+const MAX_PARSED_BYTES: usize = 16 * 1024;
+/// The maximum number of characters of what it is about.
+const ABOUT: usize = 160;
+/// The memory of an item beside its content, in bytes.
+const OVERHEAD: usize = 400;
+
+/// One line of the trace: a message, a log line or an event of a connection.
+#[derive(Debug, Clone)]
+pub struct TraceItem {
+    /// Whose wire it crossed, or who logged it.
+    pub server: String,
+    /// When, since the Unix epoch.
+    pub at: Duration,
+    pub what: TraceContent,
+    /// The size in bytes, before anything was cut.
+    pub size: usize,
+    /// Whether only its start was kept.
+    pub is_cut: bool,
+    /// The summary: the tool and its arguments, or the error.
+    pub about: String,
+    pub is_error: bool,
+    /// The request it answers, or its response.
+    pub pair: Option<u64>,
+    pub call: Option<CallId>,
+    pub client: Option<String>,
+    sequence: u64,
+}
+
+#[derive(Debug, Clone)]
+pub enum TraceContent {
+    Wire(TrafficKind),
+    Log { level: String, text: String },
+}
+
+impl TraceItem {
+    pub fn of(seen: CapturedTraffic) -> Self {
+        let CapturedTraffic { traffic, size, is_cut } = seen;
+        let Traffic { server, sequence, at, call, kind: what } = traffic;
+        let (about, is_bad) = about(&what);
+        // A server of an older era does not know what toolhost asks first: nothing is wrong with it.
+        let is_probe = matches!(&what, TrafficKind::Message {
+            info: MessageInfo::Response { method: Some(method), .. }, ..
+        } if method == "server/discover");
+        let is_bad = is_bad && !is_probe;
+        let about = text::shorten(&about, ABOUT).into_owned();
+        let what = TraceContent::Wire(what);
+        Self {
+            server,
+            at,
+            what,
+            size,
+            is_cut,
+            about,
+            is_error: is_bad,
+            pair: None,
+            call,
+            client: None,
+            sequence,
+        }
+    }
+
+    /// A line of a log.
+    pub fn logged(origin: &str, at: Duration, level: &str, text: &str) -> Self {
+        let about = text::shorten(text, ABOUT).into_owned();
+        let is_bad = matches!(level, "error" | "critical" | "alert" | "emergency");
+        let kept = text.get(..text.floor_char_boundary(MAX_PARSED_BYTES)).unwrap_or_default();
+        let what = TraceContent::Log { level: level.to_owned(), text: kept.to_owned() };
+        Self {
+            server: origin.to_owned(),
+            at,
+            what,
+            size: text.len(),
+            is_cut: text.len() > MAX_PARSED_BYTES,
+            about,
+            is_error: is_bad,
+            pair: None,
+            call: None,
+            client: None,
+            sequence: 0,
+        }
+    }
+
+    /// Method, number and outcome of a message; `None` when it is not JSON-RPC.
+    pub fn glance(&self) -> Option<&MessageInfo> {
+        match &self.what {
+            TraceContent::Wire(TrafficKind::Message { info: glance, .. }) => Some(glance),
+            _ => None,
+        }
+    }
+
+    /// The time since the request it answers was sent.
+    pub fn latency(&self) -> Option<Duration> {
+        match &self.what {
+            TraceContent::Wire(passed) => passed.latency(),
+            TraceContent::Log { .. } => None,
+        }
+    }
+
+    pub fn is_request(&self) -> bool {
+        matches!(self.glance(), Some(MessageInfo::Request { .. }))
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        match &self.what {
+            TraceContent::Wire(TrafficKind::Message { bytes, .. }) => bytes,
+            TraceContent::Wire(TrafficKind::HttpHead { line, .. }) => line.as_bytes(),
+            TraceContent::Wire(
+                TrafficKind::Stderr(text)
+                | TrafficKind::NonJsonLine(text)
+                | TrafficKind::Opened(text)
+                | TrafficKind::Closed(text),
+            )
+            | TraceContent::Log { text, .. } => text.as_bytes(),
+        }
+    }
+
+    /// The headers, of the head of an HTTP request or response.
+    pub fn headers(&self) -> &[(String, String)] {
+        match &self.what {
+            TraceContent::Wire(TrafficKind::HttpHead { headers, .. }) => headers,
+            _ => &[],
+        }
+    }
+
+    /// The message for a trace file; `None` for a log line, which crossed no wire.
+    pub fn traffic(&self) -> Option<Traffic> {
+        let TraceContent::Wire(what) = &self.what else { return None };
+        Some(Traffic {
+            server: self.server.clone(),
+            sequence: self.sequence,
+            at: self.at,
+            call: self.call.clone(),
+            kind: what.clone(),
+        })
+    }
+
+    /// How many bytes of memory it takes, about.
+    pub fn weight(&self) -> usize {
+        let headers = self.headers().iter().map(|(name, value)| name.len() + value.len() + 48);
+        let texts = self.server.len() + self.about.len() + self.bytes().len();
+        OVERHEAD + texts + headers.sum::<usize>()
+    }
+}
+
+/// The summary of the content, and whether it reports an error.
+fn about(what: &TrafficKind) -> (String, bool) {
+    match what {
+        TrafficKind::Message { bytes, info: glance, .. } => message(bytes, glance),
+        TrafficKind::HttpHead { direction, line, .. } => {
+            let failed = *direction == Direction::Received && line.starts_with(['4', '5']);
+            (line.clone(), failed)
+        }
+        TrafficKind::Stderr(text) | TrafficKind::NonJsonLine(text) => (first_line(text), false),
+        TrafficKind::Opened(to) => (format!("opened: {}", first_line(to)), false),
+        TrafficKind::Closed(why) => (format!("closed: {}", first_line(why)), false),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text::shorten(text.lines().next().unwrap_or_default(), ABOUT).into_owned()
+}
+
+fn message(bytes: &[u8], glance: &MessageInfo) -> (String, bool) {
+    if *glance == MessageInfo::Unknown {
+        let beginning = bytes.get(..ABOUT * 4).unwrap_or(bytes);
+        return (String::from_utf8_lossy(beginning).into_owned(), true);
+    }
+    let error = matches!(glance, MessageInfo::Response { is_error: true, .. });
+    let looked_into = bytes.len() <= MAX_PARSED_BYTES;
+    let parsed = looked_into.then(|| serde_json::from_slice::<Value>(bytes).ok()).flatten();
+    let Some(parsed) = parsed else { return (String::new(), error) };
+    match glance {
+        MessageInfo::Response { is_error: true, .. } => {
+            let error = &parsed["error"];
+            let text = error["message"].as_str().unwrap_or_default();
+            (format!("{} {text}", error["code"]), true)
+        }
+        MessageInfo::Response { .. } => result(&parsed["result"]),
+        MessageInfo::Request { .. } | MessageInfo::Notification { .. } | MessageInfo::Unknown => {
+            (parameters(&parsed["params"]), false)
+        }
+    }
+}
+
+/// The summary of a response.
+fn result(result: &Value) -> (String, bool) {
+    for list in ["tools", "resources", "prompts", "content", "contents", "messages"] {
+        let Some(items) = result[list].as_array() else { continue };
+        let failed = result["isError"] == true;
+        let first = items.first().and_then(|item| item["text"].as_str()).unwrap_or_default();
+        return match (failed, list) {
+            (true, _) => (format!("isError {first}"), true),
+            (false, "content" | "contents") => (format!("{list}[{}] {first}", items.len()), false),
+            (false, _) => (format!("{list}[{}]", items.len()), false),
+        };
+    }
+    (String::new(), false)
+}
+
+/// The summary of a request or notification: its name or address and its parameters.
+fn parameters(params: &Value) -> String {
+    let named = ["name", "uri", "level", "progress", "requestId"];
+    let name = named.iter().find_map(|key| params.get(key));
+    let rest = ["arguments", "data", "message", "reason"];
+    let rest = rest.iter().find_map(|key| params.get(key));
+    let words = [name, rest].into_iter().flatten();
+    let words = words.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The maximum number of lines that are kept.
+pub const MAX_ITEMS: usize = 10_000;
+pub const BYTES: usize = 32 * 1024 * 1024;
+
+/// The newest lines of the trace, bounded in number and bytes.
+#[derive(Debug, Default)]
+pub struct TraceRing {
+    items: VecDeque<TraceItem>,
+    /// The number of the oldest one.
+    first: u64,
+    bytes: usize,
+    open: HashMap<String, HashMap<(Requester, String), u64>>,
+}
+
+/// Which side sent a request: both sides number theirs from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Requester {
+    Client,
+    Server,
+}
+
+impl TraceRing {
+    /// Takes in a line; gives its number.
+    pub fn push(&mut self, mut item: TraceItem) -> u64 {
+        let number = self.end();
+        item.pair = self.pair(&item, number);
+        if let Some(pair) = item.pair.and_then(|pair| self.get_mut(pair)) {
+            pair.pair = Some(number);
+        }
+        self.bytes += item.weight();
+        self.items.push_back(item);
+        while self.items.len() > MAX_ITEMS || self.bytes > BYTES {
+            self.drop_oldest();
+        }
+        number
+    }
+
+    pub fn get(&self, number: u64) -> Option<&TraceItem> {
+        self.items.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    /// The number of the oldest line.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number that the next line will have.
+    pub fn end(&self) -> u64 {
+        self.first + self.items.len() as u64
+    }
+
+    /// The number of lines that are kept.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The approximate memory of all lines, in bytes.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// All of them with their numbers, the oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &TraceItem)> + '_ {
+        let number = |at: usize| self.first + at as u64;
+        self.items.iter().enumerate().map(move |(at, item)| (number(at), item))
+    }
+
+    pub fn drain_items(&mut self) -> VecDeque<TraceItem> {
+        self.first = self.end();
+        self.bytes = 0;
+        self.open.clear();
+        std::mem::take(&mut self.items)
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut TraceItem> {
+        self.items.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    fn drop_oldest(&mut self) {
+        let Some(item) = self.items.pop_front() else { return };
+        let number = self.first;
+        self.first += 1;
+        self.bytes = self.bytes.saturating_sub(item.weight());
+        if let Some((way, id)) = key(&item)
+            && let Some(open) = self.open.get_mut(&item.server)
+            && open.get(&(way, id.clone())) == Some(&number)
+        {
+            open.remove(&(way, id));
+        }
+    }
+
+    /// The request that a response belongs to; remembers requests.
+    fn pair(&mut self, item: &TraceItem, number: u64) -> Option<u64> {
+        if let TraceContent::Wire(TrafficKind::Opened(_)) = &item.what {
+            // Request IDs start over with each connection.
+            self.open.remove(&item.server);
+        }
+        let key = key(item)?;
+        if item.is_request() {
+            self.open.entry(item.server.clone()).or_default().insert(key, number);
+            return None;
+        }
+        let found = self.open.get_mut(&item.server)?.remove(&key);
+        found.filter(|number| *number >= self.first)
+    }
+}
+
+/// Who asked, and under which identity.
+fn key(item: &TraceItem) -> Option<(Requester, String)> {
+    let TraceContent::Wire(TrafficKind::Message { direction, info: glance, .. }) = &item.what
+    else {
+        return None;
+    };
+    let (id, is_answer) = match glance {
+        MessageInfo::Request { id, .. } => (id, false),
+        MessageInfo::Response { id, .. } => (id, true),
+        MessageInfo::Notification { .. } | MessageInfo::Unknown => return None,
+    };
+    let way = match (direction, is_answer) {
+        (Direction::Sent, false) | (Direction::Received, true) => Requester::Client,
+        (Direction::Received, false) | (Direction::Sent, true) => Requester::Server,
+    };
+    Some((way, id.to_string()))
+}

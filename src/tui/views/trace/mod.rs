@@ -1,0 +1,541 @@
+//! The trace view: the newest items, the filter, and the selected item.
+//!
+//! Owns: the pause, the filter, the chosen line, what a trace file is to hold. Never does: hold
+//! back a wire.
+
+pub mod draw;
+pub mod frame;
+pub mod item;
+#[cfg(test)]
+pub mod tests;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::audit::trace::write::TraceFile;
+use crate::model::traffic::TrafficKind;
+use crate::model::{CapturedTraffic, Error, HostEvent, Traffic};
+use crate::tui::app::View;
+use crate::tui::context::AppContext;
+use crate::tui::event::{AppEffect, AppEvent};
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
+use crate::tui::layout::Pane;
+use crate::tui::views::trace::frame::{FrameScope, TraceSearch, frame_text};
+use crate::tui::views::trace::item::{TraceContent, TraceItem, TraceRing};
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::scroll_text::ScrollText;
+use crate::util::timestamp;
+use crate::util::units::show_duration;
+
+/// The trace view: the messages to and from servers.
+#[derive(Debug)]
+pub struct TraceView {
+    ring: TraceRing,
+    /// The lines since the view was paused; `None` while it is not.
+    pause_buffer: Option<PauseBuffer>,
+    /// The numbers of the lines that are shown, the oldest first.
+    found: VecDeque<u64>,
+    chosen: u64,
+    /// Whether the newest line is always the chosen one.
+    pub follows: bool,
+    pub filter: LineInput,
+    query: TraceSearch,
+    /// Whether the filter is being typed.
+    pub is_filtering: bool,
+    /// Which messages of a request and its response are shown.
+    pub scope: FrameScope,
+    pub frame: ScrollText,
+    is_stale: bool,
+}
+
+/// The lines that came while the view was paused.
+#[derive(Debug, Default)]
+struct PauseBuffer {
+    ring: TraceRing,
+    count: u64,
+}
+
+impl Default for TraceView {
+    fn default() -> Self {
+        Self {
+            ring: TraceRing::default(),
+            pause_buffer: None,
+            found: VecDeque::new(),
+            chosen: 0,
+            follows: true,
+            filter: LineInput::default(),
+            query: TraceSearch::default(),
+            is_filtering: false,
+            scope: FrameScope::default(),
+            frame: ScrollText::default(),
+            is_stale: false,
+        }
+    }
+}
+
+impl View for TraceView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Filter => {
+                context.focus = Pane::TraceList;
+                self.is_filtering = true;
+                self.filter.select();
+            }
+            Action::Pause => self.pause(context),
+            Action::Follow => {
+                self.follows = !self.follows;
+                self.choose_newest();
+                context.show_status(if self.follows {
+                    "following the newest line"
+                } else {
+                    "not following"
+                });
+            }
+            Action::Reset => {
+                self.clear();
+                context.show_status("cleared");
+            }
+            Action::Open => {
+                self.is_filtering = false;
+                context.focus = Pane::Frame;
+                self.follows = false;
+                let has_pair = self.chosen().is_some_and(|item| item.pair.is_some());
+                self.show(if has_pair { FrameScope::Both } else { FrameScope::Chosen });
+            }
+            Action::ChangeFormat => match self.chosen().filter(|item| item.pair.is_some()) {
+                Some(item) => {
+                    let next = self.scope.next(item.is_request());
+                    self.follows = false;
+                    self.show(next);
+                }
+                None => context.show_status("no request or response to show with it"),
+            },
+            Action::Copy => return Some(self.copy_selection(false, context)),
+            Action::CopyCommand => return Some(self.copy_selection(true, context)),
+            Action::Export => return Some(self.export(context)),
+            Action::Back => return self.back(context),
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
+        if self.is_filtering {
+            return vec![KeyContext::Text];
+        }
+        vec![KeyContext::Trace, KeyContext::Pane, KeyContext::Anywhere]
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        if focus == Pane::Frame && !self.is_filtering {
+            return self.frame.scroll(by);
+        }
+        let mut list = self.list();
+        list.step(by, self.found.len());
+        self.follows = by > 0 && list.chosen() + 1 == self.found.len();
+        if let Some(number) = self.found.get(list.chosen()) {
+            self.choose(*number);
+        }
+        self.lay_out();
+    }
+
+    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        self.lay_out();
+        Vec::new()
+    }
+
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+        self.is_filtering.then_some(&mut self.filter)
+    }
+
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        self.refilter();
+        Vec::new()
+    }
+
+    fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        // Not with each line that comes: thousands of frames a second cannot be read.
+        self.lay_out();
+        Vec::new()
+    }
+
+    fn is_animating(&self) -> bool {
+        true
+    }
+}
+
+fn call_noun(kind: &str) -> &str {
+    match kind {
+        "command" => "command",
+        "http" | "openapi" => "HTTP request",
+        "python" => "worker call",
+        other => other,
+    }
+}
+
+impl TraceView {
+    /// Something crossed a wire, for a call of `client` when that is another one than this console.
+    pub fn push_traffic(&mut self, seen: CapturedTraffic, client: Option<String>) {
+        let mut item = TraceItem::of(seen);
+        item.client = client;
+        self.add(item);
+    }
+
+    /// Adds a log line. `now` is the newest time that is known here.
+    pub fn logged(&mut self, origin: &str, now: Duration, level: &str, text: &str) {
+        let newest = self.ring.iter().next_back().map(|(_, item)| item.at);
+        let at = newest.map_or(now, |newest| newest.max(now));
+        self.add(TraceItem::logged(origin, at, level, text));
+    }
+
+    /// Adds the start or end of a call of a tool without its own wire.
+    pub fn call_changed(
+        &mut self,
+        event: &HostEvent,
+        kind: &str,
+        client: Option<String>,
+        now: Duration,
+    ) {
+        let what = call_noun(kind);
+        let (call, text, is_error) = match event {
+            HostEvent::CallStarted { call_id, tool, .. } => {
+                (call_id, format!("{what} {tool} started"), false)
+            }
+            HostEvent::CallFinished { call_id, tool, success, is_cancelled, duration } => {
+                let word = match (success, is_cancelled) {
+                    (true, _) => "ok",
+                    (_, true) => "cancelled",
+                    _ => "failed",
+                };
+                let took = show_duration(*duration);
+                (call_id, format!("{what} {tool} {word} {took}"), !success && !is_cancelled)
+            }
+            _ => return,
+        };
+        let newest = self.ring.iter().next_back().map(|(_, item)| item.at);
+        let at = newest.map_or(now, |newest| newest.max(now));
+        let mut item = TraceItem::logged("internal", at, "call", &text);
+        (item.call, item.is_error, item.client) = (Some(call.clone()), is_error, client);
+        self.add(item);
+    }
+
+    /// Shows only this.
+    pub fn find(&mut self, words: &str) {
+        self.filter = LineInput::of(words);
+        self.follows = true;
+        self.refilter();
+    }
+
+    /// How many lines there are, and how many of them are shown.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.ring.len(), self.found.len())
+    }
+
+    /// How many lines came since the view was paused; `None` while it is not.
+    pub fn paused_count(&self) -> Option<u64> {
+        self.pause_buffer.as_ref().map(|held| held.count)
+    }
+
+    /// The lines that are shown, from the one at `first` on; and which of all is the chosen one.
+    pub fn window(&self, height: usize) -> (impl Iterator<Item = (u64, &TraceItem)> + '_, u64) {
+        let first = self.list().first(height, self.found.len());
+        let numbers = self.found.iter().skip(first).take(height);
+        let items = numbers.filter_map(|number| Some((*number, self.ring.get(*number)?)));
+        (items, self.chosen)
+    }
+
+    pub fn chosen(&self) -> Option<&TraceItem> {
+        self.ring.get(self.chosen).filter(|_| !self.found.is_empty())
+    }
+
+    /// The newest lines of one server, the newest first, of the newest `among`.
+    pub fn newest_of<'a>(
+        &'a self,
+        server: &'a str,
+        among: usize,
+    ) -> impl Iterator<Item = &'a TraceItem> + 'a {
+        let newest = self.ring.iter().rev().take(among);
+        newest.map(|(_, item)| item).filter(move |item| item.server == server)
+    }
+
+    /// What a server wrote to its standard error, the newest first, of the newest `among`.
+    pub fn stderr_of<'a>(
+        &'a self,
+        server: &'a str,
+        among: usize,
+    ) -> impl Iterator<Item = &'a str> + 'a {
+        self.newest_of(server, among).filter_map(|item| match &item.what {
+            TraceContent::Wire(TrafficKind::Stderr(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The pair of the selected line: the request and the response, as far as they are kept.
+    fn pair(&self) -> Vec<&TraceItem> {
+        let Some(item) = self.chosen() else { return Vec::new() };
+        let other = item.pair.and_then(|pair| self.ring.get(pair));
+        let mut pair: Vec<&TraceItem> = [Some(item), other].into_iter().flatten().collect();
+        pair.sort_by_key(|item| !item.is_request());
+        pair
+    }
+
+    fn add(&mut self, item: TraceItem) {
+        if let Some(held) = &mut self.pause_buffer {
+            held.count += 1;
+            held.ring.push(item);
+            return;
+        }
+        self.append(item);
+        self.choose_newest();
+    }
+
+    fn append(&mut self, item: TraceItem) {
+        let number = self.ring.push(item);
+        while self.found.front().is_some_and(|number| *number < self.ring.first()) {
+            self.found.pop_front();
+        }
+        let Some(item) = self.ring.get(number) else { return };
+        self.is_stale |= item.pair == Some(self.chosen);
+        if self.query.matches(item) {
+            self.found.push_back(number);
+        }
+        if self.chosen < self.ring.first() {
+            let oldest = self.found.front().copied().unwrap_or(number);
+            self.choose(oldest);
+        }
+    }
+
+    fn choose_newest(&mut self) {
+        if let (true, Some(newest)) = (self.follows, self.found.back()) {
+            self.choose(*newest);
+        }
+    }
+
+    fn choose(&mut self, number: u64) {
+        if number != self.chosen {
+            (self.chosen, self.scope) = (number, FrameScope::Chosen);
+            self.frame.scroll_to_top();
+        }
+        self.is_stale = true;
+    }
+
+    fn show(&mut self, side: FrameScope) {
+        (self.scope, self.is_stale) = (side, true);
+        self.frame.scroll_to_top();
+        self.lay_out();
+    }
+
+    /// Lays the chosen frame out, if that was not done.
+    fn lay_out(&mut self) {
+        if std::mem::take(&mut self.is_stale) {
+            let pair = self.pair();
+            let frame = match self.scope {
+                FrameScope::Chosen => frame_text(self.chosen().as_slice()),
+                FrameScope::Both => frame_text(&pair),
+                FrameScope::Request => frame_text(pair.first().copied().as_slice()),
+                FrameScope::Answer => frame_text(pair.last().copied().as_slice()),
+            };
+            self.frame.replace(frame);
+        }
+    }
+
+    fn list(&self) -> ListCursor {
+        let mut list = ListCursor::default();
+        let at = self.found.binary_search(&self.chosen).unwrap_or_else(|at| at);
+        list.choose(at, self.found.len());
+        list
+    }
+
+    fn refilter(&mut self) {
+        self.query = TraceSearch::of(self.filter.text());
+        let admitted = self.ring.iter().filter(|(_, item)| self.query.matches(item));
+        self.found = admitted.map(|(number, _)| number).collect();
+        let at = self.list().chosen();
+        if let Some(number) = self.found.get(at) {
+            self.choose(*number);
+        }
+        self.choose_newest();
+        self.is_stale = true;
+        self.lay_out();
+    }
+
+    fn pause(&mut self, context: &mut AppContext) {
+        match self.pause_buffer.take() {
+            None => {
+                self.pause_buffer = Some(PauseBuffer::default());
+                context.show_status("paused; new lines are kept");
+            }
+            Some(mut held) => {
+                let items = held.ring.drain_items();
+                let gone = held.count.saturating_sub(items.len() as u64);
+                for item in items {
+                    self.append(item);
+                }
+                self.choose_newest();
+                self.lay_out();
+                let lost = if gone > 0 { format!(", {gone} lost") } else { String::new() };
+                context.show_status(format!("{} new lines{lost}", held.count));
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.ring.drain_items();
+        if let Some(held) = &mut self.pause_buffer {
+            *held = PauseBuffer::default();
+        }
+        self.found.clear();
+        (self.frame, self.scope) = (ScrollText::default(), FrameScope::Chosen);
+    }
+
+    fn copy_selection(&self, both: bool, context: &mut AppContext) -> Vec<AppEffect> {
+        let items = match (both, self.scope) {
+            (true, _) | (false, FrameScope::Both) => self.pair(),
+            (false, FrameScope::Request) => self.pair().into_iter().take(1).collect(),
+            (false, FrameScope::Answer) => self.pair().into_iter().rev().take(1).collect(),
+            (false, FrameScope::Chosen) => self.chosen().into_iter().collect(),
+        };
+        if items.is_empty() {
+            context.show_status("nothing to copy");
+            return Vec::new();
+        }
+        let what = if items.len() == 2 { "both frames" } else { "frame" };
+        let texts = items.iter().map(|item| String::from_utf8_lossy(item.bytes()).into_owned());
+        context.copy(what, texts.collect::<Vec<_>>().join("\n"))
+    }
+
+    fn export(&self, context: &mut AppContext) -> Vec<AppEffect> {
+        let shown = self.found.iter().filter_map(|number| self.ring.get(*number));
+        let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);
+        let items: Vec<Traffic> = whole.into_iter().filter_map(TraceItem::traffic).collect();
+        if items.is_empty() {
+            context.show_status("nothing to export");
+            return Vec::new();
+        }
+        let path = format!("trace-{}.jsonl", timestamp::file_name_timestamp(context.now));
+        let trace_export = TraceExport::new(items, cut.len());
+        vec![AppEffect::Trace(TraceEffect::Export { path: path.into(), trace_export })]
+    }
+
+    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if !std::mem::take(&mut self.is_filtering) && context.focus == Pane::Frame {
+            context.focus = Pane::TraceList;
+        } else if !self.filter.text().is_empty() {
+            let chosen = self.chosen;
+            self.filter.clear();
+            self.refilter();
+            if !self.follows {
+                self.choose(chosen);
+            }
+        } else {
+            return None;
+        }
+        Some(Vec::new())
+    }
+}
+
+pub const TRACE: KeyTable = KeyTable {
+    context: KeyContext::Trace,
+    title: "Trace",
+    bindings: &[
+        footer_binding(
+            KeyPress::Char(' '),
+            Action::Pause,
+            "pause",
+            "pause or resume; new lines are kept",
+        ),
+        footer_binding(
+            KeyPress::Char('/'),
+            Action::Filter,
+            "filter",
+            "filter: words srv:NAME method:tools/* way:sent error:yes call:ID !word",
+        ),
+        footer_binding(
+            KeyPress::Enter,
+            Action::Open,
+            "pair",
+            "show the frame with its request or response",
+        ),
+        footer_binding(
+            KeyPress::Char('t'),
+            Action::ChangeFormat,
+            "view",
+            "show request, response or both",
+        ),
+        alias_binding(KeyPress::Left, Action::ChangeFormat),
+        alias_binding(KeyPress::Right, Action::ChangeFormat),
+        footer_binding(KeyPress::Char('f'), Action::Follow, "follow", "follow the newest line"),
+        help_binding(KeyPress::Char('Y'), Action::CopyCommand, "copy the request and its response"),
+        footer_binding(KeyPress::Char('E'), Action::Export, "export", "export for replay"),
+        help_binding(KeyPress::Char('C'), Action::Reset, "clear the trace"),
+    ],
+};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TraceEffect {
+    /// Write a trace file that was not there before; relative to where the console was opened.
+    Export {
+        /// The path to write; an existing file is not overwritten.
+        path: PathBuf,
+        /// The messages to write.
+        trace_export: TraceExport,
+    },
+}
+
+/// The content of a trace file. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct TraceExport {
+    /// The messages in their order.
+    pub items: Arc<Vec<Traffic>>,
+    /// How many were left out because only their start was kept.
+    pub cut: usize,
+}
+
+impl TraceExport {
+    /// An export of these messages, without `cut` more that were too large to keep.
+    pub fn new(items: Vec<Traffic>, cut: usize) -> Self {
+        Self { items: Arc::new(items), cut }
+    }
+}
+
+impl PartialEq for TraceExport {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.items, &other.items) && self.cut == other.cut
+    }
+}
+
+/// Writes a trace file that was not there before, and says so.
+pub async fn write(path: PathBuf, trace_export: TraceExport) -> AppEvent {
+    let shown = path.display().to_string();
+    let (length, cut) = (trace_export.items.len(), trace_export.cut);
+    // A file is written in the way of the thread that writes it.
+    let written = tokio::task::spawn_blocking(move || save(path, &trace_export)).await;
+    let done = written.unwrap_or_else(|cause| Err(Error::internal(cause.to_string())));
+    match done {
+        Ok(()) => {
+            let cut = match cut {
+                0 => String::new(),
+                cut => format!("; skipped {cut} too large to keep"),
+            };
+            let text = format!("wrote {shown}: {length} lines for replay{cut}");
+            AppEvent::StatusText { text, is_bad: false }
+        }
+        Err(error) => AppEvent::StatusText { text: error.to_string(), is_bad: true },
+    }
+}
+
+fn save(path: PathBuf, trace_export: &TraceExport) -> Result<(), Error> {
+    if path.exists() {
+        let shown = path.display();
+        return Err(Error::usage(format!("'{shown}' already exists")));
+    }
+    let file = TraceFile::open(path)?;
+    let sink = file.sink(|_| {});
+    trace_export.items.iter().for_each(|item| sink.emit(item.clone()));
+    file.ensure_complete()
+}

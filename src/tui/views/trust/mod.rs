@@ -1,0 +1,419 @@
+//! Project trust: its state, the question, and the consequences of an answer.
+//!
+//! Owns: when the question comes up by itself, that exactly what was shown is what is stored, and
+//! what is said when trust changes elsewhere. Never does: store an answer or build a host.
+
+pub mod tasks;
+#[cfg(test)]
+pub mod tests;
+pub mod window;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::consent::{ProjectRecord, TrustRequest};
+use crate::config::spec::Configuration;
+use crate::model::{Diagnostic, Error, ErrorCause};
+use crate::tui::context::AppContext;
+use crate::tui::event::AppEffect;
+use crate::tui::keys::KeyContext;
+use crate::tui::keys::action::Action;
+use crate::tui::keys::key_press::KeyPress;
+use crate::tui::views::trust::window::TrustWindow;
+use crate::tui::widgets::reading::Readiness;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum TrustTask {
+    /// Nothing: a new request can start.
+    #[default]
+    Idle,
+    /// The configuration is loaded, to be compared with what the host was built from.
+    Checking,
+    /// Another host is being built.
+    Reloading(ReloadCause),
+}
+
+/// The reason why the host is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReloadCause {
+    /// A person trusted the project here.
+    Answered,
+    StoreChanged,
+    /// A person asked for the background host.
+    Attaching,
+    FilesChanged,
+}
+
+#[derive(Debug, Default)]
+pub struct ProjectTrust {
+    /// The question, while it is on the screen.
+    pub window: Option<TrustWindow>,
+    status: TrustStatus,
+    question: Option<Arc<TrustRequest>>,
+    work: TrustTask,
+    needs_recheck: bool,
+    next: TrustStatus,
+    changed_files: Vec<String>,
+}
+
+impl ProjectTrust {
+    /// The console opens with a host that was built from this. Asks, unless that was refused.
+    pub fn begin(&mut self, status: TrustStatus) {
+        self.status = status;
+        self.question = self.status.request.clone();
+        self.ask_unless_refused();
+    }
+
+    /// What was wrong with the files that the host in use was built from.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.status.diagnostics
+    }
+
+    pub fn changed_files(&self) -> &[String] {
+        &self.changed_files
+    }
+
+    /// Offers what the configuration files say now; `may_end_calls` where that needs another host.
+    pub fn reload(&mut self, may_end_calls: bool, context: &mut AppContext) -> Vec<AppEffect> {
+        if self.work != TrustTask::Idle {
+            context.show_status("the configuration is already being read");
+            return Vec::new();
+        }
+        self.work = TrustTask::Reloading(ReloadCause::FilesChanged);
+        context.show_status("reading the configuration files…");
+        vec![AppEffect::Trust(TrustEffect::Reload { may_end_calls })]
+    }
+
+    /// Whether there is something to ask.
+    pub fn has_question(&self) -> bool {
+        self.question.is_some()
+    }
+
+    /// Takes in the current time.
+    pub fn tick(&mut self, now: Duration, is_covered: bool) {
+        if let Some(window) = &mut self.window {
+            window.tick(now, is_covered);
+        }
+    }
+
+    /// The notice below the tool list; `key` is the one that opens the question.
+    pub fn notice(&self, key: Option<KeyPress>) -> Option<String> {
+        self.question.as_ref()?;
+        let press = |what: &str| match key {
+            Some(key) => format!("Press {key} to see what {what}."),
+            None => format!("Run 'toolhost trust' to see what {what}."),
+        };
+        Some(match (&self.status.record, self.status.untrusted) {
+            (Some(_), _) => {
+                format!("This project changed since it was trusted. {}", press("changed"))
+            }
+            (None, 0) => format!("This project is not trusted. {}", press("it would do")),
+            (None, 1) => {
+                let press = press("it would do");
+                format!("This project is not trusted: 1 entry does nothing yet. {press}")
+            }
+            (None, count) => {
+                let press = press("they would do");
+                format!("This project is not trusted: {count} entries do nothing yet. {press}")
+            }
+        })
+    }
+
+    pub fn open(&mut self, context: &mut AppContext) {
+        match &self.question {
+            Some(request) => self.window = Some(TrustWindow::new(Arc::clone(request))),
+            None if self.status.record.is_some() => context.show_status("this project is trusted"),
+            None => context
+                .show_status("there is nothing to trust: no entry reaches beyond its project"),
+        }
+    }
+
+    /// Reads the configuration again and builds another host, which uses the background host if one
+    /// runs for that.
+    pub fn attach(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if let Some(pid) = context.attached_host {
+            context.show_status(format!("already attached to the background host (pid {pid})"));
+        } else if context.calls.running().next().is_some() {
+            context.show_status("calls are running here; attach when they have ended");
+        } else if self.work == TrustTask::Idle {
+            self.work = TrustTask::Reloading(ReloadCause::Attaching);
+            return vec![AppEffect::Trust(TrustEffect::Reload { may_end_calls: true })];
+        }
+        Vec::new()
+    }
+
+    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        let window = self.window.as_mut()?;
+        match action {
+            Action::ChangeFormat if window.request.previous.is_some() => window.toggle_whole(),
+            Action::ChangeFormat => context.show_status("this is the whole project"),
+            Action::No if window.is_settled(context.now) => return Some(self.refuse(context)),
+            Action::Yes => return Some(self.accept(false, context)),
+            Action::YesAsAuthor => return Some(self.accept(true, context)),
+            Action::No => {}
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    /// A call or a server failed; when that is because the project is not what was trusted, the
+    /// difference is looked for.
+    pub fn failed(&mut self, error: &Error) -> Vec<AppEffect> {
+        if error.cause() == ErrorCause::TrustOutdated && self.window.is_none() {
+            self.check()
+        } else {
+            Vec::new()
+        }
+    }
+
+    pub fn handle_event(&mut self, event: TrustEvent, context: &mut AppContext) -> Vec<AppEffect> {
+        match event {
+            TrustEvent::StoreChanged => self.check(),
+            TrustEvent::Checked(status) if self.work == TrustTask::Checking => {
+                self.work = TrustTask::Idle;
+                let effects = self.compare(status, context);
+                if effects.is_empty() { self.recheck() } else { effects }
+            }
+            TrustEvent::FilesChanged(files) => {
+                self.changed_files = files;
+                Vec::new()
+            }
+            TrustEvent::Checked(_) | TrustEvent::Refused => Vec::new(),
+            TrustEvent::HostReady(status) => {
+                self.next = status;
+                vec![AppEffect::Trust(TrustEffect::SwitchHost)]
+            }
+            TrustEvent::HostKept(status) => self.on_host_kept(status, context),
+            TrustEvent::HostSwitched => self.on_host_switched(context),
+            TrustEvent::Failed(error) => {
+                self.work = TrustTask::Idle;
+                let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                context.show_error(format!("{error}{hint}"));
+                self.recheck()
+            }
+        }
+    }
+
+    fn accept(&mut self, as_author: bool, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(window) = &self.window else { return Vec::new() };
+        match self.work {
+            TrustTask::Reloading(ReloadCause::StoreChanged) => {
+                context.show_status("trust changed in another terminal; reading it first");
+                return Vec::new();
+            }
+            TrustTask::Reloading(ReloadCause::FilesChanged) => {
+                context.show_status("the configuration files are being read first");
+                return Vec::new();
+            }
+            _ => {}
+        }
+        match window.readiness(context.now) {
+            Readiness::Ready => {}
+            Readiness::TooLong => {
+                context.show_error(format!("too long to answer here; run: {}", self.command()));
+                return Vec::new();
+            }
+            Readiness::TooSoon | Readiness::Unread => return Vec::new(),
+        }
+        let request = Arc::clone(&window.request);
+        self.window = None;
+        self.work = TrustTask::Reloading(ReloadCause::Answered);
+        context.show_status("trusted; restarting with it");
+        vec![AppEffect::Trust(TrustEffect::Trust { request, as_author })]
+    }
+
+    fn refuse(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(window) = self.window.take() else { return Vec::new() };
+        if let Some(question) = &mut self.question
+            && question.bundle == window.request.bundle
+        {
+            Arc::make_mut(question).refused_at.get_or_insert_default();
+        }
+        let key = context.keys.key_of(Action::Trust, &[KeyContext::Anywhere]);
+        let way = key.map(|key| format!("; {key} asks again")).unwrap_or_default();
+        context.show_status(format!("not trusted{way}"));
+        vec![AppEffect::Trust(TrustEffect::Refuse(window.request))]
+    }
+
+    fn command(&self) -> String {
+        self.question.as_ref().map(|request| request.command()).unwrap_or_default()
+    }
+
+    fn check(&mut self) -> Vec<AppEffect> {
+        if self.work != TrustTask::Idle {
+            self.needs_recheck = true;
+            return Vec::new();
+        }
+        self.work = TrustTask::Checking;
+        vec![AppEffect::Trust(TrustEffect::Check)]
+    }
+
+    fn recheck(&mut self) -> Vec<AppEffect> {
+        if std::mem::take(&mut self.needs_recheck) { self.check() } else { Vec::new() }
+    }
+
+    fn compare(&mut self, now: TrustStatus, context: &mut AppContext) -> Vec<AppEffect> {
+        if now.record == self.status.record && now.request == self.question {
+            return Vec::new();
+        }
+        if now.record == self.status.record && now.record.is_some() {
+            // What had changed is as it was trusted again.
+            (self.question, self.window) = (None, None);
+            return Vec::new();
+        }
+        // The answer still stands, and the project is another one: its unchanged entries go on.
+        let is_outdated = self.status.record.is_some()
+            && now.record.is_none()
+            && now.request.as_ref().is_some_and(|request| request.previous == self.status.record);
+        if is_outdated {
+            self.question = now.request;
+            if self.window.is_none() && self.ask_unless_refused() {
+                context.show_status("this project changed since it was trusted");
+            }
+            return Vec::new();
+        }
+        let refused_only = now.record == self.status.record
+            && match (&now.request, &self.question) {
+                (Some(now), Some(known)) => now.bundle == known.bundle && now.root == known.root,
+                _ => false,
+            };
+        if refused_only {
+            let is_refused =
+                now.request.as_ref().is_some_and(|request| request.refused_at.is_some());
+            self.question = now.request;
+            if is_refused && self.window.take().is_some() {
+                context.show_status("this project was refused in another terminal");
+            }
+            return Vec::new();
+        }
+        self.work = TrustTask::Reloading(ReloadCause::StoreChanged);
+        vec![AppEffect::Trust(TrustEffect::Reload { may_end_calls: true })]
+    }
+
+    /// The answer does not cover the project as it is now: what was trusted goes on, and a person is
+    /// asked about the change.
+    fn on_host_kept(&mut self, now: TrustStatus, context: &mut AppContext) -> Vec<AppEffect> {
+        self.question = now.request;
+        if std::mem::take(&mut self.work) == TrustTask::Reloading(ReloadCause::Answered) {
+            context
+                .show_error("the project changed while the question was open: it is not trusted");
+        } else {
+            context.show_status("this project changed since it was trusted");
+        }
+        self.ask_unless_refused();
+        self.recheck()
+    }
+
+    fn on_host_switched(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let before = std::mem::replace(&mut self.status, std::mem::take(&mut self.next));
+        let cause = std::mem::take(&mut self.work);
+        self.question.clone_from(&self.status.request);
+        let was_open = self.window.take().is_some();
+        let is_trusted = self.status.record.is_some();
+        match (cause, &self.question) {
+            (TrustTask::Reloading(ReloadCause::Attaching), _) => {
+                if context.attached_host.is_none() {
+                    context.show_error(
+                        "no background host is running for this configuration; 'toolhost up' starts one",
+                    );
+                }
+            }
+            (TrustTask::Reloading(ReloadCause::FilesChanged), _) => {
+                context.show_status("configuration reloaded");
+                self.ask_unless_refused();
+            }
+            (TrustTask::Reloading(ReloadCause::Answered), Some(_)) => {
+                context.show_error(
+                    "the project changed while the question was open: it is not trusted",
+                );
+                self.ask_unless_refused();
+            }
+            (TrustTask::Reloading(ReloadCause::Answered), None) => {
+                context.show_status("this project is trusted now");
+            }
+            (_, None) if is_trusted => {
+                context.show_status("this project was trusted in another terminal");
+            }
+            (_, Some(request)) if before.record.is_some() && request.previous.is_none() => {
+                context.show_error("trust in this project was revoked in another terminal");
+            }
+            (_, Some(_)) => {
+                context.show_status("this project changed since it was read");
+                if was_open {
+                    self.ask_unless_refused();
+                }
+            }
+            (_, None) => context.show_status("nothing left to trust in this project"),
+        }
+        self.recheck()
+    }
+
+    fn ask_unless_refused(&mut self) -> bool {
+        let asks = self.question.as_ref().filter(|request| request.refused_at.is_none());
+        if let Some(request) = asks {
+            self.window = Some(TrustWindow::new(Arc::clone(request)));
+        }
+        self.window.is_some()
+    }
+}
+
+/// How far the project is trusted, as one look at its configuration found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustStatus {
+    /// The stored answer under which the project acts; `None` when no answer covers it as it is.
+    pub record: Option<Arc<ProjectRecord>>,
+    /// The request the user would be asked to trust; `None` when there is nothing to trust.
+    pub request: Option<Arc<TrustRequest>>,
+    /// How many entries do nothing until that is answered.
+    pub untrusted: usize,
+    /// What that look found wrong with the files.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl TrustStatus {
+    pub fn of(configuration: &Configuration) -> Self {
+        Self {
+            record: configuration.trust_record.clone(),
+            request: configuration.trust_request.clone().map(Arc::new),
+            untrusted: configuration.untrusted.len(),
+            diagnostics: configuration.diagnostics.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrustEffect {
+    /// Load the configuration and tell how far it is trusted; the host stays as it is.
+    Check,
+    /// Store the user's yes to exactly this request, and offer what it allows.
+    Trust {
+        /// Exactly the request that was on the screen; nothing else is trusted.
+        request: Arc<TrustRequest>,
+        /// Whether code below the root may change from now on without asking.
+        as_author: bool,
+    },
+    /// Store the user's no to this content.
+    Refuse(Arc<TrustRequest>),
+    Reload {
+        may_end_calls: bool,
+    },
+    /// Go on with what was read last; a host that it replaces is closed.
+    SwitchHost,
+}
+
+#[derive(Debug)]
+pub enum TrustEvent {
+    /// The trust store changed: this process or another one wrote it.
+    StoreChanged,
+    /// These configuration files are not what the host was built from, by their names.
+    FilesChanged(Vec<String>),
+    Checked(TrustStatus),
+    /// The refusal is stored and holds until the project changes.
+    Refused,
+    HostReady(TrustStatus),
+    /// The project is not what was trusted any more, and the host offers what it offered before.
+    HostKept(TrustStatus),
+    HostSwitched,
+    /// The answer was not stored, or no host could be built.
+    Failed(Error),
+}

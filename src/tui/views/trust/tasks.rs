@@ -1,0 +1,324 @@
+//! Trust in the project: loads its configuration, stores a person's answer, has the host offer what
+//! follows from it, and notices when another process changes the trust store.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
+
+use crate::assembly::reload::{HostReloader, NewErrors, ReloadError};
+use crate::assembly::{Assembly, AssemblyOptions, FrontEnd};
+use crate::audit::Masker;
+use crate::config::consent::TrustRequest;
+use crate::config::consent::store::TrustStore;
+use crate::config::environment::Environment;
+use crate::config::spec::Configuration;
+use crate::config::watched_files::{FileStamp, WatchedFiles};
+use crate::host::ToolHost;
+use crate::model::Error;
+use crate::tui::bridge::{self, HostFinder};
+use crate::tui::event::AppEvent;
+use crate::tui::tasks::{ConsoleDeps, EffectRunner};
+use crate::tui::views::stats;
+use crate::tui::views::trust::{TrustEffect, TrustEvent, TrustStatus};
+use crate::util::clock::Clock;
+use crate::{assembly, history};
+
+/// The time between two looks at the metadata of the trust store.
+const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long the end of the console may wait for the last answer to be stored.
+const ANSWER_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The file that answers are stored in, below the state directory.
+const TRUST_STORE_FILE: &str = "trust.json";
+
+/// What a host is built from, again after each answer about the project.
+pub struct HostFactory {
+    pub options: AssemblyOptions,
+    pub environment: Arc<dyn Environment>,
+    pub front_end: FrontEnd,
+    pub clock: Arc<dyn Clock>,
+    pub finder: Arc<dyn HostFinder>,
+    /// The trust store as it was before the first host was built.
+    first_stamp: Option<FileStamp>,
+    files: Mutex<(u64, WatchedFiles)>,
+    /// Reads the files again for the host in use; `None` until the console has opened.
+    current: Mutex<Option<CurrentHost>>,
+    /// What was read and is not in use yet.
+    next: Mutex<Option<NextHost>>,
+    host: Mutex<Option<Arc<ToolHost>>>,
+}
+
+struct CurrentHost {
+    host: Arc<ToolHost>,
+    masker: Masker,
+    reloader: HostReloader,
+}
+
+struct NextHost {
+    host: Arc<ToolHost>,
+    masker: Masker,
+    socket: Option<PathBuf>,
+    /// What it was built from; `None` when it is the host in use, which offers what was read.
+    replacement: Option<(Assembly, HostReloader)>,
+}
+
+impl HostFactory {
+    pub fn new(
+        options: AssemblyOptions,
+        environment: Arc<dyn Environment>,
+        front_end: FrontEnd,
+        clock: Arc<dyn Clock>,
+        finder: Arc<dyn HostFinder>,
+    ) -> Self {
+        let first_stamp = store_of(&*environment).and_then(|path| FileStamp::of_link(&path));
+        let (current, next, host) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let files = Mutex::default();
+        Self {
+            options,
+            environment,
+            front_end,
+            clock,
+            finder,
+            first_stamp,
+            files,
+            current,
+            next,
+            host,
+        }
+    }
+
+    /// Takes the first host. Looks at every entry, which with many tools takes its time.
+    pub fn begin(&self, assembly: &Assembly) {
+        let reloader = HostReloader::new(assembly, Arc::clone(&self.environment));
+        self.use_host(assembly, reloader);
+    }
+
+    fn use_host(&self, assembly: &Assembly, reloader: HostReloader) {
+        let (host, masker) = (Arc::clone(&assembly.host), assembly.masker.clone());
+        let current = CurrentHost { host, masker, reloader };
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
+    }
+
+    pub fn watch_files(&self, configuration: &Configuration) {
+        self.watch(WatchedFiles::of(configuration, []));
+    }
+
+    fn watch(&self, now: WatchedFiles) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        *files = (files.0 + 1, now);
+    }
+
+    /// How many hosts were built, and the names of the files that are not what they were when the
+    /// newest one was.
+    fn changed_files(&self) -> (u64, Vec<String>) {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let (generation, before) = &*files;
+        let now = before.looked_at_again();
+        let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
+        (*generation, now.changed_since(before).filter_map(name).collect())
+    }
+
+    /// The host the console switched to last; `None` while it still uses the first one.
+    pub fn host(&self) -> Option<Arc<ToolHost>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn check_trust(&self) -> TrustEvent {
+        let (configuration, _masker) = assembly::load(&self.options.files, &*self.environment);
+        TrustEvent::Checked(TrustStatus::of(&configuration))
+    }
+
+    /// Has the host offer what the files say now. Settings that a host takes when it is built need
+    /// another one, which ends the calls that run.
+    fn read_files(&self, may_end_calls: bool) -> Result<TrustEvent, Error> {
+        let loaded = assembly::read(&self.options, self.environment.as_ref())?;
+        let socket = self.finder.socket(&loaded);
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let (next, status) = match &*current {
+            Some(current) if !current.reloader.needs_another_host(&loaded) => {
+                let mut status = TrustStatus::of(&loaded.configuration);
+                let files = WatchedFiles::of(&loaded.configuration, []);
+                match current.reloader.reload(loaded, NewErrors::Accepted) {
+                    Ok(report) => status.diagnostics = report.diagnostics,
+                    Err(ReloadError::Untrusted(_)) => return Ok(TrustEvent::HostKept(status)),
+                    Err(ReloadError::Invalid(_)) => {
+                        return Err(Error::internal(
+                            "configuration errors must not stop this reload",
+                        ));
+                    }
+                    Err(ReloadError::Failed(error)) => return Err(error),
+                }
+                self.watch(files);
+                let (host, masker) = (Arc::clone(&current.host), current.masker.clone());
+                (NextHost { host, masker, socket, replacement: None }, status)
+            }
+            Some(_) if !may_end_calls => {
+                return Err(Error::usage(
+                    "the audit, history or stats settings changed; applying them ends running calls",
+                )
+                .with_hint("cancel the calls, then reload the files"));
+            }
+            _ => {
+                let (options, front_end) = (&self.options, self.front_end.clone());
+                let assembly = assembly::build(loaded, options, &self.environment, front_end)?;
+                let status = TrustStatus::of(&assembly.configuration);
+                self.watch_files(&assembly.configuration);
+                let reloader = HostReloader::new(&assembly, Arc::clone(&self.environment));
+                let (host, masker) = (Arc::clone(&assembly.host), assembly.masker.clone());
+                let replacement = Some((assembly, reloader));
+                (NextHost { host, masker, socket, replacement }, status)
+            }
+        };
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
+        Ok(TrustEvent::HostReady(status))
+    }
+
+    /// Attaches the next host when a background host answers for what it offers, and detaches it when
+    /// none does.
+    async fn attach_next(&self) {
+        let next = || {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = next.as_mut()?;
+            Some((Arc::clone(&next.host), next.masker.clone(), next.socket.take()))
+        };
+        if let Some((host, masker, socket)) = next() {
+            bridge::attach(self.finder.as_ref(), &host, &masker, socket).await;
+        }
+    }
+
+    fn trust(&self, request: &TrustRequest, as_author: bool) -> Result<TrustEvent, Error> {
+        self.store()?.trust(request, as_author, self.clock.unix())?;
+        self.read_files(true)
+    }
+
+    fn refuse(&self, request: &TrustRequest) -> Result<TrustEvent, Error> {
+        self.store()?.refuse(request, self.clock.unix()).map(|()| TrustEvent::Refused)
+    }
+
+    fn store(&self) -> Result<TrustStore, Error> {
+        TrustStore::open(self.environment.state_dir().as_deref()).map_err(|problem| {
+            let error = Error::config(problem.message);
+            problem.hint.into_iter().fold(error, Error::with_hint)
+        })
+    }
+}
+
+impl ConsoleDeps {
+    /// The same console after reloading the configuration.
+    fn with_assembly(&self, assembly: &Assembly, state: Option<&Path>) -> Self {
+        let configuration = &assembly.configuration;
+        let statistics = assembly::stats_place(&configuration.stats, state);
+        Self {
+            host: Arc::clone(&assembly.host),
+            statistics: statistics.map(|place| (place, configuration.stats.retention)),
+            history: assembly::record_location(&configuration.history, history::log::FILE, state),
+            keeps_history: configuration.history.enabled,
+            ..self.clone()
+        }
+    }
+}
+
+impl EffectRunner {
+    pub fn trust(&mut self, effect: TrustEffect) {
+        let (project, builder) = (Arc::clone(&self.host_factory), Arc::clone(&self.host_factory));
+        let is_answer = matches!(effect, TrustEffect::Trust { .. } | TrustEffect::Refuse(_));
+        let work = move || match effect {
+            TrustEffect::Check => Ok(builder.check_trust()),
+            TrustEffect::Trust { request, as_author } => builder.trust(&request, as_author),
+            TrustEffect::Refuse(request) => builder.refuse(&request),
+            TrustEffect::Reload { may_end_calls } => builder.read_files(may_end_calls),
+            TrustEffect::SwitchHost => builder.read_files(true),
+        };
+        let (stored, is_stored) = oneshot::channel::<()>();
+        if is_answer {
+            self.answers.retain(|answer| !answer.is_terminated());
+            self.answers.push(is_stored);
+        }
+        self.spawn(async move {
+            // Files are hashed, which takes as long as it takes.
+            let done = tokio::task::spawn_blocking(work).await;
+            drop(stored);
+            project.attach_next().await;
+            let lost = |_panicked| {
+                Err(Error::internal("the thread reading the trust store stopped unexpectedly"))
+            };
+            AppEvent::Trust(done.unwrap_or_else(lost).unwrap_or_else(TrustEvent::Failed))
+        });
+    }
+
+    /// Waits a limited time until the given answers are stored.
+    pub async fn wait_for_trust_answers(&mut self) {
+        let all = join_all(self.answers.drain(..));
+        // Quitting does not wait for a slow disk for ever.
+        let _too_slow = tokio::time::timeout(ANSWER_WRITE_TIMEOUT, all).await;
+    }
+
+    /// Goes on with what was read last. When that needed another host, calls of the old one are
+    /// cancelled, and its servers have ended before this is reported.
+    pub fn switch(&mut self) {
+        let mut next = self.host_factory.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(NextHost { replacement, .. }) = next.take() else { return };
+        drop(next);
+        // What the host was asked before may be answered by what it offered then.
+        self.host_generation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let Some((assembly, reloader)) = replacement else {
+            self.observe_attached();
+            return self.spawn(async { AppEvent::Trust(TrustEvent::HostSwitched) });
+        };
+        self.running.drain().for_each(|(_, cancel)| cancel.cancel());
+        self.bench.stop();
+        self.offering_tasks.cancel_all();
+        let state = self.host_factory.environment.state_dir();
+        let deps = self.deps.with_assembly(&assembly, state.as_deref());
+        let before = std::mem::replace(&mut self.deps, deps);
+        self.host_factory.use_host(&assembly, reloader);
+        if self.deps.statistics != before.statistics {
+            self.stats = stats::tasks::StatsReader::new(&self.deps);
+        }
+        let host = Some(Arc::clone(&self.deps.host));
+        *self.host_factory.host.lock().unwrap_or_else(PoisonError::into_inner) = host;
+        self.observe_attached();
+        self.spawn(async move {
+            before.host.close().await;
+            AppEvent::Trust(TrustEvent::HostSwitched)
+        });
+    }
+}
+
+/// Tells when the trust store or the configuration files change, until the console is gone. Only
+/// their metadata is looked at.
+pub fn watch(project: &Arc<HostFactory>, send: mpsc::Sender<AppEvent>) {
+    let store = store_of(&*project.environment);
+    let project = Arc::clone(project);
+    let mut before = project.first_stamp;
+    let mut told = project.changed_files();
+    tokio::spawn(async move {
+        let mut looks = tokio::time::interval(STORE_POLL_INTERVAL);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            looks.tick().await;
+            let now = store.as_deref().and_then(FileStamp::of_link);
+            if std::mem::replace(&mut before, now) != now
+                && send.send(AppEvent::Trust(TrustEvent::StoreChanged)).await.is_err()
+            {
+                return;
+            }
+            let now = project.changed_files();
+            // The same file may have changed since it was read again.
+            let is_news = std::mem::replace(&mut told, now.clone()) != now;
+            let event = AppEvent::Trust(TrustEvent::FilesChanged(now.1));
+            if is_news && send.send(event).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+fn store_of(environment: &dyn Environment) -> Option<PathBuf> {
+    Some(environment.state_dir()?.join(TRUST_STORE_FILE))
+}

@@ -1,0 +1,175 @@
+//! The trust question while it is on the screen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::Clear;
+
+use crate::config::consent::{TrustRequest, TrustRequestLine};
+use crate::tui::app::AppState;
+use crate::tui::keys::KeyContext;
+use crate::tui::keys::action::Action;
+use crate::tui::layout;
+use crate::tui::theme::StyleRole;
+use crate::tui::widgets::page::{self, wrap};
+use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::reading::{Readiness, ReadingProgress};
+use crate::tui::widgets::scroll_text::{ScrollText, StyledSpan};
+
+/// How far the rest of a broken line is indented: more than any line begins with.
+const CONTINUED: usize = 6;
+
+/// The question about the project, while it is on the screen.
+#[derive(Debug)]
+pub struct TrustWindow {
+    /// Exactly what a yes would store.
+    pub request: Arc<TrustRequest>,
+    pub text: ScrollText,
+    /// Whether all of it is shown although only a part has changed.
+    pub shows_whole: bool,
+    progress: ReadingProgress,
+}
+
+impl TrustWindow {
+    /// The question: the difference where the project was trusted before, else the whole.
+    pub fn new(request: Arc<TrustRequest>) -> Self {
+        let page = page(&request, false);
+        Self { request, text: page, shows_whole: false, progress: ReadingProgress::default() }
+    }
+
+    /// Takes in the time; the moment starts over while something covers the window.
+    pub fn tick(&mut self, now: Duration, is_covered: bool) {
+        self.progress.tick(&self.text, now, is_covered);
+    }
+
+    /// Whether it was on the screen long enough for a key to be meant for it.
+    pub fn is_settled(&self, now: Duration) -> bool {
+        self.progress.is_settled(now)
+    }
+
+    /// Whether a yes counts now, and if not, why.
+    pub fn readiness(&self, now: Duration) -> Readiness {
+        self.progress.readiness(&self.text, now)
+    }
+
+    /// Scrolls by `by` rows; back when negative.
+    pub fn scroll(&mut self, by: isize) {
+        self.progress.note(&self.text);
+        self.text.scroll(by);
+    }
+
+    pub fn toggle_whole(&mut self) {
+        self.progress.note(&self.text);
+        self.shows_whole = !self.shows_whole && self.request.previous.is_some();
+        self.text = page(&self.request, self.shows_whole);
+    }
+}
+
+fn page(request: &TrustRequest, is_whole: bool) -> ScrollText {
+    let mut page = ScrollText::with_indent(CONTINUED);
+    let root = request.root.display().to_string();
+    page.push(vec![
+        (StyleRole::Plain, "The project ".to_owned()),
+        (StyleRole::Name, root),
+        (StyleRole::Plain, " would:".to_owned()),
+    ]);
+    let is_difference = request.previous.is_some() && !is_whole;
+    if is_difference {
+        page.line(StyleRole::Warning, "It changed since it was trusted:");
+    }
+    let lines = if is_difference { request.difference_lines() } else { request.full_lines() };
+    for line in lines {
+        page.push(pieces(line));
+    }
+    page
+}
+
+fn pieces(line: TrustRequestLine) -> Vec<StyledSpan> {
+    match line {
+        TrustRequestLine::Heading(text) => vec![(StyleRole::Title, text)],
+        TrustRequestLine::Entry { name, text } => {
+            vec![(StyleRole::Name, format!("  {name}")), (StyleRole::Plain, format!("  {text}"))]
+        }
+        TrustRequestLine::Detail(text) => vec![(StyleRole::Plain, format!("    {text}"))],
+        TrustRequestLine::Warning(text) => {
+            vec![(StyleRole::Warning, format!("    warning: {text}"))]
+        }
+        TrustRequestLine::Previous(text) => vec![(StyleRole::Dim, format!("    before: {text}"))],
+    }
+}
+
+/// The rows of a window that has room for what the keys do; below that the footer has to do.
+const KEY_HINTS_MIN_HEIGHT: u16 = 14;
+
+pub fn draw(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    state: &AppState,
+    window: &TrustWindow,
+    area: Rect,
+) {
+    let margin = if area.height < 20 { 2 } else { 4 };
+    let place = layout::window(area, 100, area.height.saturating_sub(margin).max(5));
+    frame.render_widget(Clear, place);
+    let title = match (&window.request.previous, window.shows_whole) {
+        (None, _) => "Trust this project?",
+        (Some(_), false) => "The project changed",
+        (Some(_), true) => "The whole project",
+    };
+    let inner = pane::window(frame, styler, place, title, StyleRole::Warning);
+    let keys =
+        if inner.height < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(styler, state) };
+    let height = u16::try_from(keys.len()).unwrap_or(0) + 1;
+    let [above, line, below] = Layout::vertical([
+        Constraint::Fill(1),
+        Constraint::Length(1),
+        Constraint::Length(height - 1),
+    ])
+    .areas(inner);
+    page::draw(frame, styler, &window.text, above);
+    // Only now is it known whether the end is on the screen.
+    let (meaning, text) = match window.readiness(state.context.now) {
+        Readiness::Ready => (StyleRole::Title, "Trust this project? [y/N]".to_owned()),
+        Readiness::TooSoon => {
+            (StyleRole::Dim, "One moment… (ignoring keys typed ahead)".to_owned())
+        }
+        Readiness::Unread => (StyleRole::Warning, "Read to the end to answer (G)".to_owned()),
+        Readiness::TooLong => {
+            (StyleRole::Error, format!("Too long to show here. Run: {}", window.request.command()))
+        }
+    };
+    frame.render_widget(styler.line(meaning, text), line);
+    pane::paragraph(frame, styler, below, &keys);
+}
+
+fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
+    let shown = state.context.keys.bindings(KeyContext::Trust).iter();
+    let shown =
+        shown.filter(|binding| binding.label.is_some() && !state.is_unavailable(binding.action));
+    let answers = shown.map(|binding| {
+        Line::from(vec![
+            styler.span(StyleRole::Key, format!("{:>3} ", binding.key.to_string())),
+            styler.span(StyleRole::Plain, binding.about),
+        ])
+    });
+    answers.collect()
+}
+
+/// Says below the tools what is not trusted; returns the area left above.
+pub fn notice(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) -> Rect {
+    let key = state.context.keys.key_of(Action::Trust, &state.view_key_contexts());
+    let lines = match state.trust.notice(key) {
+        Some(text) => wrap(&styler.line(StyleRole::Warning, text), usize::from(area.width)),
+        None => Vec::new(),
+    };
+    // The tools keep a line.
+    let height = u16::try_from(lines.len()).unwrap_or(0).min(area.height.saturating_sub(1));
+    state.tools.notice_height.set(height);
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    frame.render_widget(Text::from(lines), below);
+    above
+}

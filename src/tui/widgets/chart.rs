@@ -1,0 +1,319 @@
+//! Sparklines, columns, bars and axis labels.
+
+use std::time::Duration;
+
+use ratatui::text::Line;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::bench::distribution::Distribution;
+use crate::tui::theme::StyleRole;
+use crate::tui::widgets::pane::Styler;
+use crate::util::number::float;
+use crate::util::units::show_duration;
+
+/// From little to much, one cell each.
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// The eight heights of a sparkline in ASCII, from low to high.
+const ASCII: [char; 8] = ['_', '.', '-', ':', '=', '+', '*', '#'];
+
+fn levels(ascii: bool) -> [char; 8] {
+    if ascii { ASCII } else { BLOCKS }
+}
+
+/// Numbers reduced to at most `cells`: the maximum of each group of neighbours.
+pub fn downsample(numbers: &[f64], cells: usize) -> Vec<f64> {
+    if cells == 0 || numbers.is_empty() {
+        return Vec::new();
+    }
+    let each = numbers.len().div_ceil(cells);
+    numbers.chunks(each).map(|chunk| chunk.iter().copied().fold(0.0, f64::max)).collect()
+}
+
+/// Numbers as a line of at most `cells` marks; the maximum is the highest mark, and nothing is
+/// a blank.
+pub fn sparkline(numbers: &[f64], cells: usize, ascii: bool) -> String {
+    let fitted = downsample(numbers, cells);
+    let most = fitted.iter().copied().fold(0.0, f64::max);
+    let marks = levels(ascii);
+    let mark = |number: &f64| match to_eighths(*number, most, 8) {
+        0 => ' ',
+        level => marks[level.min(8) - 1],
+    };
+    fitted.iter().map(mark).collect()
+}
+
+/// Counts as columns of this many rows, the top row first; each column is `wide` cells.
+pub fn columns(counts: &[u64], height: usize, wide: usize, ascii: bool) -> Vec<String> {
+    let most = float(counts.iter().copied().max().unwrap_or(0));
+    let marks = levels(ascii);
+    let filled: Vec<usize> =
+        counts.iter().map(|count| to_eighths(float(*count), most, height * 8)).collect();
+    let row = |row: usize| {
+        let below = (height - 1 - row) * 8;
+        let cell = |filled: &usize| match filled.saturating_sub(below) {
+            0 => ' ',
+            level => marks[level.min(8) - 1],
+        };
+        filled.iter().flat_map(|filled| std::iter::repeat_n(cell(filled), wide)).collect()
+    };
+    (0..height).map(row).collect()
+}
+
+/// A bar of exactly `cells` cells between brackets, of which a share from 0 to 1 is full.
+pub fn progress(share: f64, cells: usize) -> String {
+    let room = cells.saturating_sub(2);
+    let full = to_eighths(share.clamp(0.0, 1.0), 1.0, room * 8).div_ceil(8).min(room);
+    format!("[{}{}]", "#".repeat(full), ".".repeat(room - full))
+}
+
+/// Labels below an axis of this many cells, each starting as near to its place as the others leave
+/// room; what finds none is left out. Earlier ones are more important.
+pub fn labels(places: &[(usize, &str)], cells: usize) -> String {
+    let mut taken: Vec<(usize, usize, &str)> = Vec::new();
+    for (at, label) in places {
+        let width = label.width();
+        let Some(last) = cells.checked_sub(width) else { continue };
+        let from = (*at).min(last);
+        let free = |(other, end, _): &(usize, usize, &str)| from > *end || from + width < *other;
+        if taken.iter().all(free) {
+            taken.push((from, from + width, label));
+        }
+    }
+    taken.sort_unstable();
+    let mut line = String::new();
+    for (from, _, label) in taken {
+        line.push_str(&" ".repeat(from.saturating_sub(line.width())));
+        line.push_str(label);
+    }
+    line
+}
+
+/// How many eighths of the greatest number a number fills of so many; at least one when it is
+/// anything.
+fn to_eighths(number: f64, most: f64, all: usize) -> usize {
+    if number.is_nan() || number <= 0.0 || most <= 0.0 || all == 0 {
+        return 0;
+    }
+    let share = (number / most).clamp(0.0, 1.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "as many as a screen has cells"
+    )]
+    let filled = (share * all as f64).round() as usize;
+    filled.clamp(1, all)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_line_rises_to_the_greatest_number_and_shows_what_is_little() {
+        assert_eq!(sparkline(&[0.0, 1.0, 50.0, 100.0], 4, false), " ▁▄█");
+        assert_eq!(sparkline(&[0.0, 1.0, 50.0, 100.0], 4, true), " _:#");
+        assert_eq!(sparkline(&[1.0, 0.0, 4.0, 4.0], 2, false), "▂█");
+        assert_eq!(sparkline(&[f64::NAN, 0.0], 9, false), "  ");
+        assert_eq!(sparkline(&[], 9, false), "");
+        assert_eq!(sparkline(&[1.0], 0, false), "");
+    }
+
+    #[test]
+    fn columns_stand_on_their_axis() {
+        assert_eq!(columns(&[0, 1, 8, 16], 2, 1, false), ["   █", " ▁██"]);
+        assert_eq!(columns(&[4, 2], 1, 2, true), ["##::"]);
+        assert_eq!(columns(&[4], 0, 2, true), [""; 0]);
+        assert_eq!(columns(&[], 2, 2, true), ["", ""]);
+    }
+
+    #[test]
+    fn a_bar_is_full_when_all_is_done_and_never_empty_after_the_beginning() {
+        assert_eq!(progress(0.0, 6), "[....]");
+        assert_eq!(progress(0.01, 6), "[#...]");
+        assert_eq!(progress(1.0, 6), "[####]");
+        assert_eq!(progress(f64::NAN, 6), "[....]");
+        assert_eq!(progress(0.5, 1), "[]");
+    }
+
+    #[test]
+    fn labels_keep_out_of_each_others_way() {
+        assert_eq!(labels(&[(0, "1 ms"), (18, "9 s"), (8, "p50")], 20), "1 ms    p50      9 s");
+        assert_eq!(labels(&[(3, "p50"), (4, "p99")], 20), "   p50");
+        assert_eq!(labels(&[(0, "too long")], 3), "");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_leaves_its_room(
+            numbers in prop::collection::vec(0..1_000_u64, 0..80), cells in 0..60_usize,
+            height in 0..9_usize, at in 0..90_usize,
+        ) {
+            let floats: Vec<f64> = numbers.iter().copied().map(float).collect();
+            prop_assert!(sparkline(&floats, cells, true).chars().count() <= cells);
+            let drawn = columns(&numbers, height, 1, true);
+            prop_assert_eq!(drawn.len(), height);
+            if height > 0 {
+                let shown = drawn[height - 1].chars().filter(|c| *c != ' ').count();
+                prop_assert_eq!(shown, numbers.iter().filter(|n| **n > 0).count());
+            }
+            prop_assert!(labels(&[(at, "p50"), (at / 2, "p99")], cells).len() <= cells);
+            prop_assert!(progress(0.3, cells).len() <= cells.max(2));
+        }
+    }
+}
+
+/// Cells before the columns: the highest count.
+const MARGIN: usize = 7;
+/// The highest it gets: more rows tell nothing more.
+const HIGHEST: usize = 12;
+
+/// Durations as columns in at most this many cells and lines, with the marked ones. With
+/// fewer than four lines only the columns and their ends are left, in one line or two.
+pub fn lines(
+    styler: &Styler<'_>,
+    spread: &Distribution,
+    marks: &[(&str, Duration)],
+    width: usize,
+    height: usize,
+) -> Vec<Line<'static>> {
+    let ascii = styler.theme.ascii;
+    let ends =
+        (show_duration(spread.from), spread.classes.last().map(|(to, _)| show_duration(*to)));
+    let to = ends.1.unwrap_or_default();
+    if height < 4 {
+        let cells = width.saturating_sub(ends.0.len() + to.len() + 2);
+        let (counts, wide) = shaped(spread, cells);
+        let mut drawn = columns(&counts, 1, wide, ascii);
+        return vec![Line::from(vec![
+            styler.span(StyleRole::Dim, format!("{} ", ends.0)),
+            styler.span(StyleRole::Success, drawn.pop().unwrap_or_default()),
+            styler.span(StyleRole::Dim, format!(" {to}")),
+        ])];
+    }
+    let (counts, wide) = shaped(spread, width.saturating_sub(MARGIN));
+    let cells = counts.len() * wide;
+    let rows = (height - 3).clamp(1, HIGHEST);
+    let most = counts.iter().max().copied().unwrap_or(0);
+    let mut lines = Vec::new();
+    for (at, row) in columns(&counts, rows, wide, ascii).into_iter().enumerate() {
+        let count = if at == 0 { most.to_string() } else { String::new() };
+        let edge = if ascii { "|" } else { "│" };
+        lines.push(Line::from(vec![
+            styler.span(StyleRole::Dim, format!("{count:>5} {edge}")),
+            styler.span(StyleRole::Success, row),
+        ]));
+    }
+    let (corner, dash) = if ascii { ("+", "-") } else { ("└", "─") };
+    let margin = " ".repeat(MARGIN - 1);
+    lines.push(styler.line(StyleRole::Dim, format!("{margin}{corner}{}", dash.repeat(cells))));
+    let named: Vec<(usize, String)> = marks
+        .iter()
+        .map(|(name, time)| (place(spread, *time) * wide, format!("^{name}")))
+        .collect();
+    // Of marks at one place the last one is the most important: it tells what most did not exceed.
+    let named: Vec<(usize, &str)> = named
+        .iter()
+        .rev()
+        .map(|(at, name)| (scaled(*at, spread, &counts), name.as_str()))
+        .collect();
+    let below = labels(&named, cells + 6);
+    lines.push(styler.line(StyleRole::Key, format!("{margin} {below}")));
+    let middle = spread.classes.get(spread.classes.len() / 2);
+    let middle = middle.map(|(to, _)| show_duration(*to)).unwrap_or_default();
+    let last = cells.saturating_sub(to.len());
+    let axis = labels(&[(0, &ends.0), (last, &to), (cells / 2, &middle)], cells);
+    let beyond =
+        if spread.beyond > 0 { format!("  {} longer", spread.beyond) } else { String::new() };
+    lines.push(styler.line(StyleRole::Dim, format!("{margin} {axis}{beyond}")));
+    lines
+}
+
+fn shaped(spread: &Distribution, cells: usize) -> (Vec<u64>, usize) {
+    let counts: Vec<u64> = spread.classes.iter().map(|(_, count)| *count).collect();
+    if counts.is_empty() || cells == 0 {
+        return (Vec::new(), 1);
+    }
+    let each = counts.len().div_ceil(cells);
+    let merged: Vec<u64> = counts.chunks(each).map(|chunk| chunk.iter().sum()).collect();
+    let wide = (cells / merged.len()).clamp(1, 3);
+    (merged, wide)
+}
+
+fn place(spread: &Distribution, time: Duration) -> usize {
+    spread.classes.iter().position(|(to, _)| time <= *to).unwrap_or(spread.classes.len())
+}
+
+fn scaled(at: usize, spread: &Distribution, drawn: &[u64]) -> usize {
+    at * drawn.len() / spread.classes.len().max(1)
+}
+
+#[cfg(test)]
+mod histogram_tests {
+    use super::*;
+    use crate::bench::distribution::logarithmic;
+    use crate::tui::theme::ColourScheme;
+    use crate::tui::theme::Theme;
+    use crate::util::histogram::Durations;
+
+    fn sample() -> Distribution {
+        let mut all = Durations::default();
+        for micros in 1..=1_000 {
+            all.record(Duration::from_micros(micros));
+        }
+        logarithmic(&all, 24).unwrap()
+    }
+
+    fn shown(spread: &Distribution, width: usize, height: usize) -> Vec<String> {
+        let marks = [("p50", Duration::from_micros(500)), ("p99", Duration::from_micros(990))];
+        let theme = Theme { palette: ColourScheme::Mono, ascii: true, ..Theme::default() };
+        let lines = lines(&Styler::new(&theme), spread, &marks, width, height);
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn it_fits_every_room() {
+        let spread = sample();
+        for width in 0..120 {
+            for height in 0..20 {
+                let lines = shown(&spread, width, height);
+                assert!(lines.len() <= height.max(1), "{width}x{height}: {lines:#?}");
+            }
+        }
+        for width in 30..120 {
+            let widest = shown(&spread, width, 8).iter().map(String::len).max().unwrap();
+            assert!(widest <= width + 12, "{width}: {:#?}", shown(&spread, width, 8));
+        }
+    }
+
+    #[test]
+    fn columns_stand_over_an_axis_with_marks() {
+        insta::assert_snapshot!(shown(&sample(), 40, 8).join("\n"));
+    }
+}
+
+/// A number with a comma between groups of three digits, such as `11,737`.
+pub fn grouped<N: TryInto<u64>>(number: N) -> String {
+    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod digits_tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let all = [(0_u64, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")];
+        assert!(all.into_iter().all(|(number, text)| grouped(number) == text));
+    }
+}

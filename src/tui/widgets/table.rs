@@ -1,0 +1,488 @@
+//! A list of objects as a table.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use serde_json::Value;
+
+use crate::tui::theme::StyleRole;
+use crate::tui::widgets::json_lines::json_role;
+use crate::tui::widgets::json_tree::step;
+use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::page::{self, has_words};
+use crate::tui::widgets::pane::Styler;
+use crate::util::text::shorten;
+use crate::util::{json, text};
+
+/// The maximum number of rows of a table.
+const ROWS: usize = 100_000;
+/// The maximum number of columns of a table.
+const COLUMNS: usize = 64;
+/// How many rows are looked at for names and widths of columns.
+const SAMPLE: usize = 1_000;
+/// The widest column, in cells of the screen.
+const WIDEST: usize = 40;
+/// The maximum number of characters of a cell.
+const LONGEST: usize = 300;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultColumn {
+    pub key: String,
+    pub width: usize,
+    /// Whether numbers stand in it, which are aligned right.
+    pub is_number: bool,
+}
+
+/// How the rows are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableOrder {
+    /// The number of the column, from 0.
+    pub column: usize,
+    /// Whether the largest value comes first.
+    pub is_descending: bool,
+}
+
+#[derive(Debug)]
+pub struct ResultTable {
+    path: Vec<String>,
+    columns: Vec<ResultColumn>,
+    rows: Vec<Value>,
+    order: Vec<usize>,
+    sorted: Option<TableOrder>,
+    /// The chosen row.
+    pub list: ListCursor,
+    column: usize,
+    left_out: usize,
+}
+
+/// The list of objects in a value: the value itself, or the longest list right below it.
+fn list_of(value: &Value) -> Option<(Vec<String>, &[Value])> {
+    let objects = |value: &'_ Value| {
+        let is_object = |item: &Value| item.as_object().is_some_and(|object| !object.is_empty());
+        let items = value.as_array().filter(|items| !items.is_empty())?;
+        items.iter().take(SAMPLE).all(is_object).then_some(items.len())
+    };
+    if objects(value).is_some() {
+        return Some((Vec::new(), value.as_array()?));
+    }
+    let lists =
+        value.as_object()?.iter().filter_map(|(key, list)| Some((objects(list)?, key, list)));
+    let (_, key, list) = lists.max_by_key(|(length, _, _)| *length)?;
+    Some((vec![key.clone()], list.as_array()?))
+}
+
+impl ResultTable {
+    /// The table for a value; `None` when it contains no list of objects.
+    pub fn of(value: &Value) -> Option<Self> {
+        let (path, list) = list_of(value)?;
+        let rows: Vec<Value> = list.iter().take(ROWS).cloned().collect();
+        let mut columns: Vec<ResultColumn> = Vec::new();
+        for (key, value) in rows.iter().take(SAMPLE).filter_map(Value::as_object).flatten() {
+            let width = text::width(&cell_text(value)).min(WIDEST);
+            match columns.iter().position(|column| column.key == *key) {
+                Some(at) => {
+                    let column = &mut columns[at];
+                    column.width = column.width.max(width);
+                    column.is_number &= value.is_number() || value.is_null();
+                }
+                None if columns.len() < COLUMNS => columns.push(ResultColumn {
+                    key: key.clone(),
+                    // The title, and the mark of the order behind it.
+                    width: width.max(text::width(key) + 2).min(WIDEST),
+                    is_number: value.is_number(),
+                }),
+                None => {}
+            }
+        }
+        let (order, left_out) = ((0..rows.len()).collect(), list.len() - rows.len());
+        let (sorted, list, column) = (None, ListCursor::default(), 0);
+        Some(Self { path, columns, rows, order, sorted, list, column, left_out })
+    }
+
+    pub fn is_table(value: &Value) -> bool {
+        list_of(value).is_some()
+    }
+
+    pub fn columns(&self) -> &[ResultColumn] {
+        &self.columns
+    }
+
+    /// The number of the chosen column, from 0.
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    /// The order of the rows; `None` for that of the result.
+    pub fn order(&self) -> Option<TableOrder> {
+        self.sorted
+    }
+
+    pub fn row_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// How many rows of the result are not in the table.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// The cells of the rows from this one on, in the order of the columns from `first` on.
+    pub fn rows_from(&self, row: usize) -> impl Iterator<Item = &Value> + '_ {
+        let shown = self.order.get(row..).unwrap_or_default();
+        shown.iter().filter_map(|at| self.rows.get(*at))
+    }
+
+    /// Moves by this many rows; negative moves up.
+    pub fn step(&mut self, by: isize) {
+        self.list.step(by, self.order.len());
+    }
+
+    /// Moves by this many columns; negative moves left.
+    pub fn step_column(&mut self, by: isize) {
+        let last = self.columns.len().saturating_sub(1);
+        self.column = self.column.saturating_add_signed(by).min(last);
+    }
+
+    /// Sorts by the chosen column: up, then down, then as the result has it. Says which.
+    pub fn sort(&mut self) -> String {
+        let column = self.column;
+        self.sorted = match self.sorted {
+            Some(order) if order.column == column && order.is_descending => None,
+            Some(order) if order.column == column => {
+                Some(TableOrder { column, is_descending: true })
+            }
+            _ => Some(TableOrder { column, is_descending: false }),
+        };
+        self.order = (0..self.rows.len()).collect();
+        let (Some(order), Some(own)) = (self.sorted, self.columns.get(column)) else {
+            return "in result order".to_owned();
+        };
+        let value = |row: &usize| self.rows.get(*row).and_then(|row| row.get(&own.key));
+        self.order.sort_by(|a, b| {
+            let (a, b) = (value(a), value(b));
+            // Missing values come last in either order.
+            match (is_missing(a), is_missing(b)) {
+                (false, false) if order.is_descending => compare(b, a),
+                (false, false) => compare(a, b),
+                (a, b) => a.cmp(&b),
+            }
+        });
+        let way = if order.is_descending { ", descending" } else { "" };
+        format!("sorted by {}{way}", own.key)
+    }
+
+    /// The numbers of the shown rows that have this in a cell.
+    pub fn find(&self, words: &str) -> Vec<usize> {
+        let has = |row: &Value| {
+            let mut cells = row.as_object().into_iter().flatten();
+            cells.any(|(_, value)| has_words(&cell_text(value), words))
+        };
+        self.rows_from(0).enumerate().filter(|(_, row)| has(row)).map(|(at, _)| at).collect()
+    }
+
+    pub fn row_path(&self) -> Vec<String> {
+        let row = self.order.get(self.list.chosen()).copied().unwrap_or(0);
+        self.path.iter().cloned().chain([row.to_string()]).collect()
+    }
+
+    pub fn chosen_path(&self) -> String {
+        let row = self.order.get(self.list.chosen()).copied().unwrap_or(0);
+        let list: String = self.path.iter().map(|key| step(key, false)).collect();
+        let dot = if list.is_empty() { "." } else { "" };
+        let key = self.columns.get(self.column).map(|column| step(&column.key, false));
+        format!("{dot}{list}[{row}]{}", key.unwrap_or_default())
+    }
+}
+
+/// A cell as text: strings without quotes, nested values by their size.
+pub fn cell_text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => shorten(text, LONGEST),
+        Value::Object(map) if !map.is_empty() => Cow::Owned(format!("{{{}}}", map.len())),
+        Value::Array(items) if !items.is_empty() => Cow::Owned(format!("[{}]", items.len())),
+        other => Cow::Owned(json::compact(other)),
+    }
+}
+
+fn is_missing(value: Option<&Value>) -> bool {
+    value.is_none_or(Value::is_null)
+}
+
+/// Numbers by their size, texts without regard to capitals, all else by its JSON.
+fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
+    let (Some(a), Some(b)) = (a, b) else { return Ordering::Equal };
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            a.as_f64().partial_cmp(&b.as_f64()).unwrap_or(Ordering::Equal)
+        }
+        (Value::String(a), Value::String(b)) => {
+            a.to_lowercase().cmp(&b.to_lowercase()).then_with(|| a.cmp(b))
+        }
+        (Value::Number(_), _) => Ordering::Less,
+        (_, Value::Number(_)) => Ordering::Greater,
+        (a, b) => a.to_string().cmp(&b.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names(table: &ResultTable) -> Vec<String> {
+        table.rows_from(0).map(|row| row["name"].to_string()).collect()
+    }
+
+    #[test]
+    fn the_longest_list_of_objects_is_the_table() {
+        let value = json!({ "total": 3, "few": [{ "a": 1 }], "items": [{ "b": 1 }, { "c": "x" }] });
+        let table = ResultTable::of(&value).unwrap();
+        let keys: Vec<&str> = table.columns().iter().map(|column| column.key.as_str()).collect();
+        assert_eq!((keys, table.row_count()), (vec!["b", "c"], 2));
+        assert!(ResultTable::of(&json!([{ "a": 1 }])).is_some());
+        for other in [json!([]), json!([1, 2]), json!({ "a": { "b": 1 } }), json!([{ "a": 1 }, 2])]
+        {
+            assert!(!ResultTable::is_table(&other), "{other}");
+        }
+    }
+
+    #[test]
+    fn rows_are_sorted_up_then_down_then_as_they_came() {
+        let value = json!([
+            { "name": "b", "n": 10 }, { "name": "A", "n": 9 }, { "name": "c", "n": null },
+            { "name": "d" },
+        ]);
+        let mut table = ResultTable::of(&value).unwrap();
+        assert_eq!(table.sort(), "sorted by name");
+        assert_eq!(names(&table), [r#""A""#, r#""b""#, r#""c""#, r#""d""#]);
+        table.step_column(1);
+        assert!(table.columns()[1].is_number);
+        table.sort();
+        assert_eq!(names(&table)[..2], [r#""A""#, r#""b""#]);
+        assert_eq!(table.sort(), "sorted by n, descending");
+        // What has no number stays at the end.
+        assert_eq!(names(&table), [r#""b""#, r#""A""#, r#""c""#, r#""d""#]);
+        assert_eq!(table.row_path(), ["0"]);
+        assert_eq!(table.sort(), "in result order");
+        assert_eq!(names(&table)[0], r#""b""#);
+    }
+
+    #[test]
+    fn the_path_of_a_cell_leads_jq_to_it() {
+        let value = json!({ "my items": [{ "a b": 1 }, { "a b": 2 }] });
+        let mut table = ResultTable::of(&value).unwrap();
+        table.step(1);
+        let path = table.chosen_path();
+        assert_eq!(crate::util::jq::query(&path, &value).unwrap(), [json!(2)], "{path}");
+        assert_eq!(table.find("2"), [1]);
+    }
+
+    #[test]
+    fn a_table_without_end_is_bounded() {
+        let wide: serde_json::Map<_, _> = (0..500).map(|n| (format!("k{n}"), json!("x"))).collect();
+        let value = json!(vec![Value::Object(wide); 3]);
+        assert_eq!(ResultTable::of(&value).unwrap().columns().len(), COLUMNS);
+        let long = json!(vec![json!({ "text": "x".repeat(5_000) }); ROWS + 7]);
+        let table = ResultTable::of(&long).unwrap();
+        assert_eq!(
+            (table.row_count(), table.left_out(), table.columns()[0].width),
+            (ROWS, 7, WIDEST)
+        );
+    }
+}
+
+/// The blanks between two columns.
+const GAP: usize = 2;
+
+pub fn draw(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    table: &ResultTable,
+    focused: bool,
+    area: Rect,
+) {
+    let shown = columns_in(table, usize::from(area.width));
+    let mut places = (area.y..area.bottom()).map(|y| Rect { y, height: 1, ..area });
+    let Some(head) = places.next() else { return };
+    frame.render_widget(titles(styler, table, shown.clone(), focused), head);
+    let height = usize::from(area.height).saturating_sub(1);
+    let first = table.list.first(height, table.row_count());
+    for ((number, row), place) in table.rows_from(first).enumerate().zip(places) {
+        let is_chosen = first + number == table.list.chosen();
+        let role = match (is_chosen, focused) {
+            (true, true) => Some(StyleRole::Selected),
+            (true, false) => Some(StyleRole::SelectedUnfocused),
+            (false, _) => None,
+        };
+        let cells = table.columns()[shown.clone()].iter();
+        let spans = cells.flat_map(|column| cell(styler, column, row, role));
+        frame.render_widget(spans.collect::<Line<'static>>(), place);
+    }
+    let left = table.row_count().saturating_sub(first + height) + table.left_out();
+    page::more(frame, styler, area, left);
+}
+
+/// What the title of the pane says of the table: which column of how many, and its order.
+pub fn summary(table: &ResultTable) -> String {
+    let (column, all) = (table.column() + 1, table.columns().len());
+    format!("{} rows  col {column}/{all}", crate::tui::widgets::chart::grouped(table.row_count()))
+}
+
+/// The columns that are seen: from the first one on where the chosen one fits, else as few are left
+/// out on the left as that needs.
+fn columns_in(table: &ResultTable, width: usize) -> std::ops::Range<usize> {
+    let all = table.columns();
+    let taken = |from: usize, to: usize| -> usize {
+        all[from..to].iter().map(|column| column.width + GAP).sum()
+    };
+    let chosen = table.column();
+    let mut first = 0;
+    while first < chosen && taken(first, chosen + 1) > width + GAP {
+        first += 1;
+    }
+    let mut end = (chosen + 1).min(all.len());
+    // The last one may be cut.
+    while end < all.len() && taken(first, end) < width {
+        end += 1;
+    }
+    first..end
+}
+
+fn titles(
+    styler: &Styler<'_>,
+    table: &ResultTable,
+    shown: std::ops::Range<usize>,
+    focused: bool,
+) -> Line<'static> {
+    let chosen = if focused { StyleRole::Selected } else { StyleRole::SelectedUnfocused };
+    let title = |at: usize| {
+        let column = &table.columns()[at];
+        let mark = match table.order().filter(|order| order.column == at) {
+            Some(order) if order.is_descending => {
+                if styler.theme.ascii {
+                    " v"
+                } else {
+                    " ▼"
+                }
+            }
+            Some(_) => {
+                if styler.theme.ascii {
+                    " ^"
+                } else {
+                    " ▲"
+                }
+            }
+            None => "",
+        };
+        let role = if at == table.column() { chosen } else { StyleRole::Title };
+        let text = format!("{}{mark}", column.key);
+        [styler.span(role, fitted(styler, column, &text)), Span::raw(" ".repeat(GAP))]
+    };
+    shown.flat_map(title).collect()
+}
+
+fn cell(
+    styler: &Styler<'_>,
+    column: &ResultColumn,
+    row: &Value,
+    chosen: Option<StyleRole>,
+) -> [Span<'static>; 2] {
+    let value = row.get(&column.key);
+    let text = value.map(cell_text).unwrap_or_default();
+    let role = chosen.unwrap_or_else(|| match value {
+        Some(Value::String(_)) | None => StyleRole::Plain,
+        Some(_) => json_role(&text),
+    });
+    [
+        styler.span(role, fitted(styler, column, &text)),
+        styler.span(chosen.unwrap_or(StyleRole::Plain), " ".repeat(GAP)),
+    ]
+}
+
+/// A cell in the width of its column, as it is on the screen: what is not ASCII may be longer there.
+fn fitted(styler: &Styler<'_>, column: &ResultColumn, text: &str) -> String {
+    let shown = styler.span(StyleRole::Plain, text).content;
+    let is_cut = text::width(&shown) > column.width;
+    let mark = text::width(styler.theme.more()).saturating_sub(1);
+    let cells = column.width.saturating_sub(if is_cut { mark } else { 0 });
+    if is_cut || !column.is_number {
+        return align_left(&shown, cells);
+    }
+    format!("{}{shown}", " ".repeat(column.width - text::width(&shown)))
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnSpec<C> {
+    pub what: C,
+    /// The heading; one that starts with a space is left-aligned.
+    pub title: &'static str,
+    /// The width in cells, with the blank before the column.
+    pub width: usize,
+    /// Which column goes first where there is little room: the highest first, 0 never.
+    pub drop_priority: u8,
+}
+
+/// The columns that fit into this many cells when the first one gets at least `first`, in their
+/// order; and how many cells the first one has.
+pub fn fitting<C: Copy>(
+    columns: &[ColumnSpec<C>],
+    room: usize,
+    first: usize,
+) -> (Vec<ColumnSpec<C>>, usize) {
+    let mut kept = columns.to_vec();
+    loop {
+        let taken: usize = kept.iter().map(|column| column.width).sum();
+        let most = kept.iter().map(|column| column.drop_priority).max().unwrap_or(0);
+        if taken + first <= room || most == 0 {
+            return (kept, room.saturating_sub(taken));
+        }
+        kept.retain(|column| column.drop_priority != most);
+    }
+}
+
+/// A text left-aligned in this many cells; longer text is cut.
+pub fn align_left(text: &str, cells: usize) -> String {
+    let cut = text::cut(text, cells);
+    let pad = cells.saturating_sub(text::width(&cut));
+    format!("{cut}{}", " ".repeat(pad))
+}
+
+/// A text right-aligned in this many cells; longer text is cut.
+pub fn right(text: &str, cells: usize) -> String {
+    let cut = text::cut(text, cells.saturating_sub(1));
+    let pad = cells.saturating_sub(text::width(&cut));
+    format!("{}{cut}", " ".repeat(pad))
+}
+
+#[cfg(test)]
+mod columns_tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_spared_is_left_out_first() {
+        let column =
+            |what, width, spare| ColumnSpec { what, title: "", width, drop_priority: spare };
+        let all = [column('a', 6, 0), column('b', 8, 2), column('c', 8, 1)];
+        let seen = |room| {
+            let (kept, first) = fitting(&all, room, 10);
+            (kept.iter().map(|column| column.what).collect::<String>(), first)
+        };
+        assert_eq!(seen(40), ("abc".to_owned(), 18));
+        assert_eq!(seen(31), ("ac".to_owned(), 17));
+        assert_eq!(seen(20), ("a".to_owned(), 14));
+        assert_eq!(seen(3), ("a".to_owned(), 0));
+    }
+
+    #[test]
+    fn cells_have_their_width() {
+        assert_eq!(align_left("abc", 5), "abc  ");
+        assert_eq!(right("abc", 5), "  abc");
+        assert_eq!(text::width(&align_left("a long name", 6)), 6);
+        assert_eq!(text::width(&right("a long name", 6)), 6);
+        assert_eq!(right("x", 0), "");
+    }
+}
