@@ -40,13 +40,13 @@ impl ProviderSources {
     pub(super) fn build(
         &self,
         configuration: &mut Configuration,
-        kept: &[ProviderGroup],
+        unchanged: &[ProviderGroup],
         masker: &Masker,
     ) -> Self {
         let deps = ProviderDeps { expanded: configuration.expanded.clone(), ..self.deps.clone() };
         let setup = McpSetup { expanded: configuration.expanded.clone(), ..self.setup.clone() };
-        let known =
-            |owner: &ProviderOwner| kept.iter().find(|group| group.owner == *owner).cloned();
+        let unchanged_group =
+            |owner: &ProviderOwner| unchanged.iter().find(|group| group.owner == *owner).cloned();
         let mut groups = Vec::new();
         for kind in kinds() {
             let of_kind = configuration.tools.iter().filter(|t| t.kind == kind.words.key);
@@ -55,7 +55,7 @@ impl ProviderSources {
                 continue;
             }
             let owner = ProviderOwner::Kind(kind.words.key);
-            let group = known(&owner).unwrap_or_else(|| {
+            let group = unchanged_group(&owner).unwrap_or_else(|| {
                 let built = (kind.build)(&specs, &deps);
                 let (providers, diagnostics) = (built.providers, built.diagnostics);
                 ProviderGroup { owner, providers, diagnostics }
@@ -66,7 +66,7 @@ impl ProviderSources {
         secrets::mask_problems(configuration, masker);
         for spec in &configuration.servers {
             let owner = ProviderOwner::Server(spec.name.clone());
-            groups.push(known(&owner).unwrap_or_else(|| {
+            groups.push(unchanged_group(&owner).unwrap_or_else(|| {
                 let provider = mcp::provider(spec.clone(), setup.clone());
                 ProviderGroup { owner, providers: vec![provider], diagnostics: Vec::new() }
             }));
@@ -92,8 +92,8 @@ fn note_refused(configuration: &mut Configuration, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
         let Some(name) = diagnostic.entry.clone() else { continue };
         // An entry may have several diagnostics; lists show only the first.
-        let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
-        if !configuration.disabled.iter().any(known) {
+        let is_listed = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
+        if !configuration.disabled.iter().any(is_listed) {
             let mut own = configuration.tools.iter().map(|spec| &spec.definition);
             let definition = own.find(|definition| definition.name.full() == name);
             let definitions = definition.cloned().into_iter().collect();

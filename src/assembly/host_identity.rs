@@ -159,9 +159,9 @@ fn mentioned<'a>(
 ) -> BTreeSet<&'a str> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let texts = configuration.files.iter().map(|file| file.text.as_str().as_bytes());
-    let words = texts.flat_map(|text| text.split(move |byte| !is_part(byte)));
-    let words = words.filter_map(|word| std::str::from_utf8(word).ok());
-    words.filter(|word| word.len() > 1 && variables.contains_key(*word)).collect()
+    let names = texts.flat_map(|text| text.split(move |byte| !is_part(byte)));
+    let names = names.filter_map(|word| std::str::from_utf8(word).ok());
+    names.filter(|word| word.len() > 1 && variables.contains_key(*word)).collect()
 }
 
 fn deciding_variables<'a>(
@@ -225,10 +225,10 @@ fn add_values(
         digest.text(value);
     }
     let expanded = Arc::new(Mutex::new(BTreeSet::new()));
-    let heard = Arc::clone(&expanded);
+    let values = Arc::clone(&expanded);
     configuration.expanded.listen(move |reference, value| {
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.insert((reference.to_owned(), value.to_owned()));
+        let mut values = values.lock().unwrap_or_else(PoisonError::into_inner);
+        values.insert((reference.to_owned(), value.to_owned()));
     });
     // Values expanded later are not part of it.
     let expanded = std::mem::take(&mut *expanded.lock().unwrap_or_else(PoisonError::into_inner));

@@ -346,9 +346,9 @@ fn profile(
     configuration: &Configuration,
 ) -> Result<Option<ProfileSpec>, Error> {
     let Some(name) = name else { return Ok(None) };
-    let known = configuration.profiles.keys().map(String::as_str);
+    let names = configuration.profiles.keys().map(String::as_str);
     let profile = configuration.profiles.get(name).cloned();
-    profile.map(Some).ok_or_else(|| unknown_profile(name, known))
+    profile.map(Some).ok_or_else(|| unknown_profile(name, names))
 }
 
 fn recorders(

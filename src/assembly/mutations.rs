@@ -193,11 +193,11 @@ fn change() -> impl Strategy<Value = Mutation> {
 }
 
 fn pointers(tree: &Value) -> Vec<String> {
-    fn walk(value: &Value, at: &str, found: &mut Vec<String>) {
+    fn walk(value: &Value, at: &str, paths: &mut Vec<String>) {
         let mut step = |key: &str, inner: &Value| {
             let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
-            found.push(at.clone());
-            walk(inner, &at, found);
+            paths.push(at.clone());
+            walk(inner, &at, paths);
         };
         match value {
             Value::Array(items) => {
@@ -207,9 +207,9 @@ fn pointers(tree: &Value) -> Vec<String> {
             _ => {}
         }
     }
-    let mut found = Vec::new();
-    walk(tree, "", &mut found);
-    found
+    let mut paths = Vec::new();
+    walk(tree, "", &mut paths);
+    paths
 }
 
 fn chosen(tree: &Value, number: usize) -> Option<String> {

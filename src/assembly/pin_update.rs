@@ -23,11 +23,11 @@ impl PinUpdate<'_> {
     pub fn apply(&self, book: &mut PinFileContent, own: bool) {
         let host = self.host;
         let pins = host.pins();
-        let known = pins.context();
-        let wanted = |state: PinReportState| {
+        let context = pins.context();
+        let is_written = |state: PinReportState| {
             state == PinReportState::New || (self.accepted && state == PinReportState::Changed)
         };
-        for compared in self.report.tools.iter().filter(|tool| wanted(tool.state)) {
+        for compared in self.report.tools.iter().filter(|tool| is_written(tool.state)) {
             let listed = |tool: &&Arc<ToolDefinition>| {
                 tool.name.full() == compared.name
                     && !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
@@ -39,7 +39,7 @@ impl PinUpdate<'_> {
             }
             match &tool.origin {
                 Origin::Server(server) => {
-                    let Some(owner) = known.servers.get(server) else { continue };
+                    let Some(owner) = context.servers.get(server) else { continue };
                     let group = book.group_mut(Some(server), own.then_some(&owner.file));
                     if group.tools.is_empty() || self.accepted {
                         let entry = owner.entry.clone();
@@ -50,7 +50,7 @@ impl PinUpdate<'_> {
                     group.tools.insert(tool.name.tool().to_owned(), pin);
                 }
                 Origin::File(place) => {
-                    let file = own.then(|| known.files.get(&*place.file)).flatten();
+                    let file = own.then(|| context.files.get(&*place.file)).flatten();
                     let group = book.group_mut(None, file.map(String::as_str));
                     group.tools.insert(compared.name.clone(), pin);
                 }
@@ -60,19 +60,20 @@ impl PinUpdate<'_> {
         if !self.accepted {
             return;
         }
-        for gone in self.report.tools.iter().filter(|tool| tool.state == PinReportState::Missing) {
-            self.forget(book, &gone.name, gone.server.as_deref(), own);
+        for missing in self.report.tools.iter().filter(|tool| tool.state == PinReportState::Missing)
+        {
+            self.forget(book, &missing.name, missing.server.as_deref(), own);
         }
     }
 
     fn forget(&self, book: &mut PinFileContent, name: &str, server: Option<&str>, own: bool) {
         let pins = self.host.pins();
-        let known = pins.context();
+        let context = pins.context();
         let tool = server.and_then(|server| name.strip_prefix(server)?.strip_prefix('-'));
         let tool = tool.unwrap_or(name);
         let here = |file: &str| match server {
-            Some(server) => known.servers.get(server).is_some_and(|owner| owner.file == file),
-            None => known.files.values().any(|known| known == file),
+            Some(server) => context.servers.get(server).is_some_and(|owner| owner.file == file),
+            None => context.files.values().any(|path| path == file),
         };
         for group in &mut book.groups {
             let same = group.server.as_deref() == server

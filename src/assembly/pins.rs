@@ -132,12 +132,12 @@ pub(super) fn load(
 fn known(configuration: &Configuration, masker: &Masker) -> PinContext {
     let mut files: HashMap<PathBuf, String> = HashMap::new();
     let mut real = |path: &PathBuf| {
-        let known = files.entry(path.clone()).or_insert_with(|| {
+        let file = files.entry(path.clone()).or_insert_with(|| {
             // The name of a directory of more files may contain a variable.
             let path = path.canonicalize().unwrap_or_else(|_| path.clone());
             masker.text(&path.display().to_string())
         });
-        known.clone()
+        file.clone()
     };
     let servers = configuration.servers.iter().map(|server| {
         let endpoint = masker.text(&identity(&server.endpoint));

@@ -42,11 +42,11 @@ pub fn start_server(
 /// Starts a command line as if toolhost were not there: in this directory and with all variables of
 /// this process, of which those whose name indicates a secret are masked.
 pub fn start_command(
-    words: &[String],
+    command_line: &[String],
     environment: &dyn Environment,
     traffic: TrafficSink,
 ) -> Result<RecordedServer, Error> {
-    let Some((command, args)) = words.split_first() else {
+    let Some((command, args)) = command_line.split_first() else {
         return Err(Error::usage("no command was given"));
     };
     let cannot = |why: &dyn std::fmt::Display| Error::unreachable(format!("cannot start: {why}"));
@@ -57,7 +57,7 @@ pub fn start_command(
     let masker = Masker::new(secrets.map(|(name, value)| (name.as_str(), value.as_str())));
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let tracer = Tracer::new(&name, masker.traffic(traffic));
-    tracer.opened(&words.join(" "));
+    tracer.opened(&command_line.join(" "));
     // Processes it leaves behind become our children, so that we can kill them.
     orphans::become_subreaper();
     let program = Program { path, args: args.to_vec(), env, cwd, stdin: true };

@@ -90,8 +90,8 @@ impl Secrets {
                 for (name, value) in env {
                     self.variable(name, value.expose_secret());
                 }
-                let words = std::iter::once(command).chain(args).map(String::as_str);
-                for (name, value) in secrets_in_words(words).flatten() {
+                let arguments = std::iter::once(command).chain(args).map(String::as_str);
+                for (name, value) in secrets_in_words(arguments).flatten() {
                     self.add(name, value);
                 }
             }

@@ -7,14 +7,15 @@ use crate::providers::storage::{ServerAlias, server_alias};
 
 /// Removes such entries from the tools and gives their names to the servers.
 pub(super) fn apply(configuration: &mut Configuration) {
-    let mut taken: Vec<ClaimedServer> = Vec::new();
+    let mut aliases: Vec<ClaimedServer> = Vec::new();
     let entries = configuration.tools.extract_if(.., |spec| server_alias(spec).is_some());
     for spec in entries.collect::<Vec<_>>() {
         let outcome = match server_alias(&spec) {
             None => continue,
             Some(Err(diagnostic)) => Err(diagnostic),
-            Some(Ok(meant)) => assign_alias(configuration, &spec, &meant, &taken)
-                .map(|()| taken.push(ClaimedServer { alias: meant, place: spec.location.clone() })),
+            Some(Ok(meant)) => assign_alias(configuration, &spec, &meant, &aliases).map(|()| {
+                aliases.push(ClaimedServer { alias: meant, place: spec.location.clone() })
+            }),
         };
         if let Err(diagnostic) = outcome {
             let name = spec.definition.name.full();
@@ -41,12 +42,12 @@ fn assign_alias(
     configuration: &mut Configuration,
     spec: &ToolSpec,
     meant: &ServerAlias,
-    taken: &[ClaimedServer],
+    aliases: &[ClaimedServer],
 ) -> Result<(), Diagnostic> {
     let spot =
         spec.entry.get("mcp_server").map_or_else(|| spec.location.clone(), ConfigNode::location);
     let ServerAlias { component, server } = meant;
-    if let Some(before) = taken.iter().find(|before| before.alias.server == *server) {
+    if let Some(before) = aliases.iter().find(|before| before.alias.server == *server) {
         let (name, at) = (&before.alias.component, show(&before.place));
         return Err(Diagnostic::error(format!(
             "the tools of '{server}' are already listed under '{name}' ({at})"
@@ -63,7 +64,7 @@ fn assign_alias(
         .with_hint("give this component another name")
         .with_location(spec.location.clone()));
     }
-    let Some(target) = servers.iter_mut().find(|known| known.name == *server) else {
+    let Some(target) = servers.iter_mut().find(|server_spec| server_spec.name == *server) else {
         return Err(unknown(configuration, server, &spot));
     };
     let is_projects = |entry: &EntryOrigin| entry.project().is_some();
@@ -105,12 +106,12 @@ fn unknown(configuration: &Configuration, server: &str, place: &SourceLocation) 
         return Diagnostic::error(format!("the MCP server '{server}' is out of service: {why}"))
             .with_location(place.clone());
     }
-    let known: Vec<&str> = configuration.servers.iter().map(|s| s.name.as_str()).collect();
+    let names: Vec<&str> = configuration.servers.iter().map(|s| s.name.as_str()).collect();
     let diagnostic = Diagnostic::error(format!("there is no MCP server '{server}'"))
         .with_location(place.clone());
-    if known.is_empty() {
+    if names.is_empty() {
         diagnostic.with_hint("servers are defined in mcp.yaml")
     } else {
-        diagnostic.with_hint(format!("known servers: {}", known.join(", ")))
+        diagnostic.with_hint(format!("known servers: {}", names.join(", ")))
     }
 }

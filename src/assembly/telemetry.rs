@@ -69,7 +69,7 @@ impl ExportPlan {
     /// program on the machine may listen.
     fn of(environment: &dyn Environment) -> Self {
         let var = |name| environment.var(name).filter(|value| !value.is_empty());
-        let is = |name, wanted: &str| var(name).is_some_and(|v| v.eq_ignore_ascii_case(wanted));
+        let is = |name, expected: &str| var(name).is_some_and(|v| v.eq_ignore_ascii_case(expected));
         let disabled = is("OTEL_SDK_DISABLED", "true");
         let wants = |endpoint, exporter| {
             let named = var("OTEL_EXPORTER_OTLP_ENDPOINT").or_else(|| var(endpoint));

@@ -22,10 +22,10 @@ pub fn read(option: &str, path: &Path) -> Result<Vec<JsonObject>, Error> {
     if text.len() as u64 > MAX_BYTES {
         return Err(refused("it is larger than 64 MiB"));
     }
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
-            Ok(Value::Object(object)) => found.push(object),
+            Ok(Value::Object(object)) => rows.push(object),
             Ok(_) => {
                 let why = format!("line {} is not a JSON object such as {{\"key\": 1}}", index + 1);
                 return Err(refused(&why));
@@ -35,8 +35,8 @@ pub fn read(option: &str, path: &Path) -> Result<Vec<JsonObject>, Error> {
             }
         }
     }
-    if found.is_empty() {
+    if rows.is_empty() {
         return Err(refused("it has no lines"));
     }
-    Ok(found)
+    Ok(rows)
 }

@@ -87,8 +87,8 @@ fn most_common_failure(report: &BenchReport) -> Option<Error> {
                 .with_hint("--timeout limits each call")
         });
     };
-    let said = first_message(report, kind);
-    Some(Error::new(kind, format!("none of {made} calls succeeded: {said}")))
+    let message = first_message(report, kind);
+    Some(Error::new(kind, format!("none of {made} calls succeeded: {message}")))
 }
 
 fn first_message(report: &BenchReport, kind: ErrorKind) -> String {

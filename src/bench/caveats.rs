@@ -140,12 +140,12 @@ fn unreliable_percentile(target: &TargetReport) -> Option<String> {
     if response.count() == 0 {
         return None;
     }
-    let (share, words, needs) = [(0.9, "p90", 100), (0.99, "p99", 1_000), (0.999, "p99.9", 10_000)]
+    let (share, name, needs) = [(0.9, "p90", 100), (0.99, "p99", 1_000), (0.999, "p99.9", 10_000)]
         .into_iter()
         .find(|(share, ..)| !response.is_reliable_at(*share))?;
     let more = if share < 0.99 { " and beyond" } else { "" };
     Some(format!(
-        "only {} for {words}{more}, which needs {}",
+        "only {} for {name}{more}, which needs {}",
         count(response.count(), "answer"),
         show_count(needs)
     ))
@@ -169,10 +169,10 @@ pub fn outlier_count(times: &Durations) -> u64 {
         .map(|(class, count)| ((class.as_secs_f64() - median).abs(), count))
         .collect();
     deviations.sort_by(|left, right| left.0.total_cmp(&right.0));
-    let mut seen = 0;
+    let mut passed = 0;
     let middle = deviations.iter().find(|(_, count)| {
-        seen += count;
-        seen * 2 >= times.count()
+        passed += count;
+        passed * 2 >= times.count()
     });
     // Classes are as wide as a thousandth: nothing can be told apart below that.
     let spread = middle.map_or(0.0, |(deviation, _)| *deviation).max(median / 1_000.0);

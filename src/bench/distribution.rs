@@ -42,17 +42,17 @@ fn classed(
     low: f64,
     next: impl Fn(f64) -> f64,
 ) -> Option<Distribution> {
-    let mut found = Vec::with_capacity(classes);
+    let mut counts = Vec::with_capacity(classes);
     let (mut limit, mut below) = (low, 0);
     for class in 1..=classes.max(1) {
         limit = if class == classes { high } else { next(limit) };
         let limit = Duration::try_from_secs_f64(limit / 1e9).unwrap_or(Duration::MAX);
         let up_to = durations.count_up_to(limit).max(below);
-        found.push((limit, up_to - below));
+        counts.push((limit, up_to - below));
         below = up_to;
     }
     let beyond = durations.count().saturating_sub(below);
-    Some(Distribution { from: durations.min()?, classes: found, beyond })
+    Some(Distribution { from: durations.min()?, classes: counts, beyond })
 }
 
 impl Distribution {

@@ -134,16 +134,16 @@ impl BenchEnvironment {
 
 fn load(machine: &dyn Machine) -> Option<[f64; 3]> {
     let text = machine.file("/proc/loadavg")?;
-    let mut words = text.split_whitespace().map(|word| word.parse::<f64>().ok());
-    let mut next = || words.next().flatten().filter(|load| load.is_finite() && *load >= 0.0);
+    let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>().ok());
+    let mut next = || numbers.next().flatten().filter(|load| load.is_finite() && *load >= 0.0);
     Some([next()?, next()?, next()?])
 }
 
 fn value_of(text: &str, separator: char, keys: &[&str]) -> Option<String> {
-    let value = |wanted: &&str| {
+    let value = |name: &&str| {
         text.lines()
             .filter_map(|line| line.split_once(separator))
-            .find(|(key, _)| key.trim() == *wanted)
+            .find(|(key, _)| key.trim() == *name)
             .map(|(_, value)| truncate(value.trim().trim_matches('"')))
             .filter(|value| !value.is_empty())
     };
@@ -181,30 +181,33 @@ mod tests {
             ("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made Up 3000\nmodel name\t: other\n"),
             ("/proc/loadavg", "1.50 0.75 0.25 2/345 6789\n"),
         ]));
-        let found = BenchEnvironment::before(&machine).after(&machine);
-        assert_eq!(found.kernel.as_deref(), Some("Linux 6.1.0-18-amd64"));
-        assert_eq!(found.os, "Debian GNU/Linux 12");
-        assert_eq!(found.cpu.as_deref(), Some("Made Up 3000"));
+        let environment = BenchEnvironment::before(&machine).after(&machine);
+        assert_eq!(environment.kernel.as_deref(), Some("Linux 6.1.0-18-amd64"));
+        assert_eq!(environment.os, "Debian GNU/Linux 12");
+        assert_eq!(environment.cpu.as_deref(), Some("Made Up 3000"));
         assert_eq!(
-            (found.load_before, found.load_after),
-            (Some([1.5, 0.75, 0.25]), found.load_before)
+            (environment.load_before, environment.load_after),
+            (Some([1.5, 0.75, 0.25]), environment.load_before)
         );
-        assert!(found.warnings()[0].contains("a load of 1.5 on 2 processors"));
+        assert!(environment.warnings()[0].contains("a load of 1.5 on 2 processors"));
     }
 
     #[test]
     fn what_cannot_be_found_out_is_left_out() {
         let machine =
             Made(BTreeMap::from([("/proc/loadavg", "nan -1 x"), ("/proc/cpuinfo", ":\n=")]));
-        let found = BenchEnvironment::before(&machine);
-        assert_eq!((found.kernel, found.cpu, found.load_before), (None, None, None));
-        assert_eq!(found.os, std::env::consts::OS);
+        let environment = BenchEnvironment::before(&machine);
+        assert_eq!(
+            (environment.kernel, environment.cpu, environment.load_before),
+            (None, None, None)
+        );
+        assert_eq!(environment.os, std::env::consts::OS);
     }
 
     #[test]
     fn this_machine_has_processors() {
-        let found = BenchEnvironment::before(&ThisMachine);
-        assert!(found.cpus.is_some_and(|cpus| cpus > 0));
-        assert_eq!(found.toolhost, env!("CARGO_PKG_VERSION"));
+        let environment = BenchEnvironment::before(&ThisMachine);
+        assert!(environment.cpus.is_some_and(|cpus| cpus > 0));
+        assert_eq!(environment.toolhost, env!("CARGO_PKG_VERSION"));
     }
 }

@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn rates_have_three_digits() {
-        for (rate, words) in
+        for (rate, text) in
             [(0.5, "0.50"), (2.0, "2"), (49.93, "49.9"), (50.0, "50"), (14_322.7, "14,323")]
         {
-            assert_eq!(per_second(rate), words);
+            assert_eq!(per_second(rate), text);
         }
     }
 

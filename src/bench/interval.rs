@@ -84,7 +84,7 @@ impl BlockSet {
     }
 
     fn log_statistics(&self, times: &[u32]) -> [Option<f64>; Statistic::ALL.len()] {
-        let mut found = [None; Statistic::ALL.len()];
+        let mut logarithms = [None; Statistic::ALL.len()];
         let (mut calls, mut sum, mut seconds) = (0, 0.0, 0.0);
         for ((n, nanos, length), times) in self.totals.iter().zip(times) {
             calls += n * u64::from(*times);
@@ -92,12 +92,12 @@ impl BlockSet {
             seconds += length * f64::from(*times);
         }
         if calls == 0 {
-            return found;
+            return logarithms;
         }
         let ln = |value: f64| (value.is_finite() && value > 0.0).then(|| value.ln());
-        found[Statistic::Mean.index()] = ln(sum / float(calls));
-        found[Statistic::Throughput.index()] = ln(float(calls) / seconds);
-        let mut wanted = Statistic::ALL
+        logarithms[Statistic::Mean.index()] = ln(sum / float(calls));
+        logarithms[Statistic::Throughput.index()] = ln(float(calls) / seconds);
+        let mut ranks = Statistic::ALL
             .iter()
             .filter_map(|statistic| Some((statistic.index(), statistic.share()?)))
             .map(|(index, share)| (index, share * float(calls)))
@@ -105,14 +105,14 @@ impl BlockSet {
         let mut passed = 0.0;
         for counted in &self.counts {
             passed += float(counted.calls) * f64::from(times[counted.block]);
-            while let Some((index, _)) = wanted.next_if(|(_, rank)| passed >= *rank) {
-                found[index] = Some(f64::from(counted.class) / CLASSES);
+            while let Some((index, _)) = ranks.next_if(|(_, rank)| passed >= *rank) {
+                logarithms[index] = Some(f64::from(counted.class) / CLASSES);
             }
-            if wanted.peek().is_none() {
+            if ranks.peek().is_none() {
                 break;
             }
         }
-        found
+        logarithms
     }
 }
 
@@ -146,7 +146,7 @@ pub(super) fn standard_errors(
     seed: u64,
 ) -> [Option<f64>; Statistic::ALL.len()] {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut seen: [Vec<f64>; Statistic::ALL.len()] = std::array::from_fn(|_| Vec::new());
+    let mut differences: [Vec<f64>; Statistic::ALL.len()] = std::array::from_fn(|_| Vec::new());
     let (mut of_a, mut of_b) = (vec![0; a.totals.len()], vec![0; b.totals.len()]);
     for _ in 0..RESAMPLES {
         resample(&mut random, &mut of_a);
@@ -155,14 +155,16 @@ pub(super) fn standard_errors(
             Pairing::Independent => resample(&mut random, &mut of_b),
         }
         let drawn = a.log_statistics(&of_a).into_iter().zip(b.log_statistics(&of_b));
-        for (seen, (a, b)) in seen.iter_mut().zip(drawn) {
-            seen.extend(a.zip(b).map(|(a, b)| b - a));
+        for (differences, (a, b)) in differences.iter_mut().zip(drawn) {
+            differences.extend(a.zip(b).map(|(a, b)| b - a));
         }
     }
     // The bootstrap sees too little variance in few stretches, by this factor.
     let stretches = float_len(a.len().min(b.len()));
     let factor = (stretches / (stretches - 1.0).max(1.0)).sqrt();
-    seen.map(|seen| (seen.len() == RESAMPLES).then(|| deviation(&seen) * factor))
+    differences.map(|differences| {
+        (differences.len() == RESAMPLES).then(|| deviation(&differences) * factor)
+    })
 }
 
 /// So many standard errors are within an interval of this level, when as many stretches were
@@ -250,8 +252,8 @@ mod tests {
         let drawn = BlockSet::of(&turns).log_statistics(&[1; 4]);
         for statistic in Statistic::ALL {
             let expected = statistic.of(&whole, 500.0).unwrap().ln();
-            let found = drawn[statistic.index()].unwrap();
-            assert!((found - expected).abs() < 0.002, "{}: {found} {expected}", statistic.name());
+            let error = drawn[statistic.index()].unwrap();
+            assert!((error - expected).abs() < 0.002, "{}: {error} {expected}", statistic.name());
         }
     }
 

@@ -27,18 +27,18 @@ pub fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
         facts.push(("load average", LineTone::Dim, format!("{load:.1} before{after}")));
     }
     for server in &environment.servers {
-        let words: Vec<&str> =
+        let names: Vec<&str> =
             [&server.name, &server.version].into_iter().flatten().map(String::as_str).collect();
-        let mut said = words.join(" ");
+        let mut text = names.join(" ");
         if let Some(protocol) = &server.protocol {
-            let comma = if said.is_empty() { "" } else { ", " };
-            said = format!("{said}{comma}protocol {protocol}");
+            let comma = if text.is_empty() { "" } else { ", " };
+            text = format!("{text}{comma}protocol {protocol}");
         }
         if let Some(time) = server.cpu {
-            let comma = if said.is_empty() { "" } else { ", " };
-            said = format!("{said}{comma}{} of processor time", show_duration(time));
+            let comma = if text.is_empty() { "" } else { ", " };
+            text = format!("{text}{comma}{} of processor time", show_duration(time));
         }
-        let fact = ("server", LineTone::Dim, said);
+        let fact = ("server", LineTone::Dim, text);
         if !fact.2.is_empty() && !facts.contains(&fact) {
             facts.push(fact);
         }

@@ -156,9 +156,9 @@ impl Meter {
         match &end.outcome {
             LoadOutcome::Ok => {}
             LoadOutcome::Unanswered => self.unanswered += 1,
-            LoadOutcome::ToolError(words) => {
+            LoadOutcome::ToolError(message) => {
                 self.tool_errors += 1;
-                self.failure(ErrorKind::Tool.as_str(), since, service, words);
+                self.failure(ErrorKind::Tool.as_str(), since, service, message);
             }
             LoadOutcome::Failed(error) => {
                 if error.kind() == ErrorKind::Timeout {
@@ -171,12 +171,12 @@ impl Meter {
         }
     }
 
-    fn failure(&mut self, kind: &str, since: Duration, took: Duration, words: &str) {
+    fn failure(&mut self, kind: &str, since: Duration, took: Duration, message: &str) {
         self.failed.record(took);
-        if let Some(known) = self.errors_by_kind.get_mut(kind) {
-            known.count += 1;
+        if let Some(report) = self.errors_by_kind.get_mut(kind) {
+            report.count += 1;
         } else if self.errors_by_kind.len() < MAX_ERROR_KINDS {
-            let first = ErrorReport { count: 1, first_seen: since, sample: words.to_owned() };
+            let first = ErrorReport { count: 1, first_seen: since, sample: message.to_owned() };
             self.errors_by_kind.insert(kind.to_owned(), first);
         }
     }

@@ -263,10 +263,10 @@ mod tests {
     fn the_rate_of_targets_that_take_turns_is_over_the_time_of_all_turns() {
         let turns = BenchPlan { sharing: Sharing::Interleaved { rounds: 5 }, ..plan() };
         let (watch, now) = ran(&[(10, 5), (30, 5)], SystemClock.now());
-        let seen = BenchSnapshot::capture(&watch, &turns, now);
-        assert_eq!((seen.answered(), seen.elapsed), (200, Duration::from_secs(10)));
-        assert!((seen.rate() - 20.0).abs() < 1e-9, "{}", seen.rate());
-        assert!((seen.targets[1].sent - 30.0).abs() < 1e-9, "{}", seen.targets[1].sent);
+        let snapshot = BenchSnapshot::capture(&watch, &turns, now);
+        assert_eq!((snapshot.answered(), snapshot.elapsed), (200, Duration::from_secs(10)));
+        assert!((snapshot.rate() - 20.0).abs() < 1e-9, "{}", snapshot.rate());
+        assert!((snapshot.targets[1].sent - 30.0).abs() < 1e-9, "{}", snapshot.targets[1].sent);
         // A call that runs counts with its turn, and the slices of the timeline with their length.
         watch.lock().targets[0].1.lock().unwrap().call_sent(now, true);
         let later = BenchSnapshot::capture(&watch, &turns, now + Duration::from_secs(2));

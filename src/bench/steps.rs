@@ -143,15 +143,15 @@ mod tests {
 
     #[test]
     fn the_step_from_which_on_nothing_is_gained_is_named() {
-        let said = |steps: &[(usize, f64, u64)]| reading(&run(steps)).unwrap_or_default();
-        let flat = said(&[(1, 100.0, 10), (4, 390.0, 10), (16, 410.0, 40)]);
+        let text = |steps: &[(usize, f64, u64)]| reading(&run(steps)).unwrap_or_default();
+        let flat = text(&[(1, 100.0, 10), (4, 390.0, 10), (16, 410.0, 40)]);
         assert!(
             flat.starts_with("More than 4 in flight brings little: 390 calls/s at 4, 410 at best")
         );
         assert!(flat.contains("from 9.50 ms to 38 ms at 16"), "{flat}");
-        let less = said(&[(1, 100.0, 10), (4, 390.0, 10), (16, 300.0, 40)]);
+        let less = text(&[(1, 100.0, 10), (4, 390.0, 10), (16, 300.0, 40)]);
         assert!(less.starts_with("More than 4 in flight brings nothing: 390 calls/s"), "{less}");
-        assert!(said(&[(1, 100.0, 10), (4, 390.0, 10)]).starts_with("Throughput still rises at 4"));
-        assert_eq!(said(&[(1, 100.0, 10)]), "");
+        assert!(text(&[(1, 100.0, 10), (4, 390.0, 10)]).starts_with("Throughput still rises at 4"));
+        assert_eq!(text(&[(1, 100.0, 10)]), "");
     }
 }

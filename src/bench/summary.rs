@@ -203,10 +203,10 @@ fn baseline(baseline: &BaselineReport) -> Vec<ReportLine> {
         };
         let all = change.lines();
         // What failed says more than the first figure does.
-        let told = all.iter().find(|line| line.ends_with("FAIL")).or_else(|| all.first());
-        let told = told.map_or("nothing to compare", String::as_str);
-        let told = told.split(": FAIL").next().unwrap_or(told);
-        ReportLine::new(tone, format!("since {file}{name}: {told}{verdict}"))
+        let line = all.iter().find(|line| line.ends_with("FAIL")).or_else(|| all.first());
+        let line = line.map_or("nothing to compare", String::as_str);
+        let line = line.split(": FAIL").next().unwrap_or(line);
+        ReportLine::new(tone, format!("since {file}{name}: {line}{verdict}"))
     };
     if baseline.targets.is_empty() {
         let text = format!("{file} has none of this run's tools");
@@ -255,9 +255,9 @@ mod tests {
         let mut both = report(vec![even("a", 1), even("b", 2)]);
         both.rounds = rounds(&[1, 2], 10);
         let findings = BenchFindings { comparisons: compare(&both), ..BenchFindings::default() };
-        let told = lines(&both, &findings);
-        assert!(told.starts_with("Bad: B is slower than A: p50 2.000 times as long"), "{told}");
-        assert!(told.contains("Good: B b: 1,000 calls, all ok"), "{told}");
+        let text = lines(&both, &findings);
+        assert!(text.starts_with("Bad: B is slower than A: p50 2.000 times as long"), "{text}");
+        assert!(text.contains("Good: B b: 1,000 calls, all ok"), "{text}");
     }
 
     #[test]
@@ -272,15 +272,15 @@ mod tests {
         }
         let mut run = report(vec![bad]);
         run.status = RunStatus::Stopped;
-        let told = lines(&run, &BenchFindings::default());
+        let text = lines(&run, &BenchFindings::default());
         for expected in [
             "Bad: 1,030 calls in 600 ms, 30 failed (2.91%)",
             "Bad: timeout 25: timeout said no\nBad: protocol 4: ",
             "Warning: stopped early",
         ] {
-            assert!(told.contains(expected), "{expected}\n{told}");
+            assert!(text.contains(expected), "{expected}\n{text}");
         }
-        assert!(!told.contains("tool 1"), "{told}");
+        assert!(!text.contains("tool 1"), "{text}");
         let none = lines(&report(vec![target("a", [])]), &BenchFindings::default());
         assert!(none.starts_with("Bad: 0 calls in 0 µs, none succeeded"), "{none}");
     }

@@ -54,27 +54,27 @@ pub struct TargetOptions {
 /// Finds each tool and makes sure that it may be called so often and that its arguments fit;
 /// `warn` gets what a person should know before.
 pub async fn prepare(
-    wanted: Vec<TargetSpec>,
-    terms: &TargetOptions,
+    specs: Vec<TargetSpec>,
+    options: &TargetOptions,
     host: &ToolHost,
     mut warn: impl FnMut(&str),
 ) -> Result<Vec<PreparedTarget>, Error> {
-    let mut all = Vec::with_capacity(wanted.len());
-    for TargetSpec { name, arguments: given } in wanted {
+    let mut all = Vec::with_capacity(specs.len());
+    for TargetSpec { name, arguments: given } in specs {
         let request = LoadTargetRequest {
-            servers: terms.servers.clone(),
-            timeout: terms.timeout,
-            validate: !terms.skips_validation,
-            allow_writes: terms.allow_writes,
-            assume_yes_nested: terms.assume_yes_nested,
-            inspect_every: terms.inspect_every,
-            cancel: terms.cancel.clone(),
+            servers: options.servers.clone(),
+            timeout: options.timeout,
+            validate: !options.skips_validation,
+            allow_writes: options.allow_writes,
+            assume_yes_nested: options.assume_yes_nested,
+            inspect_every: options.inspect_every,
+            cancel: options.cancel.clone(),
             ..LoadTargetRequest::new(&name)
         };
         let target = host.load_target(&request).await?;
         target.warnings().iter().for_each(|warning| warn(warning));
         let tool = target.definition();
-        if !terms.allow_writes && tool.annotations.read_only.is_none() {
+        if !options.allow_writes && tool.annotations.read_only.is_none() {
             let name = tool.name.full();
             warn(&format!("'{name}' does not say whether it is read-only"));
         }
@@ -93,10 +93,11 @@ pub(super) fn processor_times(host: &ToolHost) -> BTreeMap<String, Duration> {
 }
 
 /// The server of each tool, for [`identities`].
-pub(super) fn servers(found: &[PreparedTarget]) -> Vec<Option<String>> {
-    let server =
-        |found: &PreparedTarget| found.target.definition().name.component().map(str::to_owned);
-    found.iter().map(server).collect()
+pub(super) fn servers(prepared: &[PreparedTarget]) -> Vec<Option<String>> {
+    let server = |prepared: &PreparedTarget| {
+        prepared.target.definition().name.component().map(str::to_owned)
+    };
+    prepared.iter().map(server).collect()
 }
 
 /// Who the servers of the tools said they are, and what the run cost them that began when they had
@@ -107,10 +108,10 @@ pub(super) fn identities(
     before: &BTreeMap<String, Duration>,
     host: &ToolHost,
 ) -> Vec<ServerIdentity> {
-    let known = host.servers();
+    let statuses = host.servers();
     let targets = report.targets.iter().zip(servers);
     let of = |(target, server): (&TargetReport, &Option<String>)| {
-        let status = known.iter().find(|status| Some(&status.name) == server.as_ref())?;
+        let status = statuses.iter().find(|status| Some(&status.name) == server.as_ref())?;
         let claim = |key: &str| {
             let info = status.server_info.as_ref()?;
             info.get(key)?.as_str().map(str::to_owned)

@@ -67,19 +67,19 @@ pub fn sort_by_location(tools: &mut [Arc<ToolDefinition>]) {
 }
 
 fn keep_first(tools: Vec<Arc<ToolDefinition>>) -> (Vec<Arc<ToolDefinition>>, Vec<Diagnostic>) {
-    let mut seen: HashMap<String, usize> = HashMap::with_capacity(tools.len());
-    let mut kept: Vec<Arc<ToolDefinition>> = Vec::with_capacity(tools.len());
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(tools.len());
+    let mut unique: Vec<Arc<ToolDefinition>> = Vec::with_capacity(tools.len());
     let mut diagnostics = Vec::new();
     for tool in tools {
         let name = tool.name.full();
-        if let Some(first) = seen.get(&name).and_then(|at| kept.get(*at)) {
+        if let Some(first) = places.get(&name).and_then(|at| unique.get(*at)) {
             diagnostics.push(duplicate_name(&name, first, &tool));
         } else {
-            seen.insert(name, kept.len());
-            kept.push(tool);
+            places.insert(name, unique.len());
+            unique.push(tool);
         }
     }
-    (kept, diagnostics)
+    (unique, diagnostics)
 }
 
 fn duplicate_name(name: &str, first: &ToolDefinition, later: &ToolDefinition) -> Diagnostic {

@@ -69,14 +69,14 @@ pub fn apply(
     for tool in declared.iter().filter(|t| drift.missing.iter().any(|m| m == t.name.tool())) {
         let line = format!("the server does not offer '{}', which is declared", tool.name.tool());
         diagnostics.push(Diagnostic::warning(line.clone()).with_entry(server));
-        let mut gone = ToolDefinition::clone(tool);
-        gone.status = ToolStatus::Unavailable;
-        gone.unavailable_reason = Some(
+        let mut missing = ToolDefinition::clone(tool);
+        missing.status = ToolStatus::Unavailable;
+        missing.unavailable_reason = Some(
             Error::usage(line)
                 .with_server(server)
                 .with_hint(format!("`toolhost list --server {server}` shows what it offers")),
         );
-        live.push(Arc::new(gone));
+        live.push(Arc::new(missing));
     }
     diagnostics
 }

@@ -50,16 +50,16 @@ fn annotations(tool: &ToolDefinition) -> Option<Value> {
     if let Some(raw) = tool.raw_value() {
         return raw.get("annotations").cloned();
     }
-    let said = &tool.annotations;
+    let hints = &tool.annotations;
     let mut out = Map::new();
-    if let Some(title) = &said.title {
+    if let Some(title) = &hints.title {
         out.insert("title".into(), title.clone().into());
     }
     for (key, hint) in [
-        ("readOnlyHint", said.read_only),
-        ("destructiveHint", said.destructive),
-        ("idempotentHint", said.idempotent),
-        ("openWorldHint", said.open_world),
+        ("readOnlyHint", hints.read_only),
+        ("destructiveHint", hints.destructive),
+        ("idempotentHint", hints.idempotent),
+        ("openWorldHint", hints.open_world),
     ] {
         if let Some(hint) = hint {
             out.insert(key.into(), hint.into());

@@ -51,12 +51,12 @@ pub fn resolve(input: &str, names: &[&ToolName]) -> NameResolution {
 }
 
 /// The known components that `input` may begin with, longest first.
-pub fn components<'a>(input: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut found: Vec<&str> =
-        known.into_iter().filter(|c| after_component(input, c).is_some()).collect();
-    found.sort_by_key(|c| std::cmp::Reverse(c.len()));
-    found.dedup();
-    found
+pub fn components<'a>(input: &str, components: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut prefixes: Vec<&str> =
+        components.into_iter().filter(|c| after_component(input, c).is_some()).collect();
+    prefixes.sort_by_key(|c| std::cmp::Reverse(c.len()));
+    prefixes.dedup();
+    prefixes
 }
 
 /// What follows `component` and a separator at the start of `input`.
@@ -74,13 +74,13 @@ pub fn did_you_mean(input: &str, names: &[&ToolName]) -> Option<String> {
 
 /// Known names that look like `input`, most similar first; both full and bare names are compared.
 fn suggest(input: &str, names: &[&ToolName]) -> Vec<String> {
-    let wanted = input.to_lowercase();
+    let input = input.to_lowercase();
     let mut near: Vec<(f64, String)> = names
         .iter()
         .filter_map(|name| {
             let full = name.full();
-            let likeness = similarity(&wanted, &full.to_lowercase())
-                .max(similarity(&wanted, &name.tool().to_lowercase()));
+            let likeness = similarity(&input, &full.to_lowercase())
+                .max(similarity(&input, &name.tool().to_lowercase()));
             (likeness >= LIKENESS).then_some((likeness, full))
         })
         .collect();
@@ -182,11 +182,11 @@ mod tests {
             names in proptest::collection::vec(name(), 1..8),
             pick in any::<proptest::sample::Index>(),
         ) {
-            let wanted = pick.get(&names).full();
-            let NameResolution::Found(at) = find(&wanted, &names) else {
-                return Err(TestCaseError::fail(format!("{wanted} was not found")));
+            let full_name = pick.get(&names).full();
+            let NameResolution::Found(at) = find(&full_name, &names) else {
+                return Err(TestCaseError::fail(format!("{full_name} was not found")));
             };
-            prop_assert_eq!(names[at].full(), wanted);
+            prop_assert_eq!(names[at].full(), full_name);
         }
 
         #[test]

@@ -28,16 +28,16 @@ impl CatalogueQuery {
     /// that begins with the word, then a name that holds it, a title, a description; otherwise
     /// the order is kept.
     pub fn select(&self, tools: &[impl Borrow<ToolDefinition>]) -> Vec<usize> {
-        let words = WordMatcher::new(&self.words);
-        let mut found: Vec<(u32, usize)> = tools
+        let matcher = WordMatcher::new(&self.words);
+        let mut ranked: Vec<(u32, usize)> = tools
             .iter()
             .map(Borrow::borrow)
             .enumerate()
             .filter(|(_, tool)| self.allows(tool))
-            .filter_map(|(at, tool)| words.rank(tool).map(|rank| (rank, at)))
+            .filter_map(|(at, tool)| matcher.rank(tool).map(|rank| (rank, at)))
             .collect();
-        found.sort_unstable();
-        found.into_iter().map(|(_, at)| at).collect()
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(_, at)| at).collect()
     }
 
     fn allows(&self, tool: &ToolDefinition) -> bool {
@@ -154,9 +154,9 @@ impl WordMatcher {
 }
 
 fn rank_one(word: &Regex, tool: &ToolDefinition, name: &str) -> Option<u32> {
-    if let Some(found) = word.find(name) {
-        let whole = found.len() == name.len() || found.as_str() == tool.name.tool();
-        return Some(match found.start() {
+    if let Some(part) = word.find(name) {
+        let whole = part.len() == name.len() || part.as_str() == tool.name.tool();
+        return Some(match part.start() {
             _ if whole => 0,
             0 => 1,
             _ => 2,
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn what_a_profile_may_show_of_a_server_is_known_before_it_is_asked() {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let strings = |strings: &[&str]| strings.iter().map(|word| (*word).to_owned()).collect();
         let profile = |change: &dyn Fn(&mut ProfileSpec)| {
             let mut profile = ProfileSpec::default();
             change(&mut profile);
@@ -300,20 +300,20 @@ mod tests {
             may_show_server(&profile(change), "github", std::iter::once(&declared))
         };
         assert!(may(&|_| {}));
-        assert!(may(&|p| p.include = words(&["notes-*", "git*"])));
-        assert!(!may(&|p| p.include = words(&["notes-*", "calculator"])));
-        assert!(may(&|p| p.exclude = words(&["*-delete"])));
-        assert!(!may(&|p| p.exclude = words(&["github-*"])));
-        assert!(!may(&|p| p.servers = words(&["files"])));
-        assert!(may(&|p| p.safety = words(&["external"])));
+        assert!(may(&|p| p.include = strings(&["notes-*", "git*"])));
+        assert!(!may(&|p| p.include = strings(&["notes-*", "calculator"])));
+        assert!(may(&|p| p.exclude = strings(&["*-delete"])));
+        assert!(!may(&|p| p.exclude = strings(&["github-*"])));
+        assert!(!may(&|p| p.servers = strings(&["files"])));
+        assert!(may(&|p| p.safety = strings(&["external"])));
         // Only what is declared is anything but external, or has a category.
-        assert!(may(&|p| p.safety = words(&["sandboxed"])));
-        assert!(!may(&|p| p.safety = words(&["native"])));
-        assert!(may(&|p| p.categories = words(&["code"])));
-        assert!(!may(&|p| p.categories = words(&["math"])));
+        assert!(may(&|p| p.safety = strings(&["sandboxed"])));
+        assert!(!may(&|p| p.safety = strings(&["native"])));
+        assert!(may(&|p| p.categories = strings(&["code"])));
+        assert!(!may(&|p| p.categories = strings(&["math"])));
         let hidden = profile(&|p| {
-            p.safety = words(&["sandboxed"]);
-            p.exclude = words(&["github-search"]);
+            p.safety = strings(&["sandboxed"]);
+            p.exclude = strings(&["github-search"]);
         });
         assert!(!may_show_server(&hidden, "github", std::iter::once(&declared)));
     }

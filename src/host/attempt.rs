@@ -54,9 +54,9 @@ impl Attempt<'_> {
         let timed = self.definition.source == ToolSource::Internal;
         let stop = tokio::select! {
             biased;
-            done = &mut work => {
+            outcome = &mut work => {
                 dropped.disarm();
-                return self.finish(done);
+                return self.finish(outcome);
             }
             () = self.interrupt.cancelled() => StopReason::Interrupt,
             () = self.removed.cancelled() => StopReason::Removed,
@@ -71,14 +71,14 @@ impl Attempt<'_> {
             }
         };
         let last = tokio::time::timeout(grace, &mut work).await;
-        Err(self.stop_error(stop, grace, last.ok().map(|done| self.finish(done))))
+        Err(self.stop_error(stop, grace, last.ok().map(|outcome| self.finish(outcome))))
     }
 
     fn finish(
         &self,
-        done: Result<Result<ToolResult, Error>, Box<dyn std::any::Any + Send>>,
+        outcome: Result<Result<ToolResult, Error>, Box<dyn std::any::Any + Send>>,
     ) -> Result<ToolResult, Error> {
-        match done {
+        match outcome {
             Ok(answer) => answer.map_err(|error| self.with_context(error)),
             Err(panic) => {
                 let message = panic

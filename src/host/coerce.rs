@@ -9,10 +9,10 @@ use crate::model::JsonObject;
 /// How many references and alternatives are followed to find out what a property wants.
 const MAX_STEPS: usize = 64;
 
-pub fn coerce(words: &[ArgumentWord], schema: &Value) -> Result<JsonObject, Vec<Violation>> {
+pub fn coerce(pairs: &[ArgumentWord], schema: &Value) -> Result<JsonObject, Vec<Violation>> {
     let mut arguments = JsonObject::new();
     let mut twice = Vec::new();
-    for word in words {
+    for word in pairs {
         let (key, value) = match word {
             ArgumentWord::Json { key, value } => (key, value.clone()),
             ArgumentWord::Text { key, value } => {
@@ -114,8 +114,8 @@ mod tests {
             "properties": { "key": property },
             "$defs": { "Count": {"type": "integer"}, "Loop": {"$ref": "#/$defs/Loop"} }
         });
-        let words = [ArgumentWord::Text { key: "key".into(), value: text.into() }];
-        coerce(&words, &schema).unwrap().remove("key").unwrap()
+        let pairs = [ArgumentWord::Text { key: "key".into(), value: text.into() }];
+        coerce(&pairs, &schema).unwrap().remove("key").unwrap()
     }
 
     #[test]
@@ -170,20 +170,20 @@ mod tests {
 
     #[test]
     fn a_key_given_twice_is_told() {
-        let words = [
+        let pairs = [
             ArgumentWord::Text { key: "a".into(), value: "1".into() },
             ArgumentWord::Json { key: "a".into(), value: json!(2) },
         ];
-        let problems = coerce(&words, &json!({})).unwrap_err();
+        let problems = coerce(&pairs, &json!({})).unwrap_err();
         assert_eq!(problems[0].to_string(), "a: is given twice");
     }
 
     proptest! {
         #[test]
         fn an_unknown_property_keeps_its_text(text in any::<String>()) {
-            let words = [ArgumentWord::Text { key: "k".into(), value: text.clone() }];
-            let got = coerce(&words, &json!({"type": "object"})).unwrap();
-            prop_assert_eq!(&got["k"], &json!(text));
+            let pairs = [ArgumentWord::Text { key: "k".into(), value: text.clone() }];
+            let arguments = coerce(&pairs, &json!({"type": "object"})).unwrap();
+            prop_assert_eq!(&arguments["k"], &json!(text));
         }
 
         #[test]

@@ -38,8 +38,8 @@ impl ToolHost {
     /// As [`ToolHost::call`], as far as nothing is sent.
     pub async fn dry_run(&self, request: &CallRequest) -> Result<DryRun, Error> {
         let query = || HostQuery::DryRun(Box::new(self.complete_request(request)));
-        if let Some(done) = self.ask_link(query, &request.cancel).await {
-            return done;
+        if let Some(outcome) = self.ask_link(query, &request.cancel).await {
+            return outcome;
         }
         let work = async {
             let view = self.view(request.profile.as_deref())?;
@@ -396,7 +396,7 @@ pub(super) async fn prepare_arguments(
     let schema = &*tool.definition.input_schema;
     let object = match &request.arguments {
         CallArguments::Object(object) => object.clone(),
-        CallArguments::Words(words) => coerce::coerce(words, schema)
+        CallArguments::Words(pairs) => coerce::coerce(pairs, schema)
             .map_err(|problems| arguments::invalid_arguments(&tool.definition, &problems))?,
     };
     if !request.validate {

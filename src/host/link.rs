@@ -45,7 +45,7 @@ pub trait HostLink: Send + Sync {
     /// As [`HostLink::call`]; also when the other host has ended.
     async fn observe(
         &self,
-        wanted: &ObserveRequest,
+        request: &ObserveRequest,
         sink: &ObservationSink,
         cancel: &CancellationToken,
     ) -> Result<(), LinkError>;

@@ -305,12 +305,12 @@ impl RegisteredProvider {
         let work = async {
             tokio::select! {
                 biased;
-                done = work => done,
+                outcome = work => outcome,
                 () = in_use.stop().cancelled() => Err(self.removed_error()),
             }
         };
         let error = match tokio::time::timeout(limit, work).await {
-            Ok(Ok(done)) => return Ok(done),
+            Ok(Ok(outcome)) => return Ok(outcome),
             Ok(Err(error)) => error,
             Err(_elapsed) => Error::timeout(format!(
                 "did not start and list its tools within {}",

@@ -49,11 +49,11 @@ impl ToolDirectory {
             return (own, of_servers);
         }
         let listed = local.iter().chain(servers).flat_map(|part| &part.tools);
-        let mut taken: HashSet<String> = listed.map(|tool| tool.name.full()).collect();
+        let mut names: HashSet<String> = listed.map(|tool| tool.name.full()).collect();
         for entry in &*disabled {
             let is_listed = entry.role == FileRole::Tools || scope.includes_server(&entry.name);
             let mut tools = entry.unavailable_tools();
-            tools.retain(|tool| is_listed && taken.insert(tool.name.full()));
+            tools.retain(|tool| is_listed && names.insert(tool.name.full()));
             let part = Contribution { tools, ..Contribution::default() };
             match entry.role {
                 FileRole::Tools => own.push(part),

@@ -57,7 +57,7 @@ impl ProviderLease {
     ) -> Result<T, Error> {
         tokio::select! {
             biased;
-            done = work => done,
+            outcome = work => outcome,
             () = self.usage.stop().cancelled() => Err(self.removed_error()),
         }
     }

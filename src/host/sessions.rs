@@ -112,10 +112,10 @@ impl Sessions {
 
     pub(super) fn drop_tool(&self, tool: &str) {
         let mut table = self.lock();
-        let gone: Vec<_> =
+        let instances: Vec<_> =
             table.live.values_mut().filter_map(|s| s.instances.remove(tool)).collect();
         drop(table);
-        drop(gone);
+        drop(instances);
     }
 
     /// Ends all sessions, when the host is closed.

@@ -174,7 +174,7 @@ impl<'a> UnsentCall<'a> {
     fn masked_arguments(&self) -> JsonObject {
         let fallback = || match &self.request.arguments {
             CallArguments::Object(object) => object.clone(),
-            CallArguments::Words(words) => words
+            CallArguments::Words(pairs) => pairs
                 .iter()
                 .map(|word| match word {
                     ArgumentWord::Text { key, value } => (key.clone(), value.clone().into()),

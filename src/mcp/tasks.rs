@@ -351,12 +351,12 @@ mod tests {
         let mut asks = state("input_required");
         asks["inputRequests"] = json!({ "a": {} });
         assert!(matches!(next(Extension, &asks), TaskAction::AnswerQuestions(r) if r.len() == 1));
-        let mut done = state("completed");
+        let mut task = state("completed");
         assert!(
-            matches!(next(Extension, &done), TaskAction::Fail(f) if f.kind() == ErrorKind::Protocol)
+            matches!(next(Extension, &task), TaskAction::Fail(f) if f.kind() == ErrorKind::Protocol)
         );
-        done["result"] = json!({ "content": [] });
-        assert!(matches!(next(Extension, &done), TaskAction::Done(_)));
+        task["result"] = json!({ "content": [] });
+        assert!(matches!(next(Extension, &task), TaskAction::Done(_)));
         let mut failed = state("failed");
         failed["error"] = json!({ "code": -32000, "message": "no tea" });
         assert!(

@@ -77,9 +77,9 @@ pub(super) struct MessagePlace {
 impl MessagePlace {
     /// Whether to look at everything in the message takes long enough to delay others.
     pub(super) fn is_heavy(&self) -> bool {
-        let taken =
+        let permits =
             |room: &Option<TakenRoom>| room.as_ref().map_or(0, |room| room.own.num_permits());
-        taken(&self.bytes) > HEAVY.0 || taken(&self.values) > HEAVY.1
+        permits(&self.bytes) > HEAVY.0 || permits(&self.values) > HEAVY.1
     }
 }
 
@@ -134,8 +134,8 @@ impl MessageRoom {
     pub(super) fn try_place(&self, message: &[u8]) -> Result<MessagePlace, NoRoom> {
         let values = values(message)?;
         let take = |room: &SharedRoom, count: usize, small: usize| {
-            let taken = (count > small).then(|| room.try_take(count).ok_or(NoRoom::Full));
-            taken.transpose()
+            let room_taken = (count > small).then(|| room.try_take(count).ok_or(NoRoom::Full));
+            room_taken.transpose()
         };
         Ok(MessagePlace {
             bytes: take(&self.bytes, message.len(), SMALL)?,

@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(change.quantile(0.5).relative_text(), "+100%");
         let new = UsageChange { now: &counts(1, 0, 5), before: &none };
         assert_eq!(new.calls().relative_text(), "new");
-        let gone = UsageChange { now: &none, before: &counts(3, 0, 5) };
-        assert_eq!(gone.calls().relative_text(), "-100%");
-        assert_eq!(gone.quantile(0.5).relative_text(), "");
+        let unused = UsageChange { now: &none, before: &counts(3, 0, 5) };
+        assert_eq!(unused.calls().relative_text(), "-100%");
+        assert_eq!(unused.quantile(0.5).relative_text(), "");
         let same = FigureChange { now: Some(0.999_9), before: Some(1.0) };
         assert_eq!((same.relative_text(), same.points_text()), ("+0%".into(), "+0.0 pp".into()));
     }

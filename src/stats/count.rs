@@ -161,8 +161,9 @@ impl CallCounts {
             self.cancelled = self.cancelled.saturating_add(count);
             return;
         }
-        let known = self.failures.contains_key(kind) || self.failures.len() < MOST_KINDS;
-        let sum = self.failures.entry(if known { kind } else { "other" }.to_owned()).or_default();
+        let has_room = self.failures.contains_key(kind) || self.failures.len() < MOST_KINDS;
+        let sum =
+            self.failures.entry(if has_room { kind } else { "other" }.to_owned()).or_default();
         *sum = sum.saturating_add(count);
     }
 
@@ -175,13 +176,13 @@ impl CallCounts {
     /// What was counted since `earlier`, which these began as.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let left = |(kind, count): (&String, &u64)| {
-            let left = count.saturating_sub(earlier.failed_by(kind));
-            (left > 0).then(|| (kind.clone(), left))
+        let newer = |(kind, count): (&String, &u64)| {
+            let newer = count.saturating_sub(earlier.failed_by(kind));
+            (newer > 0).then(|| (kind.clone(), newer))
         };
         Self {
             ok: self.ok.saturating_sub(earlier.ok),
-            failures: self.failures.iter().filter_map(left).collect(),
+            failures: self.failures.iter().filter_map(newer).collect(),
             cancelled: self.cancelled.saturating_sub(earlier.cancelled),
             attempts: self.attempts.saturating_sub(earlier.attempts),
             recovered: self.recovered.saturating_sub(earlier.recovered),
@@ -291,10 +292,10 @@ impl SpoolBatch {
             match self.tools.entry(tool) {
                 std::collections::btree_map::Entry::Vacant(entry) => drop(entry.insert(calls)),
                 std::collections::btree_map::Entry::Occupied(mut entry) => {
-                    let known = entry.get_mut();
-                    known.period = known.period.merge(calls.period);
+                    let total = entry.get_mut();
+                    total.period = total.period.merge(calls.period);
                     for (minute, mut more) in calls.minutes {
-                        known.minutes.entry(minute).or_default().append(&mut more);
+                        total.minutes.entry(minute).or_default().append(&mut more);
                     }
                 }
             }

@@ -75,7 +75,7 @@ impl RetentionBounds {
     /// than before.
     #[must_use]
     pub fn advanced(self, now: i64, retention: i64) -> Self {
-        let from = |kept: i64| now.saturating_sub(kept.min(retention));
+        let from = |length: i64| now.saturating_sub(length.min(retention));
         Self {
             minutes: self.minutes.max(Granularity::Hour.ceil(from(MINUTES_KEPT))),
             hours: self.hours.max(Granularity::Day.ceil(from(HOURS_KEPT))),
@@ -115,14 +115,14 @@ pub fn grain_ranges(
     since: Option<i64>,
     until: Option<i64>,
     now: i64,
-    kept: RetentionBounds,
+    bounds: RetentionBounds,
 ) -> Vec<GrainRange> {
-    let Some(since) = since.or(until.map(|_| kept.days)) else {
-        return vec![GrainRange { granularity: Granularity::Day, from: kept.days, to: i64::MAX }];
+    let Some(since) = since.or(until.map(|_| bounds.days)) else {
+        return vec![GrainRange { granularity: Granularity::Day, from: bounds.days, to: i64::MAX }];
     };
     let mut ranges = Vec::new();
-    let finest = kept.finest_complete_at(since);
-    let mut from = finest.floor(since).max(kept.days);
+    let finest = bounds.finest_complete_at(since);
+    let mut from = finest.floor(since).max(bounds.days);
     let end = until.unwrap_or(now.saturating_add(1));
     // A grain in which the window ends is not wholly part of it.
     let last = |level: Granularity| until.map_or(end, |until| level.floor(until));
@@ -141,7 +141,7 @@ pub fn grain_ranges(
     if until.is_some() {
         for level in [Granularity::Hour, Granularity::Minute] {
             let to = last(level);
-            if kept.complete_from(level) <= from && from < to {
+            if bounds.complete_from(level) <= from && from < to {
                 ranges.push(GrainRange { granularity: level, from, to });
                 from = to;
             }
@@ -163,9 +163,9 @@ mod tests {
         let now = 20_000 * DAY + 10 * 3_600;
         let since = 19_998 * DAY + 22 * 3_600 + 58 * 60 + 30;
         let range = |level, from, to| GrainRange { granularity: level, from, to };
-        let kept = RetentionBounds::default().advanced(now, 90 * DAY);
+        let bounds = RetentionBounds::default().advanced(now, 90 * DAY);
         assert_eq!(
-            grain_ranges(Some(since), None, now, kept),
+            grain_ranges(Some(since), None, now, bounds),
             [
                 range(Granularity::Minute, since - 30, 19_998 * DAY + 23 * 3_600),
                 range(Granularity::Hour, 19_998 * DAY + 23 * 3_600, 19_999 * DAY),
@@ -173,32 +173,32 @@ mod tests {
             ]
         );
         // Of a week ago only hours are left, of two months ago only days.
-        let week = grain_ranges(Some(now - 7 * DAY - 1), None, now, kept);
+        let week = grain_ranges(Some(now - 7 * DAY - 1), None, now, bounds);
         assert_eq!(week[0].granularity, Granularity::Hour);
-        let months = grain_ranges(Some(now - 60 * DAY - 1), None, now, kept);
+        let months = grain_ranges(Some(now - 60 * DAY - 1), None, now, bounds);
         assert_eq!(months, [range(Granularity::Day, 19_940 * DAY, now + 1)]);
         assert_eq!(
-            grain_ranges(None, None, now, kept),
+            grain_ranges(None, None, now, bounds),
             [range(Granularity::Day, 19_910 * DAY, i64::MAX)]
         );
-        assert_eq!(grain_ranges(Some(now + 6_000), None, now, kept), []);
+        assert_eq!(grain_ranges(Some(now + 6_000), None, now, bounds), []);
     }
 
     #[test]
     fn what_was_let_go_does_not_come_back_with_the_clock() {
         let now = 20_000 * DAY;
-        let kept = RetentionBounds::default().advanced(now, 90 * DAY);
-        assert_eq!(kept.advanced(now - 50 * DAY, 90 * DAY), kept);
+        let bounds = RetentionBounds::default().advanced(now, 90 * DAY);
+        assert_eq!(bounds.advanced(now - 50 * DAY, 90 * DAY), bounds);
     }
 
     #[test]
     fn a_window_that_has_ended_ends_with_the_finest_grains() {
         let now = 20_000 * DAY + 12 * 3_600;
-        let kept = RetentionBounds::default().advanced(now, 90 * DAY);
+        let bounds = RetentionBounds::default().advanced(now, 90 * DAY);
         let range = |level, from, to| GrainRange { granularity: level, from, to };
         let (since, until) = (19_998 * DAY + 23 * 3_600, 20_000 * DAY + 7_320);
         assert_eq!(
-            grain_ranges(Some(since), Some(until), now, kept),
+            grain_ranges(Some(since), Some(until), now, bounds),
             [
                 range(Granularity::Hour, since, 19_999 * DAY),
                 range(Granularity::Day, 19_999 * DAY, 20_000 * DAY),
@@ -215,14 +215,14 @@ mod tests {
             length in 60_i64..40 * DAY,
             at in 0_i64..80 * DAY,
         ) {
-            let kept = RetentionBounds::default().advanced(now, 90 * DAY);
-            let later = grain_ranges(Some(now - length), None, now, kept);
+            let bounds = RetentionBounds::default().advanced(now, 90 * DAY);
+            let later = grain_ranges(Some(now - length), None, now, bounds);
             let from = later[0].from;
-            let earlier = grain_ranges(Some(2 * from - now), Some(from), now, kept);
+            let earlier = grain_ranges(Some(2 * from - now), Some(from), now, bounds);
             let second = now - at;
             let holds = |s: &&GrainRange| (s.from..s.to).contains(&s.granularity.floor(second));
-            let found = later.iter().chain(&earlier).filter(holds).count();
-            prop_assert_eq!(found, usize::from(second >= earlier[0].from), "{:?} {:?}", earlier, later);
+            let holding = later.iter().chain(&earlier).filter(holds).count();
+            prop_assert_eq!(holding, usize::from(second >= earlier[0].from), "{:?} {:?}", earlier, later);
         }
 
         #[test]
@@ -231,16 +231,16 @@ mod tests {
             ago in 0_i64..100 * DAY,
             at in 0_i64..100 * DAY,
         ) {
-            let kept = RetentionBounds::default().advanced(now, 90 * DAY);
-            let ranges = grain_ranges(Some(now - ago), None, now, kept);
+            let bounds = RetentionBounds::default().advanced(now, 90 * DAY);
+            let ranges = grain_ranges(Some(now - ago), None, now, bounds);
             let second = now - at;
             let holds = |s: &&GrainRange| (s.from..s.to).contains(&s.granularity.floor(second));
-            let found = ranges.iter().filter(holds).count();
+            let holding = ranges.iter().filter(holds).count();
             let from = ranges.first().map_or(i64::MAX, |first| first.from);
-            prop_assert!(from <= (now - ago).max(kept.days));
-            prop_assert_eq!(found, usize::from(second >= from), "{:?}", ranges);
+            prop_assert!(from <= (now - ago).max(bounds.days));
+            prop_assert_eq!(holding, usize::from(second >= from), "{:?}", ranges);
             for range in &ranges {
-                prop_assert!(range.from >= kept.complete_from(range.granularity), "{:?}", ranges);
+                prop_assert!(range.from >= bounds.complete_from(range.granularity), "{:?}", ranges);
             }
         }
     }

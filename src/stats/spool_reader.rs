@@ -65,11 +65,11 @@ pub struct SpoolChunk {
 
 /// All files of the spool, the oldest first; `now` is the time since the Unix epoch.
 pub fn files(spool: &RecordLocation, now: Duration) -> Result<Vec<SpoolFile>, AppendError> {
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for location in segments::files(spool)? {
-        found.extend(SpoolFile::open(&location, location != *spool, now)?);
+        all.extend(SpoolFile::open(&location, location != *spool, now)?);
     }
-    Ok(found)
+    Ok(all)
 }
 
 impl SpoolFile {
@@ -113,10 +113,10 @@ impl SpoolFile {
         let mut bytes = Vec::new();
         // The file may have been truncated; what was folded of it stays folded.
         let from = position.offset.min(self.length);
-        let wanted = usize::try_from((self.length - from).min(CHUNK)).unwrap_or(usize::MAX);
-        bytes.resize(wanted, 0);
+        let length = usize::try_from((self.length - from).min(CHUNK)).unwrap_or(usize::MAX);
+        bytes.resize(length, 0);
         let mut read = 0;
-        while read < wanted {
+        while read < length {
             let rest = bytes.get_mut(read..).unwrap_or_default();
             match self.file.read_at(rest, from + read as u64) {
                 Ok(0) => break,
@@ -184,9 +184,9 @@ mod tests {
     }
 
     fn only(location: &RecordLocation) -> SpoolFile {
-        let mut found = files(location, NOW).unwrap();
-        assert_eq!(found.len(), 1);
-        found.remove(0)
+        let mut all = files(location, NOW).unwrap();
+        assert_eq!(all.len(), 1);
+        all.remove(0)
     }
 
     #[test]
@@ -227,10 +227,10 @@ mod tests {
         let aside = root.path().join("stats-20261122T013000Z.spool");
         std::fs::rename(&spool.path, aside).unwrap();
         std::fs::write(&spool.path, line(2)).unwrap();
-        let found = files(&spool, NOW).unwrap();
-        assert_eq!((found.len(), &found[0].key), (2, &key));
-        assert!(found[0].is_finished && !found[1].is_finished);
-        assert_ne!(found[1].key, key);
+        let all = files(&spool, NOW).unwrap();
+        assert_eq!((all.len(), &all[0].key), (2, &key));
+        assert!(all[0].is_finished && !all[1].is_finished);
+        assert_ne!(all[1].key, key);
     }
 
     #[test]

@@ -107,7 +107,7 @@ pub fn sort(tools: &mut [Usage], order: UsageOrder) {
 
 /// What a tool is ordered by, highest first; 0 for a duration that is not known.
 fn rank(usage: &Usage, order: UsageOrder) -> u128 {
-    let duration = |known: Option<Duration>| known.map_or(0, |known| known.as_nanos() + 1);
+    let duration = |time: Option<Duration>| time.map_or(0, |time| time.as_nanos() + 1);
     match order {
         UsageOrder::Name => 0,
         UsageOrder::Calls => usage.counts.calls().into(),
@@ -155,7 +155,7 @@ pub fn duration_buckets(counts: &CallCounts, most: usize) -> Vec<DurationBucket>
         if !bounds.last().is_some_and(|last| reaches(*last, *greatest)) && most > 1 {
             continue;
         }
-        let mut found: Vec<DurationBucket> = Vec::new();
+        let mut buckets: Vec<DurationBucket> = Vec::new();
         let mut fine = fine.iter().peekable();
         for (index, bound) in bounds.iter().enumerate() {
             let last = index + 1 == bounds.len();
@@ -164,12 +164,12 @@ pub fn duration_buckets(counts: &CallCounts, most: usize) -> Vec<DurationBucket>
                 calls += more;
             }
             let up_to = Duration::try_from_secs_f64(*bound).unwrap_or(Duration::MAX);
-            found.push(DurationBucket { upper_bound: up_to, calls });
+            buckets.push(DurationBucket { upper_bound: up_to, calls });
             if fine.peek().is_none() {
                 break;
             }
         }
-        return found;
+        return buckets;
     }
     Vec::new()
 }
@@ -212,11 +212,11 @@ impl TimeSeries {
     pub(super) fn new(
         since: i64,
         now: i64,
-        kept: RetentionBounds,
+        bounds: RetentionBounds,
         most: usize,
     ) -> (Self, GrainRange) {
         let most = i64::try_from(most.max(1)).unwrap_or(i64::MAX);
-        let level = kept.finest_complete_at(since);
+        let level = bounds.finest_complete_at(since);
         let from = level.floor(since);
         let grains = (now - from).max(0) / level.seconds() + 1;
         let length = (grains + most - 1) / most * level.seconds();
@@ -334,15 +334,15 @@ pub(super) fn add_unfolded(
 pub(super) fn window(
     filter: &CallFilter,
     now: Duration,
-    kept: RetentionBounds,
+    bounds: RetentionBounds,
 ) -> (Vec<GrainRange>, Option<Duration>) {
     let second = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     let CallFilter { since, until, .. } = *filter;
-    let ranges = grain_ranges(since.map(second), until.map(second), second(now), kept);
+    let ranges = grain_ranges(since.map(second), until.map(second), second(now), bounds);
     let start = |second: i64| Duration::from_secs(u64::try_from(second).unwrap_or(0));
     let from = since.map(|since| match ranges.first() {
         Some(first) => start(first.from),
-        None => since.max(start(kept.days)),
+        None => since.max(start(bounds.days)),
     });
     (ranges, from)
 }
@@ -437,11 +437,14 @@ mod tests {
         for millis in [vec![1, 2, 3, 1_000, 60_000], vec![1, 1], (1..500).collect()] {
             let all = counts(&millis);
             for most in [2, 8, 20] {
-                let found = duration_buckets(&all, most);
-                assert!(found.len() <= most, "{found:?}");
-                assert_eq!(found.iter().map(|class| class.calls).sum::<u64>(), all.ok);
-                assert!(found.is_sorted_by(|a, b| a.upper_bound < b.upper_bound), "{found:?}");
-                assert!(found[0].calls > 0 && found[found.len() - 1].calls > 0, "{found:?}");
+                let buckets = duration_buckets(&all, most);
+                assert!(buckets.len() <= most, "{buckets:?}");
+                assert_eq!(buckets.iter().map(|class| class.calls).sum::<u64>(), all.ok);
+                assert!(buckets.is_sorted_by(|a, b| a.upper_bound < b.upper_bound), "{buckets:?}");
+                assert!(
+                    buckets[0].calls > 0 && buckets[buckets.len() - 1].calls > 0,
+                    "{buckets:?}"
+                );
             }
         }
     }
@@ -449,9 +452,9 @@ mod tests {
     #[test]
     fn slices_are_whole_grains_and_reach_now() {
         let now = 20_000 * 86_400 + 4_000;
-        let kept = RetentionBounds::default().advanced(now, 90 * 86_400);
+        let bounds = RetentionBounds::default().advanced(now, 90 * 86_400);
         for (ago, most, length) in [(3_600, 60, 120), (3_600, 10, 420), (7 * 86_400, 60, 10_800)] {
-            let (series, range) = TimeSeries::new(now - ago, now, kept, most);
+            let (series, range) = TimeSeries::new(now - ago, now, bounds, most);
             assert_eq!(range.from, series.from);
             let slices = series.finish();
             let last = slices.last().unwrap();
@@ -461,6 +464,6 @@ mod tests {
             assert!(last.from.as_secs() <= now.unsigned_abs() && end > now.unsigned_abs());
         }
         // A window that begins in the future is one slice.
-        assert_eq!(TimeSeries::new(now + 500, now, kept, 10).0.finish().len(), 1);
+        assert_eq!(TimeSeries::new(now + 500, now, bounds, 10).0.finish().len(), 1);
     }
 }

@@ -57,23 +57,23 @@ mod tests {
     /// Clocks that tell what a test says, in seconds.
     struct SetClock {
         start: Instant,
-        told: Mutex<(u64, u64)>,
+        times: Mutex<(u64, u64)>,
     }
 
     impl Clock for SetClock {
         fn now(&self) -> Instant {
-            self.start + Duration::from_secs(self.told.lock().unwrap().0)
+            self.start + Duration::from_secs(self.times.lock().unwrap().0)
         }
 
         fn unix(&self) -> Duration {
-            Duration::from_secs(self.told.lock().unwrap().1)
+            Duration::from_secs(self.times.lock().unwrap().1)
         }
     }
 
     #[test]
     fn wall_time_that_is_set_back_goes_on_and_is_believed_again_when_it_has_caught_up() {
-        let told = Mutex::new((0, 0));
-        let clock = SetClock { start: SystemClock.now(), told };
+        let times = Mutex::new((0, 0));
+        let clock = SetClock { start: SystemClock.now(), times };
         let clock = SteadyClock { clock, last: Mutex::default() };
         // The monotonic clock, the system's wall time, and what is told.
         for (now, unix, steady) in [
@@ -85,7 +85,7 @@ mod tests {
             (50, 1049, 1049),
             (60, 9999, 9999),
         ] {
-            *clock.clock.told.lock().unwrap() = (now, unix);
+            *clock.clock.times.lock().unwrap() = (now, unix);
             assert_eq!(clock.unix(), Duration::from_secs(steady), "at {now}");
         }
     }

@@ -79,18 +79,18 @@ impl Durations {
     /// What was counted since `earlier`, which this one began as. The extremes are exact to a class.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let mut left = self.clone();
-        if left.counts.subtract(&earlier.counts).is_err() {
+        let mut newer = self.clone();
+        if newer.counts.subtract(&earlier.counts).is_err() {
             // It is another history: all of it is new.
-            return left;
+            return newer;
         }
-        left.sum = self.sum.saturating_sub(earlier.sum);
-        left.squares = (self.squares - earlier.squares).max(0.0);
+        newer.sum = self.sum.saturating_sub(earlier.sum);
+        newer.squares = (self.squares - earlier.squares).max(0.0);
         if earlier.count() > 0 {
-            left.min = left.counts.min_nz().max(self.min);
-            left.max = left.counts.max().min(self.max);
+            newer.min = newer.counts.min_nz().max(self.min);
+            newer.max = newer.counts.max().min(self.max);
         }
-        left
+        newer
     }
 
     /// Forgets everything; keeps the room.

@@ -81,8 +81,8 @@ struct ByteLimit(u64);
 
 impl Write for ByteLimit {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let left = self.0.checked_sub(bytes.len() as u64);
-        self.0 = left.ok_or(io::ErrorKind::FileTooLarge)?;
+        let rest = self.0.checked_sub(bytes.len() as u64);
+        self.0 = rest.ok_or(io::ErrorKind::FileTooLarge)?;
         Ok(bytes.len())
     }
 
@@ -162,9 +162,9 @@ pub fn escape_invisible(json: &str) -> Cow<'_, str> {
 fn is_plain_ascii(bytes: &[u8]) -> bool {
     const ONES: u64 = u64::MAX / 0xff;
     const HIGH: u64 = ONES << 7;
-    let (words, rest) = bytes.as_chunks::<8>();
+    let (blocks, rest) = bytes.as_chunks::<8>();
     // A borrow from the byte below can only come from one that is not plain itself.
-    let strange = words.iter().map(|word| u64::from_ne_bytes(*word)).fold(0, |strange, word| {
+    let strange = blocks.iter().map(|word| u64::from_ne_bytes(*word)).fold(0, |strange, word| {
         let is_delete = (word ^ (ONES * 0x7f)).wrapping_sub(ONES);
         strange | ((word | word.wrapping_sub(ONES * 0x20) | is_delete) & HIGH)
     });

@@ -16,15 +16,15 @@ static WORDS: Mutex<BTreeSet<StaticText>> = Mutex::new(BTreeSet::new());
 
 /// The one copy of a word; `None` when there are too many already.
 fn intern(word: String) -> Option<StaticText> {
-    let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(interned) = words.get(word.as_str()) {
+    let mut interned_words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(interned) = interned_words.get(word.as_str()) {
         return Some(interned);
     }
-    if words.len() >= MAX_WORDS {
+    if interned_words.len() >= MAX_WORDS {
         return None;
     }
     let word: StaticText = Box::leak(word.into_boxed_str());
-    words.insert(word);
+    interned_words.insert(word);
     Some(word)
 }
 
@@ -44,8 +44,8 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StaticT
 pub fn deserialize_list<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<StaticText>, D::Error> {
-    let words = Vec::<String>::deserialize(deserializer)?;
-    let interned = words.into_iter().map(intern).collect::<Option<Vec<_>>>();
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let interned = texts.into_iter().map(intern).collect::<Option<Vec<_>>>();
     interned.ok_or_else(|| D::Error::custom("too many distinct words"))
 }
 

@@ -88,14 +88,14 @@ impl LineTail {
 
 /// Whether a line looks like the report of an error: `Error: …`, `mod.SomeError: …`, `fatal: …`.
 pub fn reports_error(line: &str) -> bool {
-    let words = ["error", "fatal", "panic", "exception"];
+    let names = ["error", "fatal", "panic", "exception"];
     if line.contains("ERROR") || line.contains("FATAL") {
         return true;
     }
     let line = line.trim_start().to_ascii_lowercase();
     let head = line.split([':', ' ']).next().unwrap_or_default();
-    words.iter().any(|word| head.contains(word))
-        || words.iter().any(|word| line.contains(&format!("{word}:")))
+    names.iter().any(|word| head.contains(word))
+        || names.iter().any(|word| line.contains(&format!("{word}:")))
         || line.contains(" panicked at ")
 }
 

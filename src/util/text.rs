@@ -153,21 +153,21 @@ fn is_mark(c: char) -> bool {
 /// The words of an identifier in lower case: `authToken`, `AUTH_TOKEN` and `auth-token` are `auth`
 /// and `token`.
 pub fn identifier_words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
+    let mut parts = vec![String::new()];
     let mut after_lower = false;
     for c in name.chars() {
         if !c.is_alphanumeric() || (c.is_uppercase() && after_lower) {
-            words.push(String::new());
+            parts.push(String::new());
         }
         if c.is_alphanumeric()
-            && let Some(last) = words.last_mut()
+            && let Some(last) = parts.last_mut()
         {
             last.extend(c.to_lowercase());
         }
         after_lower = c.is_lowercase() || c.is_numeric();
     }
-    words.retain(|word| !word.is_empty());
-    words
+    parts.retain(|word| !word.is_empty());
+    parts
 }
 
 #[cfg(test)]

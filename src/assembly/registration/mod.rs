@@ -88,9 +88,9 @@ impl ComponentFactory for KindFactory {
         entry.insert("name".to_owned(), Value::from(component.name.as_str()));
         entry.insert("kind".to_owned(), Value::from(self.kind.words.key));
         let text = json!({ "components": [entry] }).to_string();
-        let words = [self.kind.words];
+        let kinds = [self.kind.words];
         let events = &self.deps.events;
-        let entry = self.compiler.load(component, FileRole::Tools, text, &words, events)?;
+        let entry = self.compiler.load(component, FileRole::Tools, text, &kinds, events)?;
         let Some(spec) = entry.tools.first() else {
             return Err(Error::config(format!("the component '{}' is disabled", component.name)));
         };

@@ -39,9 +39,9 @@ async fn names(host: &ToolHost) -> Vec<String> {
 async fn every_kind_is_a_type_of_components() {
     let dir = tempfile::tempdir().unwrap();
     let host = host(dir.path());
-    let known = host.kinds();
+    let type_keys = host.kinds();
     for kind in kinds() {
-        assert!(known.contains(&kind.words.key.to_owned()), "{known:?}");
+        assert!(type_keys.contains(&kind.words.key.to_owned()), "{type_keys:?}");
     }
     let error = host.register_component("storge", &component("x", &json!({}))).unwrap_err();
     let error = Error::from(error);
@@ -111,8 +111,8 @@ async fn wrong_settings_are_refused_with_every_reason_and_change_nothing() {
 #[tokio::test]
 async fn a_doubt_about_settings_is_told_and_a_reference_is_masked() {
     let dir = tempfile::tempdir().unwrap();
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let hearing = Arc::clone(&heard);
+    let texts = Arc::new(Mutex::new(Vec::new()));
+    let hearing = Arc::clone(&texts);
     let events = EventSink::new(move |event| {
         if let HostEvent::Warning { text } = event {
             hearing.lock().unwrap().push(text);
@@ -122,9 +122,9 @@ async fn a_doubt_about_settings_is_told_and_a_reference_is_masked() {
     let host = host_builder(&environment(dir.path()), front_end).build();
     let settings = json!({ "storage_type": "disk", "path": "${STORE}.db", "max_kyes": 3 });
     host.register_component("storage", &component("notes", &settings)).unwrap();
-    let heard = heard.lock().unwrap().clone();
-    assert_eq!(heard.len(), 1, "{heard:?}");
-    assert!(heard[0].starts_with("settings of 'notes': ") && heard[0].contains("max_kyes"));
+    let texts = texts.lock().unwrap().clone();
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert!(texts[0].starts_with("settings of 'notes': ") && texts[0].contains("max_kyes"));
     call(&host, "notes-write", json!({ "key": "k", "value": "v" })).await.unwrap();
     assert!(dir.path().join("s3cret-place.db").exists());
     let echoed = json!({ "key": "s3cret-place", "value": "v" });
@@ -177,8 +177,8 @@ async fn what_is_registered_may_name_the_credentials_of_the_files() {
     host.register_client(&component("quiet", &settings)).unwrap();
     let error = call(&host, "quiet-tool", json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
-    let got = std::fs::read_to_string(dir.path().join("key")).unwrap();
-    assert_eq!(got.trim(), "s3cret-key");
+    let key = std::fs::read_to_string(dir.path().join("key")).unwrap();
+    assert_eq!(key.trim(), "s3cret-key");
     let unknown = json!({ "command": "x", "credentials": ["apo"] });
     let error = host.register_client(&component("other", &unknown)).unwrap_err();
     assert!(error.to_string().contains("unknown credential 'apo'"), "{error}");

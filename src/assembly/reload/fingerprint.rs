@@ -84,17 +84,17 @@ impl EntryFingerprints {
         for (name, fingerprint) in &now {
             match before.get(name) {
                 None => report.added.push((*name).to_owned()),
-                Some(known) if known != fingerprint => report.changed.push((*name).to_owned()),
+                Some(earlier) if earlier != fingerprint => report.changed.push((*name).to_owned()),
                 Some(_) => {}
             }
         }
-        let gone = before.keys().filter(|name| !now.contains_key(*name));
-        report.removed = gone.map(|name| (*name).to_owned()).collect();
+        let removed = before.keys().filter(|name| !now.contains_key(*name));
+        report.removed = removed.map(|name| (*name).to_owned()).collect();
         report
     }
 
     fn by_name(&self) -> BTreeMap<&str, Vec<&Fingerprint>> {
-        let tools = self.tools.values().flatten().map(|(name, found)| (name, found));
+        let tools = self.tools.values().flatten().map(|(name, fingerprint)| (name, fingerprint));
         let mut all: BTreeMap<&str, Vec<&Fingerprint>> = BTreeMap::new();
         for (name, fingerprint) in self.servers.iter().chain(tools) {
             all.entry(name).or_default().push(fingerprint);

@@ -146,14 +146,14 @@ impl HostReloader {
             return Err(ReloadError::Untrusted(request.root.clone()));
         }
         let entries = EntryFingerprints::of(&configuration);
-        let kept: Vec<_> = current
+        let unchanged: Vec<_> = current
             .sources
             .groups
             .iter()
             .filter(|group| entries.is_same_for(&group.owner, &current.entries))
             .cloned()
             .collect();
-        let sources = current.sources.build(&mut configuration, &kept, &self.masker);
+        let sources = current.sources.build(&mut configuration, &unchanged, &self.masker);
         let new_errors: Vec<Diagnostic> = errors(&configuration)
             .filter(|diagnostic| !current.errors.contains(&identity(diagnostic)))
             .cloned()

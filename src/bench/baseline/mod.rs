@@ -129,7 +129,7 @@ impl BaselineReport {
 impl BaselineChange {
     /// Whether the target regressed; `None` without a limit.
     pub fn verdict(&self) -> Option<RegressionVerdict> {
-        let has = |wanted| self.verdicts.iter().any(|(_, gate)| *gate == wanted);
+        let has = |verdict| self.verdicts.iter().any(|(_, gate)| *gate == verdict);
         match self.verdicts.as_slice() {
             [] => None,
             _ if has(RegressionVerdict::Fail) => Some(RegressionVerdict::Fail),
@@ -226,8 +226,8 @@ fn saved_target(value: &Value) -> Result<SavedTarget, SavedTargetError> {
     let name = value.get("tool").and_then(Value::as_str).ok_or(SavedTargetError::NoTool)?;
     let tool = || name.to_owned();
     let count = |key: &'static str| {
-        let found = value.get(key).and_then(Value::as_u64);
-        found.ok_or_else(|| SavedTargetError::Count { key, tool: tool() })
+        let count = value.get(key).and_then(Value::as_u64);
+        count.ok_or_else(|| SavedTargetError::Count { key, tool: tool() })
     };
     let histogram = |value: Option<&Value>| {
         let bytes = value.and_then(Value::as_str).and_then(base64::decode);
@@ -293,8 +293,8 @@ pub fn compare_with_baseline(
             warnings.push(format!("'{}' is compared with '{}'", target.tool, was.tool));
         }
         let work = WorkSummary { requests: was.requests, ok: was.ok, bytes_in: was.bytes_in };
-        let words = work_warnings(&work, &WorkSummary::of(target), "the saved run", "this one");
-        warnings.extend(words);
+        let doubts = work_warnings(&work, &WorkSummary::of(target), "the saved run", "this one");
+        warnings.extend(doubts);
         targets.push(target_change(
             was,
             target,
@@ -323,13 +323,13 @@ fn target_change(
     let a = ComparedSide { response: &was.response, throughput: was.throughput, blocks: &before };
     let b =
         ComparedSide { response: &target.response, throughput: target.throughput, blocks: &now };
-    let asked = ComparisonSettings {
+    let settings = ComparisonSettings {
         decisive: &GATED_STATISTICS,
         alpha: SIGNIFICANCE_LEVEL,
         pairing: Pairing::Independent,
         seed,
     };
-    let ratios = ratios(&a, &b, &asked);
+    let ratios = ratios(&a, &b, &settings);
     let gates = max_regression.map_or_else(Vec::new, |most| {
         let of = |statistic: Statistic| ratios.iter().find(|ratio| ratio.statistic == statistic);
         GATED_STATISTICS
@@ -371,29 +371,29 @@ fn environment_warnings(
     report: &BenchReport,
     environment: &BenchEnvironment,
 ) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut warnings = Vec::new();
     let now = report.plan.load_values();
     for ((name, was), now) in
         ["model", "concurrency", "rate"].into_iter().zip(&saved.load).zip(&now)
     {
         if was != now {
-            found.push(format!("the saved run had a different {name}: {was}, not {now}"));
+            warnings.push(format!("the saved run had a different {name}: {was}, not {now}"));
         }
     }
     if let (Some(was), Some(now)) = (&saved.cpu, &environment.cpu)
         && was != now
     {
-        found.push(format!("the saved run used a different processor: {was}, not {now}"));
+        warnings.push(format!("the saved run used a different processor: {was}, not {now}"));
     }
     if let Some(was) = &saved.toolhost
         && *was != environment.toolhost
     {
-        found.push(format!(
+        warnings.push(format!(
             "the saved run was made by toolhost {was}, this one by {}",
             environment.toolhost
         ));
     }
-    found
+    warnings
 }
 
 fn show(statistic: Statistic, value: f64) -> String {

@@ -56,8 +56,8 @@ fn the_same_tool_passes_and_a_much_slower_one_fails() {
 
 #[test]
 fn a_change_is_told_with_its_interval_and_its_verdict() {
-    let found = against(&run(0.002, 1), &run(0.004, 2), Some(0.1));
-    let lines = found.targets[0].lines();
+    let comparison = against(&run(0.002, 1), &run(0.004, 2), Some(0.1));
+    let lines = comparison.targets[0].lines();
     assert_eq!(lines.len(), 6);
     let p95 = lines.iter().find(|line| line.starts_with("p95 ")).unwrap();
     assert!(p95.contains(", was ") && p95.ends_with(", slower: FAIL"), "{p95}");
@@ -76,19 +76,19 @@ fn a_change_is_told_with_its_interval_and_its_verdict() {
 
 #[test]
 fn without_a_limit_nothing_is_judged() {
-    let found = against(&run(0.002, 1), &run(0.004, 2), None);
-    assert!(!found.failed() && found.targets[0].verdicts.is_empty());
+    let comparison = against(&run(0.002, 1), &run(0.004, 2), None);
+    assert!(!comparison.failed() && comparison.targets[0].verdicts.is_empty());
 }
 
 #[test]
 fn a_short_run_establishes_nothing_and_does_not_fail() {
     let was = report(vec![target("a", noisy(0.002, 100, 1))]);
     let now = report(vec![target("a", noisy(0.004, 100, 2))]);
-    let found = against(&was, &now, Some(0.1));
-    assert_eq!(found.targets[0].verdict(), Some(RegressionVerdict::NotEstablished));
+    let comparison = against(&was, &now, Some(0.1));
+    assert_eq!(comparison.targets[0].verdict(), Some(RegressionVerdict::NotEstablished));
     let few = RatioVerdict::NotEstablished(Inconclusive::TooFewBlocks);
-    assert_eq!(found.targets[0].ratios[0].verdict, few);
-    assert!(!found.failed());
+    assert_eq!(comparison.targets[0].ratios[0].verdict, few);
+    assert!(!comparison.failed());
 }
 
 #[test]
@@ -106,20 +106,22 @@ fn other_circumstances_are_told() {
     now.targets[0].requests += 200;
     now.plan.model = LoadModel::Closed { concurrency: 10 };
     let other = BenchEnvironment { toolhost: "2.0.0".to_owned(), ..BenchEnvironment::default() };
-    let found = super::compare_with_baseline(&saved(&was), &now, &other, None);
-    let all = found.warnings.join("\n");
-    for words in [
+    let comparison = super::compare_with_baseline(&saved(&was), &now, &other, None);
+    let all = comparison.warnings.join("\n");
+    for text in [
         "different concurrency: 1, not 10",
         "by toolhost 1.2.3, this one by 2.0.0",
         "'b' is compared with 'a'",
         "9.09% of this one",
     ] {
-        assert!(all.contains(words), "{words} in {all}");
+        assert!(all.contains(text), "{text} in {all}");
     }
     let several = report(vec![target("b", []), target("c", [])]);
-    let found = super::compare_with_baseline(&saved(&was), &several, &other, Some(0.1));
-    assert!(found.targets.is_empty() && found.failed());
-    assert!(found.warnings.iter().any(|said| said.contains("'c' is not in before.json")));
+    let comparison = super::compare_with_baseline(&saved(&was), &several, &other, Some(0.1));
+    assert!(comparison.targets.is_empty() && comparison.failed());
+    assert!(
+        comparison.warnings.iter().any(|warning| warning.contains("'c' is not in before.json"))
+    );
 }
 
 #[test]

@@ -34,7 +34,7 @@ const BUSY_SHARE: f64 = 0.8;
 /// What limits a run: for each target a few sentences, the most important one first.
 pub fn find(report: &BenchReport) -> Vec<String> {
     let several = report.targets.len() > 1;
-    let mut said: Vec<String> = steps::reading(report).into_iter().collect();
+    let mut all: Vec<String> = steps::reading(report).into_iter().collect();
     for target in &report.targets {
         let sentences = if target.step.is_some() {
             failures(target).into_iter().chain(long_tail(target)).collect()
@@ -42,10 +42,10 @@ pub fn find(report: &BenchReport) -> Vec<String> {
             of_target(report, target)
         };
         for sentence in sentences {
-            said.push(if several { format!("{}: {sentence}", target.label()) } else { sentence });
+            all.push(if several { format!("{}: {sentence}", target.label()) } else { sentence });
         }
     }
-    said
+    all
 }
 
 fn own_share(report: &BenchReport) -> Option<f64> {
@@ -62,21 +62,21 @@ fn of_target(report: &BenchReport, target: &TargetReport) -> Vec<String> {
             "No call was made.".to_owned()
         }];
     }
-    let mut said = Vec::new();
-    said.extend(failures(target));
+    let mut sentences = Vec::new();
+    sentences.extend(failures(target));
     if target.ok == 0 {
-        return said;
+        return sentences;
     }
-    said.extend(match &report.plan.model {
+    sentences.extend(match &report.plan.model {
         LoadModel::Closed { concurrency } => closed_load(report, target, *concurrency),
         LoadModel::Open { arrivals, in_flight, overflow: over } => {
             open_load(report, target, arrivals.rate(), *in_flight, *over)
         }
     });
-    said.extend(drift(target));
-    said.extend(long_tail(target));
-    said.extend(cold_start(target));
-    said
+    sentences.extend(drift(target));
+    sentences.extend(long_tail(target));
+    sentences.extend(cold_start(target));
+    sentences
 }
 
 fn failures(target: &TargetReport) -> Option<String> {
@@ -112,10 +112,10 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
     // What the same number in flight would give if nothing but the tool took time (Little's law).
     let alone = float_len(concurrency) / mean.as_secs_f64().max(1e-9);
     let busy = target.throughput / alone;
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     // Turns give each target a part of the time.
     if report.targets.len() == 1 && busy < 0.7 && target.ok == target.requests {
-        said.push(format!(
+        sentences.push(format!(
             "Limited by the load generator or the connection: {concurrency} in flight with a mean of \
              {} allow {} calls/s; {} were measured.",
             show_duration(mean),
@@ -123,7 +123,7 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
             rate(target.throughput)
         ));
     } else if let Some(share) = own_share(report).filter(|share| *share > BUSY_SHARE) {
-        said.push(format!(
+        sentences.push(format!(
             "Limited by toolhost itself, which used {:.0}% of a processor: {} calls/s are what it can \
              make and read, and the tool may answer more.",
             share * 100.0,
@@ -135,13 +135,13 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
         } else {
             "spent in the tool and in transit"
         };
-        said.push(format!(
+        sentences.push(format!(
             "Limited by latency: one call at a time, each takes {} (median), {where_}. Try -c 2 or \
              -c 10 to see whether more calls in flight raise the throughput.",
             show_duration(middle)
         ));
     } else {
-        said.push(format!(
+        sentences.push(format!(
             "Limited by the tool or the connection: all {concurrency} calls in flight waited for it, \
              {} each (median), {} calls/s. If -c {} reaches about the same, the tool is saturated \
              and the rest is queueing; if it reaches less, latency is the limit and a higher -c \
@@ -152,14 +152,14 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
         ));
         let quickest = target.service.min().unwrap_or(middle);
         if concurrency >= 4 && ratio(middle, quickest) > float_len(concurrency) / 2.0 {
-            said.push(format!(
+            sentences.push(format!(
                 "The fastest call took {}, so most of the median is probably queueing behind other \
                  calls.",
                 show_duration(quickest)
             ));
         }
     }
-    said
+    sentences
 }
 
 fn open_load(
@@ -169,11 +169,11 @@ fn open_load(
     in_flight: usize,
     over: OverflowPolicy,
 ) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let (Some(response), Some(service)) =
         (target.response.quantile(0.5), target.service.quantile(0.5))
     else {
-        return said;
+        return sentences;
     };
     let made = target.requests + target.dropped;
     let generator = &report.generator;
@@ -181,7 +181,7 @@ fn open_load(
     let waited = generator.queued + if over == OverflowPolicy::Queue { target.dropped } else { 0 };
     let queued = float(waited) / float(made.max(1)) > MANY_QUEUED;
     if over == OverflowPolicy::Drop && target.dropped > 0 {
-        said.push(format!(
+        sentences.push(format!(
             "Saturated: {} of {} calls were dropped because {in_flight} were in flight. The tool \
              reaches {} calls/s with {in_flight} in flight.",
             show_count(target.dropped),
@@ -195,7 +195,7 @@ fn open_load(
         } else {
             String::new()
         };
-        said.push(format!(
+        sentences.push(format!(
             "Saturated: calls wait for one of the {in_flight} slots in flight. The median is {} \
              from the intended start, of which the tool takes {}; it reaches {} calls/s{wish}. \
              Either the tool cannot do more, or a -c above {in_flight} would help.",
@@ -204,16 +204,16 @@ fn open_load(
             rate(target.throughput)
         ));
     } else if let Some(sentence) = generator_lag(&generator.lag, service) {
-        said.push(sentence);
+        sentences.push(sentence);
     } else {
-        said.push(format!(
+        sentences.push(format!(
             "Not limited at this rate: calls were sent on time, and at most {} of {in_flight} were \
              in flight. The tool takes {} (median). Raise --rate to find the limit.",
             target.peak_in_flight,
             show_duration(service)
         ));
     }
-    said
+    sentences
 }
 
 /// The generator was late although there was room: it is what limits.
@@ -245,11 +245,11 @@ fn drift(target: &TargetReport) -> Option<String> {
     };
     let first = median(target.timeline.get(..quarter)?)?;
     let last = median(target.timeline.get(target.timeline.len() - quarter..)?)?;
-    let (words, factor) =
+    let (direction, factor) =
         if last > first { ("slower", ratio(last, first)) } else { ("faster", ratio(first, last)) };
     (factor > DRIFT_FACTOR).then(|| {
         format!(
-            "Calls became {words} during the run: the median was {} in the first quarter and {} in \
+            "Calls became {direction} during the run: the median was {} in the first quarter and {} in \
              the last.",
             show_duration(first),
             show_duration(last)

@@ -19,9 +19,9 @@ fn open(micros: u64, in_flight: usize, over: OverflowPolicy) -> BenchReport {
 }
 
 #[track_caller]
-fn says(report: &BenchReport, words: &str) {
-    let said = find(report).join("\n");
-    assert!(said.contains(words), "'{words}' in {said}");
+fn says(report: &BenchReport, text: &str) {
+    let sentences = find(report).join("\n");
+    assert!(sentences.contains(text), "'{text}' in {sentences}");
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn errors_come_first() {
     report.targets[0].unanswered = 1;
     let error = ErrorReport { count: 999, first_seen: Duration::ZERO, sample: "gone".to_owned() };
     report.targets[0].errors_by_kind.insert("unreachable".to_owned(), error);
-    let said = find(&report);
+    let sentences = find(&report);
     assert!(
-        said[0].starts_with(
+        sentences[0].starts_with(
             "Errors first: 1,000 of 2,000 calls failed, mostly 'unreachable' (999); \
              1 had no response"
         ),
-        "{said:?}"
+        "{sentences:?}"
     );
     report.targets[0] = target("a", []);
     assert_eq!(find(&report), ["No call was made."]);

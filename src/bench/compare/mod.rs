@@ -117,11 +117,11 @@ impl TargetComparison {
         let name = ratio.statistic.name();
         match (ratio.verdict, ratio.interval) {
             (RatioVerdict::NotEstablished(doubt), interval) => {
-                let found = interval.map_or_else(String::new, |(low, high)| {
+                let within = interval.map_or_else(String::new, |(low, high)| {
                     format!(" ({name} ratio {:.3}, {low:.3} to {high:.3})", ratio.value)
                 });
                 let why = RatioVerdict::NotEstablished(doubt).reason().unwrap_or_default();
-                format!("a difference between A and {letter} is not established: {why}{found}")
+                format!("a difference between A and {letter} is not established: {why}{within}")
             }
             (verdict, Some((low, high))) => format!(
                 "{letter} is {} than A: {name} {:.3} times as long ({low:.3} to {high:.3})",
@@ -155,7 +155,7 @@ pub fn compare(report: &BenchReport) -> Vec<TargetComparison> {
             throughput: second.throughput(),
             blocks: &second,
         };
-        let asked = ComparisonSettings {
+        let settings = ComparisonSettings {
             decisive: &[HEADLINE],
             alpha: SIGNIFICANCE_LEVEL / count(others.len()),
             pairing: Pairing::Paired,
@@ -166,7 +166,7 @@ pub fn compare(report: &BenchReport) -> Vec<TargetComparison> {
             other: other.tool.clone(),
             letter: letter(at + 1),
             rounds: first.len().min(second.len()),
-            ratios: ratios(&a, &b, &asked),
+            ratios: ratios(&a, &b, &settings),
             warnings: work_warnings(
                 &WorkSummary::of(reference),
                 &WorkSummary::of(other),
@@ -200,20 +200,20 @@ pub(super) struct ComparisonSettings<'a> {
 pub(super) fn ratios(
     a: &ComparedSide<'_>,
     b: &ComparedSide<'_>,
-    asked: &ComparisonSettings<'_>,
+    settings: &ComparisonSettings<'_>,
 ) -> Vec<Ratio> {
-    let errors = interval::standard_errors(a.blocks, b.blocks, asked.pairing, asked.seed);
+    let errors = interval::standard_errors(a.blocks, b.blocks, settings.pairing, settings.seed);
     let stretches = a.blocks.len().min(b.blocks.len());
     let ratio = |statistic: Statistic| {
         let reference = statistic.of(a.response, a.throughput)?;
         let other = statistic.of(b.response, b.throughput)?;
         let value = other / reference;
-        let sharing = if asked.decisive.contains(&statistic) {
-            asked.decisive.len()
+        let sharing = if settings.decisive.contains(&statistic) {
+            settings.decisive.len()
         } else {
-            Statistic::ALL.len() - asked.decisive.len()
+            Statistic::ALL.len() - settings.decisive.len()
         };
-        let level = 1.0 - asked.alpha / count(sharing);
+        let level = 1.0 - settings.alpha / count(sharing);
         let interval = errors[statistic.index()].filter(|_| stretches >= MIN_BLOCKS).map(|error| {
             let coarse = a.blocks.resolution(statistic).max(b.blocks.resolution(statistic));
             let reach = (error * interval::student_quantile(level, stretches) + coarse).exp();
@@ -259,13 +259,13 @@ pub(super) fn work_warnings(
     first: &str,
     second: &str,
 ) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut warnings = Vec::new();
     if let (Some(of_a), Some(of_b)) = (failed_share(a), failed_share(b)) {
         let both = 1.0 - float(a.ok + b.ok) / float(a.requests + b.requests);
         let error =
             (both * (1.0 - both) * (1.0 / float(a.requests) + 1.0 / float(b.requests))).sqrt();
         if (of_a - of_b).abs() > STANDARD_ERRORS * error.max(f64::EPSILON) {
-            found.push(format!(
+            warnings.push(format!(
                 "{first} and {second} did not do the same work: {:.2}% of the calls of {first} \
                  were not answered, {:.2}% of {second}; only answered calls are compared",
                 of_a * 100.0,
@@ -276,13 +276,13 @@ pub(super) fn work_warnings(
     if a.ok > 0 && b.ok > 0 && a.bytes_in > 0 && b.bytes_in > 0 {
         let (of_a, of_b) = (float(a.bytes_in) / float(a.ok), float(b.bytes_in) / float(b.ok));
         if !(0.8..=1.25).contains(&(of_a / of_b)) {
-            found.push(format!(
+            warnings.push(format!(
                 "{first} and {second} may not have done the same work: {first} received \
                  {of_a:.0} bytes per answered call, {second} {of_b:.0}"
             ));
         }
     }
-    found
+    warnings
 }
 
 fn failed_share(work: &WorkSummary) -> Option<f64> {

@@ -59,17 +59,17 @@ fn law(base: f64) -> Law {
 
 /// How often the headline, and how often any figure, said slower or faster in 100 seeded runs.
 fn told(base: f64, rounds: usize, calls: usize) -> (usize, usize, usize) {
-    let mut told = (0, 0, 0);
+    let mut verdicts = (0, 0, 0);
     for seed in 0..100 {
         let report = interleaved(&[law(0.002), law(base)], rounds, calls, seed);
         let comparison = &compare(&report)[0];
         let verdict = comparison.headline().unwrap().verdict;
-        told.0 += usize::from(verdict == RatioVerdict::Slower);
-        told.1 += usize::from(verdict == RatioVerdict::Faster);
+        verdicts.0 += usize::from(verdict == RatioVerdict::Slower);
+        verdicts.1 += usize::from(verdict == RatioVerdict::Faster);
         let established = |ratio: &Ratio| ratio.verdict.reason().is_none();
-        told.2 += usize::from(comparison.ratios.iter().any(established));
+        verdicts.2 += usize::from(comparison.ratios.iter().any(established));
     }
-    told
+    verdicts
 }
 
 #[test]

@@ -139,15 +139,16 @@ fn an_open_load_shows_a_stall_in_its_percentiles() {
         let truth = Duration::from_secs_f64(1.0 - (1.0 - share) * 11.0) + 2 * MS;
         near(response.quantile(share), truth);
     }
-    assert!(report.warnings.iter().all(|words| !words.contains("closed load")));
+    assert!(report.warnings.iter().all(|warning| !warning.contains("closed load")));
 }
 
 #[test]
 fn a_closed_load_does_not_show_it_and_says_so() {
     let report = alone(&plan(closed(1), None, Some(secs(110))), staller());
     near(report.targets[0].response.quantile(0.99), 2 * MS);
-    let said = report.warnings.iter().any(|words| words.contains("a closed load sends nothing"));
-    assert!(said, "{:?}", report.warnings);
+    let is_warned =
+        report.warnings.iter().any(|warning| warning.contains("a closed load sends nothing"));
+    assert!(is_warned, "{:?}", report.warnings);
 }
 
 #[test]
@@ -166,9 +167,11 @@ fn lanes_that_are_too_few_are_part_of_the_response_time() {
         "that is not the generator's doing"
     );
     assert!(report.generator.queued > 900, "{}", report.generator.queued);
-    let said =
-        report.warnings.iter().any(|words| words.contains("the tool cannot handle more with 2"));
-    assert!(said, "{:?}", report.warnings);
+    let is_warned = report
+        .warnings
+        .iter()
+        .any(|warning| warning.contains("the tool cannot handle more with 2"));
+    assert!(is_warned, "{:?}", report.warnings);
 }
 
 #[test]

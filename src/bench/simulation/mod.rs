@@ -66,8 +66,8 @@ impl SimulatedClock {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             let before = self.steps.load(Ordering::Relaxed);
-            if let Poll::Ready(done) = work.as_mut().poll(&mut context) {
-                return done;
+            if let Poll::Ready(outcome) = work.as_mut().poll(&mut context) {
+                return outcome;
             }
             if self.steps.load(Ordering::Relaxed) == before {
                 let next = self.alarms.lock().unwrap().pop_first();
@@ -156,7 +156,7 @@ impl LoadExecutor for SimulatedRepeater {
                 self.give_up(load);
                 return Err(Error::unreachable("it died"));
             }
-            let wanted = match load.next(load.now()) {
+            let planned = match load.next(load.now()) {
                 LoadDecision::Send(request) => {
                     let sent = load.now();
                     let (takes, verdict) = lock(&self.tool).answer(self.world.at(sent));
@@ -178,7 +178,7 @@ impl LoadExecutor for SimulatedRepeater {
                 LoadDecision::WaitForWakeup => None,
             };
             let first = self.in_flight.iter().map(|flight| flight.ends).min();
-            let wake = [wanted, first].into_iter().flatten().min();
+            let wake = [planned, first].into_iter().flatten().min();
             let world = Arc::clone(&self.world);
             let woken = async {
                 news.notified().await;

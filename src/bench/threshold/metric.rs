@@ -144,8 +144,8 @@ impl Metric {
         if let Some(of) = time(name)? {
             return Ok(Self::Time(LatencySeries::Response, of));
         }
-        let count = COUNTS.iter().find(|(known, _)| *known == name);
-        let other = OTHER_METRICS.iter().find(|(known, _)| *known == name);
+        let count = COUNTS.iter().find(|(key, _)| *key == name);
+        let other = OTHER_METRICS.iter().find(|(key, _)| *key == name);
         match (count, other) {
             (Some((_, counted)), _) => Ok(Self::Count(*counted)),
             (_, Some((_, metric))) => Ok(*metric),
@@ -203,7 +203,7 @@ impl Metric {
 
     /// Why it was not measured, and whether that is good.
     pub(super) fn missing_reason(self, of: &TargetReport) -> (String, bool) {
-        let words = match self {
+        let reason = match self {
             Self::Connect => return ("connecting was not measured separately".to_owned(), false),
             _ if of.requests == 0 => "no call was made",
             Self::Time(LatencySeries::Failed, _) => return ("no call failed".to_owned(), true),
@@ -211,7 +211,7 @@ impl Metric {
             Self::Time(..) => "no successful calls",
             _ => "it was not measured",
         };
-        (words.to_owned(), false)
+        (reason.to_owned(), false)
     }
 
     /// Why the value is doubtful, if it is.
@@ -269,7 +269,7 @@ fn times<'a>(
 }
 
 fn time(name: &str) -> Result<Option<Aggregate>, ParseMetricError> {
-    if let Some((_, of)) = TIMES.iter().find(|(known, _)| *known == name) {
+    if let Some((_, of)) = TIMES.iter().find(|(key, _)| *key == name) {
         return Ok(Some(*of));
     }
     let Some(digits) = name.strip_prefix('p') else { return Ok(None) };
@@ -291,16 +291,16 @@ fn time(name: &str) -> Result<Option<Aggregate>, ParseMetricError> {
 }
 
 fn unknown(name: &str) -> String {
-    let known = COUNTS
+    let names = COUNTS
         .iter()
         .map(|(name, _)| *name)
         .chain(OTHER_METRICS.iter().map(|(name, _)| *name))
         .chain(TIMES.iter().map(|(name, _)| *name))
         .chain(SUGGESTED_PERCENTILES);
-    match nearest(name, known) {
+    match nearest(name, names) {
         Some(near) => format!("'{name}' is not known; did you mean '{near}'?"),
         None => format!(
-            "'{name}' is not known; there are p50 to p99.9, min, mean, max, stddev, error_rate, \
+            "'{name}' is not names; there are p50 to p99.9, min, mean, max, stddev, error_rate, \
              throughput, connect, first_call and {}",
             COUNTS.map(|(name, _)| name).join(", ")
         ),
@@ -308,5 +308,5 @@ fn unknown(name: &str) -> String {
 }
 
 fn named<T: PartialEq>(table: &[(&'static str, T)], value: &T) -> &'static str {
-    table.iter().find(|(_, known)| known == value).map_or("", |(name, _)| *name)
+    table.iter().find(|(_, entry)| entry == value).map_or("", |(name, _)| *name)
 }

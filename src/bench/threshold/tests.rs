@@ -106,7 +106,7 @@ fn what_was_not_measured_fails() {
 
 #[test]
 fn what_is_wrong_is_said_with_what_to_write_instead() {
-    for (text, words) in [
+    for (text, reason) in [
         ("", "expected a comparison"),
         ("p99", "expected a comparison"),
         (">", "'' is not known"),
@@ -132,7 +132,7 @@ fn what_is_wrong_is_said_with_what_to_write_instead() {
     ] {
         let error = parse(&[text.to_owned()], 1).unwrap_err();
         assert!(error.message().starts_with(&format!("--fail-if '{text}': ")), "{error}");
-        assert!(error.message().contains(words), "{text}: {error}");
+        assert!(error.message().contains(reason), "{text}: {error}");
     }
     assert!(parse(&["B.p95>A.p95".to_owned()], 2).unwrap_err().message().contains("a time"));
 }

@@ -156,8 +156,8 @@ impl PinnedEntry {
 impl PinnedText {
     /// Of `text`; what is kept of it passes `mask`.
     pub fn of(text: &str, mask: &dyn Fn(&str) -> String) -> Self {
-        let kept = text.len() <= MAX_STORED_DEFINITION;
-        Self { fingerprint: fingerprint_of_text(text), text: kept.then(|| mask(text)) }
+        let fits = text.len() <= MAX_STORED_DEFINITION;
+        Self { fingerprint: fingerprint_of_text(text), text: fits.then(|| mask(text)) }
     }
 }
 
@@ -166,7 +166,7 @@ impl Pin {
     pub fn of(tool: &ToolDefinition, mask: &dyn Fn(&str) -> String) -> Self {
         let value = content(tool);
         let text = canonical(&value);
-        let kept = (text.len() <= MAX_STORED_DEFINITION).then(|| mask(&text));
+        let masked = (text.len() <= MAX_STORED_DEFINITION).then(|| mask(&text));
         Self {
             fingerprint: hash(&value),
             touches: touches(tool).iter().map(|line| mask(line)).collect(),
@@ -175,7 +175,7 @@ impl Pin {
                 // The group says it, once for all tools of the server.
                 Origin::Server(_) | Origin::Program => None,
             },
-            definition: kept.and_then(|text| RawValue::from_string(text).ok()),
+            definition: masked.and_then(|text| RawValue::from_string(text).ok()),
         }
     }
 

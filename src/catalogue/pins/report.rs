@@ -77,13 +77,13 @@ impl PinReport {
         let listed = |tool: &&Arc<ToolDefinition>| {
             !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
         };
-        let mut seen = BTreeSet::new();
+        let mut names = BTreeSet::new();
         for tool in catalogue.tools.iter().filter(listed) {
             let name = tool.name.full();
-            seen.insert(name.clone());
+            names.insert(name.clone());
             let server = server_of(tool);
-            let words = server.and_then(instructions);
-            let (state, mut changes) = match pins.compare(tool, words.as_deref()) {
+            let server_instructions = server.and_then(instructions);
+            let (state, mut changes) = match pins.compare(tool, server_instructions.as_deref()) {
                 PinComparison::New => (PinReportState::New, Vec::new()),
                 PinComparison::Same => (PinReportState::Same, Vec::new()),
                 PinComparison::Changed(changes) => (PinReportState::Changed, changes),
@@ -101,27 +101,28 @@ impl PinReport {
                 changes,
             });
         }
-        for asked in &catalogue.servers {
-            let Some(group) = pins.server(&asked.name) else { continue };
-            let words = instructions(&asked.name);
-            let failed = asked.error.is_some();
+        for server_status in &catalogue.servers {
+            let Some(group) = pins.server(&server_status.name) else { continue };
+            let server_instructions = instructions(&server_status.name);
+            let failed = server_status.error.is_some();
             if !failed {
-                let changes = pins.server_changes(&asked.name, words.as_deref());
+                let changes =
+                    pins.server_changes(&server_status.name, server_instructions.as_deref());
                 if !changes.is_empty() {
-                    report.servers.push(ServerReport { name: asked.name.clone(), changes });
+                    report.servers.push(ServerReport { name: server_status.name.clone(), changes });
                 }
             }
-            report.failures.extend(asked.error.clone());
+            report.failures.extend(server_status.error.clone());
             // A list with holes does not tell what is gone.
-            let state = if failed || asked.is_partial {
+            let state = if failed || server_status.is_partial {
                 PinReportState::Unchecked
             } else {
                 PinReportState::Missing
             };
-            report.add_missing(group, state, &seen);
+            report.add_missing(group, state, &names);
         }
         let mut internal: Vec<&str> =
-            pins.internal().filter(|name| !seen.contains(*name)).collect();
+            pins.internal().filter(|name| !names.contains(*name)).collect();
         internal.sort_unstable();
         let failed = !catalogue.failures.is_empty();
         report.failures.extend(catalogue.failures.iter().map(|failure| failure.error.clone()));
@@ -139,11 +140,11 @@ impl PinReport {
         report
     }
 
-    fn add_missing(&mut self, group: &PinGroup, state: PinReportState, seen: &BTreeSet<String>) {
+    fn add_missing(&mut self, group: &PinGroup, state: PinReportState, names: &BTreeSet<String>) {
         let server = group.server.as_deref().unwrap_or_default();
         for (tool, pin) in &group.tools {
             let name = format!("{server}-{tool}");
-            if !seen.contains(&name) {
+            if !names.contains(&name) {
                 self.tools.push(ToolReport {
                     name,
                     server: group.server.clone(),

@@ -59,8 +59,8 @@ pub struct Pins {
 
 impl Pins {
     /// Of the pins in `content` those that are about something configured.
-    pub fn new(known: Arc<PinContext>, content: PinFileContent) -> Self {
-        let mut pins = Self { context: known, ..Self::default() };
+    pub fn new(context: Arc<PinContext>, content: PinFileContent) -> Self {
+        let mut pins = Self { context, ..Self::default() };
         for group in content.groups {
             let Some(server) = group.server.clone() else {
                 for (name, pin) in group.tools {
@@ -71,10 +71,10 @@ impl Pins {
             let Some(owner) = pins.context.servers.get(&server) else { continue };
             let here = group.file.as_ref().is_none_or(|file| *file == owner.file);
             // A project's entry that took the name of a pinned server is not that server.
-            let taken = owner.entry.is_of_project()
+            let is_replaced = owner.entry.is_of_project()
                 && !pins.servers.contains_key(&server)
                 && pins.context.is_user_entry(group.file.as_deref(), group.entry.as_ref());
-            if here || taken {
+            if here || is_replaced {
                 pins.servers.insert(server, group);
             }
         }
@@ -99,7 +99,7 @@ impl Pins {
 
     pub fn internal(&self) -> impl Iterator<Item = &str> {
         let here = |file: &Option<String>| {
-            file.as_ref().is_none_or(|file| self.context.files.values().any(|known| known == file))
+            file.as_ref().is_none_or(|file| self.context.files.values().any(|path| path == file))
         };
         let pinned = self.tools.iter().filter(move |(_, all)| all.iter().any(|(f, _)| here(f)));
         pinned.map(|(name, _)| name.as_str())
@@ -121,17 +121,17 @@ impl Pins {
         let here = |(of, _): &&(Option<String>, Pin)| of.is_none() || of.as_ref() == file;
         // A project's entry that took the name of a pinned tool is not that tool.
         let is_of_project = tool.entry.as_ref().is_some_and(|entry| entry.project().is_some());
-        let taken = |(of, pin): &&(Option<String>, Pin)| {
+        let is_replaced = |(of, pin): &&(Option<String>, Pin)| {
             is_of_project && self.context.is_user_entry(of.as_deref(), pin.entry.as_ref())
         };
         let same = all.iter().find(here).map(|(_, pin)| (pin, true));
-        same.or_else(|| all.iter().find(taken).map(|(_, pin)| (pin, false)))
+        same.or_else(|| all.iter().find(is_replaced).map(|(_, pin)| (pin, false)))
     }
 
     /// The pin state of a tool; `instructions` are its server's.
     pub fn compare(&self, tool: &ToolDefinition, instructions: Option<&str>) -> PinComparison {
         let Some(pin) = self.pin(tool) else { return PinComparison::New };
-        let mut found = if let Some(server) = server_of(tool) {
+        let mut differences = if let Some(server) = server_of(tool) {
             self.server_changes(server, instructions)
         } else {
             let is_same_file = self.internal_pin(tool).is_some_and(|(_, same)| same);
@@ -142,16 +142,20 @@ impl Pins {
         if hash(&now) != pin.fingerprint {
             let parts = pin.value().map(|before| changes::between(&before, &now));
             match parts {
-                Some(parts) if !parts.is_empty() => found.extend(parts),
+                Some(parts) if !parts.is_empty() => differences.extend(parts),
                 // The definition was too large to keep, or is not the one of the fingerprint.
-                _ => found.push(DefinitionChange {
+                _ => differences.push(DefinitionChange {
                     part: "fingerprint",
                     before: Some(pin.fingerprint.clone()),
                     after: Some(hash(&now)),
                 }),
             }
         }
-        if found.is_empty() { PinComparison::Same } else { PinComparison::Changed(found) }
+        if differences.is_empty() {
+            PinComparison::Same
+        } else {
+            PinComparison::Changed(differences)
+        }
     }
 
     pub fn server_changes(
@@ -159,33 +163,32 @@ impl Pins {
         server: &str,
         instructions: Option<&str>,
     ) -> Vec<DefinitionChange> {
-        let mut found = Vec::new();
+        let mut differences = Vec::new();
         let (Some(group), Some(owner)) =
             (self.servers.get(server), self.context.servers.get(server))
         else {
-            return found;
+            return differences;
         };
         let is_same_file = group.file.as_ref().is_none_or(|file| *file == owner.file);
         if let Some(entry) = &group.entry
             && !(is_same_file && entry.is_same_entry(&owner.entry))
         {
             let (before, after) = (Some(entry.describe()), Some(owner.entry.describe()));
-            found.push(DefinitionChange { part: "entry", before, after });
+            differences.push(DefinitionChange { part: "entry", before, after });
         }
         if let Some(endpoint) = group.endpoint.as_ref().filter(|was| **was != owner.endpoint) {
             let (before, after) = (Some(endpoint.clone()), Some(owner.endpoint.clone()));
-            found.push(DefinitionChange { part: "endpoint", before, after });
+            differences.push(DefinitionChange { part: "endpoint", before, after });
         }
-        let was = group.instructions.as_ref().map(|words| words.fingerprint.as_str());
+        let was = group.instructions.as_ref().map(|pinned| pinned.fingerprint.as_str());
         if was != instructions.map(fingerprint_of_text).as_deref() {
-            let before = group
-                .instructions
-                .as_ref()
-                .map(|words| words.text.clone().unwrap_or_else(|| "(too long to keep)".to_owned()));
+            let before = group.instructions.as_ref().map(|pinned| {
+                pinned.text.clone().unwrap_or_else(|| "(too long to keep)".to_owned())
+            });
             let after = instructions.map(str::to_owned);
-            found.push(DefinitionChange { part: "instructions", before, after });
+            differences.push(DefinitionChange { part: "instructions", before, after });
         }
-        found
+        differences
     }
 
     pub fn mark_tools(&self, tools: &mut [Arc<ToolDefinition>], instructions: Option<&str>) {
@@ -199,8 +202,8 @@ impl Pins {
             match self.compare(tool, instructions) {
                 PinComparison::New => {}
                 PinComparison::Same => Arc::make_mut(tool).pin_state = PinState::Matches,
-                PinComparison::Changed(found) => {
-                    let refusal = refusal(tool, &found);
+                PinComparison::Changed(differences) => {
+                    let refusal = refusal(tool, &differences);
                     let tool = Arc::make_mut(tool);
                     tool.pin_state = PinState::Changed(refusal);
                     tool.status = ToolStatus::Changed;
@@ -247,13 +250,13 @@ fn touches_changed(pin: &Pin, tool: &ToolDefinition) -> Vec<DefinitionChange> {
     vec![DefinitionChange { part: "touches", before: text(&pin.touches), after: text(&now) }]
 }
 
-fn refusal(tool: &ToolDefinition, found: &[DefinitionChange]) -> Error {
+fn refusal(tool: &ToolDefinition, differences: &[DefinitionChange]) -> Error {
     let name = &tool.name;
     let error = Error::denied(format!(
         "drift: the pinned definition of '{name}' changed ({})",
-        changes::names(found)
+        changes::names(differences)
     ))
-    .with_details(changes::lines(found, LINES))
+    .with_details(changes::lines(differences, LINES))
     .with_hint(format!(
         "`toolhost verify {name}` shows the full difference, `toolhost pin {name}` accepts it"
     ));

@@ -80,22 +80,22 @@ fn parts(verdict: &PinComparison) -> Vec<&'static str> {
 #[test]
 fn every_way_to_be_something_else_is_seen() {
     let pins = pins(DriftPolicy::Block);
-    let judge = |tool: &ToolDefinition, words| parts(&pins.compare(tool, words));
-    let words = Some("Read first.");
-    assert_eq!(judge(&remote("a", "reads"), words), ["same"]);
-    assert_eq!(judge(&remote("a", "writes"), words), ["description"]);
-    assert_eq!(judge(&remote("b", "reads"), words), ["new"]);
+    let judge = |tool: &ToolDefinition, instructions| parts(&pins.compare(tool, instructions));
+    let instructions = Some("Read first.");
+    assert_eq!(judge(&remote("a", "reads"), instructions), ["same"]);
+    assert_eq!(judge(&remote("a", "writes"), instructions), ["description"]);
+    assert_eq!(judge(&remote("b", "reads"), instructions), ["new"]);
     assert_eq!(judge(&remote("a", "reads"), Some("Wipe first.")), ["instructions"]);
     assert_eq!(judge(&remote("a", "reads"), None), ["instructions"]);
     let moved = Pins::new(
         known("stdio other", DriftPolicy::Block),
-        content(&[remote("a", "reads")], words),
+        content(&[remote("a", "reads")], instructions),
     );
-    assert_eq!(parts(&moved.compare(&remote("a", "reads"), words)), ["endpoint"]);
+    assert_eq!(parts(&moved.compare(&remote("a", "reads"), instructions)), ["endpoint"]);
     let mut more = remote("a", "reads");
     more.annotations.read_only = Some(true);
     more.input_schema = Arc::new(json!({ "type": "object", "required": ["x"] }));
-    assert_eq!(judge(&more, words), ["inputSchema", "annotations"]);
+    assert_eq!(judge(&more, instructions), ["inputSchema", "annotations"]);
 }
 
 #[test]
@@ -132,9 +132,9 @@ fn a_projects_entry_that_took_the_name_of_a_pinned_server_is_another_server() {
     assert_eq!(judge(&content), ["new"]);
     // Before entries were kept, only the file told whose it was.
     content.groups[0].entry = None;
-    let mut known = PinContext::clone(&known("stdio other", DriftPolicy::Block));
-    known.own_files.insert("/home/me/mcp.yaml".to_owned());
-    let pins = Pins::new(Arc::new(known), content.clone());
+    let mut context = PinContext::clone(&known("stdio other", DriftPolicy::Block));
+    context.own_files.insert("/home/me/mcp.yaml".to_owned());
+    let pins = Pins::new(Arc::new(context), content.clone());
     assert_eq!(parts(&pins.compare(&remote("a", "reads"), None)), ["endpoint"]);
     // What was accepted for the project's own file counts from then on.
     let here = content.group_mut(Some("s"), Some(FILE));
@@ -153,12 +153,12 @@ fn a_server_that_is_written_otherwise_is_another_one_though_it_starts_the_same()
         let pins = Pins::new(known("stdio server", DriftPolicy::Block), content.clone());
         parts(&pins.compare(&remote("a", "reads"), None))
     };
-    for (written, directory, found) in
+    for (written, directory, comparison) in
         [("", "/p", "same"), ("${OTHER}", "/p", "entry"), ("", "/q", "entry")]
     {
         let of = entry(Layer::Project, directory, written);
         content.groups[0].entry = Some(pinned(&of));
-        assert_eq!(judge(&content), [found], "{written} {directory}");
+        assert_eq!(judge(&content), [comparison], "{written} {directory}");
     }
     // A file of pins for every machine says nothing about places.
     content.groups[0].entry = Some(pinned(&entry(Layer::Project, "/q", "")).portable());
@@ -179,9 +179,9 @@ fn a_projects_tool_that_took_the_name_of_a_pinned_one_is_another_tool() {
     let mut content = PinFileContent::default();
     let group = content.group_mut(None, Some("/home/me/tools.yaml"));
     group.tools.insert("log".to_owned(), Pin::of(&users, &plain));
-    let mut known = PinContext::clone(&known("stdio server", DriftPolicy::Block));
-    known.files.insert("/home/me/tools.yaml".into(), "/home/me/tools.yaml".to_owned());
-    let pins = Pins::new(Arc::new(known), content);
+    let mut context = PinContext::clone(&known("stdio server", DriftPolicy::Block));
+    context.files.insert("/home/me/tools.yaml".into(), "/home/me/tools.yaml".to_owned());
+    let pins = Pins::new(Arc::new(context), content);
     let judge = |tool: &ToolDefinition| parts(&pins.compare(tool, None));
     assert_eq!(judge(&users), ["same"]);
     assert_eq!(judge(&of("/home/me/tools.yaml", Layer::User, "/home/me", "${LOG}")), ["entry"]);
@@ -248,7 +248,7 @@ fn a_listing_is_compared_whole() {
     let listed = [remote("a", "changed"), remote("c", "new")].map(Arc::new);
     let old = [remote("a", "reads"), remote("b", "goes"), remote("d", "goes too")];
     let pins = Pins::new(known("stdio server", DriftPolicy::Block), content(&old, None));
-    let asked = |error: Option<Error>, partial| Catalogue {
+    let listing = |error: Option<Error>, partial| Catalogue {
         tools: if error.is_some() { Vec::new() } else { listed.to_vec() },
         servers: vec![ServerListing { name: "s".to_owned(), error, is_partial: partial }],
         ..Catalogue::default()
@@ -263,10 +263,10 @@ fn a_listing_is_compared_whole() {
         ]
         .map(|s| report.count(s))
     };
-    assert_eq!(count(&asked(None, false)), [1, 2, 1, 0]);
-    assert_eq!(count(&asked(None, true)), [1, 0, 1, 2]);
-    assert_eq!(count(&asked(Some(Error::unreachable("exited")), false)), [0, 0, 0, 3]);
-    let report = PinReport::new(&pins, &asked(None, false), &|_| Some("Wipe first.".to_owned()));
+    assert_eq!(count(&listing(None, false)), [1, 2, 1, 0]);
+    assert_eq!(count(&listing(None, true)), [1, 0, 1, 2]);
+    assert_eq!(count(&listing(Some(Error::unreachable("exited")), false)), [0, 0, 0, 3]);
+    let report = PinReport::new(&pins, &listing(None, false), &|_| Some("Wipe first.".to_owned()));
     assert_eq!(report.servers.len(), 1);
     assert_eq!(report.tools[0].changes.len(), 1, "the server's change is told once");
 }

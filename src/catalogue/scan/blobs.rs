@@ -25,18 +25,18 @@ const EXAMPLE_HOSTS: [&str; 9] = [
     "w3.org",
 ];
 
-pub(super) fn check(text: &str, found: &mut FindingCollector) {
-    addresses(text, found);
-    blob(text, found);
+pub(super) fn check(text: &str, findings: &mut FindingCollector) {
+    addresses(text, findings);
+    blob(text, findings);
     let long = if text.len() < LONG { 0 } else { text.chars().count() };
     if long >= LONG {
         let severity =
             if long >= VERY_LONG { FindingSeverity::Medium } else { FindingSeverity::Low };
-        found.add(severity, "length", "", format!("it has {long} characters"));
+        findings.add(severity, "length", "", format!("it has {long} characters"));
     }
 }
 
-fn addresses(text: &str, found: &mut FindingCollector) {
+fn addresses(text: &str, findings: &mut FindingCollector) {
     for (at, _) in text.match_indices("://") {
         let head = text.get(..at).unwrap_or_default();
         let start = head.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |i| {
@@ -52,8 +52,8 @@ fn addresses(text: &str, found: &mut FindingCollector) {
         let host = authority.rsplit('@').next().unwrap_or_default();
         let host = host.split(':').next().unwrap_or_default().trim_end_matches('.');
         let host = host.to_ascii_lowercase();
-        let illustrates = |known: &&str| {
-            host.strip_suffix(*known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        let illustrates = |domain: &&str| {
+            host.strip_suffix(*domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         if host.is_empty() || EXAMPLE_HOSTS.iter().any(illustrates) {
             continue;
@@ -61,23 +61,28 @@ fn addresses(text: &str, found: &mut FindingCollector) {
         let quote = around(text, start);
         if authority.contains('@') {
             let why = "a URL in it hides its host behind a user name";
-            found.add(FindingSeverity::Medium, "address", &quote, why);
+            findings.add(FindingSeverity::Medium, "address", &quote, why);
         } else if host.parse::<std::net::Ipv4Addr>().is_ok() {
-            found.add(FindingSeverity::Medium, "address", &quote, "it contains a bare IP address");
+            findings.add(
+                FindingSeverity::Medium,
+                "address",
+                &quote,
+                "it contains a bare IP address",
+            );
         } else {
-            found.add(FindingSeverity::Low, "address", &quote, "it contains a URL");
+            findings.add(FindingSeverity::Low, "address", &quote, "it contains a URL");
         }
     }
     for (at, scheme) in text.match_indices("javascript:") {
         let next = text.get(at + scheme.len()..).and_then(|rest| rest.chars().next());
         if next.is_some_and(|c| c.is_ascii_alphabetic()) {
             let quote = around(text, at);
-            found.add(FindingSeverity::Medium, "address", &quote, "it contains a script URL");
+            findings.add(FindingSeverity::Medium, "address", &quote, "it contains a script URL");
         }
     }
 }
 
-fn blob(text: &str, found: &mut FindingCollector) {
+fn blob(text: &str, findings: &mut FindingCollector) {
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '-' | '_');
     for run in text.split(|c| !inside(c)).filter(|run| run.len() >= BLOB) {
         let head = run.get(..BLOB).unwrap_or_default();
@@ -89,7 +94,7 @@ fn blob(text: &str, found: &mut FindingCollector) {
         let joined = head.chars().filter(|c| matches!(c, '/' | '-' | '_')).count();
         if mixed && joined < BLOB / 10 {
             let why = format!("it contains {} characters of encoded data", run.len());
-            found.add(FindingSeverity::Medium, "blob", run, why);
+            findings.add(FindingSeverity::Medium, "blob", run, why);
             return;
         }
     }

@@ -65,10 +65,10 @@ impl ScanBudget {
             return None;
         }
         self.texts -= 1;
-        let taken = head(text, self.bytes);
-        self.is_complete &= taken.len() == text.len();
-        self.bytes -= taken.len();
-        Some(taken)
+        let part = head(text, self.bytes);
+        self.is_complete &= part.len() == text.len();
+        self.bytes -= part.len();
+        Some(part)
     }
 }
 
@@ -79,23 +79,23 @@ fn walk(
     look: &mut impl FnMut(DefinitionText<'_>),
 ) {
     // Depth is bounded where definitions are read; a stack of our own costs nothing.
-    let mut left: Vec<(String, &Value, bool)> = vec![(path.to_owned(), schema, true)];
-    while let Some((path, value, is_prose)) = left.pop() {
+    let mut pending: Vec<(String, &Value, bool)> = vec![(path.to_owned(), schema, true)];
+    while let Some((path, value, is_prose)) = pending.pop() {
         match value {
             Value::String(text) => {
                 let Some(text) = budget.take(text) else { return };
                 look(DefinitionText { path, text, is_prose });
             }
             Value::Array(items) => {
-                if left.len() + items.len() > MOST_TEXTS {
+                if pending.len() + items.len() > MOST_TEXTS {
                     budget.is_complete = false;
                     continue;
                 }
                 let items = items.iter().enumerate().rev();
-                left.extend(items.map(|(at, item)| (format!("{path}[{at}]"), item, is_prose)));
+                pending.extend(items.map(|(at, item)| (format!("{path}[{at}]"), item, is_prose)));
             }
             Value::Object(members) => {
-                if left.len() + members.len() > MOST_TEXTS {
+                if pending.len() + members.len() > MOST_TEXTS {
                     budget.is_complete = false;
                     continue;
                 }
@@ -109,7 +109,7 @@ fn walk(
                         is_prose: name.contains(' '),
                     });
                     let is_prose = is_prose && !FOR_MACHINES.contains(&key.as_str());
-                    left.push((path, member, is_prose));
+                    pending.push((path, member, is_prose));
                 }
             }
             _ => {}

@@ -12,17 +12,17 @@ use crate::util::text::is_invisible;
 /// The most characters of a word that is compared with its look-alike.
 const LONGEST_WORD: usize = 64;
 
-pub(super) fn check(text: &str, found: &mut FindingCollector) {
+pub(super) fn check(text: &str, findings: &mut FindingCollector) {
     if text.bytes().all(|b| (b' '..=b'~').contains(&b) || matches!(b, b'\n' | b'\t' | b'\r')) {
         return;
     }
-    invisible(text, found);
-    mixed(text, found);
+    invisible(text, findings);
+    mixed(text, findings);
 }
 
-fn invisible(text: &str, found: &mut FindingCollector) {
+fn invisible(text: &str, findings: &mut FindingCollector) {
     // A text may be made of nothing else: each reason is told once.
-    let mut told: Vec<&str> = Vec::new();
+    let mut reasons: Vec<&str> = Vec::new();
     let mut before = None;
     let mut letters = text.char_indices().peekable();
     while let Some((at, c)) = letters.next() {
@@ -49,9 +49,9 @@ fn invisible(text: &str, found: &mut FindingCollector) {
             }
             _ => (FindingSeverity::High, "it contains invisible characters"),
         };
-        if !told.contains(&why) {
-            told.push(why);
-            found.add(severity, "hidden", &around(text, at), why);
+        if !reasons.contains(&why) {
+            reasons.push(why);
+            findings.add(severity, "hidden", &around(text, at), why);
         }
     }
 }
@@ -61,7 +61,7 @@ fn is_keycap(c: char) -> bool {
 }
 
 /// A word with ASCII letters in which other letters look like ASCII ones.
-fn mixed(text: &str, found: &mut FindingCollector) {
+fn mixed(text: &str, findings: &mut FindingCollector) {
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
         if word.is_ascii() || word.chars().count() > LONGEST_WORD {
             continue;
@@ -71,7 +71,7 @@ fn mixed(text: &str, found: &mut FindingCollector) {
         // Accents stay in a skeleton, so that only borrowed letters make it ASCII.
         if latin && looks.is_ascii() && looks != word && !word.chars().any(|c| c == 'ı') {
             let why = "letters of another script replace Latin ones in it";
-            found.add(FindingSeverity::Medium, "look-alike", word, why);
+            findings.add(FindingSeverity::Medium, "look-alike", word, why);
         }
     }
 }

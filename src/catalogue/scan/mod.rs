@@ -82,30 +82,30 @@ pub struct Finding {
 }
 
 pub fn scan(tool: &ToolDefinition, neighbours: &ToolNameIndex) -> Vec<Finding> {
-    let mut found = FindingCollector::default();
-    names::check(tool, neighbours, &mut found);
+    let mut findings = FindingCollector::default();
+    names::check(tool, neighbours, &mut findings);
     let whole = fields::for_each_text(tool, |field| {
-        found.field = field.path;
-        hidden::check(field.text, &mut found);
+        findings.field = field.path;
+        hidden::check(field.text, &mut findings);
         if field.is_prose {
-            blobs::check(field.text, &mut found);
-            names::mentions(tool, field.text, neighbours, &mut found);
+            blobs::check(field.text, &mut findings);
+            names::mentions(tool, field.text, neighbours, &mut findings);
         }
     });
     if !whole {
-        "definition".clone_into(&mut found.field);
-        found.add(FindingSeverity::Low, "length", "", "it is too large to scan completely");
+        "definition".clone_into(&mut findings.field);
+        findings.add(FindingSeverity::Low, "length", "", "it is too large to scan completely");
     }
-    found.sorted()
+    findings.sorted()
 }
 
 /// Text that belongs to no tool, such as the instructions of a server.
-pub fn scan_text(field: &str, words: &str) -> Vec<Finding> {
-    let mut found = FindingCollector { field: field.to_owned(), ..FindingCollector::default() };
-    let words = fields::head(words, MOST_BYTES);
-    hidden::check(words, &mut found);
-    blobs::check(words, &mut found);
-    found.sorted()
+pub fn scan_text(field: &str, text: &str) -> Vec<Finding> {
+    let mut findings = FindingCollector { field: field.to_owned(), ..FindingCollector::default() };
+    let text = fields::head(text, MOST_BYTES);
+    hidden::check(text, &mut findings);
+    blobs::check(text, &mut findings);
+    findings.sorted()
 }
 
 /// What has been found so far, and where the rules are looking.

@@ -86,10 +86,10 @@ fn owner(tool: &ToolDefinition) -> &str {
 pub(super) fn check(
     tool: &ToolDefinition,
     neighbours: &ToolNameIndex,
-    found: &mut FindingCollector,
+    findings: &mut FindingCollector,
 ) {
     let name = tool.name.tool();
-    "name".clone_into(&mut found.field);
+    "name".clone_into(&mut findings.field);
     if name.len() <= LONGEST {
         let look: String = skeleton(name).collect();
         let twins = neighbours.look_alikes.get(&look).into_iter().flatten();
@@ -100,11 +100,11 @@ pub(super) fn check(
             Some((other, of)) if !name.is_ascii() || other.is_ascii() => {
                 let whose = if of.is_empty() { String::new() } else { format!(" of '{of}'") };
                 let why = format!("it looks like '{other}'{whose} but is a different name");
-                found.add(FindingSeverity::High, "look-alike", name, why);
+                findings.add(FindingSeverity::High, "look-alike", name, why);
             }
             _ if !name.is_ascii() && look.is_ascii() => {
                 let why = format!("it looks like '{look}' but is a different name");
-                found.add(FindingSeverity::High, "look-alike", name, why);
+                findings.add(FindingSeverity::High, "look-alike", name, why);
             }
             _ => {}
         }
@@ -113,19 +113,19 @@ pub(super) fn check(
         return;
     }
     let head: String = name.chars().take(LONGEST).collect();
-    let words = identifier_words(&head);
-    let reads = words.first().is_some_and(|first| READING.contains(&first.as_str()));
-    let word = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str()));
-    "annotations".clone_into(&mut found.field);
+    let parts = identifier_words(&head);
+    let reads = parts.first().is_some_and(|first| READING.contains(&first.as_str()));
+    let word = |list: &[&str]| parts.iter().find(|word| list.contains(&word.as_str()));
+    "annotations".clone_into(&mut findings.field);
     if let (Some(true), Some(word), false) = (tool.annotations.read_only, word(&WRITING), reads) {
         let why = format!("it claims to be read-only, but its name says '{word}'");
-        found.add(FindingSeverity::Medium, "annotations", "readOnlyHint: true", why);
+        findings.add(FindingSeverity::Medium, "annotations", "readOnlyHint: true", why);
     }
     if let (Some(false), Some(word), false) =
         (tool.annotations.destructive, word(&DESTROYING), reads)
     {
         let why = format!("it claims not to be destructive, but its name says '{word}'");
-        found.add(FindingSeverity::Medium, "annotations", "destructiveHint: false", why);
+        findings.add(FindingSeverity::Medium, "annotations", "destructiveHint: false", why);
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) fn mentions(
     tool: &ToolDefinition,
     text: &str,
     neighbours: &ToolNameIndex,
-    found: &mut FindingCollector,
+    findings: &mut FindingCollector,
 ) {
     let own = owner(tool);
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
@@ -160,6 +160,6 @@ pub(super) fn mentions(
             .map(|owner| if owner.is_empty() { "this host".into() } else { format!("'{owner}'") })
             .collect();
         let why = format!("it mentions a tool of {}", whose.join(", "));
-        found.add(FindingSeverity::Medium, "other-tools", word, why);
+        findings.add(FindingSeverity::Medium, "other-tools", word, why);
     }
 }

@@ -75,7 +75,7 @@ impl ToolHost {
         let mut earlier: Option<CallOutcome> = None;
         loop {
             let outcome = match self.call_once(&request, nesting, failover.skipped()).await {
-                Ok(done) => done,
+                Ok(outcome) => outcome,
                 Err(error) => {
                     let interrupted = matches!(error.kind(), ErrorKind::Interrupted(_));
                     let Some(mut earlier) = earlier.filter(|_| !interrupted) else {

@@ -207,7 +207,7 @@ impl FormNode {
         let at = match &self.field.kind {
             FieldKind::Boolean => [["false", "no", "0"], ["true", "yes", "1"]]
                 .iter()
-                .position(|words| words.iter().any(|word| begins(word))),
+                .position(|names| names.iter().any(|word| begins(word))),
             FieldKind::Variants(titles) => titles.iter().position(|title| begins(title)),
             _ => None,
         };

@@ -32,16 +32,16 @@ impl ResolvedSchema {
     /// Takes in a place and what it leads to. What leads nowhere, or back, adds nothing.
     fn gather(&mut self, place: String) {
         let root = Arc::clone(&self.root);
-        let mut left = vec![place];
-        while let Some(place) = left.pop() {
+        let mut pending = vec![place];
+        while let Some(place) = pending.pop() {
             if self.parts.len() >= PARTS || self.parts.contains(&place) {
                 continue;
             }
             let Some(here) = root.pointer(&place) else { continue };
             let all = here.get("allOf").and_then(Value::as_array).map_or(0, Vec::len);
-            left.extend((0..all.min(PARTS)).rev().map(|at| format!("{place}/allOf/{at}")));
+            pending.extend((0..all.min(PARTS)).rev().map(|at| format!("{place}/allOf/{at}")));
             let target = here.get("$ref").and_then(Value::as_str);
-            left.extend(target.and_then(|target| target.strip_prefix('#')).map(str::to_owned));
+            pending.extend(target.and_then(|target| target.strip_prefix('#')).map(str::to_owned));
             self.parts.push(place);
         }
     }

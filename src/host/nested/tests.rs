@@ -191,13 +191,13 @@ async fn an_interrupt_reaches_the_innermost_call() {
 /// A tool may leave work behind in a task of its own; what that calls ends with the tool.
 #[tokio::test(start_paused = true)]
 async fn a_nested_call_never_outlives_the_one_around_it() {
-    let left = Arc::new(Mutex::new(None));
+    let handle = Arc::new(Mutex::new(None));
     let tools = ["outer", "inner"].iter().zip(1..);
     let tools = tools.map(|(name, at)| internal(ToolName::plain(*name), at)).collect();
     let fake = FakeProvider::local(tools).answering({
-        let left = Arc::clone(&left);
+        let handle = Arc::clone(&handle);
         move |context, call: ToolCall| {
-            let left = Arc::clone(&left);
+            let handle = Arc::clone(&handle);
             async move {
                 if call.name.tool() == "inner" {
                     context.cancel.cancelled().await;
@@ -207,7 +207,7 @@ async fn a_nested_call_never_outlives_the_one_around_it() {
                     let first = pass_on(context.clone(), "inner").await;
                     (first, pass_on(context, "inner").await)
                 });
-                *left.lock().unwrap() = Some(task);
+                *handle.lock().unwrap() = Some(task);
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 Ok(ToolResult::text("done"))
             }
@@ -215,7 +215,7 @@ async fn a_nested_call_never_outlives_the_one_around_it() {
     });
     let host = host(&[&Arc::new(fake)]).build();
     assert!(host.call(call("outer")).await.unwrap().result.is_ok());
-    let task = left.lock().unwrap().take().unwrap();
+    let task = handle.lock().unwrap().take().unwrap();
     let (running, new) = task.await.unwrap();
     assert_eq!(running.unwrap_err().message(), "'inner' was interrupted");
     let new = new.unwrap_err();

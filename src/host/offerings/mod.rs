@@ -258,7 +258,7 @@ async fn with_cancellation<T>(
     };
     tokio::select! {
         biased;
-        done = work => done,
+        outcome = work => outcome,
         () = late => {
             let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
             Err(Error::new(interrupted, "the request was abandoned"))

@@ -50,7 +50,7 @@ fn check_arguments(
         .collect();
     let hint = match example.as_slice() {
         [] => "it takes no arguments".to_owned(),
-        words => format!("toolhost prompts get {} {}{command_end}", prompt.name, words.join(" ")),
+        pairs => format!("toolhost prompts get {} {}{command_end}", prompt.name, pairs.join(" ")),
     };
     Err(error.with_details(problems).with_hint(hint))
 }

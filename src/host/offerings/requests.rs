@@ -175,16 +175,16 @@ impl ToolHost {
                 let provider = self.offerings_of(&owner.server)?;
                 let offerings = provider.offerings()?;
                 let context = self.request_context(&checked, offerings);
-                let done = provider.while_registered(offerings.complete(&context, &query)).await;
-                if let Some(done) = Self::answer(&owner, done, &mut failover) {
-                    return done;
+                let outcome = provider.while_registered(offerings.complete(&context, &query)).await;
+                if let Some(outcome) = Self::answer(&owner, outcome, &mut failover) {
+                    return outcome;
                 }
             }
         };
-        let done = with_cancellation(work, &request.cancel).await;
-        let done = done.map_err(|error| self.pipeline.masker.error(error))?;
-        let values = done.values.iter().map(|value| self.pipeline.masker.text(value)).collect();
-        Ok(Completion { values, ..done })
+        let outcome = with_cancellation(work, &request.cancel).await;
+        let outcome = outcome.map_err(|error| self.pipeline.masker.error(error))?;
+        let values = outcome.values.iter().map(|value| self.pipeline.masker.text(value)).collect();
+        Ok(Completion { values, ..outcome })
     }
 
     fn check_request<'a>(&self, request: &'a ItemRequest) -> Result<CheckedRequest<'a>, Error> {

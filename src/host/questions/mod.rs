@@ -280,8 +280,8 @@ mod tests {
     async fn one_question_is_asked_at_a_time() {
         let slow = Arc::new(Slow::default());
         let questions = QuestionQueue::new(Arc::clone(&slow) as _, Masker::default());
-        let asked = (0..3).map(|_| questions.ask(question(None)));
-        futures_util::future::join_all(asked).await;
+        let replies = (0..3).map(|_| questions.ask(question(None)));
+        futures_util::future::join_all(replies).await;
         assert_eq!(slow.asking.lock().unwrap().1, 1);
     }
 
@@ -307,12 +307,12 @@ mod tests {
         let questions = QuestionQueue::new(Arc::clone(&wide) as _, Masker::default());
         let call = CallId("1".to_owned());
         questions.begin_call(&call, None, Duration::from_hours(1));
-        let asked = [question(Some(&call)), question(None)].map(|one| questions.ask(one));
-        let all = futures_util::future::join_all(asked);
+        let replies = [question(Some(&call)), question(None)].map(|one| questions.ask(one));
+        let all = futures_util::future::join_all(replies);
         assert!(tokio::time::timeout(Duration::from_millis(1), all).await.is_err());
-        let left = wide.0.lock().unwrap().clone();
-        assert!(left[0].is_some_and(|left| left > Duration::from_mins(50)), "{left:?}");
-        assert_eq!(left[1..], [None]);
+        let times = wide.0.lock().unwrap().clone();
+        assert!(times[0].is_some_and(|time| time > Duration::from_mins(50)), "{times:?}");
+        assert_eq!(times[1..], [None]);
     }
 
     /// Continues when it is notified.
@@ -370,7 +370,7 @@ mod tests {
         // Of a call that is not under way nothing is kept.
         questions.ask(question(Some(&other))).await;
         let verdicts: Vec<QuestionOutcome> =
-            questions.end_call(&call).questions.iter().map(|asked| asked.verdict).collect();
+            questions.end_call(&call).questions.iter().map(|record| record.verdict).collect();
         assert_eq!(verdicts, [QuestionOutcome::Declined, QuestionOutcome::Cancelled]);
         assert_eq!(questions.end_call(&other), CallQuestions::default());
         assert_eq!(questions.end_call(&call), CallQuestions::default());

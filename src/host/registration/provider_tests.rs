@@ -456,10 +456,10 @@ proptest! {
                 let (source, component) = (format!("n{source}"), format!("n{component}"));
                 if adds {
                     let is_free = model.iter().all(|(s, c)| {
-                        [s, c].iter().all(|taken| **taken != source && **taken != component)
+                        [s, c].iter().all(|name| **name != source && **name != component)
                     });
-                    let done = host.register_provider(&source, provider(&component, "t"));
-                    prop_assert_eq!(done.is_ok(), is_free, "{} {} {:?}", source, component, model);
+                    let outcome = host.register_provider(&source, provider(&component, "t"));
+                    prop_assert_eq!(outcome.is_ok(), is_free, "{} {} {:?}", source, component, model);
                     if is_free {
                         model.push((source, component));
                     }

@@ -124,20 +124,20 @@ impl ToolHost {
             return Err(RegistrationError::HostClosed);
         }
         let table = self.directory.providers();
-        let taken = |name: &str, owner: &RegisteredProvider| {
+        let name_taken = |name: &str, owner: &RegisteredProvider| {
             let (name, owner) = (name.to_owned(), owner.describe());
             Err(RegistrationError::NameTaken { name, owner })
         };
         for existing in table.iter() {
             let known_components = existing.components();
             if existing.source.as_ref() == Some(&source) || known_components.contains(&source) {
-                return taken(&source, existing);
+                return name_taken(&source, existing);
             }
             let both = |name: &&String| {
                 known_components.contains(*name) || existing.source == Some((*name).clone())
             };
             if let Some(name) = components.iter().find(both) {
-                return taken(name, existing);
+                return name_taken(name, existing);
             }
         }
         names.iter().try_for_each(|name| self.require_free_tool(name))?;

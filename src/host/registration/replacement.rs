@@ -79,8 +79,8 @@ impl ToolHost {
         let components: BTreeSet<String> =
             table.iter().flat_map(|provider| provider.components()).collect();
         for registered in &own {
-            let taken = registered.components().into_iter().chain(registered.source.clone());
-            if let Some(name) = taken.into_iter().find(|name| components.contains(name)) {
+            let names = registered.components().into_iter().chain(registered.source.clone());
+            if let Some(name) = names.into_iter().find(|name| components.contains(name)) {
                 let owner = registered.describe();
                 return Err(RegistrationError::NameTaken { name, owner });
             }

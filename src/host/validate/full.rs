@@ -66,10 +66,10 @@ impl FullValidator {
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
-                let known = self.known_keys(error.schema_path().as_str());
+                let keys = self.known_keys(error.schema_path().as_str());
                 return unexpected
                     .iter()
-                    .map(|key| Violation::unknown(&path, key, known.iter().map(String::as_str)))
+                    .map(|key| Violation::unknown(&path, key, keys.iter().map(String::as_str)))
                     .collect();
             }
             Kind::Type { kind } => Violation::types(path, &types(kind), error.instance()),
@@ -180,9 +180,9 @@ fn is_additional(schema_path: &str) -> bool {
 }
 
 fn types(kind: &TypeKind) -> Vec<&'static str> {
-    let has = |wanted: JsonType| match kind {
-        TypeKind::Single(one) => *one == wanted,
-        TypeKind::Multiple(set) => set.iter().any(|one| one == wanted),
+    let has = |json_type: JsonType| match kind {
+        TypeKind::Single(one) => *one == json_type,
+        TypeKind::Multiple(set) => set.iter().any(|one| one == json_type),
     };
     [
         (JsonType::Null, "null"),

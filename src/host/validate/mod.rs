@@ -194,8 +194,8 @@ mod tests {
             json!({"type": 5}),
             json!("text"),
         ] {
-            let said = check(schema.clone(), json!({})).await;
-            assert!(said.is_err(), "{schema} {said:?}");
+            let result = check(schema.clone(), json!({})).await;
+            assert!(result.is_err(), "{schema} {result:?}");
         }
     }
 
@@ -229,10 +229,12 @@ mod tests {
         let many: Vec<String> = (0..40_000).map(|n| format!("value {n}")).collect();
         let choice = json!({"properties": {"x": {"enum": many}}});
         // On a busy machine the budget may still be exceeded.
-        let said = check(choice, json!({"x": "value 7"})).await;
-        assert!(said.as_ref().map_or(true, Vec::is_empty), "{said:?}");
+        let result = check(choice, json!({"x": "value 7"})).await;
+        assert!(result.as_ref().map_or(true, Vec::is_empty), "{result:?}");
         let required = json!({"required": many});
-        let said = check(required, json!({})).await;
-        assert!(said.is_err() || said.is_ok_and(|problems| problems.len() == full::MAX_PROBLEMS));
+        let result = check(required, json!({})).await;
+        assert!(
+            result.is_err() || result.is_ok_and(|problems| problems.len() == full::MAX_PROBLEMS)
+        );
     }
 }

@@ -104,9 +104,9 @@ impl Violation {
     pub fn unknown<'a>(
         path: &ValuePath,
         key: &str,
-        known: impl IntoIterator<Item = &'a str>,
+        names: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        let message = match nearest(key, known) {
+        let message = match nearest(key, names) {
             Some(near) => format!("is not known; did you mean '{near}'?"),
             None => "is not known".to_owned(),
         };
@@ -138,14 +138,14 @@ impl Violation {
     }
 
     /// A number outside of a bound: `must be at least 3`.
-    pub fn bound(path: ValuePath, words: &str, limit: &Value) -> Self {
-        Self::new(path, format!("must be {words} {limit}"))
+    pub fn bound(path: ValuePath, comparison: &str, limit: &Value) -> Self {
+        Self::new(path, format!("must be {comparison} {limit}"))
     }
 
     /// Too many or too few of something: `must have at least 3 items`.
-    pub fn count(path: ValuePath, words: &str, limit: u64, of: &str) -> Self {
+    pub fn count(path: ValuePath, comparison: &str, limit: u64, of: &str) -> Self {
         let plural = if limit == 1 { "" } else { "s" };
-        Self::new(path, format!("must have {words} {limit} {of}{plural}"))
+        Self::new(path, format!("must have {comparison} {limit} {of}{plural}"))
     }
 
     /// The value fits no branch of an `anyOf`.
@@ -206,8 +206,12 @@ mod tests {
     #[test]
     fn the_nearest_option_is_suggested_and_the_value_never_quoted() {
         let options = ["lima", "oslo"].map(Value::from);
-        let told = |value: &str| Violation::options(ValuePath::default(), &options, &value.into());
-        assert_eq!(told("Oslo").message, r#"must be one of "lima", "oslo"; did you mean "oslo"?"#);
-        assert_eq!(told("hunter2").message, r#"must be one of "lima", "oslo""#);
+        let violation =
+            |value: &str| Violation::options(ValuePath::default(), &options, &value.into());
+        assert_eq!(
+            violation("Oslo").message,
+            r#"must be one of "lima", "oslo"; did you mean "oslo"?"#
+        );
+        assert_eq!(violation("hunter2").message, r#"must be one of "lima", "oslo""#);
     }
 }

@@ -81,16 +81,16 @@ impl OAuth {
     /// Forgets the tokens and registrations of this server; says how many logins there were.
     pub async fn logout(&self) -> Result<usize, Error> {
         let key = server_key(&self.settings.url);
-        let mut gone = 0;
+        let mut count = 0;
         let mut state = self.state.lock().await;
         self.settings
             .vault
             .edit(&mut |logins| {
-                gone = logins.extract_if(.., |login| login.server == key).count();
+                count = logins.extract_if(.., |login| login.server == key).count();
             })
             .await?;
         *state = State { is_loaded: true, ..State::default() };
-        Ok(gone)
+        Ok(count)
     }
 
     /// Reads the vault, the first time only.

@@ -32,7 +32,7 @@ async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoginKeyError> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::time::timeout(UNLOCK_TIMEOUT, tokio::task::spawn_blocking(work)).await {
-        Ok(Ok(done)) => done.map_err(|why| unusable(&why)),
+        Ok(Ok(outcome)) => outcome.map_err(|why| unusable(&why)),
         Ok(Err(_)) => Err(unusable(&LoginKeyError::Crashed)),
         Err(_elapsed) => Err(unusable(&LoginKeyError::Locked)),
     }

@@ -274,8 +274,8 @@ impl Connection {
     }
 
     async fn wait_close_reason(&self) -> Error {
-        let gone = self.session.closed_token.cancelled();
-        let _late = tokio::time::timeout(Duration::from_millis(500), gone).await;
+        let closed = self.session.closed_token.cancelled();
+        let _late = tokio::time::timeout(Duration::from_millis(500), closed).await;
         self.session
             .close_reason()
             .unwrap_or_else(|| Error::unreachable("the connection is closed"))

@@ -174,16 +174,19 @@ async fn a_prompt_gets_its_arguments_and_a_completion_what_is_known() {
     };
     let answer = json!({ "completion": { "values": ["b1", "b2"], "total": 9, "hasMore": true } });
     let work = offering_requests::complete(&connection, "srv", &query, &options);
-    let (done, params) = answered(work, &mut peer, "completion/complete", &answer).await;
+    let (completion, params) = answered(work, &mut peer, "completion/complete", &answer).await;
     assert_eq!(params["ref"], json!({ "type": "ref/resource", "uri": "a:{x}/{y}" }));
     assert_eq!(params["argument"], json!({ "name": "y", "value": "b" }));
     assert_eq!(params["context"], json!({ "arguments": { "x": "1" } }));
-    let done = done.unwrap();
-    assert_eq!((done.values.len(), done.total, done.has_more), (2, Some(9), Some(true)));
+    let completion = completion.unwrap();
+    assert_eq!(
+        (completion.values.len(), completion.total, completion.has_more),
+        (2, Some(9), Some(true))
+    );
     for answer in [json!({}), json!({ "completion": { "values": [1] } })] {
         let work = offering_requests::complete(&connection, "srv", &query, &options);
-        let (done, _) = answered(work, &mut peer, "completion/complete", &answer).await;
-        assert_eq!(done.unwrap_err().kind(), ErrorKind::Protocol);
+        let (completion, _) = answered(work, &mut peer, "completion/complete", &answer).await;
+        assert_eq!(completion.unwrap_err().kind(), ErrorKind::Protocol);
     }
 }
 

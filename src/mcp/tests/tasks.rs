@@ -45,9 +45,9 @@ async fn a_task_is_asked_for_at_its_pace_and_its_questions_are_answered_once() {
         let request = peer.expect("tasks/get").await;
         peer.answer(&request, &waits);
         let request = peer.expect("tasks/get").await;
-        let mut done = state("completed");
-        done["result"] = text("after a while");
-        peer.answer(&request, &done);
+        let mut task = state("completed");
+        task["result"] = text("after a while");
+        peer.answer(&request, &task);
     });
     assert_eq!(result.unwrap().output, json!("after a while"));
     assert!(peer.rest().is_empty());

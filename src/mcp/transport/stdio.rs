@@ -318,11 +318,11 @@ impl StdoutReader {
             self.scanned = self.buffer.len();
             return None;
         };
-        let mut taken = self.buffer.split_to(next);
+        let mut bytes = self.buffer.split_to(next);
         self.scanned = 0;
-        taken.truncate(line);
-        count_nuls(&mut self.nuls, &taken);
-        Some(taken.freeze())
+        bytes.truncate(line);
+        count_nuls(&mut self.nuls, &bytes);
+        Some(bytes.freeze())
     }
 
     /// What came last and has no line end: an answer all the same.
@@ -459,7 +459,7 @@ async fn drain_stderr(
     mut pipe: ChildStderr,
     tail: Arc<StdMutex<LineTail>>,
     mut lines: StderrLines,
-    done: CancellationToken,
+    finished: CancellationToken,
 ) {
     let mut chunk = BytesMut::with_capacity(16 * 1024);
     while pipe.read_buf(&mut chunk).await.is_ok_and(|n| n > 0) {
@@ -468,7 +468,7 @@ async fn drain_stderr(
         chunk.clear();
     }
     lines.flush();
-    done.cancel();
+    finished.cancel();
 }
 
 #[cfg(test)]

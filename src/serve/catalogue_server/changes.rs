@@ -205,11 +205,11 @@ pub(super) async fn tell_legacy_client(
     peer: Peer<RoleServer>,
     mut changes: ClientChanges,
     interests: Arc<dyn Interests>,
-    gone: CancellationToken,
+    disconnected: CancellationToken,
 ) {
     loop {
         let change = tokio::select! {
-            () = gone.cancelled() => return,
+            () = disconnected.cancelled() => return,
             change = changes.next() => change,
         };
         let Some(change) = change else { return };

@@ -108,12 +108,15 @@ impl CatalogueServer {
             value: request.argument.value,
             context: filled.into_iter().collect::<BTreeMap<_, _>>(),
         };
-        let done = self.host.complete(query, item).await;
-        let done = done.map_err(|error| protocol_error(&error))?;
-        let total = done.total.and_then(|total| u32::try_from(total).ok());
-        let values =
-            CompletionInfo::with_pagination(done.values, total, done.has_more == Some(true))
-                .map_err(|error| ErrorData::internal_error(error, None))?;
+        let completion = self.host.complete(query, item).await;
+        let completion = completion.map_err(|error| protocol_error(&error))?;
+        let total = completion.total.and_then(|total| u32::try_from(total).ok());
+        let values = CompletionInfo::with_pagination(
+            completion.values,
+            total,
+            completion.has_more == Some(true),
+        )
+        .map_err(|error| ErrorData::internal_error(error, None))?;
         Ok(CompleteResult::new(values))
     }
 }

@@ -44,8 +44,8 @@ impl ParkedRequests {
     /// too many wait already.
     pub(super) fn park(&self, mut request: ParkedRequest) -> Option<String> {
         let state = Uuid::new_v4().simple().to_string();
-        let (taken, wait) = oneshot::channel();
-        request.taken = Some(taken);
+        let (sender, wait) = oneshot::channel();
+        request.taken = Some(sender);
         let mut parked = self.lock();
         if parked.len() >= MAX_PARKED {
             return None;

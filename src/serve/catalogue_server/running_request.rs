@@ -91,9 +91,9 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_waits_for_the_thread_of_heavy_work() {
-        let (go, told) = std::sync::mpsc::channel::<()>();
+        let (go, receiver) = std::sync::mpsc::channel::<()>();
         let (clients, call) = (ClientRegistry::new(), CallId("call".into()));
-        let work = async move { told.recv().is_ok() };
+        let work = async move { receiver.recv().is_ok() };
         let mut running = RunningRequest::start(&clients, call, None, true, |_, _| work);
         // On the thread of the runtime, it would never come back from here.
         tokio::task::yield_now().await;

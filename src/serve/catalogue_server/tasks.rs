@@ -194,7 +194,7 @@ impl TaskState {
             TaskPayload::Completed { result } => {
                 let bytes = u32::try_from(json::size(&result)).unwrap_or(u32::MAX);
                 match Arc::clone(room).try_acquire_many_owned(bytes) {
-                    Ok(taken) => (TaskPayload::Completed { result }, Some(taken)),
+                    Ok(permit) => (TaskPayload::Completed { result }, Some(permit)),
                     Err(_) => (failed(&too_much()), None),
                 }
             }

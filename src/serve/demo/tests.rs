@@ -358,12 +358,12 @@ async fn a_call_that_only_waits_ends_when_the_client_has_hung_up() {
     near.write_all(calls.as_bytes()).await.unwrap();
     drop(near);
     let mut answers = tokio::io::BufReader::new(answers).lines();
-    let mut got = String::new();
+    let mut text = String::new();
     while let Some(line) = answers.next_line().await.unwrap() {
-        got.push_str(&line);
+        text.push_str(&line);
     }
-    assert!(got.contains("quick"), "{got}");
-    assert!(got.contains("cancelled after"), "{got}");
+    assert!(text.contains("quick"), "{text}");
+    assert!(text.contains("cancelled after"), "{text}");
     server.await.unwrap().unwrap();
 }
 

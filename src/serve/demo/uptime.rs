@@ -34,12 +34,15 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
 }
 
 /// Notifies a subscriber of the modern era until the subscription ends.
-pub(super) async fn notify_subscriber(context: &SubscriptionContext, left: &CancellationToken) {
+pub(super) async fn notify_subscriber(
+    context: &SubscriptionContext,
+    disconnected: &CancellationToken,
+) {
     let mut ticks = tokio::time::interval_at(Instant::now() + TICK_INTERVAL, TICK_INTERVAL);
     loop {
         tokio::select! {
             () = context.cancelled() => return,
-            () = left.cancelled() => return,
+            () = disconnected.cancelled() => return,
             _ = ticks.tick() => {
                 if context.sink().notify_resource_updated(URI).await.is_err() {
                     return;

@@ -82,8 +82,8 @@ impl Conversation {
         loop {
             tokio::select! {
                 biased;
-                done = &mut work => return Some(done),
-                said = self.next() => drop(said?),
+                outcome = &mut work => return Some(outcome),
+                reply = self.next() => drop(reply?),
             }
         }
     }

@@ -155,8 +155,8 @@ impl FrontEndService {
                         return Some(error(id, INTERNAL, "the call ended without a result"));
                     }
                 },
-                said = conversation.next() => {
-                    let (number, answer) = said?;
+                reply = conversation.next() => {
+                    let (number, answer) = reply?;
                     questions.answer(number, answer);
                 }
             }

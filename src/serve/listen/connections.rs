@@ -14,17 +14,17 @@ pub(super) async fn serve(
     transport: TextTransport,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
-    let (gone, calls) = (client.gone(), client.calls());
+    let (disconnected, calls) = (client.gone(), client.calls());
     let _session_ends = client.session_guard();
     let draining = async {
         stop.cancelled().await;
         calls.close();
         let _cut_off = tokio::time::timeout(DRAIN, calls.wait()).await;
-        gone.cancel();
+        disconnected.cancel();
         std::future::pending().await
     };
     tokio::select! {
-        served = serve_until_gone(client, transport, gone.clone()) => served,
+        served = serve_until_gone(client, transport, disconnected.clone()) => served,
         ended = draining => ended,
     }
 }
@@ -32,10 +32,10 @@ pub(super) async fn serve(
 async fn serve_until_gone(
     client: ServedClient,
     transport: TextTransport,
-    gone: CancellationToken,
+    disconnected: CancellationToken,
 ) -> Result<(), Error> {
     // Boxed: it holds a request of each kind.
-    let running = match Box::pin(client.serve_with_ct(transport, gone)).await {
+    let running = match Box::pin(client.serve_with_ct(transport, disconnected)).await {
         Ok(running) => running,
         // A client that disconnects before its first message, or after a probe, is not a failure.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {

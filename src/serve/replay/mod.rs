@@ -53,7 +53,7 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     loop {
         let played = match client.next().await {
             Ok(message) => player.handle_message(message, &mut client, note).await,
-            Err(gone) => Err(gone),
+            Err(error) => Err(error),
         };
         match played {
             Ok(()) => {}

@@ -78,12 +78,12 @@ impl Statistics {
         let files =
             spool_reader::files(&self.location.spool, now).map_err(Error::unreadable_records)?;
         let looks = |file: &SpoolFile| (file.key.clone(), file.length);
-        let seen: Vec<(String, u64)> = files.iter().map(looks).collect();
-        if self.store.is_some() && seen == self.last_seen_files && !self.is_behind {
+        let lengths: Vec<(String, u64)> = files.iter().map(looks).collect();
+        if self.store.is_some() && lengths == self.last_seen_files && !self.is_behind {
             return Ok(false);
         }
         let changed = self.with_recovery(now, |this| this.fold(&files, now))?;
-        self.last_seen_files = seen;
+        self.last_seen_files = lengths;
         Ok(changed)
     }
 
@@ -145,9 +145,9 @@ impl Statistics {
         now: Duration,
         work: impl Fn(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, Error> {
-        let found = store::inspect(&self.location.store, &mut self.notes);
-        let found = found.map_err(|trouble| trouble.into_error(&self.location.store))?;
-        match (work(self), found) {
+        let status = store::inspect(&self.location.store, &mut self.notes);
+        let status = status.map_err(|trouble| trouble.into_error(&self.location.store))?;
+        match (work(self), status) {
             (Err(StoreError::Damaged(why)), StoreFileStatus::File(inode)) => {
                 self.replace_damaged(inode, &why, now)?;
                 // What the spool still holds is counted in the new one.
@@ -156,7 +156,7 @@ impl Statistics {
                 let again = self.fold(&files, now).and_then(|_| work(self));
                 again.map_err(|trouble| trouble.into_error(&self.location.store))
             }
-            (done, _) => done.map_err(|trouble| trouble.into_error(&self.location.store)),
+            (outcome, _) => outcome.map_err(|trouble| trouble.into_error(&self.location.store)),
         }
     }
 
@@ -183,9 +183,9 @@ impl Statistics {
     fn fold(&mut self, files: &[SpoolFile], now: Duration) -> Result<bool, StoreError> {
         self.is_behind = false;
         self.unfolded = SpoolBatch::default();
-        let found = store::inspect(&self.location.store, &mut self.notes)?;
-        let there = found != StoreFileStatus::Missing;
-        if self.opened.is_some_and(|opened| found != StoreFileStatus::File(opened)) {
+        let status = store::inspect(&self.location.store, &mut self.notes)?;
+        let there = status != StoreFileStatus::Missing;
+        if self.opened.is_some_and(|opened| status != StoreFileStatus::File(opened)) {
             // It was removed, or set aside as damaged.
             self.store = None;
         }
@@ -273,11 +273,11 @@ impl Statistics {
     }
 
     fn sum(&self, filter: &CallFilter, now: Duration) -> Result<Summary, StoreError> {
-        let kept = self.store.as_ref().map_or(
+        let bounds = self.store.as_ref().map_or(
             Ok(super::granularity::RetentionBounds::default()),
             StatsStore::retention_bounds,
         )?;
-        let (ranges, from) = summary::window(filter, now, kept);
+        let (ranges, from) = summary::window(filter, now, bounds);
         let mut tally = UsageTally::default();
         let mut summary = Summary {
             from,
@@ -314,7 +314,7 @@ impl Statistics {
         now: Duration,
         most: usize,
     ) -> Result<(TimeSeries, GrainRange), StoreError> {
-        let kept = self.store.as_ref().map_or(
+        let bounds = self.store.as_ref().map_or(
             Ok(super::granularity::RetentionBounds::default()),
             StatsStore::retention_bounds,
         )?;
@@ -327,7 +327,7 @@ impl Statistics {
             first.map_or(second(now), |first| i64::try_from(first).unwrap_or(i64::MAX))
         };
         let end = filter.until.unwrap_or(now);
-        Ok(TimeSeries::new(since, second(end), kept, most))
+        Ok(TimeSeries::new(since, second(end), bounds, most))
     }
 
     fn add_up(

@@ -139,11 +139,11 @@ fn folded_files_are_removed_once_they_have_no_writer() {
     let mut statistics = room.statistics();
     // The files of this test changed just now by the clock of the system.
     statistics.refresh(now()).unwrap();
-    let kept = spooled(&room).len();
+    let segments = spooled(&room).len();
     let later = Duration::from_secs(4_000_000_000);
     let mut statistics = room.statistics();
     statistics.refresh(later).unwrap();
-    assert!(kept > 3 && spooled(&room) == ["stats.spool"], "{:?}", room.names());
+    assert!(segments > 3 && spooled(&room) == ["stats.spool"], "{:?}", room.names());
     assert_eq!(calls(&room.read().0), 100);
     // Positions of files that are gone do no harm, whatever comes into their place.
     for call in 0..100 {
@@ -285,9 +285,9 @@ fn what_is_older_than_it_is_kept_for_is_let_go_and_the_rest_stays() {
     let tools: Vec<&str> = summary.tools.iter().map(|usage| &*usage.tool.name).collect();
     assert_eq!((tools, notes.len()), (vec!["new"], 0));
     let db = Connection::open(room.store()).unwrap();
-    let left: i64 =
+    let grains: i64 =
         db.query_row("SELECT count(DISTINCT tool) FROM grain", [], |row| row.get(0)).unwrap();
-    assert_eq!(left, 1, "what is not read any more is removed");
+    assert_eq!(grains, 1, "what is not read any more is removed");
 }
 
 #[test]
@@ -331,14 +331,14 @@ fn a_damaged_store_is_moved_away_and_told_once() {
 fn what_a_killed_process_left_is_swept_up() {
     let room = Room::new();
     room.call("a", 5, "ok", 5);
-    let left = room.root.path().join(".stats.db.new-1");
-    std::fs::write(&left, "x").unwrap();
+    let unfinished = room.root.path().join(".stats.db.new-1");
+    std::fs::write(&unfinished, "x").unwrap();
     std::fs::write(room.root.path().join(".other.new-1"), "x").unwrap();
     // This test's files were made just now by the clock of the system.
     room.statistics().refresh(now()).unwrap();
-    assert!(left.exists(), "somebody may be making it");
+    assert!(unfinished.exists(), "somebody may be making it");
     room.statistics().refresh(Duration::from_secs(4_000_000_000)).unwrap();
-    assert!(!left.exists());
+    assert!(!unfinished.exists());
     assert_eq!(room.names().iter().filter(|name| name.starts_with('.')).count(), 1);
 }
 
@@ -496,7 +496,7 @@ proptest! {
                     _ => counted.1 += 1,
                 }
             }
-            let found: BTreeMap<String, (u64, u64, u64)> = summary
+            let counts: BTreeMap<String, (u64, u64, u64)> = summary
                 .tools
                 .iter()
                 .map(|usage| {
@@ -507,7 +507,7 @@ proptest! {
                     (usage.tool.name.clone(), (counts.ok, counts.failed(), sum))
                 })
                 .collect();
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(counts, expected);
         }
     }
 }

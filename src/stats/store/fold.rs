@@ -41,19 +41,19 @@ impl StatsStore {
         file: &SpoolFile,
     ) -> Result<Option<(SpoolPosition, u64)>, StoreError> {
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
-        let known = transaction
+        let position = transaction
             .prepare_cached("SELECT offset, recent FROM spool WHERE key = ?1")?
             .query_row([&file.key], |row| Ok(position(row.get(0)?, row.get_ref(1)?.as_str()?)))
             .optional()?
             .unwrap_or_default();
-        let chunk = file.read(&known).map_err(|error| {
+        let chunk = file.read(&position).map_err(|error| {
             StoreError::Failed(format!("{} cannot be read: {error}", file.path.display()))
         })?;
-        if chunk.position.offset <= known.offset {
+        if chunk.position.offset <= position.offset {
             return Ok(None);
         }
-        let kept = read_retention_bounds(&transaction)?;
-        write(&transaction, &chunk.batch, kept)?;
+        let bounds = read_retention_bounds(&transaction)?;
+        write(&transaction, &chunk.batch, bounds)?;
         remember(&transaction, &file.key, &chunk.position)?;
         transaction.commit()?;
         Ok(Some((chunk.position, chunk.batch.calls)))
@@ -71,7 +71,7 @@ impl StatsStore {
     }
 }
 
-fn write(db: &Connection, batch: &SpoolBatch, kept: RetentionBounds) -> rusqlite::Result<()> {
+fn write(db: &Connection, batch: &SpoolBatch, bounds: RetentionBounds) -> rusqlite::Result<()> {
     let mut tool_id = db.prepare_cached(
         "INSERT INTO tool (name, server, project, program, first, last)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -94,9 +94,10 @@ fn write(db: &Connection, batch: &SpoolBatch, kept: RetentionBounds) -> rusqlite
         let key = params![tool.name, server, project, program, times.0, times.1];
         let id: i64 = tool_id.query_row(key, |row| row.get(0))?;
         for level in Granularity::ALL {
-            let wanted =
-                batch.grains(tool, level).filter(|(start, _)| *start >= kept.complete_from(level));
-            for (start, mut counts) in wanted {
+            let grains = batch
+                .grains(tool, level)
+                .filter(|(start, _)| *start >= bounds.complete_from(level));
+            for (start, mut counts) in grains {
                 let key = params![level.number(), start, id];
                 there
                     .query_row(key, |row| {
@@ -166,8 +167,8 @@ impl StatsStore {
             Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate).unwrap();
         let positions = self.positions().unwrap();
         for file in files {
-            let known = positions.get(&file.key).cloned().unwrap_or_default();
-            let chunk = file.read(&known).unwrap();
+            let position = positions.get(&file.key).cloned().unwrap_or_default();
+            let chunk = file.read(&position).unwrap();
             write(&transaction, &chunk.batch, RetentionBounds::default()).unwrap();
             remember(&transaction, &file.key, &chunk.position).unwrap();
         }

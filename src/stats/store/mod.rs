@@ -70,14 +70,14 @@ impl StoreError {
 
     pub(super) fn into_error(self, store: &RecordLocation) -> Error {
         let path = store.path.display();
-        let words = format!("the statistics store {path} {}", self.describe());
+        let text = format!("the statistics store {path} {}", self.describe());
         match self {
             Self::Busy => {
-                Error::unreachable(words).with_hint("try again when the other process has finished")
+                Error::unreachable(text).with_hint("try again when the other process has finished")
             }
-            Self::Damaged(_) => Error::protocol(words).with_hint(format!("move {path} away")),
+            Self::Damaged(_) => Error::protocol(text).with_hint(format!("move {path} away")),
             Self::Failed(_) => {
-                Error::unreachable(words).with_hint("check its owner, mode, directory and disk")
+                Error::unreachable(text).with_hint("check its owner, mode, directory and disk")
             }
             Self::Refused(error) => error,
         }

@@ -57,8 +57,8 @@ pub(in crate::stats) fn open(
     lock_timeout: Duration,
     notes: &mut Vec<String>,
 ) -> Result<StatsStore, StoreError> {
-    let found = inspect(store, notes)?;
-    if found == StoreFileStatus::Missing {
+    let status = inspect(store, notes)?;
+    if status == StoreFileStatus::Missing {
         make(store, lock_timeout, notes)?;
     }
     let Some(file) = database_path(store)? else {
@@ -100,7 +100,7 @@ pub(in crate::stats) fn move_aside(
     else {
         return Ok(None);
     };
-    if !matches!(file.inspect()?, PathStatus::File { inode: found, .. } if found == inode) {
+    if !matches!(file.inspect()?, PathStatus::File { inode: current, .. } if current == inode) {
         return Ok(None);
     }
     let second = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);

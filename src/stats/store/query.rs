@@ -41,9 +41,9 @@ impl StatsStore {
         sink: &mut impl GrainSink,
     ) -> Result<u64, StoreError> {
         let mut damaged = 0;
-        let wanted = tool_rows(&self.db)?.into_iter().filter(|row| row.tool.is_wanted(filter));
-        let known: HashMap<i64, (ToolKey, UsagePeriod)> =
-            wanted.map(|row| (row.id, (row.tool, row.used))).collect();
+        let rows = tool_rows(&self.db)?.into_iter().filter(|row| row.tool.is_wanted(filter));
+        let tools: HashMap<i64, (ToolKey, UsagePeriod)> =
+            rows.map(|row| (row.id, (row.tool, row.used))).collect();
         let mut grains = self.db.prepare_cached(
             "SELECT tool, start, ok, failed, attempts, recovered, bytes, durations FROM grain
              WHERE level = ?1 AND start >= ?2 AND start < ?3",
@@ -52,7 +52,7 @@ impl StatsStore {
             let mut rows =
                 grains.query(params![range.granularity.number(), range.from, range.to])?;
             while let Some(row) = rows.next()? {
-                let Some((tool, used)) = known.get(&row.get::<_, i64>(0)?) else { continue };
+                let Some((tool, used)) = tools.get(&row.get::<_, i64>(0)?) else { continue };
                 let grain = Grain { tool, period: *used, start: row.get(1)? };
                 if let Some(counts) = sink.counts_for(grain)
                     && !add(row, 2, counts)?

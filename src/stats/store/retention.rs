@@ -40,15 +40,15 @@ impl StatsStore {
             return Ok(transaction.commit()?);
         };
         let clock = now.min(before.saturating_add(MAX_ADVANCE));
-        let known = read_retention_bounds(&transaction)?;
-        let kept = known.advanced(clock.min(before), signed(retention.as_secs()));
-        if kept == known && clock.abs_diff(before) < PRUNE_INTERVAL {
+        let earlier = read_retention_bounds(&transaction)?;
+        let bounds = earlier.advanced(clock.min(before), signed(retention.as_secs()));
+        if bounds == earlier && clock.abs_diff(before) < PRUNE_INTERVAL {
             return Ok(());
         }
         set_fact(&transaction, "clock", clock)?;
-        set_fact(&transaction, "minutes", kept.minutes)?;
-        set_fact(&transaction, "hours", kept.hours)?;
-        set_fact(&transaction, "days", kept.days)?;
+        set_fact(&transaction, "minutes", bounds.minutes)?;
+        set_fact(&transaction, "hours", bounds.hours)?;
+        set_fact(&transaction, "days", bounds.days)?;
         let mut removed = 0;
         for level in Granularity::ALL {
             removed += transaction
@@ -56,7 +56,7 @@ impl StatsStore {
                     "DELETE FROM grain WHERE (level, start, tool) IN
                      (SELECT level, start, tool FROM grain WHERE level = ?1 AND start < ?2 LIMIT ?3)",
                 )?
-                .execute(params![level.number(), kept.complete_from(level), MAX_REMOVALS])?;
+                .execute(params![level.number(), bounds.complete_from(level), MAX_REMOVALS])?;
         }
         if removed > 0 {
             transaction.execute(

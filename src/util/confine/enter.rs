@@ -23,14 +23,14 @@ impl PreparedConfinement {
         if self.limits_are_final {
             let power = CapabilitySet::SYS_RESOURCE;
             rustix::thread::remove_capability_from_bounding_set(power)?;
-            let mut left = rustix::thread::capabilities(None)?;
-            left.effective.remove(power);
-            left.permitted.remove(power);
-            left.inheritable.remove(power);
-            set_capabilities(None, left)?;
+            let mut capabilities = rustix::thread::capabilities(None)?;
+            capabilities.effective.remove(power);
+            capabilities.permitted.remove(power);
+            capabilities.inheritable.remove(power);
+            set_capabilities(None, capabilities)?;
         }
-        if let Some(left) = self.capabilities {
-            set_capabilities(None, left)?;
+        if let Some(capabilities) = self.capabilities {
+            set_capabilities(None, capabilities)?;
         }
         for fd in &self.inherited {
             rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;

@@ -65,12 +65,12 @@ impl PreparedConfinement {
         // The superuser could load modules, set the clock or raise its limits. It keeps the power
         // over files of others, since the rules say which.
         let had = remaining_capabilities()?;
-        let left = CapabilitySets {
+        let reduced = CapabilitySets {
             effective: had.effective & CapabilitySet::DAC_OVERRIDE,
             permitted: had.permitted & CapabilitySet::DAC_OVERRIDE,
             inheritable: CapabilitySet::empty(),
         };
-        self.capabilities = (left != had).then_some(left);
+        self.capabilities = (reduced != had).then_some(reduced);
         self.variables(confinement, scratch.path());
         self.scratch = Some(scratch);
         Ok(())

@@ -53,11 +53,13 @@ pub fn set_journaling(
         db.pragma_update_and_check(None, "journal_mode", journal, |row| row.get(0))?;
     let level = durability as i64;
     db.pragma_update(None, "synchronous", level)?;
-    let got: i64 = db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-    if got != level || !set.eq_ignore_ascii_case(journal) {
+    let synchronous: i64 = db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    if synchronous != level || !set.eq_ignore_ascii_case(journal) {
         return Err(rusqlite::Error::SqliteFailure(
             rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
-            Some(format!("journal {set} and synchronous {got} instead of {journal} and {level}")),
+            Some(format!(
+                "journal {set} and synchronous {synchronous} instead of {journal} and {level}"
+            )),
         ));
     }
     Ok(())

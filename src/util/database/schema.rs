@@ -44,17 +44,17 @@ impl DatabaseSchema {
 
     /// Takes the steps that are missing, all or none of them.
     pub fn migrate(&self, db: &Connection) -> rusqlite::Result<()> {
-        let taken = |db: &Connection| {
+        let steps_taken = |db: &Connection| {
             let version =
                 db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
             Ok::<usize, rusqlite::Error>(usize::try_from(version).unwrap_or(0))
         };
-        if taken(db)? == self.migrations.len() {
+        if steps_taken(db)? == self.migrations.len() {
             return Ok(());
         }
         let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
         // Another process may have taken them while this one waited.
-        for step in self.migrations.iter().skip(taken(&transaction)?) {
+        for step in self.migrations.iter().skip(steps_taken(&transaction)?) {
             transaction.execute_batch(step)?;
         }
         transaction.pragma_update(None, "user_version", self.latest_version())?;

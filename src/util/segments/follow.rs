@@ -95,7 +95,7 @@ impl LineFollower {
                         break;
                     }
                     // One that was removed instead is not found, and then nothing lies between.
-                    found => between.extend(found),
+                    segments => between.extend(segments),
                 }
             }
         }

@@ -106,8 +106,8 @@ impl SegmentedLog {
                 if !is_full && !self.is_old(file, now) {
                     return;
                 }
-                let done = self.rotate(file, directory, identity, now);
-                if let Err(error) = done
+                let outcome = self.rotate(file, directory, identity, now);
+                if let Err(error) = outcome
                     && !self.rotation_failed.swap(true, Ordering::Relaxed)
                 {
                     let path = self.path().display();
@@ -157,7 +157,7 @@ impl SegmentedLog {
             other => other?,
         }
         let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
-        let done = match stat {
+        let outcome = match stat {
             Ok(stat) if FileIdentity::of(&stat) == identity => {
                 self.rename(directory, name, now).map(|()| self.prune(directory, now))
             }
@@ -166,7 +166,7 @@ impl SegmentedLog {
         };
         // The lock is released when the file is closed.
         let _ends_anyway = rustix::fs::flock(file, FlockOperation::Unlock);
-        done
+        outcome
     }
 
     fn rename(&self, directory: impl AsFd, name: &OsStr, now: Duration) -> Result<(), Errno> {

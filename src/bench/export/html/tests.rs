@@ -23,8 +23,8 @@ fn page(report: &BenchReport, demands: &AcceptanceCriteria) -> String {
 fn is_sound(page: &str) {
     for foreign in ["<script", "src=", "href", "url(", "@import", "NaN", "\u{1b}", "\u{202e}"] {
         // What stands in the text of others is escaped, and its words may be there.
-        let found = page.replace("&lt;script src=https", "").contains(foreign);
-        assert!(!found, "{foreign}\n{page}");
+        let is_there = page.replace("&lt;script src=https", "").contains(foreign);
+        assert!(!is_there, "{foreign}\n{page}");
     }
     for element in ["table", "tr", "td", "ul", "li", "svg", "text", "style", "figure", "h2"] {
         let opened = page.matches(&format!("<{element}>")).count()

@@ -90,8 +90,8 @@ pub fn percentiles(report: &BenchReport) -> String {
             canvas.text((place, PANEL.1 + 19.0), "tick mid", name);
         }
     }
-    let words = "share of successful calls at least as fast";
-    canvas.text((f64::midpoint(LEFT, RIGHT), PANEL.1 + 37.0), "unit mid", words);
+    let name = "share of successful calls at least as fast";
+    canvas.text((f64::midpoint(LEFT, RIGHT), PANEL.1 + 37.0), "unit mid", name);
     for (at, line) in lines.iter().enumerate() {
         let points: Vec<(f64, f64)> =
             line.iter().map(|(odds, time)| (x.place(*odds), y.place(*time))).collect();

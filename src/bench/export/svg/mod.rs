@@ -133,9 +133,9 @@ fn times(canvas: &mut Canvas, report: &BenchReport, targets: &[&TargetReport]) {
         .flat_map(|target| merged_slices(&target.timeline))
         .map(|(_, response)| response)
         .collect();
-    let seen = |share: f64| drawn.iter().filter_map(move |response| seconds(response, share));
-    let low = seen(0.5).fold(f64::INFINITY, f64::min);
-    let high = seen(0.99).fold(0.0, f64::max);
+    let quantiles = |share: f64| drawn.iter().filter_map(move |response| seconds(response, share));
+    let low = quantiles(0.5).fold(f64::INFINITY, f64::min);
+    let high = quantiles(0.99).fold(0.0, f64::max);
     let y = AxisScale::logarithmic(low, high, BOTTOM, TOP);
     let x = AxisScale::linear(horizon(report).as_secs_f64(), LEFT, RIGHT);
     for mark in y.ticks() {
@@ -196,7 +196,7 @@ fn legend(canvas: &mut Canvas) {
 /// with the middle of each.
 fn merged_slices(timeline: &[TimelineSlice]) -> Vec<(Duration, Durations)> {
     let calls: u64 = timeline.iter().map(|slice| slice.ok).sum();
-    let wanted =
+    let points =
         usize::try_from(calls / CALLS_PER_POINT).unwrap_or(POINTS).clamp(MIN_POINTS, POINTS);
     let join = |slices: &[TimelineSlice]| {
         let (first, last) = (slices.first()?, slices.last()?);
@@ -206,7 +206,7 @@ fn merged_slices(timeline: &[TimelineSlice]) -> Vec<(Duration, Durations)> {
         }
         Some((halfway(first.from, last.from + last.lasting), response))
     };
-    timeline.chunks(timeline.len().div_ceil(wanted).max(1)).filter_map(join).collect()
+    timeline.chunks(timeline.len().div_ceil(points).max(1)).filter_map(join).collect()
 }
 
 fn halfway(from: Duration, to: Duration) -> Duration {
@@ -243,12 +243,12 @@ fn rows_of_failures(canvas: &mut Canvas, report: &BenchReport, targets: &[&Targe
             let to = x.place((slice.from + slice.lasting).as_secs_f64());
             canvas.rectangle((from, bottom - height), ((to - from).max(1.5), height), "bad");
         }
-        let said = format!(
+        let text = format!(
             "{} in total, at most {most} in {}",
             failures(&target.timeline),
             slice_length(target)
         );
-        canvas.text((RIGHT, bottom - ROW + 6.0), "badtext end", &said);
+        canvas.text((RIGHT, bottom - ROW + 6.0), "badtext end", &text);
     }
     if bottom > BOTTOM + 28.0 {
         let middle = f64::midpoint(LEFT, RIGHT);

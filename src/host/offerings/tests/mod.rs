@@ -353,8 +353,8 @@ async fn a_completion_needs_a_known_argument() {
     let ask = async |query| host.complete(query, &ItemRequest::default()).await;
     let prompt = || CompletionReference::Prompt("one.greet".to_owned());
     let template = || CompletionReference::Template("b:{x}/{y}".to_owned());
-    let done = ask(query(prompt(), "who", &[("how", "x")])).await.unwrap();
-    assert_eq!(done.values, ["one", "Prompt(\"greet\")"]);
+    let completion = ask(query(prompt(), "who", &[("how", "x")])).await.unwrap();
+    assert_eq!(completion.values, ["one", "Prompt(\"greet\")"]);
     assert!(ask(query(template(), "y", &[("x", "1")])).await.is_ok());
     let error = ask(query(template(), "z", &[])).await.unwrap_err();
     assert_eq!(error.hint(), Some("its arguments are x, y"));
@@ -461,9 +461,9 @@ async fn served(host: &ToolHost) -> [String; 3] {
         value: String::new(),
         context: BTreeMap::new(),
     };
-    let done = host.complete(query, &ItemRequest::default()).await.unwrap();
+    let completion = host.complete(query, &ItemRequest::default()).await.unwrap();
     let filled = filled.name.component().unwrap().to_owned();
-    [read.server, filled, done.values[0].clone()]
+    [read.server, filled, completion.values[0].clone()]
 }
 
 #[tokio::test]

@@ -56,8 +56,8 @@ impl DemoTool for DeleteNote {
         Ok(if server.notes.delete(&name) {
             super::text(format!("deleted {name}"))
         } else {
-            let left = server.notes.names().join(", ");
-            super::error_result(format!("there is no note '{name}'; there are: {left}"))
+            let names = server.notes.names().join(", ");
+            super::error_result(format!("there is no note '{name}'; there are: {names}"))
         })
     }
 }

@@ -65,11 +65,11 @@ impl DemoTool for Slow {
             return Ok(super::error_result("'seconds' must be between 0 and 30"));
         }
         let total = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let waited = wait(total, call.wait_cancelled(server), |done| report(&call, done, total));
+        let waited = wait(total, call.wait_cancelled(server), |time| report(&call, time, total));
         Ok(match waited.await {
             Ok(()) => super::text(format!("waited {seconds} s")),
-            Err(done) => {
-                super::error_result(format!("cancelled after {:.1} s", done.as_secs_f64()))
+            Err(time) => {
+                super::error_result(format!("cancelled after {:.1} s", time.as_secs_f64()))
             }
         })
     }
@@ -96,12 +96,12 @@ async fn wait<Report: Future<Output = ()> + Send>(
 }
 
 /// Sends one progress notification to a client that asked for them.
-async fn report(call: &DemoCall, done: Duration, total: Duration) {
+async fn report(call: &DemoCall, time: Duration, total: Duration) {
     let Some(token) = call.context.meta.get_progress_token() else { return };
-    let (done, total) = (done.as_secs_f64(), total.as_secs_f64());
-    let progress = ProgressNotificationParam::new(token, done)
+    let (time, total) = (time.as_secs_f64(), total.as_secs_f64());
+    let progress = ProgressNotificationParam::new(token, time)
         .with_total(total)
-        .with_message(format!("{done:.1} of {total:.1} s"));
+        .with_message(format!("{time:.1} of {total:.1} s"));
     // A client that is gone ends the call by cancelling it; losing a notification changes nothing.
     call.context.peer.notify_progress(progress).await.ok();
 }
@@ -131,8 +131,8 @@ mod tests {
     async fn the_last_step_is_cut_to_the_total() {
         let steps = Mutex::new(Vec::new());
         let total = Duration::from_millis(150);
-        let report = |done| {
-            steps.lock().unwrap().push(done);
+        let report = |time| {
+            steps.lock().unwrap().push(time);
             std::future::ready(())
         };
         assert_eq!(wait(total, std::future::pending(), report).await, Ok(()));

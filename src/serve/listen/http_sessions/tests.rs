@@ -139,17 +139,17 @@ async fn there_are_no_more_sessions_than_there_may_be() {
 async fn sessions_of_clients_that_are_gone_are_forgotten() {
     let sessions = sessions(10);
     let (silent, _transport) = sessions.create_session().await.unwrap();
-    let (gone, _service) = opened(&sessions).await;
+    let (ended, _service) = opened(&sessions).await;
     let (listening, _third) = opened(&sessions).await;
     let _stream = sessions.create_standalone_stream(&listening).await.unwrap();
     let is_known = |id: &SessionId| sessions.session(id).is_ok();
     tokio::time::advance(Duration::from_mins(2)).await;
     sessions.sweep();
     assert!(!is_known(&silent), "it never introduced itself");
-    assert!(is_known(&gone) && is_known(&listening));
+    assert!(is_known(&ended) && is_known(&listening));
     tokio::time::advance(Duration::from_mins(31)).await;
     sessions.sweep();
-    assert!(!is_known(&gone) && is_known(&listening));
+    assert!(!is_known(&ended) && is_known(&listening));
 }
 
 #[tokio::test]

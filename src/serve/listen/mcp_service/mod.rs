@@ -75,10 +75,10 @@ impl McpService {
             return self.serve(head, body).await;
         }
         // The SDK parses it while it is polled.
-        let (service, gone) = (Arc::clone(self), CancellationToken::new());
-        let _cancelled_when_dropped = gone.clone().drop_guard();
+        let (service, cancelled) = (Arc::clone(self), CancellationToken::new());
+        let _cancelled_when_dropped = cancelled.clone().drop_guard();
         let serving = tokio::task::spawn_blocking(move || {
-            let serving = gone.run_until_cancelled(service.serve(head, body));
+            let serving = cancelled.run_until_cancelled(service.serve(head, body));
             tokio::runtime::Handle::current().block_on(serving)
         });
         serving.await.ok().flatten().unwrap_or(Err(SessionError::Ended))
