@@ -96,9 +96,8 @@ pub async fn read(field: &FormField, typed: &str) -> Result<Option<Value>, Field
     }
     let value = parse_value(field, typed, trimmed)?;
     let schema_error = |reason: String| FieldInputError::Schema { reason };
-    form::check_format(&field.schema, &value).map_err(|error| schema_error(error.to_string()))?;
     let schema = Arc::new(field.schema.value().clone());
-    let errors = SchemaChecker::compile(&schema).await.check(&value).await;
+    let errors = SchemaChecker::with_formats(&schema).await.check(&value).await;
     match errors.as_deref() {
         Ok([first, ..]) => Err(schema_error(match first.path.0.as_slice() {
             [] => first.message.clone(),

@@ -34,7 +34,7 @@ impl ListedTool {
     }
 
     pub(super) async fn input_checker(&self) -> &SchemaChecker {
-        self.input.get_or_init(|| SchemaChecker::compile(&self.definition.input_schema)).await
+        self.input.get_or_init(|| SchemaChecker::with_formats(&self.definition.input_schema)).await
     }
 
     pub(super) async fn output_checker(&self) -> Option<&SchemaChecker> {

@@ -17,7 +17,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub use check::{check_format, validate};
+pub use check::validate;
 pub use field::{FieldChoice, FieldKind, FormField, defaults, fields};
 pub use node::{FieldInput, FormNode};
 pub use rows::RowPart;

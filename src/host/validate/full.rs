@@ -4,6 +4,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, PatternOptions, Retrieve, Uri, ValidationError, Validator};
 use serde_json::Value;
 
+use super::formats;
 use super::unchecked::UncheckedReason;
 use super::violation::{ValuePath, Violation, quote};
 
@@ -31,18 +32,17 @@ impl Retrieve for RefuseRetrieval {
 }
 
 impl FullValidator {
-    /// Compiles a schema; formats are notes for people, as in the newest dialect.
-    pub(super) fn compile(schema: &Value) -> Result<Self, UncheckedReason> {
+    pub(super) fn compile(schema: &Value, checks_formats: bool) -> Result<Self, UncheckedReason> {
         let patterns =
             PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE);
-        let validator = jsonschema::options()
+        let options = jsonschema::options()
             .with_retriever(RefuseRetrieval)
             .with_pattern_options(patterns)
-            .should_validate_formats(false)
-            .build(schema)
-            .map_err(|error| UncheckedReason::Unusable {
-                cause: quote(&error.masked().to_string()),
-            })?;
+            .should_validate_formats(false);
+        let options = if checks_formats { formats::check(options) } else { options };
+        let validator = options.build(schema).map_err(|error| UncheckedReason::Unusable {
+            cause: quote(&error.masked().to_string()),
+        })?;
         Ok(Self { validator, schema: schema.clone() })
     }
 
@@ -102,6 +102,9 @@ impl FullValidator {
             Kind::FalseSchema => Violation::never(path),
             Kind::Pattern { pattern } => {
                 Violation::new(path, format!("does not match the pattern {}", quote(pattern)))
+            }
+            Kind::Format { format } if let Some(expectation) = formats::expectation(format) => {
+                Violation::new(path, format!("must be {expectation}"))
             }
             Kind::UniqueItems => Violation::new(path, "must not contain the same item twice"),
             _ => Violation::new(path, quote(&error.masked().to_string())),

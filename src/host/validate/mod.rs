@@ -5,6 +5,7 @@
 //! reference, or say what a broken rule means for a call.
 
 pub mod complexity;
+pub mod formats;
 pub mod unchecked;
 pub mod violation;
 
@@ -46,11 +47,17 @@ enum CheckStrategy {
 }
 
 impl SchemaChecker {
+    /// For results.
     pub async fn compile(schema: &Arc<Value>) -> Self {
-        Self { strategy: Self::choose(schema).await, has_timed_out: AtomicBool::new(false) }
+        Self { strategy: Self::choose(schema, false).await, has_timed_out: AtomicBool::new(false) }
     }
 
-    async fn choose(schema: &Arc<Value>) -> CheckStrategy {
+    /// For arguments and answers, whose formats are checked.
+    pub async fn with_formats(schema: &Arc<Value>) -> Self {
+        Self { strategy: Self::choose(schema, true).await, has_timed_out: AtomicBool::new(false) }
+    }
+
+    async fn choose(schema: &Arc<Value>, checks_formats: bool) -> CheckStrategy {
         let survey = match complexity::measure(schema) {
             Ok(survey) => survey,
             Err(reason) => return CheckStrategy::Unchecked(reason),
@@ -58,9 +65,9 @@ impl SchemaChecker {
         let suspicious = survey.is_expensive;
         let compiled = if suspicious {
             let schema = Arc::clone(schema);
-            run_with_budget(move || FullValidator::compile(&schema)).await
+            run_with_budget(move || FullValidator::compile(&schema, checks_formats)).await
         } else {
-            Some(FullValidator::compile(schema))
+            Some(FullValidator::compile(schema, checks_formats))
         };
         match compiled {
             Some(Ok(full)) => {
@@ -90,10 +97,10 @@ impl SchemaChecker {
     }
 }
 
-/// The first thing in `value` that does not fit, if the schema is checked quickly.
+/// The first thing in an argument that does not fit, if the schema is checked quickly.
 pub fn first_violation(schema: &Value, value: &Value) -> Option<Violation> {
     complexity::measure(schema).ok().filter(|complexity| !complexity.is_expensive)?;
-    FullValidator::compile(schema).ok()?.check(value).into_iter().next()
+    FullValidator::compile(schema, true).ok()?.check(value).into_iter().next()
 }
 
 /// Runs work that may never end. It cannot be stopped, so it is left behind when the budget is

@@ -1,8 +1,9 @@
 //! The pictures of the console on the pages are taken from real runs.
 //!
 //! `<!-- screen: 96x30; until TEXT; type TEXT; press KEY -->` above a `text` block is what a person
-//! does in a terminal of that size before the picture is taken. Times, sizes and what follows from
-//! their width may differ.
+//! does in a terminal of that size before the picture is taken. In a picture that moves, `show TIME`
+//! is a frame that lasts so many milliseconds, and `glimpse TIME` one of what is different each time.
+//! Times, sizes and what follows from their width may differ.
 
 use std::fmt::Write as _;
 
@@ -16,6 +17,15 @@ enum Step<'a> {
     Until(&'a str),
     Type(&'a str),
     Press(&'a str),
+    Show(u32),
+    Glimpse(u32),
+}
+
+/// What the console showed, for so many milliseconds, and whether it always does.
+struct Frame {
+    screen: vt100::Screen,
+    lasts: u32,
+    is_steady: bool,
 }
 
 fn steps(script: &str) -> (u16, u16, Vec<Step<'_>>) {
@@ -25,6 +35,8 @@ fn steps(script: &str) -> (u16, u16, Vec<Step<'_>>) {
         Some(("until", text)) => Step::Until(text),
         Some(("type", text)) => Step::Type(text),
         Some(("press", key)) => Step::Press(key),
+        Some(("show", lasts)) => Step::Show(lasts.parse().unwrap()),
+        Some(("glimpse", lasts)) => Step::Glimpse(lasts.parse().unwrap()),
         _ => panic!("'{part}' in a comment means nothing"),
     });
     (size.0.parse().unwrap(), size.1.parse().unwrap(), steps.collect())
@@ -57,25 +69,33 @@ fn steady(picture: &str) -> String {
     lines.replace_all(&text, "─").into_owned()
 }
 
-/// The terminal after somebody did what a script says, in a fresh clone.
-fn take(script: &str, pages: &[Page]) -> vt100::Screen {
+/// What the terminal shows while somebody does what a script says, in a fresh clone, and at last.
+fn take(script: &str, pages: &[Page]) -> Vec<Frame> {
     let room = home(pages);
     let (width, height, steps) = steps(script);
     let binary = env!("CARGO_BIN_EXE_toolhost");
     let clone = room.path("home").join(CLONE).display().to_string();
     let start = format!("cd {clone} && exec {binary} --trust");
     let mut pty = Pty::sized(&room, "sh", &["-c", &start], height, width);
+    let mut frames = Vec::new();
     for step in steps {
         match step {
+            Step::Show(lasts) | Step::Glimpse(lasts) => {
+                let is_steady = matches!(step, Step::Show(_));
+                frames.push(Frame { screen: pty.terminal().clone(), lasts, is_steady });
+                continue;
+            }
             Step::Until(text) => pty.expect_shown(text),
             Step::Type(text) => pty.type_keys(text),
             Step::Press(name) => pty.type_keys(key(name)),
         };
     }
-    let screen = pty.terminal().clone();
+    if frames.is_empty() {
+        frames.push(Frame { screen: pty.terminal().clone(), lasts: 1, is_steady: true });
+    }
     pty.terminate();
     assert_eq!(pty.finish().0, Some(143));
-    screen
+    frames
 }
 
 #[test]
@@ -88,7 +108,7 @@ fn every_picture_of_the_console_is_a_real_one() {
         for block in blocks(page) {
             let script = block.comment.and_then(|comment| comment.strip_prefix("screen: "));
             let Some(script) = script else { continue };
-            let picture = take(script, &pages).contents();
+            let picture = take(script, &pages)[0].screen.contents();
             taken += 1;
             if steady(&picture) != steady(&block.lines.join("\n")) {
                 let (path, at) = (&page.path, block.first);
@@ -103,19 +123,25 @@ fn every_picture_of_the_console_is_a_real_one() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// What a person does before the picture on the first page is taken.
-const FIRST_PICTURE: &str = "112x32; until ● 1 server; type /demo-weather; \
-    until Tools 1/; press Enter; until Arguments; type oslo; press F5; until  OK ; \
-    until result content; until err╮";
+/// What a person does in the picture on the first page: finds a tool, calls it, looks at the messages and
+/// benchmarks it.
+const FILM: &str = "112x32; until ● 1 server; show 1500; type /; type w; type e; until Tools 1/; show 900; \
+    press Enter; until Arguments; show 900; type os; show 300; type lo; show 700; press F5; until  OK ; \
+    until result content; until err╮; show 3500";
 
 #[test]
 fn the_picture_on_the_first_page_is_a_real_one() {
-    let screen = take(FIRST_PICTURE, &pages());
+    let frames = take(FILM, &pages());
     let path = root().join("docs/console.svg");
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    let is_right = steady(&svg::text(&kept)) == steady(&screen.contents());
+    let kept = svg::texts(&std::fs::read_to_string(&path).unwrap_or_default());
+    let is_right = kept.len() == frames.len()
+        && frames.iter().zip(&kept).all(|(frame, kept)| {
+            !frame.is_steady || steady(kept) == steady(&frame.screen.contents())
+        });
     if !is_right && is_blessing() {
-        std::fs::write(&path, svg::picture(&screen)).unwrap();
+        let film: Vec<_> = frames.iter().map(|frame| (frame.screen.clone(), frame.lasts)).collect();
+        std::fs::write(&path, svg::film(&film)).unwrap();
     }
-    assert!(is_right, "docs/console.svg is not what the console shows:\n{}", screen.contents());
+    let shown: Vec<_> = frames.iter().map(|frame| frame.screen.contents()).collect();
+    assert!(is_right, "docs/console.svg is not what the console shows:\n{}", shown.join("\n\n"));
 }

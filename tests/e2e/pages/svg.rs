@@ -67,19 +67,59 @@ impl Look {
     }
 }
 
-/// The screen as an SVG document.
-pub fn picture(screen: &Screen) -> String {
-    let (rows, columns) = screen.size();
+/// Screens of one size, one after the other, as an SVG document that moves: each is shown for so many
+/// milliseconds. Who wants nothing to move sees the last one.
+pub fn film(frames: &[(Screen, u32)]) -> String {
+    let (rows, columns) = frames[0].0.size();
     let (rows, columns) = (usize::from(rows.get()), usize::from(columns.get()));
     let (width, height) = (columns * WIDTH + 2 * MARGIN, rows * HEIGHT + 2 * MARGIN);
+    let whole: u32 = frames.iter().map(|(_, lasts)| lasts).sum();
+    // What a row shows, from which frame, and up to which.
+    let mut shown: Vec<(String, usize, usize)> = Vec::new();
+    for row in 0..rows {
+        for (at, (screen, _)) in frames.iter().enumerate() {
+            let mut text = String::new();
+            line(screen, row, columns, &mut text);
+            match shown.last_mut() {
+                Some((same, _, end)) if *end == at && at > 0 && *same == text => *end = at + 1,
+                _ => shown.push((text, at, at + 1)),
+            }
+        }
+    }
+    let mut times: Vec<(usize, usize)> = shown.iter().map(|(_, from, to)| (*from, *to)).collect();
+    times.sort_unstable();
+    times.dedup();
+    let mut style = String::new();
+    for (from, to) in times.into_iter().filter(|time| *time != (0, frames.len())) {
+        let at = |frame: usize| {
+            let before: u32 = frames[..frame].iter().map(|(_, lasts)| lasts).sum();
+            f64::from(before) * 100.0 / f64::from(whole)
+        };
+        let (from_time, to_time) = (at(from), at(to));
+        let hidden = if to == frames.len() { "" } else { "opacity:0;" };
+        let begin = if from == 0 { String::new() } else { "0%{opacity:0}".to_owned() };
+        let end =
+            if to == frames.len() { String::new() } else { format!("{to_time:.2}%{{opacity:0}}") };
+        writeln!(
+            style,
+            "@keyframes k{from}-{to}{{{begin}{from_time:.2}%{{opacity:1}}{end}}}\n\
+             .k{from}-{to}{{{hidden}animation:k{from}-{to} {whole}ms step-end infinite}}"
+        )
+        .unwrap();
+    }
+    if !style.is_empty() {
+        style = format!(
+            "<style>\n{style}@media (prefers-reduced-motion){{g{{animation:none!important}}}}\n</style>\n"
+        );
+    }
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace\" \
-         font-size=\"13.3\">\n\
+         font-size=\"13.3\">\n{style}\
          <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n"
     );
-    for row in 0..rows {
-        line(screen, row, columns, &mut svg);
+    for (text, from, to) in shown {
+        writeln!(svg, "<g class=\"k{from}-{to}\">\n{text}</g>").unwrap();
     }
     svg.push_str("</svg>\n");
     svg
@@ -125,13 +165,24 @@ fn escaped(text: &str) -> String {
     text.replace(' ', SPACE).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The text of such a picture, a line for each row.
-pub fn text(svg: &str) -> String {
+/// The text of each frame of such a picture, a line for each row.
+pub fn texts(svg: &str) -> Vec<String> {
     let tags = regex::Regex::new("<[^>]*>").unwrap();
-    let rows = svg.lines().filter(|line| line.starts_with("<text"));
-    let rows = rows.map(|row| {
-        let row = tags.replace_all(row, "");
-        row.replace(SPACE, " ").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    });
-    rows.collect::<Vec<_>>().join("\n")
+    let group = regex::Regex::new(r#"^<g class="k(\d+)-(\d+)">$"#).unwrap();
+    let mut frames: Vec<String> = Vec::new();
+    let mut time = 0..0;
+    for line in svg.lines() {
+        if let Some(shown) = group.captures(line) {
+            time = shown[1].parse().unwrap()..shown[2].parse().unwrap();
+            frames.resize(frames.len().max(time.end), String::new());
+        } else if line.starts_with("<text") {
+            let row = tags.replace_all(line, "").replace(SPACE, " ");
+            let row = row.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+            for frame in &mut frames[time.clone()] {
+                frame.push_str(&row);
+                frame.push('\n');
+            }
+        }
+    }
+    frames
 }
