@@ -10,64 +10,17 @@ use crate::util::spelling::nearest;
 use crate::util::units::show_duration;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Metric {
-    /// Of how long calls took.
-    Time(LatencySeries, Aggregate),
-    /// How many there were of something.
-    Count(CallCounter),
-    /// Calls that were not answered, of all that were made: 0 to 1.
-    ErrorRate,
-    /// Answered calls per second.
-    Throughput,
-    /// Reaching the tool before the first call.
-    Connect,
-    FirstCall,
+pub(super) enum Metric {
+    /// One of [`FIGURES`].
+    Figure(usize),
+    /// Of one of [`SERIES`], one of [`AGGREGATES`].
+    Aggregate(usize, usize),
+    /// Of one of [`SERIES`], the value that this percentage of the calls does not exceed.
+    Percentile(usize, f64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LatencySeries {
-    /// Answered calls, from the intended start (open loads) or the sending.
-    Response,
-    /// Answered calls, from the sending.
-    Service,
-    Failed,
-    /// From the intended start to the sending; open loads only.
-    Lag,
-}
-
-/// What of many times.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Aggregate {
-    Min,
-    Mean,
-    Deviation,
-    Max,
-    /// The value that this percentage of the calls does not exceed.
-    Percentile(f64),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallCounter {
-    Requests,
-    /// Answered ones.
-    Ok,
-    ToolErrors,
-    /// No usable answer, timeouts not included.
-    Errors,
-    /// A limit fired.
-    Timeouts,
-    /// The run ended first.
-    Unanswered,
-    /// Not made, too many were in flight.
-    Dropped,
-    /// The way to the tool was opened again.
-    Restarts,
-    /// Sent more than a millisecond after their moment.
-    Late,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricUnit {
+pub(super) enum MetricUnit {
     Time,
     /// 0 to 1.
     Share,
@@ -75,149 +28,122 @@ pub enum MetricUnit {
     Count,
 }
 
-const POPULATIONS: [(&str, LatencySeries); 4] = [
-    ("latency", LatencySeries::Response),
-    ("service", LatencySeries::Service),
-    ("failed", LatencySeries::Failed),
-    ("lag", LatencySeries::Lag),
+type Figure = fn(&TargetReport, &GeneratorReport) -> Option<f64>;
+type Series = for<'a> fn(&'a TargetReport, &'a GeneratorReport) -> &'a Durations;
+type Aggregate = fn(&Durations) -> Option<Duration>;
+
+const FIGURES: [(&str, MetricUnit, Figure); 13] = [
+    ("requests", MetricUnit::Count, |of, _| Some(float(of.requests))),
+    ("ok", MetricUnit::Count, |of, _| Some(float(of.ok))),
+    ("tool_errors", MetricUnit::Count, |of, _| Some(float(of.tool_errors))),
+    ("errors", MetricUnit::Count, |of, _| Some(float(of.errors))),
+    ("timeouts", MetricUnit::Count, |of, _| Some(float(of.timeouts))),
+    ("unanswered", MetricUnit::Count, |of, _| Some(float(of.unanswered))),
+    (DROPPED, MetricUnit::Count, |of, _| Some(float(of.dropped))),
+    ("restarts", MetricUnit::Count, |of, _| Some(float(of.restarts))),
+    ("late", MetricUnit::Count, |_, generator| Some(float(generator.late))),
+    ("error_rate", MetricUnit::Share, |of, _| Some(1.0 - float(of.ok) / float(of.requests))),
+    ("throughput", MetricUnit::Rate, |of, _| Some(of.throughput)),
+    (CONNECT, MetricUnit::Time, |of, _| of.cold.connect.map(|time| time.as_secs_f64())),
+    (FIRST_CALL, MetricUnit::Time, |of, _| of.cold.first_call.map(|time| time.as_secs_f64())),
+];
+const DROPPED: &str = "dropped";
+const CONNECT: &str = "connect";
+const FIRST_CALL: &str = "first_call";
+
+/// Times of calls: of answered ones from the intended start and from the sending, of failed ones,
+/// and how late they were sent. A name alone is of the first.
+const SERIES: [(&str, Series); 4] = [
+    ("latency", |of, _| &of.response),
+    ("service", |of, _| &of.service),
+    ("failed", |of, _| &of.failed),
+    ("lag", |_, generator| &generator.lag),
 ];
 
-const TIMES: [(&str, Aggregate); 4] = [
-    ("min", Aggregate::Min),
-    ("mean", Aggregate::Mean),
-    ("stddev", Aggregate::Deviation),
-    ("max", Aggregate::Max),
-];
-
-const COUNTS: [(&str, CallCounter); 9] = [
-    ("requests", CallCounter::Requests),
-    ("ok", CallCounter::Ok),
-    ("tool_errors", CallCounter::ToolErrors),
-    ("errors", CallCounter::Errors),
-    ("timeouts", CallCounter::Timeouts),
-    ("unanswered", CallCounter::Unanswered),
-    ("dropped", CallCounter::Dropped),
-    ("restarts", CallCounter::Restarts),
-    ("late", CallCounter::Late),
-];
-
-const OTHER_METRICS: [(&str, Metric); 4] = [
-    ("error_rate", Metric::ErrorRate),
-    ("throughput", Metric::Throughput),
-    ("connect", Metric::Connect),
-    ("first_call", Metric::FirstCall),
+const AGGREGATES: [(&str, Aggregate); 4] = [
+    ("min", Durations::min),
+    ("mean", Durations::mean),
+    ("stddev", Durations::stddev),
+    ("max", Durations::max),
 ];
 
 /// Percentiles that are proposed when a name is not known.
 const SUGGESTED_PERCENTILES: [&str; 5] = ["p50", "p90", "p95", "p99", "p99.9"];
 
-/// Why a name is no metric, and what to write instead; each holds the name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ParseMetricError {
-    /// A series of times without an aggregate.
-    #[error("'{0}' is a series of times: write {0}.p99 or {0}.max")]
-    Series(String),
-    /// A percentile of 100 or more.
-    #[error("'{0}' is above 100 %: use max")]
-    AboveAll(String),
-    #[error("'{0}' is not a percentile: write p50, p95, p99 or p99.9")]
-    Percentile(String),
-    #[error("{}", unknown(.0))]
-    Unknown(String),
-}
-
 impl Metric {
-    /// The metric with this name, without the letter of a target.
-    pub(super) fn parse(name: &str) -> Result<Self, ParseMetricError> {
-        for (prefix, population) in POPULATIONS {
-            let Some(rest) = name.strip_prefix(prefix) else { continue };
-            if rest.is_empty() {
-                return Err(ParseMetricError::Series(name.to_owned()));
+    /// The metric with this name, without the letter of a target; the error says what to write
+    /// instead.
+    pub(super) fn parse(name: &str) -> Result<Self, String> {
+        for (series, (prefix, _)) in SERIES.iter().enumerate() {
+            match name.strip_prefix(prefix) {
+                Some("") => {
+                    return Err(format!(
+                        "'{name}' is a series of times: write {name}.p99 or {name}.max"
+                    ));
+                }
+                Some(rest) => {
+                    if let Some(aggregate) = rest.strip_prefix('.') {
+                        return time(series, aggregate)?.ok_or_else(|| unknown(aggregate));
+                    }
+                }
+                None => {}
             }
-            if let Some(of) = rest.strip_prefix('.') {
-                return match time(of)? {
-                    Some(of) => Ok(Self::Time(population, of)),
-                    None => Err(ParseMetricError::Unknown(of.to_owned())),
-                };
-            }
         }
-        if let Some(of) = time(name)? {
-            return Ok(Self::Time(LatencySeries::Response, of));
+        if let Some(metric) = time(0, name)? {
+            return Ok(metric);
         }
-        let count = COUNTS.iter().find(|(key, _)| *key == name);
-        let other = OTHER_METRICS.iter().find(|(key, _)| *key == name);
-        match (count, other) {
-            (Some((_, counted)), _) => Ok(Self::Count(*counted)),
-            (_, Some((_, metric))) => Ok(*metric),
-            _ => Err(ParseMetricError::Unknown(name.to_owned())),
-        }
+        let figure = FIGURES.iter().position(|(figure, ..)| *figure == name);
+        figure.map(Self::Figure).ok_or_else(|| unknown(name))
     }
 
-    pub fn measure(self) -> MetricUnit {
+    pub(super) fn unit(self) -> MetricUnit {
         match self {
-            Self::Time(..) | Self::Connect | Self::FirstCall => MetricUnit::Time,
-            Self::Count(_) => MetricUnit::Count,
-            Self::ErrorRate => MetricUnit::Share,
-            Self::Throughput => MetricUnit::Rate,
+            Self::Figure(figure) => FIGURES[figure].1,
+            Self::Aggregate(..) | Self::Percentile(..) => MetricUnit::Time,
         }
     }
 
-    /// Its value in the unit of its measure; `None` when it was not measured.
+    /// Its value in its unit; `None` when it was not measured.
     pub(super) fn value(self, of: &TargetReport, generator: &GeneratorReport) -> Option<f64> {
-        let seconds = |duration: Option<Duration>| duration.map(|value| value.as_secs_f64());
-        match self {
-            Self::Connect => return seconds(of.cold.connect),
-            Self::FirstCall => return seconds(of.cold.first_call),
+        let is_measured = match self {
             // Drops are all that there is when every call was dropped.
-            Self::Count(CallCounter::Dropped) if of.dropped > 0 => return Some(float(of.dropped)),
-            _ if of.requests == 0 => return None,
-            _ => {}
-        }
-        match self {
-            Self::Time(population, what) => {
-                let times = times(population, of, generator);
-                seconds(match what {
-                    Aggregate::Min => times.min(),
-                    Aggregate::Mean => times.mean(),
-                    Aggregate::Deviation => times.stddev(),
-                    Aggregate::Max => times.max(),
-                    Aggregate::Percentile(percent) => times.quantile(percent / 100.0),
-                })
+            Self::Figure(figure) if FIGURES[figure].0 == DROPPED => of.requests + of.dropped > 0,
+            Self::Figure(figure) if [CONNECT, FIRST_CALL].contains(&FIGURES[figure].0) => true,
+            _ => of.requests > 0,
+        };
+        let time = match self {
+            _ if !is_measured => None,
+            Self::Figure(figure) => return FIGURES[figure].2(of, generator),
+            Self::Aggregate(series, aggregate) => {
+                AGGREGATES[aggregate].1(SERIES[series].1(of, generator))
             }
-            Self::Count(counted) => Some(float(match counted {
-                CallCounter::Requests => of.requests,
-                CallCounter::Ok => of.ok,
-                CallCounter::ToolErrors => of.tool_errors,
-                CallCounter::Errors => of.errors,
-                CallCounter::Timeouts => of.timeouts,
-                CallCounter::Unanswered => of.unanswered,
-                CallCounter::Dropped => of.dropped,
-                CallCounter::Restarts => of.restarts,
-                CallCounter::Late => generator.late,
-            })),
-            Self::ErrorRate => Some(1.0 - float(of.ok) / float(of.requests)),
-            Self::Throughput => Some(of.throughput),
-            Self::Connect | Self::FirstCall => None,
-        }
+            Self::Percentile(series, percent) => {
+                SERIES[series].1(of, generator).quantile(percent / 100.0)
+            }
+        };
+        time.map(|time| time.as_secs_f64())
     }
 
     /// Why it was not measured, and whether that is good.
-    pub(super) fn missing_reason(self, of: &TargetReport) -> (String, bool) {
-        let reason = match self {
-            Self::Connect => return ("connecting was not measured separately".to_owned(), false),
-            _ if of.requests == 0 => "no call was made",
-            Self::Time(LatencySeries::Failed, _) => return ("no call failed".to_owned(), true),
-            Self::Time(LatencySeries::Lag, _) => "lag is only measured with --rate",
-            Self::Time(..) => "no successful calls",
-            _ => "it was not measured",
-        };
-        (reason.to_owned(), false)
+    pub(super) fn missing_reason(self, of: &TargetReport) -> (&'static str, bool) {
+        match self {
+            Self::Figure(figure) if FIGURES[figure].0 == CONNECT => {
+                ("connecting was not measured separately", false)
+            }
+            _ if of.requests == 0 => ("no call was made", false),
+            Self::Figure(_) => ("it was not measured", false),
+            Self::Aggregate(series, _) | Self::Percentile(series, _) => match SERIES[series].0 {
+                "failed" => ("no call failed", true),
+                "lag" => ("lag is only measured with --rate", false),
+                _ => ("no successful calls", false),
+            },
+        }
     }
 
     /// Why the value is doubtful, if it is.
     pub(super) fn caveat(self, of: &TargetReport, generator: &GeneratorReport) -> Option<String> {
-        let Self::Time(population, Aggregate::Percentile(percent)) = self else { return None };
-        let times = times(population, of, generator);
+        let Self::Percentile(series, percent) = self else { return None };
+        let times = SERIES[series].1(of, generator);
         (!times.is_reliable_at(percent / 100.0)).then(|| {
             let needed = (10.0 / (1.0 - percent / 100.0)).round();
             format!("{self} of {} calls; it takes {needed:.0} to be sure", times.count())
@@ -227,18 +153,16 @@ impl Metric {
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Time(population, of) => {
-                if *population != LatencySeries::Response {
-                    write!(f, "{}.", named(&POPULATIONS, population))?;
-                }
-                match of {
-                    Aggregate::Percentile(percent) => write!(f, "p{percent}"),
-                    of => f.write_str(named(&TIMES, of)),
-                }
+        match *self {
+            Self::Aggregate(series, _) | Self::Percentile(series, _) if series > 0 => {
+                write!(f, "{}.", SERIES[series].0)?;
             }
-            Self::Count(counted) => f.write_str(named(&COUNTS, counted)),
-            other => f.write_str(named(&OTHER_METRICS, other)),
+            _ => {}
+        }
+        match *self {
+            Self::Figure(figure) => f.write_str(FIGURES[figure].0),
+            Self::Aggregate(_, aggregate) => f.write_str(AGGREGATES[aggregate].0),
+            Self::Percentile(_, percent) => write!(f, "p{percent}"),
         }
     }
 }
@@ -255,22 +179,9 @@ impl MetricUnit {
     }
 }
 
-fn times<'a>(
-    population: LatencySeries,
-    of: &'a TargetReport,
-    generator: &'a GeneratorReport,
-) -> &'a Durations {
-    match population {
-        LatencySeries::Response => &of.response,
-        LatencySeries::Service => &of.service,
-        LatencySeries::Failed => &of.failed,
-        LatencySeries::Lag => &generator.lag,
-    }
-}
-
-fn time(name: &str) -> Result<Option<Aggregate>, ParseMetricError> {
-    if let Some((_, of)) = TIMES.iter().find(|(key, _)| *key == name) {
-        return Ok(Some(*of));
+fn time(series: usize, name: &str) -> Result<Option<Metric>, String> {
+    if let Some(aggregate) = AGGREGATES.iter().position(|(aggregate, _)| *aggregate == name) {
+        return Ok(Some(Metric::Aggregate(series, aggregate)));
     }
     let Some(digits) = name.strip_prefix('p') else { return Ok(None) };
     if digits.is_empty() || !digits.bytes().all(|c| c.is_ascii_digit() || c == b'.') {
@@ -284,29 +195,22 @@ fn time(name: &str) -> Result<Option<Aggregate>, ParseMetricError> {
         _ => digits.to_owned(),
     };
     match dotted.parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(Some(Aggregate::Percentile(percent))),
-        Ok(percent) if percent >= 100.0 => Err(ParseMetricError::AboveAll(name.to_owned())),
-        _ => Err(ParseMetricError::Percentile(name.to_owned())),
+        Ok(percent) if percent > 0.0 && percent < 100.0 => {
+            Ok(Some(Metric::Percentile(series, percent)))
+        }
+        Ok(percent) if percent >= 100.0 => Err(format!("'{name}' is above 100 %: use max")),
+        _ => Err(format!("'{name}' is not a percentile: write p50, p95, p99 or p99.9")),
     }
 }
 
 fn unknown(name: &str) -> String {
-    let names = COUNTS
-        .iter()
-        .map(|(name, _)| *name)
-        .chain(OTHER_METRICS.iter().map(|(name, _)| *name))
-        .chain(TIMES.iter().map(|(name, _)| *name))
-        .chain(SUGGESTED_PERCENTILES);
-    match nearest(name, names) {
+    let figures = FIGURES.iter().map(|(figure, ..)| *figure);
+    let aggregates = AGGREGATES.iter().map(|(aggregate, _)| *aggregate);
+    match nearest(name, figures.clone().chain(aggregates).chain(SUGGESTED_PERCENTILES)) {
         Some(near) => format!("'{name}' is not known; did you mean '{near}'?"),
         None => format!(
-            "'{name}' is not names; there are p50 to p99.9, min, mean, max, stddev, error_rate, \
-             throughput, connect, first_call and {}",
-            COUNTS.map(|(name, _)| name).join(", ")
+            "'{name}' is not known; there are p50 to p99.9, min, mean, max, stddev and {}",
+            figures.collect::<Vec<_>>().join(", ")
         ),
     }
-}
-
-fn named<T: PartialEq>(table: &[(&'static str, T)], value: &T) -> &'static str {
-    table.iter().find(|(_, entry)| entry == value).map_or("", |(name, _)| *name)
 }

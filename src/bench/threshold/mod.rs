@@ -10,7 +10,7 @@ use super::compare::letter;
 use super::report::BenchReport;
 use crate::model::Error;
 use crate::util::units;
-pub use metric::{Metric, MetricUnit};
+use metric::{Metric, MetricUnit};
 
 /// One expression, such as `p99>50ms` or `B.p95>1s`.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,14 +112,14 @@ fn expression(text: &str, targets: usize) -> Result<Threshold, Error> {
         }
         _ => (None, name),
     };
-    let metric = Metric::parse(name).map_err(|error| Error::usage(error.to_string()))?;
-    let limit = limit(value, metric.measure())?;
+    let metric = Metric::parse(name).map_err(Error::usage)?;
+    let limit = limit(value, metric.unit())?;
     Ok(Threshold { text: text.to_owned(), target, metric, comparator, limit })
 }
 
-fn limit(text: &str, measure: MetricUnit) -> Result<f64, Error> {
+fn limit(text: &str, unit: MetricUnit) -> Result<f64, Error> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
-    let (value, example) = match measure {
+    let (value, example) = match unit {
         _ if text == "0" => (Some(0.0), ""),
         MetricUnit::Time if number(text).is_some() => {
             let message = format!("a time needs a unit: write {text}ms or {text}s");
@@ -183,14 +183,14 @@ impl Threshold {
             return missing(&format!("{name}: {why}"), !is_pass);
         };
         let failed = self.comparator.holds(value, self.limit);
-        let sign = if failed { self.comparator } else { self.comparator.opposite() };
-        let measure = self.metric.measure();
+        let (sign, opposite) = self.comparator.signs();
+        let unit = self.metric.unit();
         let caveat = self.metric.caveat(of, &report.generator);
         let mut text = format!(
             "{name} {} {} {}: {}",
-            measure.show(value),
-            sign.as_str(),
-            measure.show(self.limit),
+            unit.show(value),
+            if failed { sign } else { opposite },
+            unit.show(self.limit),
             verdict(failed)
         );
         if let Some(caveat) = &caveat {
@@ -213,25 +213,15 @@ impl Comparator {
         }
     }
 
-    fn opposite(self) -> Self {
+    /// Its sign, and that of its opposite.
+    fn signs(self) -> (&'static str, &'static str) {
         match self {
-            Self::Greater => Self::AtMost,
-            Self::AtLeast => Self::Less,
-            Self::Less => Self::AtLeast,
-            Self::AtMost => Self::Greater,
-            Self::Equal => Self::NotEqual,
-            Self::NotEqual => Self::Equal,
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Greater => ">",
-            Self::AtLeast => ">=",
-            Self::Less => "<",
-            Self::AtMost => "<=",
-            Self::Equal => "=",
-            Self::NotEqual => "≠",
+            Self::Greater => (">", "<="),
+            Self::AtLeast => (">=", "<"),
+            Self::Less => ("<", ">="),
+            Self::AtMost => ("<=", ">"),
+            Self::Equal => ("=", "≠"),
+            Self::NotEqual => ("≠", "="),
         }
     }
 }
