@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::util::histogram::Durations;
+use crate::util::number::float_len;
 
 /// A class of durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,39 +14,25 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// So many classes at most of equal ratio between two durations; none when there is nothing.
-pub fn between(durations: &Durations, low: Duration, high: Duration, most: usize) -> Vec<Bucket> {
-    if durations.count() == 0 || most == 0 {
-        return Vec::new();
-    }
-    let (first, last) = (seconds(low), seconds(high).max(seconds(low)));
-    #[expect(clippy::cast_precision_loss, reason = "a few classes")]
-    let edge = |at: usize| {
-        let share = at as f64 / most as f64;
-        Duration::try_from_secs_f64(first * (last / first).powf(share)).unwrap_or(high)
-    };
+/// So many classes at most of equal ratio; none when there is nothing.
+pub fn of(durations: &Durations, most: usize) -> Vec<Bucket> {
+    let (Some(low), Some(high)) = (durations.min(), durations.max()) else { return Vec::new() };
+    let (first, last) = (seconds(low), seconds(high));
     let mut buckets = Vec::with_capacity(most);
-    let mut before = 0;
-    let mut from = low;
+    let (mut from, mut below) = (low, 0);
     for at in 1..=most {
-        let to = if at == most { high } else { edge(at) };
-        if to <= from && at < most {
-            continue;
+        let share = float_len(at) / float_len(most);
+        let to = match Duration::try_from_secs_f64(first * (last / first).powf(share)) {
+            Ok(edge) if at < most => edge,
+            _ => high,
+        };
+        if to > from || at == most {
+            let up_to = if at == most { durations.count() } else { durations.count_up_to(to) };
+            buckets.push(Bucket { from, to, count: up_to.saturating_sub(below) });
+            (from, below) = (to, below.max(up_to));
         }
-        // The ends take what lies beyond them.
-        let up_to = if at == most { durations.count() } else { durations.count_up_to(to) };
-        buckets.push(Bucket { from, to, count: up_to.saturating_sub(before) });
-        before = before.max(up_to);
-        from = to;
     }
     buckets
-}
-
-pub fn of(durations: &Durations, most: usize) -> Vec<Bucket> {
-    match (durations.min(), durations.max()) {
-        (Some(low), Some(high)) => between(durations, low, high, most),
-        _ => Vec::new(),
-    }
 }
 
 fn seconds(duration: Duration) -> f64 {

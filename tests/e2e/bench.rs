@@ -173,7 +173,7 @@ fn a_page_of_a_run_is_shown_by_a_browser_without_network_or_scripts() {
         }
         // The parser of a browser finds what the page holds: as many pictures, and no element that
         // runs or fetches something.
-        assert_eq!(dom.matches("<svg ").count(), 3, "{shown}");
+        assert_eq!(dom.matches("<svg ").count(), 4, "{shown}");
         assert!(!dom.contains("<script") && !dom.contains("<link"), "{shown}");
     }
 }

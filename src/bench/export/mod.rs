@@ -6,7 +6,6 @@ pub mod csv;
 pub mod html;
 pub mod locust;
 pub mod markdown;
-mod svg;
 
 use std::time::Duration;
 

@@ -3,23 +3,28 @@
 //! Owns: the order of the page and that it needs nothing else: no script, no font, no address. Text
 //! of others is escaped by [`escaped`], in text and in attributes alike.
 
+mod plots;
+mod scale;
 mod tables;
 
 use std::fmt::Write as _;
 
-use super::svg::{self, canvas::escaped};
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::BenchFindings;
 use crate::bench::report::BenchReport;
 use crate::bench::summary::{LineTone, ReportLine, summarize};
 use crate::bench::{json, machine_facts, run_facts};
+use crate::util::text::safe_line;
 
 /// The page may use only its own styles, regardless of its content.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'none'";
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1f2328;--dim:#57606a;--rule:#d0d7de;--paper:#fff;\
---good:#1a7f37;--warn:#9a6700;--bad:#cf222e}\
+--good:#1a7f37;--warn:#9a6700;--bad:#cf222e;--c0:#0b62a8;--c1:#bf4a00;--c2:#2f7d32;--c3:#7a3e9d}\
+@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;--rule:#3d444d;\
+--paper:#0d1117;--good:#3fb950;--warn:#d29922;--bad:#f85149;--c0:#58a6ff;--c1:#ffa657;\
+--c2:#7ee787;--c3:#d2a8ff}}\
 body{margin:0;background:var(--paper);color:var(--ink);\
 font:16px/1.5 system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}\
 main{max-width:60rem;margin:2rem auto;padding:0 1rem}\
@@ -33,19 +38,14 @@ figure{margin:1rem 0;overflow-x:auto}figure svg{max-width:100%;height:auto}\
 th,td{padding:.25rem .7rem;border-bottom:1px solid var(--rule);text-align:right;\
 white-space:nowrap}th{font-weight:600}\
 th:first-child,td:first-child,td.words{text-align:left;white-space:normal;overflow-wrap:anywhere;\
-min-width:10rem}td.bad{color:var(--bad)}td.good{color:var(--good)}td.warn{color:var(--warn)}";
-
-/// The pictures are drawn for white paper; these rules come after theirs.
-const DARK: &str = "\
-@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;--rule:#3d444d;\
---paper:#0d1117;--good:#3fb950;--warn:#d29922;--bad:#f85149}\
-svg text{fill:#e6edf3}svg .paper{fill:#0d1117}\
-svg .sub,svg .unit,svg .tick,svg .note{fill:#9198a1}svg .grid{stroke:#262c36}\
-svg .axis{stroke:#656c76}svg .badtext{fill:#ff7b72}svg .bad{fill:#f85149}\
-svg .c0{stroke:#58a6ff;fill:#58a6ff}svg .c1{stroke:#ffa657;fill:#ffa657}\
-svg .c2{stroke:#7ee787;fill:#7ee787}svg .c3{stroke:#d2a8ff;fill:#d2a8ff}\
-svg .line,svg .p99{fill:none}svg .hollow{fill:#0d1117}\
-svg .near,svg .far{stroke:none}}";
+min-width:10rem}td.bad{color:var(--bad)}td.good{color:var(--good)}td.warn{color:var(--warn)}\
+svg text{font-size:12px;fill:var(--dim)}svg .head{font-size:14px;font-weight:600;fill:var(--ink)}\
+.end{text-anchor:end}.mid{text-anchor:middle}\
+svg path{fill:none}.grid{stroke:var(--rule);stroke-opacity:.5}.axis{stroke:var(--dim)}\
+.c0{stroke:var(--c0)}.c1{stroke:var(--c1);stroke-dasharray:7 4}\
+.c2{stroke:var(--c2);stroke-dasharray:2 3}.c3{stroke:var(--c3);stroke-dasharray:9 3 2 3}\
+svg .area{stroke:none;fill-opacity:.15}.area.c0{fill:var(--c0)}.area.c1{fill:var(--c1)}\
+.area.c2{fill:var(--c2)}.area.c3{fill:var(--c3)}.line{stroke-width:2}svg .failed{stroke:var(--bad)}";
 
 /// A run as a page.
 pub fn html(
@@ -67,8 +67,8 @@ pub fn html(
     );
     lines(&mut page, &summarize(report, findings));
     tables::steps(&mut page, report);
-    for picture in [svg::svg(report), svg::rate(report), svg::percentiles(report)] {
-        let _infallible = write!(page, "<figure>\n{picture}</figure>\n");
+    for plot in plots::all(report) {
+        let _infallible = write!(page, "<figure>\n{plot}</figure>\n");
     }
     tables::latencies(&mut page, report);
     tables::failures(&mut page, report);
@@ -89,8 +89,22 @@ pub fn html(
         &mut page,
         run_facts::facts(report).into_iter().chain(machine_facts::facts(environment)),
     );
-    let _infallible = write!(page, "</main>\n<style>{DARK}</style>\n</body>\n</html>\n");
-    page
+    page + "</main>\n</body>\n</html>\n"
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in safe_line(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 fn lines(page: &mut String, lines: &[ReportLine]) {

@@ -55,7 +55,7 @@ fn a_page_says_first_what_came_of_it_and_escapes_what_others_wrote() {
     for heading in ["Latencies", "Calls", "Failures", "Thresholds", "Run"] {
         at(&format!("<h2>{heading}</h2>"));
     }
-    assert_eq!(page.matches("<svg ").count(), 3);
+    assert_eq!(page.matches("<svg ").count(), 4);
     at("prefers-color-scheme:dark");
 }
 

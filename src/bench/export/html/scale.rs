@@ -38,10 +38,6 @@ impl AxisScale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    pub(super) fn range(&self) -> (f64, f64) {
-        (self.low, self.high)
-    }
-
     /// Round figures, about 4 to 9 of them.
     pub(super) fn ticks(&self) -> Vec<f64> {
         if !self.logarithmic {
