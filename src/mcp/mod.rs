@@ -22,7 +22,7 @@ pub mod message;
 mod notifications;
 mod offering_items;
 pub mod offering_requests;
-mod outgoing;
+pub mod outgoing;
 mod page;
 pub mod protocol_warning;
 mod questions;

@@ -64,7 +64,21 @@ impl ClientMeta {
     }
 }
 
-impl OutgoingRequest<'_> {
+impl<'a> OutgoingRequest<'a> {
+    /// A request with parameters alone.
+    pub fn new(method: &'a str, params: &'a Value) -> Self {
+        Self {
+            method,
+            params,
+            arguments: None,
+            headers: &[],
+            log_level: None,
+            questions: None,
+            meta: None,
+            call: None,
+        }
+    }
+
     pub fn frame(&self, id: i64, about: &ClientMeta) -> OutgoingFrame {
         let mut line = Vec::with_capacity(512);
         line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");

@@ -12,6 +12,7 @@ use super::connection::{Connection, RequestOptions};
 use super::notifications::{
     ChangeNotification, NotificationKind, NotificationListener, SUBSCRIPTION,
 };
+use super::outgoing::OutgoingRequest;
 use super::protocol_warning::ProtocolWarning;
 use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
@@ -69,7 +70,8 @@ impl Subscription<'_> {
     async fn listen(&self) -> SubscriptionEnd {
         let listener = self.connection.listener();
         let params = json!({ "notifications": filter_to_json(self.filter) });
-        let mut held = match self.connection.start_request("subscriptions/listen", params).await {
+        let request = OutgoingRequest::new("subscriptions/listen", &params);
+        let mut held = match self.connection.start_request(&request, None).await {
             Ok(held) => held,
             Err(error) => return SubscriptionEnd::Broken(error),
         };

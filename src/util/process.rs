@@ -204,15 +204,6 @@ impl Process {
         status
     }
 
-    /// Ends the child at once: SIGKILL to the group, then reap the leader.
-    pub async fn kill(mut self, grace: ShutdownTimeouts) -> Option<ExitStatus> {
-        self.signal(Signal::KILL);
-        let status = self.wait_timeout(grace.kill).await;
-        self.has_ended = true;
-        log_end(self.pid, status);
-        status
-    }
-
     async fn wait_timeout(&mut self, limit: Duration) -> Option<ExitStatus> {
         tokio::time::timeout(limit, self.child.wait()).await.ok()?.ok()
     }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::seal::{BoundFile, hex};
+use super::seal::BoundFile;
 use crate::config::node::{ConfigNode, NodeValue};
+use crate::util::hex::hex;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryRecord {

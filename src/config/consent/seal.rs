@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::bundle::{Bundle, Difference};
 use super::command_files::CommandLine;
 use super::project_record::ProjectRecord;
+use crate::util::hex::hex;
 use crate::util::regular_file;
 
 /// The most bytes of a project that are hashed. Files beyond it are bound by size and time of change.
@@ -95,17 +96,6 @@ impl<'b> Hashing<'b> {
             }
         }
     }
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut hex = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        for digit in [byte >> 4, byte & 15] {
-            hex.extend(char::from_digit(u32::from(digit), 16));
-        }
-    }
-    hex
 }
 
 /// Whether only the system's administrator can change what is at a path: it and every directory

@@ -19,13 +19,14 @@ use super::message::{RawJson, RpcMessage};
 use super::outgoing::{ClientMeta, OutgoingRequest};
 use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::responder::QuestionResponder;
-use super::session::{McpSession, ProgressListener, ProgressRegistration, SentRequest};
+use super::session::{McpSession, ProgressRegistration, SentRequest};
 use super::wire::{FrameKind, OutgoingFrame, Wire};
 use crate::model::{
     CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, QuestionAbilities, Signal,
 };
 
 pub use super::handshake::{ConnectOptions, WireOpener};
+pub use super::session::ProgressListener;
 
 /// How long after an unmatched response the right one may still come.
 const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -303,7 +304,8 @@ impl Connection {
         Error::timeout(message).with_details(self.session.protocol_warnings())
     }
 
-    async fn cancel_request(&self, id: i64, reason: &str) {
+    /// Tells the server that nobody waits for this request any more.
+    pub async fn cancel_request(&self, id: i64, reason: &str) {
         let method = "notifications/cancelled";
         let params = json!({ "requestId": id, "reason": reason });
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });

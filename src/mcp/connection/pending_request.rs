@@ -8,7 +8,7 @@ use super::Connection;
 use crate::mcp::message::RawJson;
 use crate::mcp::notifications::NotificationListener;
 use crate::mcp::outgoing::OutgoingRequest;
-use crate::mcp::session::SentRequest;
+use crate::mcp::session::{ProgressListener, SentRequest};
 use crate::model::Error;
 
 /// A request that was sent and is not answered yet. Dropped, it is forgotten, and the server is
@@ -19,28 +19,17 @@ pub struct PendingRequest<'a> {
 }
 
 impl Connection {
-    /// Sends a request that may stay unanswered for ever.
+    /// Sends a request that may stay unanswered for ever; `progress` hears of its progress.
     pub async fn start_request(
         &self,
-        method: &str,
-        params: Value,
+        outgoing: &OutgoingRequest<'_>,
+        progress: Option<ProgressListener>,
     ) -> Result<PendingRequest<'_>, Error> {
         let named = |error: Error| error.with_server(&self.name);
         if let Some(error) = self.session.close_reason() {
             return Err(named(error));
         }
-        let params = &params;
-        let outgoing = OutgoingRequest {
-            method,
-            params,
-            arguments: None,
-            headers: &[],
-            log_level: None,
-            questions: None,
-            meta: None,
-            call: None,
-        };
-        let request = self.session.send_request(&outgoing, None).await;
+        let request = self.session.send_request(outgoing, progress).await;
         Ok(PendingRequest { connection: self, request })
     }
 
@@ -68,7 +57,7 @@ impl PendingRequest<'_> {
     }
 
     /// Tells the server that we no longer wait for the response.
-    pub async fn cancel(self, reason: &str) {
+    pub async fn cancel(&self, reason: &str) {
         if self.request.is_open() {
             self.connection.cancel_request(self.request.id, reason).await;
         }

@@ -84,12 +84,14 @@ struct StdoutReader {
 }
 
 impl StdioWire {
-    /// Starts the server, within `confinement` when there is one; `tracer` gets every line.
+    /// Starts the server, within `confinement` when there is one; `tracer` gets every message, and
+    /// `stderr_tracer` every line of its standard error.
     pub fn start(
         program: &Program,
         confinement: Option<&Confinement>,
         grace: ShutdownTimeouts,
         tracer: Tracer,
+        stderr_tracer: Tracer,
     ) -> Result<Self, StartError> {
         let mut process = match confinement {
             None => Process::start(program)?,
@@ -98,7 +100,7 @@ impl StdioWire {
         let stderr = Arc::new(StdMutex::new(LineTail::default()));
         let stderr_done = CancellationToken::new();
         if let Some(pipe) = process.stderr.take() {
-            let lines = StderrLines::new(tracer.clone());
+            let lines = StderrLines::new(stderr_tracer);
             tokio::spawn(drain_stderr(pipe, Arc::clone(&stderr), lines, stderr_done.clone()));
         }
         let (stdin, closing) = (Arc::<StdinQueue>::default(), CancellationToken::new());
@@ -424,6 +426,13 @@ impl Wire for StdioWire {
     }
 }
 
+impl Drop for StdioWire {
+    /// Ends the writer as well.
+    fn drop(&mut self) {
+        self.closing.cancel();
+    }
+}
+
 fn stdin_not_read_error(error: &std::io::Error) -> Error {
     Error::unreachable(format!("it no longer reads its stdin: {error}"))
 }
@@ -490,7 +499,8 @@ mod tests {
             cwd: "/".into(),
             stdin: true,
         };
-        StdioWire::start(&program, None, ShutdownTimeouts::default(), tracer).unwrap()
+        let stderr = tracer.clone();
+        StdioWire::start(&program, None, ShutdownTimeouts::default(), tracer, stderr).unwrap()
     }
 
     fn frame(text: &str) -> OutgoingFrame {

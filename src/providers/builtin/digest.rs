@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256, Sha512};
 use super::arguments::BuiltinArguments;
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::{Error, ToolResult};
+use crate::util::hex::hex;
 
 pub(super) const DIGEST: BuiltinFunction = BuiltinFunction {
     module: "builtin.hash",
@@ -60,12 +61,6 @@ fn input(arguments: BuiltinArguments<'_>) -> Result<Vec<u8>, Error> {
         }
         _ => Err(Error::usage("exactly one of 'text', 'hex' and 'base64' is needed")),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    nibbles.map(|nibble| char::from(DIGITS[usize::from(nibble)])).collect()
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {

@@ -6,7 +6,6 @@
 //! | `storage_type: disk`, or `path` or `persist` | a file |
 //! | `storage_type: redis`, or `url` | a Redis server |
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
@@ -18,6 +17,7 @@ use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::Diagnostic;
 use crate::provider::ProviderDeps;
+use crate::util::hex::hex;
 use crate::util::units;
 
 /// The keys of an entry that choose and bound an engine; a kind adds them to its own.
@@ -336,10 +336,5 @@ pub(in crate::providers) fn session_space(kind: &str, session: Option<&str>) -> 
 }
 
 pub(in crate::providers) fn hash(text: &str, bytes: usize) -> String {
-    let mut shown = String::with_capacity(bytes * 2);
-    for byte in Sha256::digest(text.as_bytes()).iter().take(bytes) {
-        // Writing to a String cannot fail.
-        let _infallible = write!(shown, "{byte:02x}");
-    }
-    shown
+    hex(&Sha256::digest(text.as_bytes())[..bytes])
 }

@@ -14,7 +14,7 @@ pub(crate) const METADATA: &str = "dev.toolhost/metadata";
 const ENVIRONMENT: &str = "dev.toolhost/environment";
 
 /// The members of `_meta` for a call in this context.
-pub(super) fn call_meta(context: &ToolContext) -> JsonObject {
+pub(crate) fn call_meta(context: &ToolContext) -> JsonObject {
     let mut meta = JsonObject::new();
     let mut plain = JsonObject::new();
     for (key, value) in &context.metadata {

@@ -156,6 +156,7 @@ fn transport_plan(
                     confinement.as_ref(),
                     ShutdownTimeouts::default(),
                     tracer.clone(),
+                    tracer.clone(),
                 )
                 .map_err(|error| not_started(&error, &program))?;
                 Ok(Arc::new(wire) as Arc<dyn Wire>)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::dotted_name::is_dotted;
+use super::module::is_dotted;
 use crate::config::node::ConfigNode;
 use crate::model::{Diagnostic, JsonObject};
 

@@ -1,98 +1,137 @@
-//! Turns what the author of a definition declares into the tool's definition.
+//! What a worker says of tools, and turning it into their definitions.
 //!
 //! Keys of the tool's entry take precedence, except that approval can only be added.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::describe::DefinitionAttributes;
 use crate::config::node::ConfigNode;
-use crate::model::{Safety, Speed, ToolDefinition, ToolScope};
+use crate::model::{JsonObject, Safety, Speed, ToolDefinition, ToolScope};
 
 /// The most attempts a definition may ask for, as in files.
 const MAX_RETRIES: u64 = 100;
 
+/// The answer to `tools/list`.
+#[derive(Debug, Deserialize)]
+pub(super) struct OfferedTools {
+    /// Definitions, typed functions or methods.
+    pub(super) tools: Vec<OfferedTool>,
+    #[serde(rename = "_meta")]
+    pub(super) about: LeftOut,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct LeftOut {
+    /// Public ones that do not become tools, with the reason.
+    #[serde(rename = "dev.toolhost/leftOut")]
+    pub(super) reasons: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct OfferedTool {
+    /// The tool's name or the last part of it.
+    pub(super) name: String,
+    /// The first paragraph of its docstring.
+    pub(super) description: Option<String>,
+    #[serde(rename = "inputSchema")]
+    pub(super) input_schema: Value,
+    #[serde(rename = "_meta")]
+    pub(super) meta: OfferedToolMeta,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct OfferedToolMeta {
+    #[serde(rename = "dev.toolhost/tool")]
+    pub(super) about: AboutTool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct AboutTool {
+    /// What the schema cannot express.
+    #[serde(default)]
+    pub(super) doubts: Vec<String>,
+    pub(super) file: Option<PathBuf>,
+    /// What its author says beside name, description and schema. Nothing of it was checked.
+    #[serde(flatten, skip_serializing)]
+    pub(super) attributes: JsonObject,
+}
+
+/// Takes an attribute over; `None` when it cannot be used.
+type TakeAttribute = fn(&mut ToolDefinition, &Value) -> Option<()>;
+
+/// What a definition may say, and what each has to be.
+const ATTRIBUTES: [(&str, &str, TakeAttribute); 10] = [
+    ("title", "text", |tool, value| text(value).map(|text| tool.title = Some(text))),
+    ("category", "text", |tool, value| text(value).map(|text| tool.category = Some(text))),
+    ("version", "text", |tool, value| text(value).map(|text| tool.version = Some(text))),
+    ("speed", "one of instant, fast, medium, slow", |tool, value| {
+        Speed::parse(value.as_str()?).map(|speed| tool.speed = speed)
+    }),
+    ("safety", "one of native, sandboxed, external", |tool, value| {
+        // What a sandbox enforces outweighs a claim.
+        if tool.sandbox.is_none() {
+            tool.safety = Safety::parse(value.as_str()?)?;
+        }
+        Some(())
+    }),
+    ("scope", "global or session", |tool, value| {
+        tool.scope = match value.as_str()? {
+            "session" => ToolScope::Session,
+            "global" => ToolScope::Global,
+            _ => return None,
+        };
+        Some(())
+    }),
+    ("timeout", "a number of seconds greater than 0", |tool, value| {
+        let seconds = value.as_f64().filter(|seconds| *seconds > 0.0)?;
+        tool.timeout = Some(Duration::try_from_secs_f64(seconds).ok()?);
+        Some(())
+    }),
+    ("retries", "a number up to 100", |tool, value| {
+        let count = value.as_u64().filter(|count| *count <= MAX_RETRIES)?;
+        tool.retries = u32::try_from(count).ok()?;
+        Some(())
+    }),
+    (APPROVAL, "true or false", |tool, value| {
+        // Where the intent is unclear, the user decides.
+        tool.requires_approval |= *value != Value::Bool(false);
+        value.as_bool().map(drop)
+    }),
+    ("output_schema", "a JSON Schema", |tool, value| {
+        value.is_object().then(|| {
+            tool.output_schema.get_or_insert_with(|| Arc::new(value.clone()));
+        })
+    }),
+];
+
+/// The attribute that an entry cannot take back.
+const APPROVAL: &str = "requires_approval";
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
 /// Fills `definition` with what its author declares, where `entry` does not set it. Unusable values
 /// become warnings of the definition.
-pub(super) fn fill(
-    definition: &mut ToolDefinition,
-    attributes: DefinitionAttributes,
-    entry: &ConfigNode,
-) {
-    let mut warnings = Vec::new();
-    let take = |key: &str, value: Option<Value>| {
-        value.filter(|_| entry.get(key).is_none_or(ConfigNode::is_null))
-    };
-    let mut unusable = |key: &str, expected: &str, value: &Value| {
-        warnings.push(format!("its definition has '{key}: {value}', which is not {expected}"));
-    };
-    for (key, slot, value) in [
-        ("title", &mut definition.title, attributes.title),
-        ("category", &mut definition.category, attributes.category),
-        ("version", &mut definition.version, attributes.version),
-    ] {
-        match take(key, value) {
-            Some(Value::String(text)) => *slot = Some(text),
-            Some(Value::Number(number)) => *slot = Some(number.to_string()),
-            Some(other) => unusable(key, "text", &other),
-            None => {}
+pub(super) fn fill(definition: &mut ToolDefinition, attributes: &JsonObject, entry: &ConfigNode) {
+    for (key, expected, take) in ATTRIBUTES {
+        let is_open = entry.get(key).is_none_or(ConfigNode::is_null) || key == APPROVAL;
+        let Some(value) = attributes.get(key).filter(|value| is_open && !value.is_null()) else {
+            continue;
+        };
+        if take(definition, value).is_none() {
+            let warning = format!("its definition has '{key}: {value}', which is not {expected}");
+            definition.warnings.push(warning);
         }
     }
-    if let Some(value) = take("speed", attributes.speed) {
-        match value.as_str().and_then(Speed::parse) {
-            Some(speed) => definition.speed = speed,
-            None => unusable("speed", "one of instant, fast, medium, slow", &value),
-        }
-    }
-    // What a sandbox enforces outweighs a claim.
-    if definition.sandbox.is_none()
-        && let Some(value) = take("safety", attributes.safety)
-    {
-        match value.as_str().and_then(Safety::parse) {
-            Some(safety) => definition.safety = safety,
-            None => unusable("safety", "one of native, sandboxed, external", &value),
-        }
-    }
-    if let Some(value) = take("scope", attributes.scope) {
-        match value.as_str() {
-            Some("session") => definition.scope = ToolScope::Session,
-            Some("global") => definition.scope = ToolScope::Global,
-            _ => unusable("scope", "global or session", &value),
-        }
-    }
-    if let Some(value) = take("timeout", attributes.timeout) {
-        let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
-        match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
-            Some(timeout) => definition.timeout = Some(timeout),
-            None => unusable("timeout", "a number of seconds greater than 0", &value),
-        }
-    }
-    if let Some(value) = take("retries", attributes.retries) {
-        let count = value.as_u64().filter(|count| *count <= MAX_RETRIES);
-        match count.and_then(|count| u32::try_from(count).ok()) {
-            Some(count) => definition.retries = count,
-            None => unusable("retries", "a number up to 100", &value),
-        }
-    }
-    match attributes.requires_approval {
-        None | Some(Value::Bool(false)) => {}
-        Some(Value::Bool(true)) => definition.requires_approval = true,
-        Some(other) => {
-            // The intent is unclear, so the user decides.
-            definition.requires_approval = true;
-            unusable("requires_approval", "true or false", &other);
-        }
-    }
-    match attributes.output_schema {
-        Some(schema @ Value::Object(_)) if definition.output_schema.is_none() => {
-            definition.output_schema = Some(Arc::new(schema));
-        }
-        Some(Value::Object(_)) | None => {}
-        Some(other) => unusable("output_schema", "a JSON Schema", &other),
-    }
-    definition.warnings.extend(warnings);
 }
 
 #[cfg(test)]
@@ -113,7 +152,7 @@ mod tests {
         definition.category = text("category").map(str::to_owned);
         definition.requires_approval =
             entry.get("requires_approval").is_some_and(|node| node.as_bool().unwrap());
-        fill(&mut definition, serde_json::from_value(attributes).unwrap(), &entry);
+        fill(&mut definition, attributes.as_object().unwrap(), &entry);
         definition
     }
 

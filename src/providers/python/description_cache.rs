@@ -1,7 +1,6 @@
 //! A cache of function descriptions, so that listing them starts no interpreter.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::worker_pool::WorkerKey;
+use super::definition::OfferedTool;
+use super::pool::WorkerKey;
 use crate::config::expanded::ExpandedValues;
 use crate::util::atomic_file::{self, FileMode};
+use crate::util::hex::hex;
 use crate::util::private_file;
 
 /// How many functions are remembered.
@@ -20,22 +21,11 @@ const MAX_ENTRIES: usize = 500;
 /// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct FunctionDescription {
-    /// The first paragraph of its docstring.
-    pub(super) description: Option<String>,
-    pub(super) input_schema: Value,
-    /// What the schema cannot express.
-    #[serde(default, rename = "doubts")]
-    pub(super) warnings: Vec<String>,
-    pub(super) file: Option<PathBuf>,
-}
-
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CachedDescription {
     stamps: Vec<String>,
     #[serde(flatten)]
-    described: FunctionDescription,
+    described: OfferedTool,
 }
 
 type CachedDescriptions = BTreeMap<String, CachedDescription>;
@@ -59,45 +49,38 @@ impl DescriptionCache {
         worker: &WorkerKey,
         module: &str,
         function: &str,
-    ) -> Option<FunctionDescription> {
+    ) -> Option<OfferedTool> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = entries.get_or_insert_with(|| self.read());
         let cached = entries.get(&name(worker, module, function))?;
-        let mut described = cached.described.clone();
-        described.file = described.file.map(|file| worker.root.join(file));
-        let now = stamps(worker, described.file.as_deref())?;
-        (cached.stamps == now).then_some(described)
+        let file = cached.described.meta.about.file.as_ref().map(|file| worker.root.join(file));
+        let now = stamps(worker, file.as_deref())?;
+        (cached.stamps == now).then(|| cached.described.clone())
     }
 
-    /// Remembers what functions of one worker say: module, function and description of each. What
-    /// says a value of `expanded` is not remembered.
+    /// Remembers what a function says, unless that contains a value of `expanded`.
     pub(super) fn remember(
         &self,
-        descriptions: &[(&WorkerKey, &str, &str, &FunctionDescription)],
+        worker: &WorkerKey,
+        module: &str,
+        described: &OfferedTool,
         expanded: &ExpandedValues,
     ) {
+        let mut described = described.clone();
+        let file = &mut described.meta.about.file;
+        let Some(stamps) = stamps(worker, file.as_deref()) else { return };
+        // Relative to the root, whose own path may be a secret.
+        if let Some(below) = file.as_ref().and_then(|file| file.strip_prefix(&worker.root).ok()) {
+            *file = Some(below.to_owned());
+        }
+        if serde_json::to_value(&described).is_ok_and(|value| holds_expanded(&value, expanded)) {
+            return;
+        }
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         // Read again: another process may have updated it meanwhile.
         let mut fresh = self.read();
-        for (worker, module, function, described) in descriptions {
-            if let Some(stamps) = stamps(worker, described.file.as_deref()) {
-                let mut described = (*described).clone();
-                let below = |file: PathBuf| match file.strip_prefix(&worker.root) {
-                    Ok(below) => below.to_owned(),
-                    Err(_) => file,
-                };
-                described.file = described.file.map(below);
-                if serde_json::to_value(&described)
-                    .is_ok_and(|value| contains_expanded_value(&value, expanded))
-                {
-                    continue;
-                }
-                fresh.insert(
-                    name(worker, module, function),
-                    CachedDescription { stamps, described },
-                );
-            }
-        }
+        let name = name(worker, module, &described.name);
+        fresh.insert(name, CachedDescription { stamps, described });
         while fresh.len() > MAX_ENTRIES {
             fresh.pop_first();
         }
@@ -131,26 +114,18 @@ fn name(worker: &WorkerKey, module: &str, function: &str) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    hex(hash)
+    hex(&hash.finalize())
 }
 
-fn contains_expanded_value(value: &Value, expanded: &ExpandedValues) -> bool {
+fn holds_expanded(value: &Value, expanded: &ExpandedValues) -> bool {
     match value {
         Value::String(text) => expanded.occur_in(text),
-        Value::Array(items) => items.iter().any(|item| contains_expanded_value(item, expanded)),
-        Value::Object(map) => map
-            .iter()
-            .any(|(key, value)| expanded.occur_in(key) || contains_expanded_value(value, expanded)),
+        Value::Array(items) => items.iter().any(|item| holds_expanded(item, expanded)),
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| expanded.occur_in(key) || holds_expanded(value, expanded))
+        }
         _ => false,
     }
-}
-
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().take(16).fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn stamps(worker: &WorkerKey, file: Option<&Path>) -> Option<Vec<String>> {
@@ -158,7 +133,13 @@ fn stamps(worker: &WorkerKey, file: Option<&Path>) -> Option<Vec<String>> {
         let meta = std::fs::metadata(path).ok()?;
         let mut hash = Sha256::new();
         hash.update(path.as_os_str().as_encoded_bytes());
-        Some(format!("{}:{}.{}:{}", hex(hash), meta.mtime(), meta.mtime_nsec(), meta.len()))
+        Some(format!(
+            "{}:{}.{}:{}",
+            hex(&hash.finalize()),
+            meta.mtime(),
+            meta.mtime_nsec(),
+            meta.len()
+        ))
     };
     std::iter::once(worker.interpreter.as_path()).chain(file).map(of).collect()
 }
@@ -178,23 +159,23 @@ mod tests {
             env: BTreeMap::from([("TOKEN".to_owned(), "s3cret".to_owned())]),
             confinement: None,
             sealed: None,
-            session: None,
         };
-        let described = FunctionDescription {
-            description: Some("d".into()),
-            input_schema: serde_json::json!({ "type": "object" }),
-            warnings: Vec::new(),
-            file: Some(file.clone()),
-        };
+        let described = serde_json::json!({
+            "name": "f", "description": "d", "inputSchema": { "type": "object" },
+            "_meta": { "dev.toolhost/tool": { "file": file } },
+        });
+        let described: OfferedTool = serde_json::from_value(described).unwrap();
         let memory = || DescriptionCache::new(Some(dir.path().join("cache")));
-        memory().remember(&[(&worker, "m", "f", &described)], &ExpandedValues::default());
-        assert_eq!(memory().recall(&worker, "m", "f"), Some(described));
-        assert_eq!(memory().recall(&worker, "m", "g"), None);
+        memory().remember(&worker, "m", &described, &ExpandedValues::default());
+        let recalled =
+            |function| memory().recall(&worker, "m", function).map(|tool| tool.description);
+        assert_eq!(recalled("f"), Some(Some("d".to_owned())));
+        assert_eq!(recalled("g"), None);
         let text = std::fs::read_to_string(dir.path().join("cache/python-describe.json")).unwrap();
         assert!(!text.contains("s3cret"));
         std::fs::write(&file, "another").unwrap();
-        assert_eq!(memory().recall(&worker, "m", "f"), None);
+        assert_eq!(recalled("f"), None);
         std::fs::write(dir.path().join("cache/python-describe.json"), "{").unwrap();
-        assert_eq!(memory().recall(&worker, "m", "f"), None);
+        assert_eq!(recalled("f"), None);
     }
 }

@@ -6,13 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use super::class::{self, PythonClass};
-use super::dotted_name::is_dotted;
 use super::interpreter::InterpreterChoice;
+use super::module::is_dotted;
 use super::sealed::SealedCode;
-use super::worker_pool::WorkerKey;
 use crate::config::consent::Seal;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
@@ -72,7 +70,6 @@ pub(super) struct PythonEntry {
     pub(super) seal: Seal,
     /// The code it may run, if that is bound to what the user trusted.
     pub(super) sealed: Option<SealedCode>,
-    pub(super) worker_key: OnceLock<WorkerKey>,
 }
 
 impl PythonEntry {
@@ -140,7 +137,6 @@ pub(super) fn read(
         sandbox,
         seal: spec.seal.clone(),
         sealed,
-        worker_key: OnceLock::new(),
     })
 }
 

@@ -1,34 +1,28 @@
 //! Python tools: functions, classes and definitions of the user, called in a worker that stays.
 //!
-//! Owns: what an entry may say (`entry`, `class`) and what a definition says (`definition`), the
-//! interpreter (`interpreter`) and what belongs to it (`installation`), the files behind a module
-//! (`module_file`), the code that trust is bound to (`code`) and comparing it (`sealed`,
-//! `shim/guard.py`), the worker (`worker`, `wire`, `worker_pool`) and the program it runs (`shim`, in
-//! Python), results (`result`), schemas from type hints (`describe`, `description_cache`), and the
-//! providers of single functions (`provider`) and of all that a module or class gives (`offered`).
+//! Owns: what an entry may say (`entry`, `class`) and what a worker says of tools (`definition`,
+//! `description_cache`), the interpreter (`interpreter`) and what belongs to it (`installation`), the
+//! code that trust is bound to (`code`) and comparing it (`sealed`, `shim/guard.py`), the worker, an MCP
+//! server (`worker`, `pool`) that runs a program in Python (`shim`), its answers (`result`), and the
+//! provider of an entry (`provider`, `runner`).
 //! Never does: read or run Python code itself, or start an interpreter to list an entry that has its
 //! schema in the file.
 
 mod class;
 mod code;
 mod definition;
-mod describe;
 mod description_cache;
-mod dotted_name;
 mod entry;
 mod installation;
 mod interpreter;
-mod module_file;
-mod offered;
-mod preview;
+mod module;
+mod pool;
 mod provider;
 mod result;
 mod runner;
 mod sealed;
 mod shim;
-mod wire;
 mod worker;
-mod worker_pool;
 
 use std::path::Path;
 
@@ -70,7 +64,7 @@ fn claims(node: &ConfigNode, base_dir: &Path) -> KindClaim {
     let Some(module) = text("module") else { return KindClaim::No };
     let root = base_dir.join(text("root").unwrap_or("."));
     let names_target = ["function", "class"].iter().any(|key| text(key).is_some());
-    if names_target && module_file::file_of(&root, module).is_some() {
+    if names_target && module::file_of(&root, module).is_some() {
         KindClaim::Certain
     } else {
         KindClaim::Fallback
@@ -95,7 +89,7 @@ fn effects(node: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
         (None, Some(class)) => format!("the class {module}.{class}"),
         (None, None) => format!("the tools that {module} offers"),
     };
-    let is_there = root.as_deref().is_some_and(|root| module_file::file_of(root, module).is_some());
+    let is_there = root.as_deref().is_some_and(|root| module::file_of(root, module).is_some());
     effects.push(EntryEffect::Loads(if is_there {
         what
     } else {

@@ -1,60 +1,98 @@
-//! Turning a worker's reply into the result of a call.
+//! What a worker answers: the value of a call, or why there is none.
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::wire::{WorkerError, WorkerErrorKind, WorkerReply};
-use crate::model::error::Signal;
+use crate::mcp::message::RawJson;
 use crate::model::{Error, ErrorKind, ErrorPhase, RetryAdvice, ToolResult};
+use crate::providers::confinement::Sandbox;
 
-/// Reads the reply to a call. An exception is a well-formed no that may pass; a final one is a result that says
-/// `success: false`.
-pub(super) fn read(reply: WorkerReply) -> Result<ToolResult, Error> {
-    let warnings = reply.warnings.clone();
-    let mut result = match reply.error {
-        Some(worker_error) if worker_error.kind == WorkerErrorKind::Raised => {
-            let mut result = ToolResult::failure(worker_error.message.clone());
-            result.error = Some(error_from_worker(worker_error));
-            result
-        }
-        Some(worker_error) => return Err(error_from_worker(worker_error)),
-        None => of_value(value(reply)?),
-    };
-    result.warnings = warnings;
-    Ok(result)
+/// Why a request gave no result.
+#[derive(Debug, Deserialize)]
+pub(super) struct WorkerError {
+    kind: ErrorKind,
+    phase: Option<ErrorPhase>,
+    /// The class of the exception that the function raised, without its module.
+    exception: Option<String>,
+    /// The cause as one line; for an exception its class and message.
+    message: String,
+    hint: Option<String>,
+    /// Lines of evidence, such as a traceback.
+    #[serde(default)]
+    details: Vec<String>,
 }
 
-pub(super) fn value(reply: WorkerReply) -> Result<Value, Error> {
-    if let Some(worker_error) = reply.error {
-        return Err(error_from_worker(worker_error));
+impl WorkerError {
+    /// The one that stands in the data of a worker's JSON-RPC error.
+    pub(super) fn of(error: &Error) -> Option<Self> {
+        serde_json::from_value(error.rpc_data()?.clone()).ok()
     }
-    let Some(raw) = reply.result else { return Ok(Value::Null) };
-    serde_json::from_str(raw.get()).map_err(|error| {
+
+    pub(super) fn into_error(self) -> Error {
+        let mut error = Error::new(self.kind, self.message).with_details(self.details);
+        if let Some(phase) = self.phase {
+            error = error.with_phase(phase);
+        }
+        if self.exception.is_some() {
+            error = error.with_retry_advice(RetryAdvice::AfterBackoff);
+        }
+        match self.hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
+    }
+
+    /// Names the sandbox as what may have made the function fail.
+    fn within(mut self, sandbox: &Sandbox) -> Self {
+        let hint = match (self.exception.as_deref(), sandbox.memory_limit()) {
+            (Some("MemoryError"), Some(limit)) => {
+                self.message = format!("{} ({limit})", self.message);
+                "'memory' of 'sandbox' in the entry sets how much it may use"
+            }
+            (Some("PermissionError"), _) if sandbox.confines() => {
+                "its sandbox may be the reason: 'toolhost inspect' shows what it may access"
+            }
+            _ => return self,
+        };
+        self.hint.get_or_insert_with(|| hint.to_owned());
+        self
+    }
+}
+
+/// Reads the answer to a call. An exception is a well-formed no that may pass; a final one is a
+/// result that says `success: false`.
+pub(super) fn read(answer: &RawJson, sandbox: Option<&Sandbox>) -> Result<ToolResult, Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        #[serde(rename = "structuredContent", default)]
+        value: Value,
+        #[serde(rename = "_meta")]
+        meta: Meta,
+    }
+    #[derive(Deserialize)]
+    struct Meta {
+        #[serde(rename = "dev.toolhost/warnings", default)]
+        warnings: Vec<String>,
+        #[serde(rename = "dev.toolhost/error")]
+        error: Option<WorkerError>,
+    }
+    let Answer { value, meta } = serde_json::from_str(answer.get()).map_err(|error| {
         Error::protocol(format!("the result of the function cannot be read: {error}"))
             .with_phase(ErrorPhase::Call)
-    })
-}
-
-/// The error of a call whose request gave no result.
-pub(super) fn error_from_worker(worker_error: WorkerError) -> Error {
-    let WorkerError { kind, message, hint, details, exception: _ } = worker_error;
-    let error = match kind {
-        WorkerErrorKind::Raised => Error::tool(message)
-            .with_phase(ErrorPhase::Call)
-            .with_retry_advice(RetryAdvice::AfterBackoff),
-        WorkerErrorKind::Import | WorkerErrorKind::Start => {
-            Error::unreachable(message).with_phase(ErrorPhase::Start)
+    })?;
+    let mut result = match meta.error {
+        None => of_value(value),
+        Some(raised) => {
+            let raised = match sandbox {
+                Some(sandbox) => raised.within(sandbox),
+                None => raised,
+            };
+            let failure = ToolResult::failure(raised.message.clone());
+            ToolResult { error: Some(raised.into_error()), ..failure }
         }
-        WorkerErrorKind::Entry => Error::config(message).with_phase(ErrorPhase::Start),
-        WorkerErrorKind::StartTimeout => Error::timeout(message).with_phase(ErrorPhase::Start),
-        WorkerErrorKind::TooLarge => Error::protocol(message).with_phase(ErrorPhase::Call),
-        WorkerErrorKind::Denied => Error::denied(message).with_phase(ErrorPhase::Start),
-        WorkerErrorKind::Stopped => Error::new(ErrorKind::Interrupted(Signal::Interrupt), message),
     };
-    let error = error.with_details(details);
-    match hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
-    }
+    result.warnings = meta.warnings;
+    Ok(result)
 }
 
 /// A value is the result itself, unless it says `success` and `output` or `error`.

@@ -1,169 +1,239 @@
-//! Shared code of all Python providers: from an entry to a worker's answer.
+//! From an entry to the answer of its worker.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use serde::Serialize;
+
+use super::class::PythonClass;
+use super::definition::{OfferedTool, OfferedTools};
 use super::description_cache::DescriptionCache;
-use super::entry::PythonEntry;
-use super::wire::WorkerReply;
-use super::wire::{WorkerOp, WorkerRequest, WorkerTarget};
-use super::worker_pool::{WorkerKey, WorkerPool};
-use super::{interpreter, module_file};
+use super::entry::{PythonEntry, Selection};
+use super::pool::{KeyWorkers, WorkerKey, WorkerPool};
+use super::{installation, interpreter, module, result};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
+use crate::mcp::message::RawJson;
 use crate::model::error::Signal;
-use crate::model::{Error, ErrorKind, ErrorPhase, JsonObject, ToolContext};
+use crate::model::{
+    CallId, Error, ErrorKind, ErrorPhase, EventSink, JsonObject, ToolContext, ToolResult,
+};
 use crate::provider::{ProviderDeps, verify_trust};
 use crate::providers::confinement::Sandbox;
 use crate::providers::program_env;
+use crate::util::units::show_duration;
 
-/// Finds or starts the worker of an entry and sends it requests.
-pub(super) struct PythonRunner {
-    workers: Arc<WorkerPool>,
-    claimed: Mutex<Vec<WorkerKey>>,
-    environment: Arc<dyn Environment>,
-    pub(super) expanded: ExpandedValues,
-    pub(super) descriptions: DescriptionCache,
+/// How long importing a module and describing it may take.
+const DESCRIBE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// What the entries of one reading of the files share.
+pub(super) struct SharedPython {
+    pool: Arc<WorkerPool>,
+    events: EventSink,
+    pub(super) environment: Arc<dyn Environment>,
+    expanded: ExpandedValues,
+    descriptions: DescriptionCache,
 }
 
-impl PythonRunner {
-    /// A runner without workers; the first request of an entry starts one.
+impl SharedPython {
     pub(super) fn new(context: &ProviderDeps) -> Self {
         Self {
-            workers: context.shared.get_or_init(|| WorkerPool::new(context.events.clone())),
-            claimed: Mutex::default(),
+            pool: context.shared.get_or_init(WorkerPool::default),
+            events: context.events.clone(),
             descriptions: DescriptionCache::new(context.environment.cache_dir()),
             environment: Arc::clone(&context.environment),
             expanded: context.expanded.clone(),
         }
     }
+}
 
-    pub(super) fn interpreter(&self, entry: &PythonEntry) -> Result<PathBuf, Error> {
-        interpreter::find(&entry.interpreter_choice(), self.environment.as_ref())
+/// Finds or starts the worker of an entry and sends it requests.
+pub(super) struct PythonRunner {
+    pub(super) entry: PythonEntry,
+    shared: Arc<SharedPython>,
+    /// Found once: looking for the interpreter would be most of what a call costs.
+    workers: Mutex<Option<Arc<KeyWorkers>>>,
+}
+
+impl PythonRunner {
+    /// A runner without a worker; the first request starts one, unless it runs already.
+    pub(super) fn new(mut entry: PythonEntry, shared: Arc<SharedPython>) -> Self {
+        let interpreter = find_interpreter(&entry, &shared);
+        // What no Python works without: its modules and its library.
+        if let Some(sandbox) = &mut entry.sandbox {
+            sandbox.require_readable([entry.root.clone()]);
+            sandbox.require_readable(
+                interpreter.iter().flat_map(|path| installation::interpreter_paths(path)),
+            );
+        }
+        let runner = Self { entry, shared, workers: Mutex::default() };
+        if runner.shared.pool.is_used() {
+            // Those of the files as they were read before are kept. The first call reports problems.
+            let _unused = runner.workers();
+        }
+        runner
     }
 
-    /// The key of the worker of an entry, sessions aside. Computed once: looking for the
-    /// interpreter would be most of what a call costs.
-    pub(super) fn key<'e>(&self, entry: &'e PythonEntry) -> Result<&'e WorkerKey, Error> {
-        if let Some(key) = entry.worker_key.get() {
-            return Ok(key);
+    pub(super) fn interpreter(&self) -> Result<PathBuf, Error> {
+        find_interpreter(&self.entry, &self.shared)
+    }
+
+    /// The workers that the entry may use.
+    pub(super) fn workers(&self) -> Result<Arc<KeyWorkers>, Error> {
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(workers) = workers.as_ref() {
+            return Ok(Arc::clone(workers));
         }
-        let environment = self.environment.as_ref();
-        let interpreter = self.interpreter(entry)?;
+        let (entry, shared) = (&self.entry, &self.shared);
+        let interpreter = self.interpreter()?;
         let confined = |sandbox: &Sandbox| sandbox.confinement(&interpreter, &entry.root);
         let confinement = entry.sandbox.as_ref().map(confined).transpose()?;
+        let (environment, expanded) = (shared.environment.as_ref(), &shared.expanded);
         let key = WorkerKey {
             interpreter,
             root: entry.root.clone(),
-            env: program_env::build_env(&entry.env, &entry.env_keys, environment, &self.expanded),
+            env: program_env::build_env(&entry.env, &entry.env_keys, environment, expanded),
             confinement,
             sealed: entry.sealed.clone(),
-            session: None,
         };
-        Ok(entry.worker_key.get_or_init(|| {
-            self.workers.claim(&key);
-            self.claimed.lock().unwrap_or_else(PoisonError::into_inner).push(key.clone());
-            key
-        }))
-    }
-
-    pub(super) fn keep_worker(&self, entry: &PythonEntry) {
-        if self.workers.has_claims() {
-            // Any problem is reported by the first call.
-            let _unused = self.key(entry);
-        }
+        Ok(Arc::clone(workers.insert(shared.pool.of(key, &shared.events))))
     }
 
     /// What would prevent a call, as far as can be told without starting anything.
-    pub(super) fn obstacle(&self, entry: &PythonEntry) -> Option<Error> {
-        let checks = [self.interpreter(entry).map(drop), require_root(entry)];
-        checks.into_iter().find_map(Result::err).or_else(|| entry.sandbox.as_ref()?.obstacle())
+    pub(super) fn obstacle(&self) -> Option<Error> {
+        let checks = [self.interpreter().map(drop), self.require_root()];
+        checks.into_iter().find_map(Result::err).or_else(|| self.entry.sandbox.as_ref()?.obstacle())
     }
 
-    /// Sends a request to the worker of an entry, starting one if there is none.
-    pub(super) async fn request(
+    /// Calls a tool by the name it has among those of the entry.
+    pub(super) async fn call(
         &self,
-        entry: &PythonEntry,
-        (op, target, args): (WorkerOp, WorkerTarget<'_>, Option<&JsonObject>),
+        tool: (&str, &JsonObject),
+        by_session: bool,
         context: &ToolContext,
         origin: &str,
-    ) -> Result<WorkerReply, Error> {
-        verify_trust(&entry.seal)?;
-        require_root(entry)?;
-        let shared = self.key(entry)?;
-        let own = entry
-            .by_session
-            .then(|| WorkerKey { session: Some(context.session_id.clone()), ..shared.clone() });
-        let worker = tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => {
-                return Err(Error::new(
-                    ErrorKind::Interrupted(Signal::Interrupt),
-                    "stopped before Python was ready",
-                ));
+    ) -> Result<ToolResult, Error> {
+        let session = by_session.then_some(context.session_id.as_str());
+        let answer = self.request(Some(tool), session, context, origin).await?;
+        result::read(&answer, self.entry.sandbox.as_ref())
+    }
+
+    /// The tools of the entry.
+    pub(super) async fn list(&self) -> Result<OfferedTools, Error> {
+        let context = ToolContext::empty(CallId("describe".to_owned()));
+        let session = self.entry.by_session.then_some("");
+        let work = self.request(None, session, &context, &self.entry.module);
+        tokio::pin!(work);
+        let answer = tokio::select! {
+            answer = &mut work => answer?,
+            () = tokio::time::sleep(DESCRIBE_TIMEOUT) => {
+                // A module that hangs while it is imported would hang in the next call too: it is
+                // ended.
+                context.cancel.cancel();
+                let _stopped = work.await;
+                return Err(Error::timeout(format!(
+                    "'{}' could not be imported and described within {}",
+                    self.entry.module,
+                    show_duration(DESCRIBE_TIMEOUT)
+                )));
             }
-            worker = self.workers.get(own.as_ref().unwrap_or(shared)) => worker?,
         };
-        let file = module_file::file_of(&entry.root, &entry.module);
-        let request =
-            WorkerRequest { op, module: &entry.module, target, file: file.as_deref(), args };
-        let reply = worker.request(request, context, origin).await?;
-        Ok(match &entry.sandbox {
-            Some(sandbox) => with_sandbox_hint(reply, sandbox),
-            None => reply,
-        })
+        serde_json::from_str(answer.get())
+            .map_err(|error| Error::internal(format!("a description cannot be read: {error}")))
     }
 
-    /// Ends the workers that no entry of another runner uses, and waits for them, bounded in time.
-    pub(super) async fn close(&self) {
-        self.release().await;
+    /// What a function of the entry said about itself, unless its code has changed.
+    pub(super) fn recall(&self, function: &str) -> Option<OfferedTool> {
+        let workers = self.workers().ok()?;
+        self.shared.descriptions.recall(&workers.key, &self.entry.module, function)
     }
 
-    fn release(&self) -> impl Future<Output = ()> + use<> {
-        let mut claimed = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);
-        self.workers.release(std::mem::take(&mut *claimed))
-    }
-}
-
-impl Drop for PythonRunner {
-    fn drop(&mut self) {
-        // After a reading of the files that was refused there are claims left.
-        drop(self.release());
-    }
-}
-
-fn with_sandbox_hint(mut reply: WorkerReply, sandbox: &Sandbox) -> WorkerReply {
-    let Some(error) = reply.error.as_mut() else { return reply };
-    match (error.exception.as_deref(), sandbox.memory_limit()) {
-        (Some("MemoryError"), Some(limit)) => {
-            error.message = format!("{} ({limit})", error.message);
-            let hint = "'memory' of 'sandbox' in the entry sets how much it may use";
-            error.hint.get_or_insert_with(|| hint.to_owned());
+    pub(super) fn remember(&self, described: &OfferedTool) {
+        if let Ok(workers) = self.workers() {
+            let (module, expanded) = (&self.entry.module, &self.shared.expanded);
+            self.shared.descriptions.remember(&workers.key, module, described, expanded);
         }
-        (Some("PermissionError"), _) if sandbox.confines() => {
-            let hint = "its sandbox may be the reason: 'toolhost inspect' shows what it may access";
-            error.hint.get_or_insert_with(|| hint.to_owned());
-        }
-        _ => {}
     }
-    reply
-}
 
-/// The system reports a missing directory as a missing program; this tells them apart.
-fn require_root(entry: &PythonEntry) -> Result<(), Error> {
-    if entry.root.is_dir() {
-        let reads = |sandbox: &Sandbox| sandbox.reads(&entry.root);
-        if entry.sandbox.as_ref().is_none_or(reads) {
+    async fn request(
+        &self,
+        tool: Option<(&str, &JsonObject)>,
+        session: Option<&str>,
+        context: &ToolContext,
+        origin: &str,
+    ) -> Result<RawJson, Error> {
+        #[derive(Serialize)]
+        struct Target<'a> {
+            module: &'a str,
+            /// The file the module must come from, if it is below the root.
+            file: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            function: Option<&'a str>,
+            #[serde(flatten)]
+            class: Option<&'a PythonClass>,
+        }
+        let entry = &self.entry;
+        verify_trust(&entry.seal)?;
+        self.require_root()?;
+        let worker = {
+            // Not held while the call runs, so that it does not keep its worker from being closed.
+            let workers = self.workers()?;
+            tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => {
+                    return Err(Error::new(
+                        ErrorKind::Interrupted(Signal::Interrupt),
+                        "stopped before Python was ready",
+                    ));
+                }
+                worker = workers.worker(session) => worker?,
+            }
+        };
+        let (function, class) = match &entry.selection {
+            Selection::Function(name) => (Some(name.as_str()), None),
+            Selection::Class(class) => (None, Some(class)),
+            Selection::Offered => (None, None),
+        };
+        let file = module::file_of(&entry.root, &entry.module);
+        let file = file.map(|file| file.to_string_lossy().into_owned());
+        let target = Target { module: &entry.module, file, function, class };
+        // Texts and trees of JSON can always be written.
+        let target = serde_json::to_value(target).unwrap_or_default();
+        worker.request(tool, target, context, origin).await
+    }
+
+    /// The system reports a missing directory as a missing program; this tells them apart.
+    fn require_root(&self) -> Result<(), Error> {
+        let root = &self.entry.root;
+        if !root.is_dir() {
+            return Err(Error::unreachable(format!(
+                "the root '{}' is not a directory",
+                root.display()
+            ))
+            .with_phase(ErrorPhase::Start)
+            .with_hint("'root' in the entry is relative to its file"));
+        }
+        if self.entry.sandbox.as_ref().is_none_or(|sandbox| sandbox.reads(root)) {
             return Ok(());
         }
-        let root = entry.root.display();
-        return Err(Error::denied(format!(
-            "the root '{root}' contains your home, which its sandbox does not expose"
+        Err(Error::denied(format!(
+            "the root '{}' contains your home, which its sandbox does not expose",
+            root.display()
         ))
         .with_phase(ErrorPhase::Start)
-        .with_hint("set 'root' to a separate directory, or list it under 'read' of 'sandbox'"));
+        .with_hint("set 'root' to a separate directory, or list it under 'read' of 'sandbox'"))
     }
-    Err(Error::unreachable(format!("the root '{}' is not a directory", entry.root.display()))
-        .with_phase(ErrorPhase::Start)
-        .with_hint("'root' in the entry is relative to its file"))
+
+    /// Ends the workers if no other entry uses them, and waits for that, bounded in time.
+    pub(super) async fn close(&self) {
+        let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(last) = workers.and_then(Arc::into_inner) {
+            last.close().await;
+        }
+    }
+}
+
+fn find_interpreter(entry: &PythonEntry, shared: &SharedPython) -> Result<PathBuf, Error> {
+    interpreter::find(&entry.interpreter_choice(), shared.environment.as_ref())
 }

@@ -1,119 +1,63 @@
-//! The providers of entries with one function each.
-//!
-//! There are two: one for entries whose definition is whole, which lists them without starting
-//! anything, and one for entries whose schema comes from the function itself.
+//! The provider of an entry: one function, all that a module offers, or the methods of a class.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
+use serde_json::{Value, json};
 
-use super::description_cache::FunctionDescription;
+use super::definition::{self, OfferedTool};
 use super::entry::{self, PythonEntry, Selection};
-use super::offered::OfferedToolsProvider;
-use super::runner::PythonRunner;
-use super::wire::{WorkerOp, WorkerTarget};
-use super::{describe, installation, module_file, preview, result};
+use super::module;
+use super::runner::{PythonRunner, SharedPython};
+use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
-use crate::model::{Diagnostic, Error, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult};
+use crate::model::{
+    Diagnostic, Error, ErrorKind, Origin, Safety, ToolCall, ToolContext, ToolDefinition, ToolName,
+    ToolResult, ToolScope, check_name,
+};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolListing, ToolProvider};
 use crate::providers::confinement::Sandbox;
 
-/// Calls the functions that entries name.
-struct PythonProvider {
-    tools: Vec<PythonTool>,
-    runner: Arc<PythonRunner>,
-    /// The descriptions of the functions of `tools`; `None` when every entry has a schema of its
-    /// own.
-    descriptions: Option<Mutex<Vec<Option<FunctionDescription>>>>,
-}
+/// What the worker calls the tool of a class that is one tool.
+const SINGLE: &str = "__call__";
 
-struct PythonTool {
-    definition: Arc<ToolDefinition>,
-    entry: PythonEntry,
-    function: String,
+struct PythonProvider {
+    /// What the entry says applies to each of its tools.
+    template: ToolDefinition,
+    /// The entry as written, which overrides what definitions say.
+    node: Arc<ConfigNode>,
+    runner: PythonRunner,
+    /// The only tool, once what it takes is known.
+    function: OnceLock<Arc<ToolDefinition>>,
+    is_remote: bool,
+    /// The tools that want a worker for each session, as of the last list.
+    session_tools: Mutex<BTreeSet<ToolName>>,
 }
 
 /// Builds the providers from the entries of this kind.
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
-    let runner = Arc::new(PythonRunner::new(context));
-    let mut built = BuiltProviders { providers: Vec::new(), diagnostics: Vec::new() };
-    let (mut described_tools, mut undescribed_tools) = (Vec::new(), Vec::new());
-    for spec in specs {
-        let mut own_diagnostics = Vec::new();
-        let read = entry::read(spec, context.environment.as_ref(), &mut own_diagnostics);
-        let named = |p: Diagnostic| p.with_entry(spec.definition.name.full());
-        built.diagnostics.extend(own_diagnostics.into_iter().map(named));
-        let mut entry = match read {
-            Ok(entry) => entry,
-            Err(diagnostics) => {
-                built.diagnostics.extend(diagnostics.into_iter().map(named));
-                continue;
-            }
-        };
-        grant_python_paths(&mut entry, &runner);
-        runner.keep_worker(&entry);
-        let mut definition = spec.definition.clone();
-        definition.touches.extend(touches(&entry, &runner));
-        definition.sandbox = entry.sandbox.as_ref().and_then(Sandbox::coverage).map(Arc::new);
-        if entry.sandbox.as_ref().is_some_and(Sandbox::confines) {
-            definition.safety = Safety::Sandboxed;
-        }
-        let Selection::Function(function) = entry.selection.clone() else {
-            let provider = OfferedToolsProvider::new(definition, spec, entry, Arc::clone(&runner));
-            built.providers.push(Arc::new(provider));
-            continue;
-        };
-        let obstacle = runner.obstacle(&entry);
-        let cached = || {
-            let key = runner.key(&entry).ok()?;
-            runner.descriptions.recall(key, &entry.module, &function)
-        };
-        let list = if entry.has_schema || obstacle.is_some() {
-            &mut described_tools
-        } else if let Some(described) = cached() {
-            fill(&mut definition, described);
-            &mut described_tools
-        } else {
-            &mut undescribed_tools
-        };
-        if let Some(error) = obstacle {
-            definition.mark_unavailable(error);
-        }
-        let definition = Arc::new(definition);
-        list.push(PythonTool { definition, entry, function });
-    }
-    for (tools, asks) in [(described_tools, false), (undescribed_tools, true)] {
-        if !tools.is_empty() {
-            let descriptions = asks.then(|| Mutex::new(vec![None; tools.len()]));
-            let runner = Arc::clone(&runner);
-            built.providers.push(Arc::new(PythonProvider { tools, runner, descriptions }));
-        }
-    }
+    let shared = Arc::new(SharedPython::new(context));
+    let mut warnings = Vec::new();
+    let mut built = BuiltProviders::each(specs, |spec| {
+        let mut own = Vec::new();
+        let entry = entry::read(spec, shared.environment.as_ref(), &mut own);
+        let name = spec.definition.name.full();
+        warnings.extend(own.into_iter().map(|warning| warning.with_entry(name.clone())));
+        Ok(PythonProvider::new(spec, entry?, &shared))
+    });
+    built.diagnostics.extend(warnings);
     built
 }
 
-/// Lets the sandbox of an entry give what no Python works without: its modules and its library.
-fn grant_python_paths(entry: &mut PythonEntry, runner: &PythonRunner) {
-    let interpreter = runner.interpreter(entry);
-    let Some(sandbox) = &mut entry.sandbox else { return };
-    sandbox.require_readable([entry.root.clone()]);
-    sandbox.require_readable(
-        interpreter.iter().flat_map(|path| installation::interpreter_paths(path)),
-    );
-}
-
 /// What a call may touch: Python code says nothing about itself, so what confines it counts.
-fn touches(entry: &PythonEntry, runner: &PythonRunner) -> Vec<String> {
-    let what = match &entry.selection {
-        Selection::Function(function) => format!("{}.{function}", entry.module),
-        Selection::Offered => format!("functions of {}", entry.module),
-        Selection::Class(class) => format!("{}.{}", entry.module, class.name),
-    };
-    let code = match module_file::file_of(&entry.root, &entry.module) {
+fn touches(runner: &PythonRunner, what: &str) -> Vec<String> {
+    let entry = &runner.entry;
+    let code = match module::file_of(&entry.root, &entry.module) {
         Some(file) => format!("from {}", file.display()),
         None => "as installed for the interpreter".to_owned(),
     };
-    let interpreter = match runner.interpreter(entry) {
+    let interpreter = match runner.interpreter() {
         Ok(path) => format!("starts {}", path.display()),
         Err(_) => format!("starts {}", entry.python.as_deref().unwrap_or("python3")),
     };
@@ -129,92 +73,245 @@ fn touches(entry: &PythonEntry, runner: &PythonRunner) -> Vec<String> {
     lines
 }
 
-/// Completes a definition with what the function says about itself.
-fn fill(definition: &mut ToolDefinition, described: FunctionDescription) {
-    if definition.description.is_none() {
-        definition.description = described.description;
-    }
-    definition.input_schema = Arc::new(described.input_schema);
-    definition.warnings.extend(described.warnings);
-}
-
 impl PythonProvider {
-    fn tool(&self, call: &ToolCall) -> Result<&PythonTool, Error> {
-        self.tools.iter().find(|tool| tool.definition.name == call.name).ok_or_else(|| {
-            Error::internal(format!("'{}' is not one of the Python tools", call.name))
-        })
+    fn new(spec: &ToolSpec, entry: PythonEntry, shared: &Arc<SharedPython>) -> Self {
+        let runner = PythonRunner::new(entry, Arc::clone(shared));
+        let mut provider = Self {
+            template: spec.definition.clone(),
+            node: Arc::clone(&spec.entry),
+            runner,
+            function: OnceLock::new(),
+            is_remote: true,
+            session_tools: Mutex::default(),
+        };
+        let entry = &provider.runner.entry;
+        let what = match &entry.selection {
+            Selection::Offered => format!("functions of {}", entry.module),
+            Selection::Function(_) | Selection::Class(_) => provider.source(),
+        };
+        let template = &mut provider.template;
+        template.touches.extend(touches(&provider.runner, &what));
+        let sandbox = provider.runner.entry.sandbox.as_ref();
+        template.sandbox = sandbox.and_then(Sandbox::coverage).map(Arc::new);
+        if sandbox.is_some_and(Sandbox::confines) {
+            template.safety = Safety::Sandboxed;
+        }
+        if let Some(tool) = provider.known_function() {
+            provider.is_remote = false;
+            provider.function = OnceLock::from(Arc::new(tool));
+        }
+        provider
+    }
+
+    fn entry(&self) -> &PythonEntry {
+        &self.runner.entry
+    }
+
+    /// The tool of a single function, if nothing has to be started to know it.
+    fn known_function(&self) -> Option<ToolDefinition> {
+        let Selection::Function(function) = &self.entry().selection else { return None };
+        match self.runner.obstacle() {
+            Some(error) => Some(self.unavailable(error)),
+            None if self.entry().has_schema => Some(self.stand_in()),
+            None => self.runner.recall(function).map(|described| self.definition(described)),
+        }
+    }
+
+    /// What is listed as long as only the module knows what there is.
+    fn stand_in(&self) -> ToolDefinition {
+        let mut tool = self.template.clone();
+        let source = self.source();
+        tool.description.get_or_insert_with(|| match &self.entry().selection {
+            Selection::Function(_) => format!("Calls {source}."),
+            Selection::Class(_) => format!("The methods of {source}."),
+            Selection::Offered => format!("The tools of {source}."),
+        });
+        tool
+    }
+
+    fn unavailable(&self, error: Error) -> ToolDefinition {
+        let mut tool = self.stand_in();
+        tool.mark_unavailable(error);
+        tool
+    }
+
+    fn located(&self, diagnostic: Diagnostic) -> Diagnostic {
+        let diagnostic = diagnostic.with_entry(self.template.name.full());
+        match &self.template.origin {
+            Origin::File(place) => diagnostic.with_location(place.clone()),
+            Origin::Server(_) | Origin::Program => diagnostic,
+        }
+    }
+
+    /// Tells where the entry says what the worker could not make sense of.
+    fn locate(&self, error: Error) -> Error {
+        let is_function = matches!(self.entry().selection, Selection::Function(_));
+        if is_function || error.kind() != ErrorKind::Config || error.location().is_some() {
+            return error;
+        }
+        let keys = ["config", "class", "module"];
+        let spot = keys.into_iter().find_map(|key| self.node.get(key)).unwrap_or(&self.node);
+        error.with_location(spot.location())
+    }
+
+    /// The part of a module that the entry is about, for people.
+    fn source(&self) -> String {
+        let module = &self.entry().module;
+        match &self.entry().selection {
+            Selection::Function(function) => format!("{module}.{function}"),
+            Selection::Class(class) => format!("{module}.{}", class.name),
+            Selection::Offered => module.clone(),
+        }
+    }
+
+    /// The name of a tool: its own, or below the entry's for a method.
+    fn name_of(&self, offered: &str) -> ToolName {
+        match &self.entry().selection {
+            Selection::Class(_) if offered != SINGLE => {
+                ToolName::of(self.template.name.full(), offered)
+            }
+            Selection::Function(_) | Selection::Class(_) => self.template.name.clone(),
+            Selection::Offered => ToolName::plain(offered),
+        }
+    }
+
+    /// What the worker calls the tool of this name.
+    fn offered_name<'a>(&'a self, name: &'a ToolName) -> &'a str {
+        match &self.entry().selection {
+            Selection::Function(function) => function,
+            Selection::Class(_) if *name == self.template.name => SINGLE,
+            Selection::Class(_) | Selection::Offered => name.tool(),
+        }
+    }
+
+    /// The function behind a tool, within its module.
+    fn function_of(&self, name: &ToolName) -> String {
+        match (&self.entry().selection, self.offered_name(name)) {
+            (Selection::Class(class), SINGLE) => class.name.clone(),
+            (Selection::Class(class), method) => format!("{}.{method}", class.name),
+            (_, function) => function.to_owned(),
+        }
+    }
+
+    fn definition(&self, offered: OfferedTool) -> ToolDefinition {
+        let mut tool = self.template.clone();
+        tool.name = self.name_of(&offered.name);
+        let is_entrys_own = tool.name == self.template.name;
+        if !is_entrys_own || tool.description.is_none() {
+            tool.description = offered.description;
+        }
+        let called = format!("{}.{}", self.entry().module, self.function_of(&tool.name));
+        tool.description.get_or_insert_with(|| format!("Calls {called}."));
+        let about = offered.meta.about;
+        if !(is_entrys_own && self.entry().has_schema) {
+            tool.input_schema = Arc::new(offered.input_schema);
+            tool.warnings.extend(about.doubts);
+        }
+        if !matches!(self.entry().selection, Selection::Function(_)) {
+            definition::fill(&mut tool, &about.attributes, &self.node);
+        }
+        tool
     }
 }
 
 #[async_trait]
 impl ToolProvider for PythonProvider {
     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-        let described = |tool: &PythonTool| {
-            let mut definition = Arc::clone(&tool.definition);
-            if definition.description.is_none() {
-                let sentence = format!("Calls {}.{}.", tool.entry.module, tool.function);
-                Arc::make_mut(&mut definition).description = Some(sentence);
-            }
-            definition
-        };
-        self.tools.iter().map(described).collect()
+        let known = self.function.get().filter(|_| !self.is_remote).cloned();
+        vec![known.unwrap_or_else(|| Arc::new(self.stand_in()))]
+    }
+
+    /// All that a class gives bears the name of its entry, so that no other name asks for it.
+    fn component(&self) -> Option<&str> {
+        let is_class = matches!(self.entry().selection, Selection::Class(_));
+        is_class.then(|| self.template.name.tool())
     }
 
     fn is_remote(&self) -> bool {
-        self.descriptions.is_some()
+        self.is_remote
+    }
+
+    fn declares_all(&self) -> bool {
+        matches!(self.entry().selection, Selection::Function(_))
     }
 
     async fn list(&self) -> Result<ToolListing, Error> {
-        let Some(descriptions) = &self.descriptions else {
-            return Ok(ToolListing { tools: self.declared(), ..ToolListing::default() });
-        };
-        let cached = descriptions.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let missing: Vec<usize> = (0..self.tools.len())
-            .filter(|at| cached.get(*at).is_none_or(Option::is_none))
-            .collect();
-        let targets: Vec<(&PythonEntry, &str)> = missing
-            .iter()
-            .filter_map(|at| self.tools.get(*at))
-            .map(|tool| (&tool.entry, tool.function.as_str()))
-            .collect();
-        let answers = describe::functions(&self.runner, &targets).await;
-        let mut answers: std::collections::HashMap<usize, _> =
-            missing.into_iter().zip(answers).collect();
-        let mut tools = Vec::new();
-        let mut now = cached.clone();
-        for (at, (tool, cached)) in self.tools.iter().zip(cached).enumerate() {
-            let mut definition = ToolDefinition::clone(&tool.definition);
-            match cached.map(Ok).or_else(|| answers.remove(&at)) {
-                Some(Ok(described)) => {
-                    if let Some(slot) = now.get_mut(at) {
-                        *slot = Some(described.clone());
-                    }
-                    fill(&mut definition, described);
-                }
-                Some(Err(error)) => {
-                    definition.mark_unavailable(error);
-                }
-                None => {}
-            }
-            let sentence = || format!("Calls {}.{}.", tool.entry.module, tool.function);
-            definition.description.get_or_insert_with(sentence);
-            tools.push(Arc::new(definition));
+        let mut listing = ToolListing::default();
+        if let Some(tool) = self.function.get() {
+            listing.tools.push(Arc::clone(tool));
+            return Ok(listing);
         }
-        *descriptions.lock().unwrap_or_else(PoisonError::into_inner) = now;
-        Ok(ToolListing { tools, ..ToolListing::default() })
+        let is_function = matches!(self.entry().selection, Selection::Function(_));
+        let offered = match self.runner.list().await {
+            Ok(offered) => offered,
+            Err(error) if is_function => {
+                listing.tools.push(Arc::new(self.unavailable(error)));
+                return Ok(listing);
+            }
+            Err(error) => return Err(self.locate(error)),
+        };
+        let source = self.source();
+        for reason in &offered.about.reasons {
+            let message = format!("a function of '{source}' is not a tool: {reason}");
+            listing.diagnostics.push(self.located(Diagnostic::warning(message)));
+        }
+        if offered.tools.is_empty() {
+            let message = format!(
+                "'{source}' has no tool definition, and no public function with types for all \
+                 parameters"
+            );
+            listing.diagnostics.push(self.located(Diagnostic::warning(message)));
+        }
+        let mut by_session = BTreeSet::new();
+        for one in offered.tools {
+            if is_function {
+                self.runner.remember(&one);
+            } else if one.name != SINGLE
+                && let Err(error) = check_name(&one.name)
+            {
+                listing.diagnostics.push(self.located(Diagnostic::warning(error.to_string())));
+                continue;
+            }
+            let tool = Arc::new(self.definition(one));
+            if is_function {
+                let _first = self.function.set(Arc::clone(&tool));
+            }
+            if tool.scope == ToolScope::Session {
+                by_session.insert(tool.name.clone());
+            }
+            listing.tools.push(tool);
+        }
+        *self.session_tools.lock().unwrap_or_else(PoisonError::into_inner) = by_session;
+        Ok(listing)
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        let tool = self.tool(call)?;
-        let target = WorkerTarget::Function(&tool.function);
-        let what = (WorkerOp::Call, target, Some(&call.arguments));
-        let reply = self.runner.request(&tool.entry, what, context, &call.name.full()).await?;
-        result::read(reply)
+        let by_session = self.entry().by_session || {
+            let tools = self.session_tools.lock().unwrap_or_else(PoisonError::into_inner);
+            tools.contains(&call.name)
+        };
+        let tool = (self.offered_name(&call.name), &call.arguments);
+        let result = self.runner.call(tool, by_session, context, &call.name.full()).await;
+        result.map_err(|error| self.locate(error))
     }
 
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let tool = self.tool(call)?;
-        preview::of_call(&self.runner, &tool.entry, &tool.function, call)
+        let (entry, workers) = (self.entry(), self.runner.workers()?);
+        let key = &workers.key;
+        let function = self.function_of(&call.name);
+        let file = module::file_of(&entry.root, &entry.module);
+        Ok(Preview {
+            summary: format!("calls {}.{function} in {}", entry.module, key.interpreter.display()),
+            request: json!({
+                "interpreter": key.interpreter.display().to_string(),
+                "root": entry.root.display().to_string(),
+                "env": key.env.keys().collect::<Vec<_>>(),
+                "module": entry.module,
+                "file": file.map(|file| file.display().to_string()),
+                "function": function,
+                "arguments": Value::Object(call.arguments.clone()),
+            }),
+        })
     }
 
     async fn close(&self) {
@@ -222,5 +319,7 @@ impl ToolProvider for PythonProvider {
     }
 }
 
+#[cfg(test)]
+mod describe_tests;
 #[cfg(test)]
 mod tests;

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::model::ErrorKind;
 use crate::providers::harness::KindHarness;
 use crate::providers::python;
 
@@ -649,7 +648,7 @@ async fn a_program_that_is_no_python_says_so_at_once() {
     let harness = with(yaml, &[]);
     for _ in 0..2 {
         let error = harness.call("a", json!({})).await.unwrap_err();
-        assert_eq!(error.message(), "'/bin/false' exited with 1 before it was ready");
+        assert_eq!(error.message(), "'/bin/false' did not become ready: the process exited with 1");
     }
 }
 

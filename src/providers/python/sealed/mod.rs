@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +14,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::code::{self, PackageEnvironment};
 use crate::model::{Error, ErrorPhase};
+use crate::util::hex::hex;
+use crate::util::regular_file::{self, UnreadableFile};
+
+/// The largest interpreter there may be, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 30;
 
 type HashManifest = BTreeMap<PathBuf, String>;
 
@@ -154,24 +158,8 @@ fn compare(files: &HashManifest, file: &Path) -> Result<(), Error> {
 }
 
 /// The SHA-256 of a file, in lower-case hexadecimal.
-fn hash_of(file: &Path) -> std::io::Result<String> {
-    use std::fmt::Write as _;
-    if !std::fs::metadata(file)?.is_file() {
-        return Err(std::io::Error::other("not a file"));
-    }
-    let mut file = std::fs::File::open(file)?;
-    let (mut hash, mut piece) = (Sha256::new(), vec![0; 128 << 10]);
-    loop {
-        match file.read(&mut piece)? {
-            0 => break,
-            count => hash.update(piece.get(..count).unwrap_or_default()),
-        }
-    }
-    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    }))
+fn hash_of(file: &Path) -> Result<String, UnreadableFile> {
+    Ok(hex(&Sha256::digest(regular_file::bytes(file, MAX_FILE_BYTES)?)))
 }
 
 #[cfg(test)]

@@ -24,34 +24,34 @@ def place_of(thing):
         return None
 
 
-def full_name(request):
-    return "%s.%s" % (request["module"], request["class"])
+def full_name(target):
+    return "%s.%s" % (target["module"], target["class"])
 
 
-def class_of(module, request):
-    target, name = module, request["class"]
+def class_of(module, target):
+    cls, name = module, target["class"]
     for part in name.split("."):
-        owner, target = target, getattr(target, part, None)
-        if target is None:
+        owner, cls = cls, getattr(cls, part, None)
+        if cls is None:
             import difflib
             known = [key for key, value in vars(owner).items() if inspect.isclass(value)]
             near = difflib.get_close_matches(part, known, 3)
             hint = ("did you mean '%s'?" % near[0] if near
                     else "its classes are %s" % ", ".join(known[:20]) if known
                     else "it has no classes")
-            raise main.Wrong("entry", "'%s' has no class '%s'" % (request["module"], name), hint)
-    if not inspect.isclass(target):
-        what = "function" if inspect.isfunction(target) else type(target).__name__
-        raise main.Wrong("entry", "'%s' is not a class but a %s" % (full_name(request), what),
+            raise main.Wrong("entry", "'%s' has no class '%s'" % (target["module"], name), hint)
+    if not inspect.isclass(cls):
+        what = "function" if inspect.isfunction(cls) else type(cls).__name__
+        raise main.Wrong("entry", "'%s' is not a class but a %s" % (full_name(target), what),
                          "write 'function: %s' for a function" % name)
-    if getattr(target, "_is_protocol", False):
-        raise main.Wrong("entry", "'%s' is a protocol, which has no instances" % full_name(request),
+    if getattr(cls, "_is_protocol", False):
+        raise main.Wrong("entry", "'%s' is a protocol, which has no instances" % full_name(target),
                          "name a class that implements it")
-    if inspect.isabstract(target):
-        missing = ", ".join(sorted(target.__abstractmethods__))
+    if inspect.isabstract(cls):
+        missing = ", ".join(sorted(cls.__abstractmethods__))
         raise main.Wrong("entry", "'%s' is abstract: it leaves %s to its subclasses"
-                         % (full_name(request), missing), subclasses(target), located(target))
-    return target
+                         % (full_name(target), missing), subclasses(cls), located(cls))
+    return cls
 
 
 def subclasses(target):
@@ -102,22 +102,22 @@ def public_methods(cls):
     return names
 
 
-def chosen(cls, request):
+def chosen(cls, target):
     """The methods that become tools, each with the last part of its name: None is the entry's."""
-    wanted = request.get("methods")
+    wanted = target.get("methods")
     if wanted is None:
         one = single(cls)
         if one is not None:
             return [(None, one)]
     known = public_methods(cls)
     if wanted is None and not known:
-        raise main.Wrong("entry", "'%s' has neither 'run' nor a public method" % full_name(request),
+        raise main.Wrong("entry", "'%s' has neither 'run' nor a public method" % full_name(target),
                          "a method that becomes a tool cannot start with '_'", located(cls))
     for name in wanted or ():
         if name not in known:
             import difflib
             near = difflib.get_close_matches(name, known, 1)
-            raise main.Wrong("entry", "'%s' has no public method '%s'" % (full_name(request), name),
+            raise main.Wrong("entry", "'%s' has no public method '%s'" % (full_name(target), name),
                              "did you mean '%s'?" % near[0] if near
                              else "its methods are %s" % (", ".join(known[:20]) or "none"))
     return [(name, name) for name in (known if wanted is None else wanted)]
@@ -143,12 +143,12 @@ def doc_of(cls, name):
 
 
 def describe_class(call, module):
-    request = call.request
-    cls = class_of(module, request)
-    bind(cls, request)
+    target = call.target
+    cls = class_of(module, target)
+    bind(cls, target)
     offers, describe = load("offers"), load("describe")
     tools = []
-    for last, name in chosen(cls, request):
+    for last, name in chosen(cls, target):
         method = unbound(cls, name)
         found = describe.describe(method, main.context_name(method), doc_of(cls, name))
         thing = method
@@ -166,19 +166,18 @@ def describe_class(call, module):
             if last is None and isinstance(said, str):
                 found["description"] = said
             found.update(offers.about(thing))
-        tools.append({"name": last or "", **found})
-    return {"file": describe.file_of(cls), "functions": tools, "left_out": []}
+        tools.append((last or "__call__", found))
+    return offers.listing(tools)
 
 
 def plan(call, module):
     """How to call the method of a call."""
-    request = call.request
-    cls = class_of(module, request)
-    last = request.get("function")
-    for name, attribute in chosen(cls, request):
-        if name == last:
-            return instance_of(call, cls).plan(attribute, last is None)
-    raise main.Wrong("entry", "'%s' has no public method '%s'" % (full_name(request), last))
+    cls = class_of(module, call.target)
+    for name, attribute in chosen(cls, call.target):
+        if (name or "__call__") == call.name:
+            return instance_of(call, cls).plan(attribute, name is None)
+    raise main.Wrong("entry", "'%s' has no public method '%s'"
+                     % (full_name(call.target), call.name))
 
 
 # --- instances --------------------------------------------------------------------------------
@@ -209,9 +208,9 @@ SLOTS = {}
 LOCK = threading.Lock()
 
 
-def bind(cls, request):
+def bind(cls, target):
     """The arguments of a constructor, as `config` gives them: positional ones and the others."""
-    config = dict(request.get("config") or {})
+    config = dict(target.get("config") or {})
     try:
         signature = inspect.signature(cls)
     except (TypeError, ValueError):
@@ -228,7 +227,7 @@ def bind(cls, request):
         hint = ("'config' gives its arguments by name: %s" % takes if takes
                 else "leave 'config' out: it takes no arguments")
         raise main.Wrong("entry", "'config' does not fit the constructor of '%s': %s"
-                         % (full_name(request), error), hint, located(cls)) from None
+                         % (full_name(target), error), hint, located(cls)) from None
     return leading, config
 
 
@@ -241,8 +240,8 @@ def told(parameter):
 
 def instance_of(call, cls):
     """The instance of a class for a configuration; created if there is none."""
-    request = call.request
-    key = json.dumps([request["module"], request["class"], request.get("config")], sort_keys=True)
+    target = call.target
+    key = json.dumps([target["module"], target["class"], target.get("config")], sort_keys=True)
     with LOCK:
         slot = SLOTS.get(key)
         is_mine = slot is None
@@ -258,13 +257,13 @@ def instance_of(call, cls):
 
 
 def construct(call, cls, key, slot):
-    request = call.request
-    limit = request.get("start_timeout") or 20
+    target = call.target
+    limit = target.get("start_timeout") or 20
     watch = threading.Timer(limit, give_up, (call, slot, limit))
     watch.daemon = True
     watch.start()
     try:
-        leading, named = bind(cls, request)
+        leading, named = bind(cls, target)
         changes = load("hints").converters(cls.__init__)
         named = {name: changes[name](value) if name in changes else value
                  for name, value in named.items()}
@@ -275,14 +274,14 @@ def construct(call, cls, key, slot):
         slot.error = error
     except main.Stopped as error:
         slot.error = slot.error or main.Wrong(
-            "start", "the constructor of '%s' was stopped" % full_name(request))
+            "start", "the constructor of '%s' was stopped" % full_name(target))
         raise error
     except BaseException as error:
         lines = main.traceback_of(error)
         place = last_place(traceback.extract_tb(error.__traceback__)) or place_of(cls)
         slot.error = main.Wrong(
             "start", "%sthe constructor of '%s' failed: %s"
-            % (place + ": " if place else "", full_name(request), main.one_line(error)),
+            % (place + ": " if place else "", full_name(target), main.one_line(error)),
             "its arguments come from 'config' in the entry; the next call tries again", lines)
     finally:
         watch.cancel()
@@ -312,7 +311,7 @@ def give_up(call, slot, limit):
     lines = ["%s:%d in %s" % (one.filename, one.lineno, one.name) for one in stack[-10:]]
     error = main.Wrong(
         "start_timeout", "the constructor of '%s' did not return within %g s%s"
-        % (full_name(call.request), limit, "; it is at %s" % place if place else ""),
+        % (full_name(call.target), limit, "; it is at %s" % place if place else ""),
         "let it only store its settings, or allow more time with 'start_timeout'", lines)
     with LOCK:
         if slot.ready.is_set():

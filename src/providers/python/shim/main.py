@@ -1,14 +1,14 @@
-"""The worker: calls functions of the user for toolhost, many at a time, until its input ends.
+"""The worker: an MCP server (of revision 2025-11-25) that calls functions of the user, many at a time,
+until its input ends.
 
-It speaks NDJSON. Requests arrive on the original standard input, responses go to the original
-standard output; before any user code runs both descriptors are moved away, so that anything printed,
-in Python, in C or in a child process, ends up on standard error and cannot be taken for a response.
+Messages arrive on the original standard input and leave on the original standard output; before any
+user code runs both descriptors are moved away, so that anything printed, in Python, in C or in a child
+process, ends up on standard error and cannot be taken for a message.
 
-A request is {"id", "op", "module", "function", "offer", "class", "file", "args", "context"}; "op" is
-one of "call", "cancel", "describe", "functions" and "methods". The target is a "function" of the
-module, what the module offers under the name "offer", or the method "function" of a "class". A
-response is {"id", "result"} or {"id", "error"}. Between the two come events: {"id", "progress",
-"total", "message"} and {"id", "level", "text"}.
+A request says in its `_meta`, as "dev.toolhost/target", what it is about: a "module" (and the "file"
+it must come from) and a "function" of it, or a "class" with its "config", "methods" and
+"start_timeout", or neither, which is all that the module offers. `tools/list` describes that, and
+`tools/call` names one tool of that list. The answer to a call that was cancelled says that it stopped.
 
 Threads: one reads requests; functions run on their own pool; coroutines all run on one event
 loop in the main thread. No call waits for another one, unless a coroutine blocks the loop.
@@ -20,6 +20,7 @@ import importlib
 import inspect
 import io
 import json
+import math
 import os
 import queue
 import sys
@@ -39,6 +40,8 @@ MOST_TRACEBACK = 40
 INPUTS = ("input", "args", "arguments", "params", "input_data")
 CONTEXTS = ("context", "ctx")
 
+ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "logging": {}},
+         "serverInfo": {"name": "python", "version": sys.version.split()[0]}}
 CURRENT = contextvars.ContextVar("toolhost_call", default=None)
 CALLS = {}
 
@@ -57,7 +60,7 @@ def move_away():
 
 
 class Line:
-    """The output for responses. Each line is written whole, by one thread at a time."""
+    """The output for messages. Each line is written whole, by one thread at a time."""
 
     def __init__(self, descriptor):
         self.descriptor = descriptor
@@ -69,17 +72,21 @@ class Line:
             while view and self.descriptor is not None:
                 view = view[os.write(self.descriptor, view):]
 
-    def event(self, call, **event):
-        event["id"] = call.id
-        self.write(json.dumps(event).encode() + b"\n")
+    def send(self, **message):
+        self.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
-    def answer(self, number, **answer):
-        self.write(json.dumps({"id": number, **answer}).encode() + b"\n")
+    def log(self, call, level, text):
+        text = text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+        self.send(method="notifications/message", params={
+            "level": level, "data": text, "_meta": {"progressToken": call.id}})
 
-    def result(self, number, text, warnings):
+    def result(self, number, text):
         """Answers with a result that is already JSON text."""
-        warnings = json.dumps(warnings).encode()
-        self.write(b'{"id":%d,"warnings":%s,"result":%s}\n' % (number, warnings, text))
+        self.write(b'{"jsonrpc":"2.0","id":%d,"result":%s}\n' % (number, text))
+
+    def error(self, number, told):
+        error = {"code": -32000, "message": told["message"], "data": told}
+        self.send(id=number, error=error)
 
     def forget(self):
         """In a forked child, which must neither answer nor keep the line open."""
@@ -90,7 +97,7 @@ class Line:
 
 
 class Printed(io.TextIOBase):
-    """What `print` writes to. Inside a call each line becomes an event of that call; from a thread
+    """What `print` writes to. Inside a call each line becomes a log line of it; from a thread
     of the user's own, outside any call, it goes to standard error unchanged."""
 
     encoding = "utf-8"
@@ -134,12 +141,17 @@ class ToolContext:
 class Context(ToolContext):
     """The context of a call, which also reports while the call runs."""
 
-    def __init__(self, call, told):
-        super().__init__(told.get("session_id", ""), told.get("cwd", ""),
-                         told.get("environment"), told.get("metadata"), told.get("user_id"))
+    def __init__(self, call):
+        meta = call.meta
+        own = {key[13:]: value for key, value in meta.items() if key.startswith("dev.toolhost/")}
+        metadata = {key: value for key, value in meta.items()
+                    if "/" in key and not key.startswith("dev.toolhost/")}
+        metadata.update(own.get("metadata", {}))
+        super().__init__(own.get("sessionId", ""), own.get("cwd", ""), own.get("environment"),
+                         metadata, own.get("userId"))
         self._call = call
-        self.call_id = told.get("call_id", "")
-        self.traceparent = told.get("traceparent")
+        self.call_id = own.get("callId", "")
+        self.traceparent = meta.get("traceparent")
 
     @property
     def cancelled(self):
@@ -148,13 +160,17 @@ class Context(ToolContext):
 
     def progress(self, done, total=None, message=None):
         """Reports how far the call is, in units of the function's own."""
-        total = None if total is None else float(total)
-        message = None if message is None else str(message)[:LONGEST_TEXT]
-        LINE.event(self._call, progress=float(done), total=total, message=message)
+        params = {"progressToken": self._call.id, "progress": float(done)}
+        if total is not None:
+            params["total"] = float(total)
+        if message is not None:
+            params["message"] = str(message)[:LONGEST_TEXT]
+        if all(math.isfinite(params.get(name, 0)) for name in ("progress", "total")):
+            LINE.send(method="notifications/progress", params=params)
 
     def log(self, text, level="info"):
         """Writes a line of the log."""
-        LINE.event(self._call, level=str(level), text=str(text)[:LONGEST_TEXT])
+        LINE.log(self._call, str(level), str(text))
 
     def __repr__(self):
         return "<toolhost context of call %s>" % self.call_id
@@ -169,9 +185,16 @@ class Stopped(BaseException):
 class Wrong(Exception):
     """A problem with the entry, its module or its result, not raised by the function."""
 
+    # The kind that toolhost gives each, and the step of the call.
+    KINDS = {"entry": ("Config", "Start"), "import": ("Unreachable", "Start"),
+             "start": ("Unreachable", "Start"), "start_timeout": ("Timeout", "Start"),
+             "too_large": ("Protocol", "Call"), "usage": ("Usage", None)}
+
     def __init__(self, kind, message, hint=None, details=()):
         super().__init__(message)
-        self.told = {"kind": kind, "message": message, "hint": hint, "details": list(details)}
+        kind, phase = self.KINDS[kind]
+        self.told = {"kind": kind, "phase": phase, "message": message, "hint": hint,
+                     "details": list(details)}
 
 
 class Refused(BaseException):
@@ -180,7 +203,7 @@ class Refused(BaseException):
 
     def __init__(self, message, hint):
         super().__init__(message)
-        self.told = {"kind": "denied", "message": message, "hint": hint, "details": []}
+        self.told = {"kind": "Denied", "phase": "Start", "message": message, "hint": hint}
 
 
 def refuse(message, hint):
@@ -195,9 +218,14 @@ def refuse(message, hint):
 class Call:
     """A call in progress."""
 
-    def __init__(self, request):
-        self.id = request["id"]
-        self.request = request
+    def __init__(self, message):
+        params = message.get("params") or {}
+        self.id = message["id"]
+        self.is_list = message["method"] == "tools/list"
+        self.name = params.get("name")
+        self.arguments = params.get("arguments") or {}
+        self.meta = params.get("_meta") or {}
+        self.target = self.meta.get("dev.toolhost/target") or {}
         self.cancelled = False
         self.over = False
         # Whether it was answered while its thread was still working.
@@ -218,14 +246,14 @@ class Call:
                 lines.append(self.printed)
                 self.printed = ""
         for line in lines:
-            LINE.event(self, level="info", text=line[:LONGEST_TEXT])
+            LINE.log(self, "info", line)
 
     def finish(self):
         """Writes what was printed without an end of line."""
         with self.lock:
             rest, self.printed, self.over = self.printed, "", True
         if rest:
-            LINE.event(self, level="info", text=rest[:LONGEST_TEXT])
+            LINE.log(self, "info", rest)
         CALLS.pop(self.id, None)
 
     def __enter__(self):
@@ -273,21 +301,15 @@ def run(call):
 
 
 def attempt(call):
-    request = call.request
     try:
         if call.cancelled:
             return stopped(call)
-        op = request["op"]
         with call:
-            if op == "describe":
-                value = load("offers").describe_target(find(request))
-            elif op == "functions":
-                value = load("offers").describe_module(find_module(request))
-            elif op == "methods":
-                value = load("classes").describe_class(call, find_module(request))
+            module = find_module(call.target)
+            if call.is_list:
+                value = describe(call, module)
             else:
-                context = Context(call, request.get("context") or {})
-                value = plan_for(call)(request.get("args") or {}, context)
+                value = plan_for(call, module)(call.arguments, Context(call))
                 if inspect.isawaitable(value):
                     LOOP.start(call, value)
                     return None
@@ -306,11 +328,15 @@ def succeeded(call, value):
         size = "%.1f MiB" % (len(text) / (1 << 20))
         raise Wrong("too_large", "the result is %s of JSON; the limit is 16 MiB" % size,
                     "return less, or write a file and return its path")
-    return lambda: LINE.result(call.id, text, warnings[:20])
+    if not call.is_list:
+        meta = json.dumps({"dev.toolhost/warnings": warnings[:20]} if warnings else {}).encode()
+        text = b'{"content":[],"structuredContent":%s,"_meta":%s}' % (text, meta)
+    return lambda: LINE.result(call.id, text)
 
 
 def stopped(call):
-    return lambda: LINE.answer(call.id, error={"kind": "stopped", "message": "it was stopped"})
+    told = {"kind": {"Interrupted": "Interrupt"}, "message": "it was stopped"}
+    return lambda: LINE.error(call.id, told)
 
 
 def failed(call, error):
@@ -319,12 +345,16 @@ def failed(call, error):
         told = error.told
     else:
         try:
-            told = {"kind": "raised", "exception": type(error).__qualname__,
+            told = {"kind": "Tool", "phase": "Call", "exception": type(error).__qualname__,
                     "message": one_line(error), "details": traceback_of(error)}
         except Refused as refused:
             # A module in the root has the name of one that is needed to report the error.
             told = refused.told
-    return lambda: LINE.answer(call.id, error=told)
+    if "exception" not in told or call.is_list:
+        return lambda: LINE.error(call.id, told)
+    text = {"type": "text", "text": told["message"]}
+    return lambda: LINE.send(id=call.id, result={
+        "content": [text], "isError": True, "_meta": {"dev.toolhost/error": told}})
 
 
 def one_line(error):
@@ -403,8 +433,8 @@ def watch_root(root):
     sys.path.insert(0, root)
 
 
-def find_module(request):
-    name, file = request["module"], request.get("file")
+def find_module(target):
+    name, file = target["module"], target.get("file")
     # Also finds a file that was created after the last lookup.
     if name not in sys.modules:
         importlib.invalidate_caches()
@@ -437,36 +467,46 @@ def find_module(request):
     return module
 
 
-def find(request):
-    """The function of an entry; `function` may be a path through a class."""
-    module, name = find_module(request), request["function"]
-    target = module
+def find(module, name):
+    """A function of a module; its name may be a path through a class."""
+    found = module
     for part in name.split("."):
-        owner = target
-        target = getattr(owner, part, None)
-        if target is None:
+        owner = found
+        found = getattr(owner, part, None)
+        if found is None:
             import difflib
             known = [key for key in dir(owner)
                      if not key.startswith("_") and callable(getattr(owner, key, None))]
             near = difflib.get_close_matches(part, known, 3)
             named = ", ".join("'%s'" % key for key in near) if near else ", ".join(known[:20])
             hint = "did you mean %s?" % named if near else "it has %s" % (named or "no functions")
-            raise Wrong("entry", "'%s' has no function '%s'" % (request["module"], name), hint)
-    if not callable(target) and not load("offers").is_definition(target):
+            raise Wrong("entry", "'%s' has no function '%s'" % (module.__name__, name), hint)
+    if not callable(found) and not load("offers").is_definition(found):
         raise Wrong("entry", "'%s' in '%s' is not a function but %s"
-                    % (name, request["module"], type(target).__name__))
-    return target
+                    % (name, module.__name__, type(found).__name__))
+    return found
 
 
-def plan_for(call):
-    """How to call the target of a call."""
-    request = call.request
-    if request.get("class") is not None:
-        return load("classes").plan(call, find_module(request))
-    if request.get("offer") is not None:
-        return load("offers").plan_of_offer(find_module(request), request["offer"])
-    target = find(request)
-    return plan_of(target) if callable(target) else load("offers").plan_of_definition(target)
+def describe(call, module):
+    """The tools of a target, as `tools/list` has them."""
+    if "class" in call.target:
+        return load("classes").describe_class(call, module)
+    offers = load("offers")
+    if "function" in call.target:
+        name = call.target["function"]
+        return offers.listing([(name, offers.describe_target(find(module, name)))])
+    return offers.describe_module(module)
+
+
+def plan_for(call, module):
+    """How to call the tool of a call."""
+    if "class" in call.target:
+        return load("classes").plan(call, module)
+    offers = load("offers")
+    if "function" not in call.target:
+        return offers.plan_of_offer(module, call.name)
+    function = find(module, call.target["function"])
+    return plan_of(function) if callable(function) else offers.plan_of_definition(function)
 
 
 # --- calling ----------------------------------------------------------------------------------
@@ -658,18 +698,26 @@ class Loop:
 
 
 def read_requests():
-    """Takes requests until toolhost closes the line, which ends the worker."""
+    """Takes messages until toolhost closes the line, which ends the worker."""
     try:
         for line in requests:
-            request = json.loads(line)
-            if request["op"] == "cancel":
-                call = CALLS.get(request["id"])
+            message = json.loads(line)
+            method, number = message.get("method"), message.get("id")
+            if method == "notifications/cancelled":
+                call = CALLS.get(message["params"]["requestId"])
                 if call is not None:
                     call.cancel()
-                continue
-            call = Call(request)
-            CALLS[call.id] = call
-            POOL.submit(call)
+            elif method in ("tools/call", "tools/list"):
+                call = Call(message)
+                if len(line) > LONGEST:
+                    failed(call, Wrong("usage", "the arguments are more than 16 MiB of JSON"))()
+                    continue
+                CALLS[call.id] = call
+                POOL.submit(call)
+            elif method == "initialize":
+                LINE.send(id=number, result=ABOUT)
+            elif number is not None:
+                LINE.send(id=number, error={"code": -32601, "message": "no method %s" % method})
     except BaseException as error:
         print("toolhost: the worker cannot read its requests: %s" % one_line(error),
               file=sys.__stderr__, flush=True)
@@ -730,11 +778,9 @@ try:
     else:
         load("guard").install(setup["guard"], setup["root"], refuse)
 except Refused as error:
-    LINE.answer(None, error=error.told)
-    # Killed by toolhost, which must read the response first.
+    LINE.error(json.loads(requests.readline())["id"], error.told)
+    # Ended by toolhost, which must read the response first.
     requests.read()
     os._exit(1)
 threading.Thread(target=read_requests, daemon=True).start()
-LINE.write(json.dumps({"hello": {"version": sys.version.split()[0], "prefix": sys.prefix}}).encode()
-           + b"\n")
 LOOP.run()

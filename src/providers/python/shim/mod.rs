@@ -4,6 +4,7 @@
 //! command line; the rest is the first line of its standard input, so that nothing has to be
 //! written to a disk and a list of processes stays readable.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,31 +12,20 @@ use serde_json::{Value, json};
 /// The code on the interpreter's command line, after `-c`.
 pub(super) const BOOT: &str = include_str!("boot.py");
 
-const MAIN: &str = include_str!("main.py");
-const VALUES: &str = include_str!("values.py");
-const HINTS: &str = include_str!("hints.py");
-const DESCRIBE: &str = include_str!("describe.py");
-const OFFERS: &str = include_str!("offers.py");
-const CLASSES: &str = include_str!("classes.py");
-const HOST_TOOLS: &str = include_str!("host_tools.py");
-const GUARD: &str = include_str!("guard.py");
+const PARTS: [(&str, &str); 8] = [
+    ("main", include_str!("main.py")),
+    ("values", include_str!("values.py")),
+    ("hints", include_str!("hints.py")),
+    ("describe", include_str!("describe.py")),
+    ("offers", include_str!("offers.py")),
+    ("classes", include_str!("classes.py")),
+    ("host_tools", include_str!("host_tools.py")),
+    ("guard", include_str!("guard.py")),
+];
 
 /// The first line a worker reads; `guard` says which code it may load, when that is bound.
 pub(super) fn setup(root: &Path, guard: Option<&Value>) -> Vec<u8> {
-    let mut parts = json!({
-        "main": MAIN,
-        "values": VALUES,
-        "hints": HINTS,
-        "describe": DESCRIBE,
-        "offers": OFFERS,
-        "classes": CLASSES,
-        "host_tools": HOST_TOOLS,
-    });
-    if guard.is_some() {
-        parts["guard"] = GUARD.into();
-    }
+    let parts = BTreeMap::from(PARTS);
     let setup = json!({ "root": root.to_string_lossy(), "parts": parts, "guard": guard });
-    let mut line = setup.to_string();
-    line.push('\n');
-    line.into_bytes()
+    setup.to_string().into_bytes()
 }

@@ -143,8 +143,16 @@ def offered(module):
 
 def describe_module(module):
     found, left_out = offered(module)
-    functions = [{"name": name, **describe_target(thing)} for name, thing in found]
-    return {"file": attribute(module, "__file__"), "functions": functions, "left_out": left_out}
+    return listing([(name, describe_target(thing)) for name, thing in found], left_out)
+
+
+def listing(described, left_out=()):
+    """Pairs of a name and a description as `tools/list` has them. What it has no place for stands in
+    `_meta`, and so do the reasons why others are not listed."""
+    tools = [{"name": name, "description": one.pop("description"),
+              "inputSchema": one.pop("input_schema"), "_meta": {"dev.toolhost/tool": one}}
+             for name, one in described]
+    return {"tools": tools, "_meta": {"dev.toolhost/leftOut": list(left_out)}}
 
 
 def describe_target(thing):

@@ -1,6 +1,15 @@
-//! Locating the file of a module.
+//! Names of modules and functions, and the files of modules.
 
 use std::path::{Path, PathBuf};
+
+/// Whether a text is names with dots between them, as Python understands names.
+pub(super) fn is_dotted(text: &str) -> bool {
+    let is_name = |name: &str| {
+        name.chars().all(|c| c.is_alphanumeric() || c == '_')
+            && name.chars().next().is_some_and(|c| !c.is_numeric())
+    };
+    text.split('.').all(is_name)
+}
 
 /// The file of a module below `root`: `a/b.py` or `a/b/__init__.py` for `a.b`.
 pub(super) fn file_of(root: &Path, module: &str) -> Option<PathBuf> {
@@ -17,6 +26,16 @@ pub(super) fn file_of(root: &Path, module: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_those_python_has() {
+        for good in ["a", "a.b", "_x1.y", "größe"] {
+            assert!(is_dotted(good), "{good}");
+        }
+        for bad in ["", ".", "a.", "1a", "a-b", "a/b.py", "a b", "f()"] {
+            assert!(!is_dotted(bad), "{bad}");
+        }
+    }
 
     #[test]
     fn a_module_is_a_file_or_a_package_and_stays_below_the_root() {

@@ -1,0 +1,185 @@
+//! The workers of a host, at most one for each key and session, and the limit on restarts.
+//!
+//! They live as long as an entry holds their key, over a reading of the files anew as well.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::Instant;
+
+use super::sealed::SealedCode;
+use super::shim;
+use super::worker::PythonWorker;
+use crate::model::{Error, ErrorKind, EventSink};
+use crate::util::confine::Confinement;
+use crate::util::process::Program;
+
+/// A worker may die this often…
+const MAX_CRASHES: usize = 3;
+/// The time in which that many crashes of a worker count as a series.
+const CRASH_WINDOW: Duration = Duration::from_mins(1);
+/// A start that failed is repeated, not retried, for this long.
+const START_FAILURE_TTL: Duration = Duration::from_secs(5);
+/// The most sessions with a worker of one key; an idle one makes room for a new one.
+const MAX_WORKERS: usize = 32;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct WorkerKey {
+    pub(super) interpreter: PathBuf,
+    pub(super) root: PathBuf,
+    /// All variables that the interpreter sees.
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) confinement: Option<Confinement>,
+    pub(super) sealed: Option<SealedCode>,
+}
+
+/// The workers that entries hold.
+#[derive(Default)]
+pub(super) struct WorkerPool(Mutex<HashMap<WorkerKey, Weak<KeyWorkers>>>);
+
+/// The workers of one key, by session. Dropped, they are killed.
+pub(super) struct KeyWorkers {
+    pub(super) key: WorkerKey,
+    slots: Mutex<HashMap<Option<String>, Arc<tokio::sync::Mutex<WorkerSlot>>>>,
+    /// Where what they say outside of calls goes.
+    events: EventSink,
+}
+
+#[derive(Default)]
+struct WorkerSlot {
+    worker: Option<Arc<PythonWorker>>,
+    crashes: VecDeque<Instant>,
+    failure: Option<(Instant, Error)>,
+    used: Option<Instant>,
+}
+
+impl WorkerSlot {
+    fn may_start(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        if let Some((when, error)) = &self.failure
+            && now.duration_since(*when) < START_FAILURE_TTL
+        {
+            return Err(error.clone());
+        }
+        // A worker that we ended does not mean that the next will end the same way.
+        let gone = self.worker.take().filter(|worker| worker.has_crashed());
+        if gone.is_some() {
+            self.crashes.push_back(now);
+        }
+        while self.crashes.front().is_some_and(|death| now.duration_since(*death) > CRASH_WINDOW) {
+            self.crashes.pop_front();
+        }
+        if self.crashes.len() < MAX_CRASHES {
+            return Ok(());
+        }
+        let error = Error::unreachable(format!(
+            "the Python worker died {MAX_CRASHES} times within a minute and is not restarted yet"
+        ));
+        Err(match gone.map(|worker| worker.exit_error()) {
+            Some(last) => {
+                let error = error.with_detail(last.message()).with_details(last.details().to_vec());
+                self.failure = Some((now, error.clone()));
+                error
+            }
+            None => error,
+        })
+    }
+}
+
+impl WorkerPool {
+    /// The workers of a key; none is started yet.
+    pub(super) fn of(&self, key: WorkerKey, events: &EventSink) -> Arc<KeyWorkers> {
+        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.retain(|_, workers| workers.strong_count() > 0);
+        if let Some(workers) = keys.get(&key).and_then(Weak::upgrade) {
+            return workers;
+        }
+        let (slots, events) = (Mutex::default(), events.clone());
+        let workers = Arc::new(KeyWorkers { key: key.clone(), slots, events });
+        keys.insert(key, Arc::downgrade(&workers));
+        workers
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        let keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.values().any(|workers| workers.strong_count() > 0)
+    }
+}
+
+impl KeyWorkers {
+    /// The worker of a session, or the one of all; starts one if there is none.
+    pub(super) async fn worker(&self, session: Option<&str>) -> Result<Arc<PythonWorker>, Error> {
+        let slot = self.slot(session)?;
+        // Held while starting, so that callers at the same time start only one.
+        let mut slot = slot.lock().await;
+        slot.used = Some(Instant::now());
+        if let Some(worker) = slot.worker.as_ref().filter(|worker| worker.is_alive()) {
+            return Ok(Arc::clone(worker));
+        }
+        let WorkerKey { interpreter, root, env, confinement, sealed } = &self.key;
+        if let Some(sealed) = sealed {
+            // Before the failures are counted: a restored file is no reason to wait.
+            sealed.check_start(interpreter).await?;
+        }
+        slot.may_start()?;
+        let mut args = sealed.as_ref().map(|sealed| sealed.options(env)).unwrap_or_default();
+        args.extend(["-u", "-c", shim::BOOT].map(str::to_owned));
+        let program = Program {
+            path: interpreter.clone(),
+            args,
+            env: env.clone(),
+            cwd: root.clone(),
+            stdin: true,
+        };
+        let guard = sealed.as_ref().map(|sealed| sealed.guard(interpreter, env));
+        let setup = shim::setup(root, guard.as_ref());
+        let events = self.events.clone();
+        match PythonWorker::start(&program, confinement.as_ref(), setup, events).await {
+            Ok(worker) => {
+                slot.failure = None;
+                Ok(Arc::clone(slot.worker.insert(Arc::new(worker))))
+            }
+            Err(error) => {
+                if error.kind() != ErrorKind::Denied {
+                    slot.failure = Some((Instant::now(), error.clone()));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn slot(&self, session: Option<&str>) -> Result<Arc<tokio::sync::Mutex<WorkerSlot>>, Error> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = session.map(str::to_owned);
+        if slots.len() >= MAX_WORKERS && !slots.contains_key(&session) {
+            let idle = slots.iter().filter_map(|(session, slot)| {
+                let slot = slot.try_lock().ok()?;
+                let idle = slot.worker.as_ref().is_none_or(|worker| worker.is_idle());
+                idle.then(|| (slot.used, session.clone()))
+            });
+            let Some((_, oldest)) = idle.min_by_key(|(used, _)| *used) else {
+                return Err(Error::unreachable(format!(
+                    "all {MAX_WORKERS} Python workers are busy"
+                )));
+            };
+            // Dropped, and so ended.
+            slots.remove(&oldest);
+        }
+        Ok(Arc::clone(slots.entry(session).or_default()))
+    }
+
+    /// Ends them all, and waits for that, bounded in time.
+    pub(super) async fn close(self) {
+        let slots = self.slots.into_inner().unwrap_or_else(PoisonError::into_inner);
+        join_all(slots.into_values().map(async |slot| {
+            let worker = slot.lock().await.worker.take();
+            if let Some(worker) = worker {
+                worker.close().await;
+            }
+        }))
+        .await;
+    }
+}
