@@ -1,12 +1,12 @@
 //! A cache of function descriptions, so that listing them starts no interpreter.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::definition::OfferedTool;
@@ -14,7 +14,8 @@ use super::pool::WorkerKey;
 use crate::config::expanded::ExpandedValues;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::hex::hex;
-use crate::util::private_file;
+use crate::util::json::map_json;
+use crate::util::{private_file, regular_file};
 
 /// How many functions are remembered.
 const MAX_ENTRIES: usize = 500;
@@ -73,7 +74,13 @@ impl DescriptionCache {
         if let Some(below) = file.as_ref().and_then(|file| file.strip_prefix(&worker.root).ok()) {
             *file = Some(below.to_owned());
         }
-        if serde_json::to_value(&described).is_ok_and(|value| holds_expanded(&value, expanded)) {
+        let holds_secret = Cell::new(false);
+        let look = |text: &str| {
+            holds_secret.set(holds_secret.get() || expanded.occur_in(text));
+            String::new()
+        };
+        map_json(&serde_json::to_value(&described).unwrap_or_default(), &look);
+        if holds_secret.get() {
             return;
         }
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,12 +96,8 @@ impl DescriptionCache {
     }
 
     fn read(&self) -> CachedDescriptions {
-        let Some(file) = &self.file else { return CachedDescriptions::new() };
-        if std::fs::metadata(file).map_or(0, |meta| meta.len()) > MAX_FILE_BYTES {
-            return CachedDescriptions::new();
-        }
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
+        let text = self.file.as_ref().map(|file| regular_file::text(file, MAX_FILE_BYTES));
+        serde_json::from_str(&text.and_then(Result::ok).unwrap_or_default()).unwrap_or_default()
     }
 
     fn write(&self, entries: &CachedDescriptions) {
@@ -115,17 +118,6 @@ fn name(worker: &WorkerKey, module: &str, function: &str) -> String {
         hash.update(part);
     }
     hex(&hash.finalize())
-}
-
-fn holds_expanded(value: &Value, expanded: &ExpandedValues) -> bool {
-    match value {
-        Value::String(text) => expanded.occur_in(text),
-        Value::Array(items) => items.iter().any(|item| holds_expanded(item, expanded)),
-        Value::Object(map) => {
-            map.iter().any(|(key, value)| expanded.occur_in(key) || holds_expanded(value, expanded))
-        }
-        _ => false,
-    }
 }
 
 fn stamps(worker: &WorkerKey, file: Option<&Path>) -> Option<Vec<String>> {

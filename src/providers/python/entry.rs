@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::class::{self, PythonClass};
-use super::interpreter::InterpreterChoice;
 use super::module::is_dotted;
 use super::sealed::SealedCode;
 use crate::config::consent::Seal;
@@ -73,13 +72,17 @@ pub(super) struct PythonEntry {
 }
 
 impl PythonEntry {
-    pub(super) fn interpreter_choice(&self) -> InterpreterChoice<'_> {
-        InterpreterChoice {
-            python: self.python.as_deref(),
-            root: &self.root,
-            base_dir: &self.base_dir,
-            env: &self.env,
-            env_keys: &self.env_keys,
+    pub(super) fn is_function(&self) -> bool {
+        matches!(self.selection, Selection::Function(_))
+    }
+
+    /// The part of the module that the entry is about, for people.
+    pub(super) fn source(&self) -> String {
+        match &self.selection {
+            Selection::Function(name) | Selection::Class(PythonClass { name, .. }) => {
+                format!("{}.{name}", self.module)
+            }
+            Selection::Offered => self.module.clone(),
         }
     }
 }

@@ -3,9 +3,9 @@
 //! In this order: what the entry names, the virtual environment (`.venv`, `venv`) of the root or of
 //! the file's directory, `python3` in `PATH`. Of pyenv, what stands behind its shim.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::entry::PythonEntry;
 use super::installation;
 use crate::config::consent::EntrySite;
 use crate::config::environment::Environment;
@@ -17,48 +17,27 @@ const VENV_INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 
 const PYENV_VERSION: &str = "PYENV_VERSION";
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct InterpreterChoice<'a> {
-    /// The name or path that the entry gives.
-    pub(super) python: Option<&'a str>,
-    /// Where the modules of the entry are.
-    pub(super) root: &'a Path,
-    /// The directory of the entry's file.
-    pub(super) base_dir: &'a Path,
-    /// The variables that the entry sets.
-    pub(super) env: &'a BTreeMap<String, String>,
-    /// The variables that it passes on.
-    pub(super) env_keys: &'a [String],
-}
-
 /// The interpreter of an entry, as an absolute path that is executable.
-pub(super) fn find(
-    entry: &InterpreterChoice<'_>,
-    environment: &dyn Environment,
-) -> Result<PathBuf, Error> {
+pub(super) fn find(entry: &PythonEntry, environment: &dyn Environment) -> Result<PathBuf, Error> {
     let path = entry.env.get("PATH").cloned().or_else(|| environment.var("PATH"));
     let passed = entry.env_keys.iter().any(|key| key == PYENV_VERSION);
-    let written = entry.env.get(PYENV_VERSION).cloned();
-    let version = version(written, passed, environment);
-    let interpreter = locate(entry.python, entry.root, entry.base_dir, path.as_deref());
+    let passed = || passed.then(|| environment.var(PYENV_VERSION)).flatten();
+    let version = entry.env.get(PYENV_VERSION).cloned().or_else(passed);
+    let named = entry.python.as_deref();
+    let interpreter = locate(named, &entry.root, &entry.base_dir, path.as_deref());
     interpreter
-        .map(|interpreter| without_shim(interpreter, entry.root, version.as_deref()))
+        .map(|interpreter| without_shim(interpreter, &entry.root, version.as_deref()))
         .map_err(|cause| {
             let error = Error::unreachable(cause.to_string()).with_phase(ErrorPhase::Start);
-            match (entry.python, cause) {
-                (None, ResolveError::NotInPath { searched, .. }) => {
-                    let searched: Vec<_> =
-                        searched.iter().map(|d| d.display().to_string()).collect();
-                    error
-                        .with_detail(format!("no .venv in {}", entry.root.display()))
-                        .with_detail(format!("searched: {}", searched.join(":")))
-                        .with_hint(
-                            "install Python, or name an interpreter with 'python' in the entry",
-                        )
-                }
-                _ => error
-                    .with_hint("'python' in the entry is a name, or a path relative to its file"),
-            }
+            let (None, ResolveError::NotInPath { searched, .. }) = (named, cause) else {
+                return error
+                    .with_hint("'python' in the entry is a name, or a path relative to its file");
+            };
+            let searched: Vec<_> = searched.iter().map(|d| d.display().to_string()).collect();
+            error
+                .with_detail(format!("no .venv in {}", entry.root.display()))
+                .with_detail(format!("searched: {}", searched.join(":")))
+                .with_hint("install Python, or name an interpreter with 'python' in the entry")
         })
 }
 
@@ -71,18 +50,17 @@ fn locate(
     if let Some(named) = named {
         return resolve(named, path, base_dir);
     }
-    let in_project = [root, base_dir].into_iter().flat_map(|directory| {
-        VENV_INTERPRETERS.iter().filter_map(|inside| resolve(inside, None, directory).ok())
-    });
-    match in_project.into_iter().next() {
+    match in_project(&[root, base_dir]) {
         Some(interpreter) => Ok(interpreter),
         None => resolve("python3", path, base_dir),
     }
 }
 
-/// The version in `PYENV_VERSION` for a shim of pyenv: what the entry sets or passes on.
-fn version(written: Option<String>, passed: bool, environment: &dyn Environment) -> Option<String> {
-    written.or_else(|| passed.then(|| environment.var(PYENV_VERSION)).flatten())
+/// The interpreter of a virtual environment in one of these directories.
+fn in_project(directories: &[&Path]) -> Option<PathBuf> {
+    directories.iter().find_map(|directory| {
+        VENV_INTERPRETERS.iter().find_map(|inside| resolve(inside, None, directory).ok())
+    })
 }
 
 fn without_shim(interpreter: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
@@ -96,12 +74,9 @@ pub(super) fn named(entry: &ConfigNode, root: Option<&Path>, base_dir: &Path) ->
     if let Some(named) = entry.get("python").and_then(|node| node.as_text().ok()) {
         return named.to_owned();
     }
-    let directories = root.into_iter().chain(std::iter::once(base_dir));
-    let mut inside = directories.flat_map(|directory| {
-        VENV_INTERPRETERS.iter().filter_map(|inside| resolve(inside, None, directory).ok())
-    });
-    let name = inside.next().map(|path| path.to_string_lossy().into_owned());
-    name.unwrap_or_else(|| "python3".to_owned())
+    let directories: Vec<&Path> = root.into_iter().chain([base_dir]).collect();
+    in_project(&directories)
+        .map_or_else(|| "python3".to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
 /// The interpreter of an entry that was not read yet, as far as no variable decides it.

@@ -14,6 +14,7 @@ use super::sealed::SealedCode;
 use super::shim;
 use super::worker::PythonWorker;
 use crate::model::{Error, ErrorKind, EventSink};
+use crate::providers::sandbox_hint;
 use crate::util::confine::Confinement;
 use crate::util::process::Program;
 
@@ -142,10 +143,12 @@ impl KeyWorkers {
                 slot.failure = None;
                 Ok(Arc::clone(slot.worker.insert(Arc::new(worker))))
             }
+            Err(error) if error.kind() == ErrorKind::Denied => Err(error),
             Err(error) => {
-                if error.kind() != ErrorKind::Denied {
-                    slot.failure = Some((Instant::now(), error.clone()));
-                }
+                let within = confinement.as_ref().filter(|_| error.hint().is_none());
+                let hint = within.and_then(|within| sandbox_hint::for_start(&program, within));
+                let error = hint.into_iter().fold(error, Error::with_hint);
+                slot.failure = Some((Instant::now(), error.clone()));
                 Err(error)
             }
         }

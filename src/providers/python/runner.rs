@@ -59,7 +59,7 @@ pub(super) struct PythonRunner {
 impl PythonRunner {
     /// A runner without a worker; the first request starts one, unless it runs already.
     pub(super) fn new(mut entry: PythonEntry, shared: Arc<SharedPython>) -> Self {
-        let interpreter = find_interpreter(&entry, &shared);
+        let interpreter = interpreter::find(&entry, shared.environment.as_ref());
         // What no Python works without: its modules and its library.
         if let Some(sandbox) = &mut entry.sandbox {
             sandbox.require_readable([entry.root.clone()]);
@@ -76,7 +76,7 @@ impl PythonRunner {
     }
 
     pub(super) fn interpreter(&self) -> Result<PathBuf, Error> {
-        find_interpreter(&self.entry, &self.shared)
+        interpreter::find(&self.entry, self.shared.environment.as_ref())
     }
 
     /// The workers that the entry may use.
@@ -232,8 +232,4 @@ impl PythonRunner {
             last.close().await;
         }
     }
-}
-
-fn find_interpreter(entry: &PythonEntry, shared: &SharedPython) -> Result<PathBuf, Error> {
-    interpreter::find(&entry.interpreter_choice(), shared.environment.as_ref())
 }

@@ -27,11 +27,9 @@ use crate::model::{
 use crate::providers::confinement::not_started;
 use crate::providers::lines::LimitedEvents;
 use crate::providers::mcp::call_meta::call_meta;
-use crate::providers::sandbox_hint;
 use crate::util::confine::Confinement;
-use crate::util::process::{Program, ShutdownTimeouts, StartError};
+use crate::util::process::{Program, ShutdownTimeouts};
 use crate::util::tail::LineTail;
-use crate::util::units::show_duration;
 
 /// How long an interpreter may take to be ready.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -74,13 +72,6 @@ impl PythonWorker {
         events: EventSink,
     ) -> Result<Self, Error> {
         let path = program.path.display();
-        let hinted = |error: Error| {
-            let hint = confinement.and_then(|within| sandbox_hint::for_start(program, within));
-            match hint {
-                Some(hint) if error.hint().is_none() => error.with_hint(hint),
-                _ => error,
-            }
-        };
         let calls = Arc::new(RunningCalls { state: Mutex::default(), events });
         let (printed, logged) = (Arc::clone(&calls), Arc::clone(&calls));
         let stderr = Tracer::new(
@@ -93,9 +84,7 @@ impl PythonWorker {
         );
         let wire = StdioWire::start(program, confinement, SHUTDOWN, Tracer::off(), stderr);
         let wire = wire.map_err(|error| {
-            let failed =
-                not_started(&error, |error| format!("'{path}' could not be started: {error}"));
-            if matches!(error, StartError::System(_)) { hinted(failed) } else { failed }
+            not_started(&error, |error| format!("'{path}' could not be started: {error}"))
         })?;
         let setup = OutgoingFrame { bytes: setup.into(), kind: FrameKind::Response, call: None };
         // A queue that is empty takes it at once.
@@ -120,15 +109,9 @@ impl PythonWorker {
         let connection = opened.map_err(|error| match WorkerError::of(&error) {
             // What it would have run during its start is not what was trusted.
             Some(refusal) => refusal.into_error(),
-            None if error.kind() == ErrorKind::Timeout => Error::timeout(format!(
-                "'{path}' was not ready within {}",
-                show_duration(START_TIMEOUT)
-            ))
-            .with_phase(ErrorPhase::Start),
-            None => {
-                let failed = calls.explain(&error, &format!("'{path}' did not become ready"));
-                hinted(failed.with_phase(ErrorPhase::Start))
-            }
+            None => calls
+                .explain(&error, &format!("'{path}' did not become ready"))
+                .with_phase(ErrorPhase::Start),
         })?;
         let server = connection.agreement.server_info.as_ref();
         let version = server.and_then(|server| server["version"].as_str()).unwrap_or_default();

@@ -51,8 +51,12 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
 }
 
 /// What a call may touch: Python code says nothing about itself, so what confines it counts.
-fn touches(runner: &PythonRunner, what: &str) -> Vec<String> {
+fn touches(runner: &PythonRunner) -> Vec<String> {
     let entry = &runner.entry;
+    let what = match &entry.selection {
+        Selection::Offered => format!("functions of {}", entry.module),
+        Selection::Function(_) | Selection::Class(_) => entry.source(),
+    };
     let code = match module::file_of(&entry.root, &entry.module) {
         Some(file) => format!("from {}", file.display()),
         None => "as installed for the interpreter".to_owned(),
@@ -76,26 +80,21 @@ fn touches(runner: &PythonRunner, what: &str) -> Vec<String> {
 impl PythonProvider {
     fn new(spec: &ToolSpec, entry: PythonEntry, shared: &Arc<SharedPython>) -> Self {
         let runner = PythonRunner::new(entry, Arc::clone(shared));
+        let mut template = spec.definition.clone();
+        template.touches.extend(touches(&runner));
+        let sandbox = runner.entry.sandbox.as_ref();
+        template.sandbox = sandbox.and_then(Sandbox::coverage).map(Arc::new);
+        if sandbox.is_some_and(Sandbox::confines) {
+            template.safety = Safety::Sandboxed;
+        }
         let mut provider = Self {
-            template: spec.definition.clone(),
+            template,
             node: Arc::clone(&spec.entry),
             runner,
             function: OnceLock::new(),
             is_remote: true,
             session_tools: Mutex::default(),
         };
-        let entry = &provider.runner.entry;
-        let what = match &entry.selection {
-            Selection::Offered => format!("functions of {}", entry.module),
-            Selection::Function(_) | Selection::Class(_) => provider.source(),
-        };
-        let template = &mut provider.template;
-        template.touches.extend(touches(&provider.runner, &what));
-        let sandbox = provider.runner.entry.sandbox.as_ref();
-        template.sandbox = sandbox.and_then(Sandbox::coverage).map(Arc::new);
-        if sandbox.is_some_and(Sandbox::confines) {
-            template.safety = Safety::Sandboxed;
-        }
         if let Some(tool) = provider.known_function() {
             provider.is_remote = false;
             provider.function = OnceLock::from(Arc::new(tool));
@@ -120,7 +119,7 @@ impl PythonProvider {
     /// What is listed as long as only the module knows what there is.
     fn stand_in(&self) -> ToolDefinition {
         let mut tool = self.template.clone();
-        let source = self.source();
+        let source = self.entry().source();
         tool.description.get_or_insert_with(|| match &self.entry().selection {
             Selection::Function(_) => format!("Calls {source}."),
             Selection::Class(_) => format!("The methods of {source}."),
@@ -135,33 +134,25 @@ impl PythonProvider {
         tool
     }
 
-    fn located(&self, diagnostic: Diagnostic) -> Diagnostic {
-        let diagnostic = diagnostic.with_entry(self.template.name.full());
+    fn warning(&self, text: String) -> Diagnostic {
+        let warning = Diagnostic::warning(text).with_entry(self.template.name.full());
         match &self.template.origin {
-            Origin::File(place) => diagnostic.with_location(place.clone()),
-            Origin::Server(_) | Origin::Program => diagnostic,
+            Origin::File(place) => warning.with_location(place.clone()),
+            Origin::Server(_) | Origin::Program => warning,
         }
     }
 
     /// Tells where the entry says what the worker could not make sense of.
     fn locate(&self, error: Error) -> Error {
-        let is_function = matches!(self.entry().selection, Selection::Function(_));
-        if is_function || error.kind() != ErrorKind::Config || error.location().is_some() {
+        if self.entry().is_function()
+            || error.kind() != ErrorKind::Config
+            || error.location().is_some()
+        {
             return error;
         }
         let keys = ["config", "class", "module"];
         let spot = keys.into_iter().find_map(|key| self.node.get(key)).unwrap_or(&self.node);
         error.with_location(spot.location())
-    }
-
-    /// The part of a module that the entry is about, for people.
-    fn source(&self) -> String {
-        let module = &self.entry().module;
-        match &self.entry().selection {
-            Selection::Function(function) => format!("{module}.{function}"),
-            Selection::Class(class) => format!("{module}.{}", class.name),
-            Selection::Offered => module.clone(),
-        }
     }
 
     /// The name of a tool: its own, or below the entry's for a method.
@@ -207,7 +198,7 @@ impl PythonProvider {
             tool.input_schema = Arc::new(offered.input_schema);
             tool.warnings.extend(about.doubts);
         }
-        if !matches!(self.entry().selection, Selection::Function(_)) {
+        if !self.entry().is_function() {
             definition::fill(&mut tool, &about.attributes, &self.node);
         }
         tool
@@ -232,7 +223,7 @@ impl ToolProvider for PythonProvider {
     }
 
     fn declares_all(&self) -> bool {
-        matches!(self.entry().selection, Selection::Function(_))
+        self.entry().is_function()
     }
 
     async fn list(&self) -> Result<ToolListing, Error> {
@@ -241,7 +232,7 @@ impl ToolProvider for PythonProvider {
             listing.tools.push(Arc::clone(tool));
             return Ok(listing);
         }
-        let is_function = matches!(self.entry().selection, Selection::Function(_));
+        let is_function = self.entry().is_function();
         let offered = match self.runner.list().await {
             Ok(offered) => offered,
             Err(error) if is_function => {
@@ -250,17 +241,14 @@ impl ToolProvider for PythonProvider {
             }
             Err(error) => return Err(self.locate(error)),
         };
-        let source = self.source();
-        for reason in &offered.about.reasons {
-            let message = format!("a function of '{source}' is not a tool: {reason}");
-            listing.diagnostics.push(self.located(Diagnostic::warning(message)));
-        }
+        let source = self.entry().source();
+        let not_a_tool = |reason| format!("a function of '{source}' is not a tool: {reason}");
+        let mut warnings: Vec<String> = offered.about.reasons.iter().map(not_a_tool).collect();
         if offered.tools.is_empty() {
-            let message = format!(
+            warnings.push(format!(
                 "'{source}' has no tool definition, and no public function with types for all \
                  parameters"
-            );
-            listing.diagnostics.push(self.located(Diagnostic::warning(message)));
+            ));
         }
         let mut by_session = BTreeSet::new();
         for one in offered.tools {
@@ -269,7 +257,7 @@ impl ToolProvider for PythonProvider {
             } else if one.name != SINGLE
                 && let Err(error) = check_name(&one.name)
             {
-                listing.diagnostics.push(self.located(Diagnostic::warning(error.to_string())));
+                warnings.push(error.to_string());
                 continue;
             }
             let tool = Arc::new(self.definition(one));
@@ -282,6 +270,7 @@ impl ToolProvider for PythonProvider {
             listing.tools.push(tool);
         }
         *self.session_tools.lock().unwrap_or_else(PoisonError::into_inner) = by_session;
+        listing.diagnostics.extend(warnings.into_iter().map(|text| self.warning(text)));
         Ok(listing)
     }
 
