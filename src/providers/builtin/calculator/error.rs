@@ -50,12 +50,9 @@ pub(super) enum CalculatorError {
     FactorialOfFraction,
     #[error("factorial() not defined for negative values")]
     FactorialOfNegative,
-    /// The parser emitted an operator that the machine lacks; a bug.
+    /// The parser knows an operator that numbers lack; a bug.
     #[error("the operator '{0}' is not supported")]
     UnsupportedOperator(String),
-    /// The program takes more operands than were pushed; a bug of the parser.
-    #[error("invalid syntax")]
-    MissingOperand,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,13 +1,12 @@
 //! `builtin.calculator`: arithmetic with Python's rules, without Python.
 //!
-//! Owns: the tool; the language is `lexer` → `parser` → `machine`, its numbers are `number`, its
+//! Owns: the tool; the language is `lexer` → `parser`, its numbers are `number`, its
 //! functions `functions`. Never does: evaluate anything but arithmetic — there are no strings, no
 //! attributes, no assignments, and every size is bounded, so that `9**9**9` fails at once.
 
 mod error;
 mod functions;
 mod lexer;
-mod machine;
 mod number;
 mod parser;
 
@@ -63,8 +62,7 @@ fn evaluate(expression: &str) -> Result<String, CalculatorError> {
         return Err(CalculatorError::TooLong);
     }
     let tokens = lexer::tokens(expression)?;
-    let program = parser::parse(&tokens)?;
-    machine::run(&program).map(number::Number::show)
+    parser::evaluate(&tokens).map(number::Number::show)
 }
 
 #[cfg(test)]

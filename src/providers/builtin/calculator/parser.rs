@@ -1,27 +1,13 @@
-//! The parser: tokens to stack machine code, by precedence climbing (Pratt).
+//! The parser: evaluates tokens while it reads them, by precedence climbing (Pratt).
 //!
-//! The program is flat: evaluating and dropping it needs no recursion, and the parser's own
-//! recursion is bounded by [`MAX_DEPTH`].
+//! Its recursion is bounded by [`MAX_DEPTH`]. What is wrong with the syntax counts before what is
+//! wrong with the values.
 
 use super::MAX_DEPTH;
 use super::error::{CalculatorError, ExpectedToken};
+use super::functions;
 use super::lexer::{ExprToken, ExprTokenKind};
 use super::number::Number;
-
-/// One step of the stack machine.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Instruction<'a> {
-    Push(Number),
-    Constant(&'a str),
-    /// Replace the top by its negative (`-`), or by itself as a number (`+`).
-    Sign(&'static str),
-    /// Replace the two topmost by the result of an operator.
-    Binary(&'static str),
-    /// Replace the topmost `n + 1` by the truth of a chain of `n` comparisons.
-    Compare(Vec<&'static str>),
-    /// Replace the topmost `n` by the value of a function.
-    Call(&'a str, usize),
-}
 
 /// Precedence: comparisons < sum < product < sign < power.
 const COMPARE: u8 = 1;
@@ -40,21 +26,21 @@ fn precedence(symbol: &str) -> Option<u8> {
     })
 }
 
-/// Parses a whole expression.
-pub(super) fn parse<'a>(tokens: &[ExprToken<'a>]) -> Result<Vec<Instruction<'a>>, CalculatorError> {
-    let mut parser = Parser { tokens, at: 0, program: Vec::new(), depth: 0 };
-    parser.expression(0)?;
-    match parser.tokens.get(parser.at) {
-        None => Ok(parser.program),
-        Some(_) => Err(parser.unexpected(ExpectedToken::Operator)),
+pub(super) fn evaluate(tokens: &[ExprToken<'_>]) -> Result<Number, CalculatorError> {
+    let mut parser = Parser { tokens, at: 0, depth: 0, failure: None };
+    let value = parser.expression(0)?;
+    if parser.at < tokens.len() {
+        return Err(parser.unexpected(ExpectedToken::Operator));
     }
+    parser.failure.map_or(Ok(value), Err)
 }
 
 struct Parser<'t, 'a> {
     tokens: &'t [ExprToken<'a>],
     at: usize,
-    program: Vec<Instruction<'a>>,
     depth: usize,
+    /// Why there is no value, as far as it is known.
+    failure: Option<CalculatorError>,
 }
 
 impl Parser<'_, '_> {
@@ -87,89 +73,93 @@ impl Parser<'_, '_> {
     }
 
     /// Parses an operand and all operators that bind at least as tightly as `lowest`.
-    fn expression(&mut self, lowest: u8) -> Result<(), CalculatorError> {
+    fn expression(&mut self, lowest: u8) -> Result<Number, CalculatorError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(CalculatorError::TooDeep);
         }
-        self.operand()?;
+        let mut value = self.operand()?;
         while let Some(symbol) = self.symbol() {
             let Some(strength) = precedence(symbol).filter(|s| *s >= lowest) else { break };
             if strength == COMPARE {
-                self.comparisons()?;
+                value = self.comparisons(value)?;
                 continue;
             }
             self.at += 1;
             // A power groups to the right and lets a sign stand after it: 2 ** -1.
-            self.expression(if strength == POWER { SIGN } else { strength + 1 })?;
-            self.program.push(Instruction::Binary(symbol));
+            let right = self.expression(if strength == POWER { SIGN } else { strength + 1 })?;
+            value = self.noted(value.apply(symbol, right));
         }
         self.depth -= 1;
-        Ok(())
+        Ok(value)
     }
 
-    /// `a < b <= c` means `a < b and b <= c`.
-    fn comparisons(&mut self) -> Result<(), CalculatorError> {
-        let mut chain = Vec::new();
+    /// The value, or one to go on reading with.
+    fn noted(&mut self, value: Result<Number, CalculatorError>) -> Number {
+        value.unwrap_or_else(|failure| {
+            self.failure.get_or_insert(failure);
+            Number::Int(0)
+        })
+    }
+
+    /// A chain such as `1 < 2 < 3`, all of whose links must hold.
+    fn comparisons(&mut self, first: Number) -> Result<Number, CalculatorError> {
+        let (mut left, mut holds) = (first, true);
         while let Some(symbol) = self.symbol().filter(|s| precedence(s) == Some(COMPARE)) {
             self.at += 1;
-            self.expression(SUM)?;
-            chain.push(symbol);
+            let right = self.expression(SUM)?;
+            holds &= left.compare(symbol, right);
+            left = right;
         }
-        self.program.push(Instruction::Compare(chain));
-        Ok(())
+        Ok(Number::Bool(holds))
     }
 
-    fn operand(&mut self) -> Result<(), CalculatorError> {
+    fn operand(&mut self) -> Result<Number, CalculatorError> {
         let Some(token) = self.tokens.get(self.at) else {
             return Err(self.unexpected(ExpectedToken::Value));
         };
         match token.kind.clone() {
             ExprTokenKind::Number(number) => {
                 self.at += 1;
-                self.program.push(Instruction::Push(number));
+                Ok(number)
             }
             ExprTokenKind::Name(name) => {
                 self.at += 1;
-                if self.symbol() == Some("(") {
+                let value = if self.symbol() == Some("(") {
                     self.at += 1;
-                    let count = self.arguments()?;
-                    self.program.push(Instruction::Call(name, count));
+                    functions::call(name, &self.arguments()?)
                 } else {
-                    self.program.push(Instruction::Constant(name));
-                }
+                    functions::constant(name)
+                };
+                Ok(self.noted(value))
             }
             ExprTokenKind::Symbol("(") => {
                 self.at += 1;
-                self.expression(0)?;
+                let value = self.expression(0)?;
                 self.expect(")")?;
+                Ok(value)
             }
             ExprTokenKind::Symbol(sign @ ("-" | "+")) => {
                 self.at += 1;
                 // A sign binds weaker than a power: -2 ** 2 is -(2 ** 2).
-                self.expression(SIGN)?;
-                self.program.push(Instruction::Sign(sign));
+                let value = self.expression(SIGN)?;
+                Ok(if sign == "-" { self.noted(value.negated()) } else { value.bool_as_int() })
             }
-            ExprTokenKind::Symbol(_) => return Err(self.unexpected(ExpectedToken::Value)),
+            ExprTokenKind::Symbol(_) => Err(self.unexpected(ExpectedToken::Value)),
         }
-        Ok(())
     }
 
-    /// The arguments after the opening bracket, and the closing one; returns how many.
-    fn arguments(&mut self) -> Result<usize, CalculatorError> {
-        let mut count = 0;
-        loop {
-            if self.symbol() == Some(")") {
-                break;
-            }
-            self.expression(0)?;
-            count += 1;
+    /// Arguments of a call, after its opening parenthesis.
+    fn arguments(&mut self) -> Result<Vec<Number>, CalculatorError> {
+        let mut arguments = Vec::new();
+        while self.symbol() != Some(")") {
+            arguments.push(self.expression(0)?);
             if self.symbol() != Some(",") {
                 break;
             }
             self.at += 1;
         }
         self.expect(")")?;
-        Ok(count)
+        Ok(arguments)
     }
 }
