@@ -40,8 +40,11 @@ const fn tool(name: &'static str, aliases: &'static [&'static str]) -> ToolkitTo
     ToolkitTool { name, aliases }
 }
 
-/// The tools that read stand first, so that they are a slice of the whole.
-static PLAIN: [ToolkitTool; 10] = [
+const PLAIN_TOOLS: usize = 10;
+
+/// The tools of each operation, in their order: those that read stand first, so that they are a
+/// slice of the whole.
+static PLAIN: [ToolkitTool; PLAIN_TOOLS] = [
     tool("read", &["read_file"]),
     tool("list", &["list_directory"]),
     tool("search", &["file_search", "file_system_search"]),
@@ -89,35 +92,28 @@ impl Vocabulary {
 }
 
 impl FileOperation {
+    const ALL: [Self; PLAIN_TOOLS] = [
+        Self::Read,
+        Self::List,
+        Self::Search,
+        Self::Info,
+        Self::Write,
+        Self::Append,
+        Self::Edit,
+        Self::Copy,
+        Self::Move,
+        Self::Delete,
+    ];
+
+    /// The operation behind a name of either vocabulary.
     pub(super) fn named(word: &str) -> Option<Self> {
-        Some(match word {
-            "read" | "read_file" => Self::Read,
-            "list" | "list_directory" => Self::List,
-            "search" | "file_search" | "file_system_search" => Self::Search,
-            "info" | "file_info" | "stat" => Self::Info,
-            "write" | "write_file" => Self::Write,
-            "append" | "append_file" => Self::Append,
-            "edit" | "edit_file" => Self::Edit,
-            "copy" | "copy_file" => Self::Copy,
-            "move" | "move_file" => Self::Move,
-            "delete" | "file_delete" | "delete_file" => Self::Delete,
-            _ => return None,
-        })
+        let names = |tool: &&ToolkitTool| tool.name == word || tool.aliases.contains(&word);
+        let at = PLAIN.iter().position(|tool| names(&tool))?;
+        Self::ALL.get(at).copied()
     }
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::List => "list",
-            Self::Search => "search",
-            Self::Info => "info",
-            Self::Write => "write",
-            Self::Append => "append",
-            Self::Edit => "edit",
-            Self::Copy => "copy",
-            Self::Move => "move",
-            Self::Delete => "delete",
-        }
+        PLAIN[self as usize].name
     }
 
     /// Whether it may change something on disk.

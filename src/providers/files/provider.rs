@@ -12,7 +12,7 @@ use super::job::FileJob;
 use super::operation::FileOperation;
 use super::relative_path::RelativePath;
 use super::root::RootDirectory;
-use super::{info, list, read, search, toolkits, transfer, write};
+use super::{info, list, read, search, transfer, write};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{
@@ -44,9 +44,6 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
 }
 
 fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Vec<Diagnostic>> {
-    if let Some(refusal) = toolkits::foreign(&spec.entry) {
-        return Err(vec![refusal]);
-    }
     let base_dir = context.environment.cwd().join(&spec.base_dir);
     let read = entry::read(&spec.entry, &base_dir, &spec.scopes);
     let (entry, chosen) = match read {
