@@ -10,7 +10,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 const MAP: &str = include_str!("../../ARCHITECTURE.md");
 
 /// What is meant all the same.
-const EXCEPTIONS: &[(&str, &str)] = &[("catalogue/", "config"), ("providers/mcp/", "mcp")];
+const EXCEPTIONS: &[(&str, &str)] = &[("catalogue/", "config")];
 
 /// Where a foreign crate may be named, as beginnings of paths below `src`.
 const BORDERS: &[(&str, &[&str])] = &[
