@@ -1,13 +1,14 @@
 //! The global options and commands of the command line. Doc comments are the help texts.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::commands::{
     add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
-    history, import, init, inspect, list, man, pin, prompts, ps, record, replay, resources, run,
-    serve, servers, stats, trace, trust, up, verify,
+    history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay, resources,
+    run, serve, servers, stats, trace, trust, up, verify,
 };
 use super::options::{GlobalOptions, RareOptions};
 use crate::present::{Line, Page, Role};
@@ -64,7 +65,11 @@ impl Cli {
 
     /// Parses a command line with the whole grammar.
     pub fn read(arguments: &[OsString]) -> Result<Self, clap::Error> {
-        Self::try_parse_from(arguments).map(Self::settled)
+        let mut grammar = Self::command().mut_subcommands(examples_first);
+        let mut matches = grammar.try_get_matches_from_mut(arguments)?;
+        Self::from_arg_matches_mut(&mut matches)
+            .map(Self::settled)
+            .map_err(|error| error.format(&mut grammar))
     }
 
     /// Puts all options in one place.
@@ -134,6 +139,8 @@ pub enum CliCommand {
     Init(init::InitArgs),
     /// Add a server to mcp.yaml.
     Add(add::AddArgs),
+    /// Remove a server from mcp.yaml.
+    Remove(remove::RemoveArgs),
     /// Import servers from the configuration of editors and agents.
     Import(import::ImportArgs),
     /// Diagnose problems with the environment, files and servers.
@@ -149,37 +156,43 @@ pub enum CliCommand {
     DemoServer,
 }
 
+/// Examples stand before the options, which may be many.
+fn examples_first(command: clap::Command) -> clap::Command {
+    command
+        .help_template("{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}")
+        .mut_subcommands(examples_first)
+}
+
+/// The commands that `-h` names.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Find and call", &["list", "inspect", "call", "run", "bench", "resources", "prompts"]),
+    ("Servers", &["servers", "add", "remove", "import", "trace", "auth", "pin", "verify"]),
+    ("Records", &["history", "stats", "audit"]),
+    ("Projects", &["init", "trust", "config", "doctor"]),
+    ("Serving", &["serve", "up", "ps", "down", "export", "dispatch"]),
+];
+
+/// The commands in groups, with what each does.
+pub fn commands_in_groups() -> String {
+    let all = Cli::command();
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        let _infallible = writeln!(text, "{group}:");
+        for command in names.iter().filter_map(|name| all.find_subcommand(name)) {
+            let about = command.get_about().unwrap_or_default();
+            let _infallible = writeln!(text, "  {:<10} {about}", command.get_name());
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// The output of `toolhost` without a command.
 pub fn short_help() -> Page {
-    let mut page = Page::default();
-    page.push(Line::styled(Role::Title, "toolhost: a terminal console for tools"));
+    let mut page = Page::from(Line::styled(Role::Title, "toolhost: a terminal console for tools"));
     page.blank_line();
-    let lines = [
-        ("toolhost list [QUERY]", "the tools of the catalogue"),
-        ("toolhost inspect NAME", "everything about a tool or a server"),
-        ("toolhost call NAME [key=value ...]", "call a tool"),
-        ("toolhost bench NAME [key=value ...]", "benchmark a tool"),
-        ("toolhost servers", "status and latency of the servers"),
-        ("toolhost resources list", "the resources of servers"),
-        ("toolhost prompts list", "the prompts of servers"),
-        ("toolhost trace SERVER", "everything sent and received"),
-        ("toolhost history", "past calls: show, rerun, diff"),
-        ("toolhost stats", "usage, latencies and failures"),
-        ("toolhost audit", "calls made and refused"),
-        ("toolhost serve", "the catalogue as one MCP server"),
-        ("toolhost add NAME -- COMMAND", "add a server to mcp.yaml"),
-        ("toolhost doctor", "diagnose problems"),
-        ("toolhost config check", "check the configuration"),
-        ("toolhost --help", "all commands and options"),
-    ];
-    let widest = lines.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
-    for (line, about) in lines {
-        let mut row = Line::styled(Role::Name, line).indented(2);
-        row.pad_to(widest + 4);
-        row.push(Role::Plain, about);
-        page.push(row);
-    }
-    page.blank_line();
+    page.text(Role::Plain, 0, &commands_in_groups());
+    page.push(Line::plain("toolhost --help shows every command and option."));
     page
 }
 
@@ -247,6 +260,7 @@ mod tests {
           auth         Log in to servers and manage logins
           init         Create tools.yaml and mcp.yaml with examples
           add          Add a server to mcp.yaml
+          remove       Remove a server from mcp.yaml
           import       Import servers from the configuration of editors and agents
           doctor       Diagnose problems with the environment, files and servers
           config       Check and show the configuration

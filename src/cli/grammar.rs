@@ -7,11 +7,11 @@ use std::mem::ManuallyDrop;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _};
 
-use super::args::{Cli, CliCommand};
+use super::args::{Cli, CliCommand, commands_in_groups};
 use super::commands::{
     add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
-    history, import, init, inspect, list, man, pin, prompts, ps, record, replay, resources, run,
-    serve, servers, stats, trace, trust, up, verify,
+    history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay, resources,
+    run, serve, servers, stats, trace, trust, up, verify,
 };
 use super::options::{GlobalOptions, RareOptions};
 use crate::util::spelling::nearest;
@@ -68,12 +68,24 @@ fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
     let rare = RareOptions::augment_args(clap::Command::new("rare"));
     let hide = |argument: clap::Arg| {
         let is_rare = rare.get_arguments().any(|rare| rare.get_id() == argument.get_id());
-        if is_rare { argument.hide(true) } else { argument }
+        if is_rare || ["host_tools", "server_url"].contains(&argument.get_id().as_str()) {
+            argument.hide(true)
+        } else {
+            argument
+        }
     };
+    let names_command = named_command(arguments).is_some();
     let brief = Cli::command()
         .mut_args(hide)
-        .after_help("--help shows every option, and what exit codes mean.")
-        .mut_subcommands(|command| command.after_help("--help shows every option, and examples."));
+        .override_usage("toolhost [OPTIONS] [COMMAND]")
+        .help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{all-args}}{{after-help}}",
+            commands_in_groups()
+        ))
+        .after_help("--help shows every command and option, and what exit codes mean.")
+        .mut_subcommands(|command| {
+            command.hide(!names_command).after_help("--help shows every option, and examples.")
+        });
     brief.try_get_matches_from(arguments).err().unwrap_or(error)
 }
 
@@ -194,6 +206,7 @@ fn command_grammar(name: &str) -> Option<clap::Command> {
         "run" => run::RunArgs::augment_args(named("run")),
         "init" => init::InitArgs::augment_args(named("init")),
         "add" => add::AddArgs::augment_args(named("add")),
+        "remove" => remove::RemoveArgs::augment_args(named("remove")),
         "import" => import::ImportArgs::augment_args(named("import")),
         "doctor" => doctor::DoctorArgs::augment_args(named("doctor")),
         "completions" => completions::CompletionsArgs::augment_args(named("completions")),

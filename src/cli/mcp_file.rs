@@ -76,20 +76,33 @@ impl McpFile {
         let lines = yaml::document(&Value::Object(map));
         let before = self.tree(&self.new)?;
         let added = inserted(&self.new, &before, &lines);
-        let expected = with_entry(before.to_json(), name, entry);
-        match added {
-            Some(text) if self.tree(&text)?.to_json() == expected => {
+        let expected = with_entry(before.to_json(), name, Some(entry));
+        self.change_to(added, expected).map_err(|error| {
+            error.with_hint(format!("paste this under its servers: {}", json!({ (name): entry })))
+        })
+    }
+
+    /// Removes the lines of an entry.
+    pub fn remove(&mut self, name: &str) -> Result<(), Error> {
+        let before = self.tree(&self.new)?;
+        let expected = with_entry(before.to_json(), name, None);
+        self.change_to(removed(&self.new, &before, name), expected)
+            .map_err(|error| error.with_hint("remove it with an editor"))
+    }
+
+    /// Takes a text if it says what is expected.
+    fn change_to(&mut self, text: Option<String>, expected: Value) -> Result<(), Error> {
+        match text {
+            Some(text)
+                if self.tree(&text).is_ok_and(|tree| with_map(tree.to_json()) == expected) =>
+            {
                 self.new = text;
                 Ok(())
             }
-            _ => {
-                let what =
-                    format!("cannot add to {}: its layout is not supported", self.path.display());
-                Err(Error::config(what).with_hint(format!(
-                    "paste this under its servers: {}",
-                    json!({ (name): entry })
-                )))
-            }
+            _ => Err(Error::config(format!(
+                "cannot change {}: its layout is not supported",
+                self.path.display()
+            ))),
         }
     }
 
@@ -137,7 +150,8 @@ pub fn error(diagnostic: &Diagnostic) -> Error {
     }
 }
 
-fn with_entry(mut tree: Value, name: &str, entry: &Value) -> Value {
+/// The configuration with its servers in a map, even where the file has none.
+fn with_map(mut tree: Value) -> Value {
     if tree.is_null() {
         tree = json!({});
     }
@@ -147,11 +161,36 @@ fn with_entry(mut tree: Value, name: &str, entry: &Value) -> Value {
         if servers.is_null() {
             *servers = json!({});
         }
-        if let Some(servers) = servers.as_object_mut() {
-            servers.insert(name.to_owned(), entry.clone());
+    }
+    tree
+}
+
+fn with_entry(tree: Value, name: &str, entry: Option<&Value>) -> Value {
+    let mut tree = with_map(tree);
+    let key = SERVERS.iter().find(|key| tree.get(**key).is_some()).unwrap_or(&SERVERS[0]);
+    if let Some(servers) = tree.get_mut(*key).and_then(Value::as_object_mut) {
+        match entry {
+            Some(entry) => drop(servers.insert(name.to_owned(), entry.clone())),
+            None => drop(servers.shift_remove(name)),
         }
     }
     tree
+}
+
+/// The text without the lines of an entry; `None` where it has none of its own.
+fn removed(text: &str, root: &ConfigNode, name: &str) -> Option<String> {
+    let servers = SERVERS.iter().find_map(|key| root.get(key))?;
+    let position = servers.key(name)?.position;
+    let head = usize::try_from(position.line).ok()?.checked_sub(1)?;
+    let depth = usize::try_from(position.column).ok()?.checked_sub(1)?;
+    let mut lines: Vec<&str> = text.lines().collect();
+    let inside = |line: &&&str| {
+        let shown = line.trim_start();
+        line.len() - shown.len() > depth || shown.starts_with(['}', ']'])
+    };
+    let block = lines.get(head + 1..)?.iter().take_while(inside).count();
+    lines.drain(head..=head + block);
+    Some(lines.join("\n") + "\n")
 }
 
 /// The text with the lines of an entry after the last one; `None` for another layout.
@@ -227,6 +266,25 @@ mod tests {
         }
         let none = "defaults: { retries: 1 }";
         assert_eq!(quoted(added(none)), Some(format!("{none}\n\nmcp_servers:\n{ENTRY}")));
+    }
+
+    #[test]
+    fn an_entry_leaves_and_everything_else_stays() {
+        let removed = |old: &str| {
+            let (old, new) = (old.to_owned(), old.to_owned());
+            let mut file = McpFile { path: "mcp.yaml".into(), is_own: true, old, new };
+            file.remove("a").ok().map(|()| file.new)
+        };
+        let old = "# mine\nmcp_servers:\n  a:\n    command: x\n    # why\n  # of b\n  b: { command: y }\n";
+        let new = "# mine\nmcp_servers:\n  # of b\n  b: { command: y }\n";
+        assert_eq!(removed(old).as_deref(), Some(new));
+        let last = "mcp_servers:\n  a: { command: x }\n\ndefaults:\n  retries: 1\n";
+        let empty = "mcp_servers:\n\ndefaults:\n  retries: 1\n";
+        assert_eq!(removed(last).as_deref(), Some(empty));
+        let json =
+            "{ \"mcpServers\": {\n  \"a\": {\n    \"command\": \"x\"\n  },\n  \"b\": {}\n} }\n";
+        assert_eq!(removed(json).as_deref(), Some("{ \"mcpServers\": {\n  \"b\": {}\n} }\n"));
+        assert_eq!(removed("mcp_servers: { a: { command: x }, b: { command: y } }\n"), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -71,7 +72,7 @@ pub struct Prompt {
 }
 
 /// One argument of a prompt. All arguments are strings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptArgument {
     /// The name under which a value is passed.
     pub name: String,
@@ -181,8 +182,8 @@ pub struct CompletionQuery {
     pub context: BTreeMap<String, String>,
 }
 
-/// Possible values of an argument.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Possible values of an argument: `complete`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
     /// Proposed values, the best first.
     pub values: Vec<String>,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -108,7 +109,7 @@ pub struct CallMetadata {
 }
 
 /// The router's choice between servers that offer one tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Routing {
     /// The name of the server in `mcp.yaml`.
     pub server: String,
@@ -119,7 +120,7 @@ pub struct Routing {
 }
 
 /// A server that was skipped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedServer {
     /// The name of the server in `mcp.yaml`.
     pub server: String,

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use serde_json::{Map, Value};
+
 use crate::catalogue::scan::FindingsByTool;
 use crate::catalogue::{Catalogue, ServerListing};
+use crate::host::example::resolve;
 use crate::model::{Diagnostic, Error, ErrorKind, Speed, ToolDefinition, ToolSource, ToolStatus};
 use crate::present::{
     Line, Page, Role, caret,
@@ -29,12 +32,15 @@ pub fn page(
     let mut table = Table::new([
         TableColumn::new(""),
         TableColumn::new("NAME").shrinks_last_to(24),
+        TableColumn::new("ARGUMENTS").shrinks_to(16).droppable(3),
         TableColumn::new("SOURCE").shrinks_to(8).droppable(1),
         TableColumn::new("SPEED").droppable(2),
         TableColumn::new("DESCRIPTION").shrinks_to(20),
     ]);
     let usages: HashMap<&str, &Usage> =
         usages.iter().map(|usage| (usage.tool.name.as_str(), usage)).collect();
+    // Where there is little room, what a tool does says more than what it takes.
+    let is_wide = width.is_none_or(|width| width >= 110);
     let mut seen = BTreeSet::new();
     for tool in tools {
         let marks = marks(tool, flagged, usages.get(tool.name.full().as_str()).copied());
@@ -48,6 +54,7 @@ pub fn page(
         table.row([
             mark,
             Line::styled(if dim { Role::Dim } else { Role::Name }, tool.name.full()),
+            Line::styled(Role::Dim, if is_wide { arguments(tool) } else { String::new() }),
             Line::styled(Role::Dim, source(tool)),
             Line::plain(speed),
             Line::styled(if dim { Role::Dim } else { Role::Plain }, description(tool)),
@@ -225,6 +232,24 @@ fn source(tool: &ToolDefinition) -> &str {
     }
 }
 
+/// The names of its arguments, those that may be left out in brackets.
+fn arguments(tool: &ToolDefinition) -> String {
+    const MOST: usize = 8;
+    let schema = resolve(&tool.input_schema, &tool.input_schema, 0);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| {
+        required.is_some_and(|all| all.iter().any(|required| required.as_str() == Some(name)))
+    };
+    let names = properties.into_iter().flat_map(Map::keys);
+    let (needed, optional): (Vec<&String>, Vec<&String>) =
+        names.partition(|name| is_required(name));
+    let optional = optional.into_iter().map(|name| format!("[{name}]"));
+    let words: Vec<String> = needed.into_iter().cloned().chain(optional).collect();
+    let more = if words.len() > MOST { " …" } else { "" };
+    format!("{}{more}", words.get(..MOST).unwrap_or(&words).join(" "))
+}
+
 /// What a tool does or, if it cannot be called, why not.
 fn description(tool: &ToolDefinition) -> String {
     if let (ToolStatus::Unavailable, Some(reason)) = (tool.status, &tool.unavailable_reason) {
@@ -244,6 +269,8 @@ fn description(tool: &ToolDefinition) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ToolMark {
     Asks,
+    Destructive,
+    ReadOnly,
     Drifted,
     Changed,
     Flagged,
@@ -257,6 +284,8 @@ impl ToolMark {
     fn sign(self) -> &'static str {
         match self {
             Self::Asks => "!",
+            Self::Destructive => "d",
+            Self::ReadOnly => "r",
             Self::Drifted => "~",
             Self::Changed => "%",
             Self::Flagged => "*",
@@ -270,6 +299,8 @@ impl ToolMark {
     fn meaning(self) -> &'static str {
         match self {
             Self::Asks => "asks before it runs",
+            Self::Destructive => "may destroy something",
+            Self::ReadOnly => "only reads",
             Self::Drifted => "differs from its declaration",
             Self::Changed => "differs from its pin, verify shows how",
             Self::Flagged => "suspicious",
@@ -288,7 +319,8 @@ impl ToolMark {
             | Self::Slow
             | Self::Flagged
             | Self::Untrusted => Role::Warning,
-            Self::Unavailable | Self::Changed => Role::Error,
+            Self::Unavailable | Self::Changed | Self::Destructive => Role::Error,
+            Self::ReadOnly => Role::Dim,
         }
     }
 }
@@ -297,6 +329,11 @@ fn marks(tool: &ToolDefinition, flagged: &FindingsByTool, usage: Option<&Usage>)
     let mut marks = Vec::new();
     if tool.requires_approval || tool.annotations.destructive == Some(true) {
         marks.push(ToolMark::Asks);
+    }
+    match (tool.annotations.destructive, tool.annotations.read_only) {
+        (Some(true), _) => marks.push(ToolMark::Destructive),
+        (_, Some(true)) => marks.push(ToolMark::ReadOnly),
+        _ => {}
     }
     match tool.status {
         ToolStatus::Drifted => marks.push(ToolMark::Drifted),
@@ -352,43 +389,45 @@ mod tests {
     #[test]
     fn the_list_fits_a_wide_terminal() {
         assert_snapshot!(shown(Some(120)), @r"
-           NAME                SOURCE   DESCRIPTION
-           calculator          builtin  Computes an expression
-           日本語              builtin  Wide name
-        !  github-delete_repo  github   Deletes a repository
-        x  browser-open        browser  not running
-        ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
+            NAME                SOURCE   DESCRIPTION
+            calculator          builtin  Computes an expression
+            日本語              builtin  Wide name
+        !d  github-delete_repo  github   Deletes a repository
+        x   browser-open        browser  not running
+        ~   evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
 
-        ! asks before it runs   ~ differs from its declaration   x cannot be called, inspect says why
+        ! asks before it runs   d may destroy something   ~ differs from its declaration
+        x cannot be called, inspect says why
         ");
     }
 
     #[test]
     fn the_list_fits_an_ordinary_terminal() {
         assert_snapshot!(shown(Some(80)), @r"
-           NAME                SOURCE   DESCRIPTION
-           calculator          builtin  Computes an expression
-           日本語              builtin  Wide name
-        !  github-delete_repo  github   Deletes a repository
-        x  browser-open        browser  not running
-        ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
+            NAME                SOURCE   DESCRIPTION
+            calculator          builtin  Computes an expression
+            日本語              builtin  Wide name
+        !d  github-delete_repo  github   Deletes a repository
+        x   browser-open        browser  not running
+        ~   evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
 
-        ! asks before it runs   ~ differs from its declaration
-        x cannot be called, inspect says why
+        ! asks before it runs   d may destroy something
+        ~ differs from its declaration   x cannot be called, inspect says why
         ");
     }
 
     #[test]
     fn the_list_fits_a_narrow_terminal() {
         assert_snapshot!(shown(Some(60)), @r"
-           NAME                SOURCE   DESCRIPTION
-           calculator          builtin  Computes an expression
-           日本語              builtin  Wide name
-        !  github-delete_repo  github   Deletes a repository
-        x  browser-open        browser  not running
-        ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x…
+            NAME                SOURCE   DESCRIPTION
+            calculator          builtin  Computes an expression
+            日本語              builtin  Wide name
+        !d  github-delete_repo  github   Deletes a repository
+        x   browser-open        browser  not running
+        ~   evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\…
 
-        ! asks before it runs   ~ differs from its declaration
+        ! asks before it runs   d may destroy something
+        ~ differs from its declaration
         x cannot be called, inspect says why
         ");
     }

@@ -96,7 +96,7 @@ mod tests {
         ]) {
             assert!(line.contains(expires) && line.trim_end().ends_with(renewed), "{page}");
         }
-        let login = LoginJson::new(&rows[0].servers, &rows[0].login);
+        let login = LoginJson::from((&rows[0].servers[..], &rows[0].login));
         assert_eq!(serde_json::to_value(login).unwrap()["expires_at"], "1970-01-01T00:26:40Z");
     }
 }

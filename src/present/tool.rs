@@ -460,7 +460,7 @@ pub(crate) mod tests {
         let tool = rich();
         let list = serde_json::to_value(ToolJson::from(&tool)).unwrap();
         let decision = Decision::Allow(String::new());
-        let detail = ToolDetailJson::new(&tool, &decision, (None, None), &[]);
+        let detail = ToolDetailJson::from((&tool, &decision, (None, None), &[][..]));
         let detail = serde_json::to_value(detail).unwrap();
         for key in list.as_object().unwrap().keys() {
             assert!(detail.get(key).is_some(), "{key}");

@@ -16,8 +16,8 @@ use crate::assembly;
 use crate::cli::args::{self, Cli, CliCommand};
 use crate::cli::commands::{
     self, add, audit, auth, bench, call, completions, config, dispatch, doctor, down, export,
-    history, import, init, inspect, list, man, pin, prompts, ps, record, replay, resources, serve,
-    servers, stats, trace, trust, up, verify,
+    history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay, resources,
+    serve, servers, stats, trace, trust, up, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
@@ -275,6 +275,7 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Run(args) => commands::run::run(&args, context).await,
         CliCommand::Import(args) => import::run(&args, context).await,
         CliCommand::Add(args) => add::run(&args, context).await,
+        CliCommand::Remove(args) => remove::run(&args, context),
         CliCommand::Man(args) => man::run(&args, context, Cli::command()),
         CliCommand::Init(args) => init::run(&args, context),
         CliCommand::Doctor(args) => doctor::run(&args, context).await,

@@ -30,6 +30,7 @@ pub mod process;
 pub mod process_exit;
 pub mod regular_file;
 pub mod segments;
+pub mod shape;
 pub mod spelling;
 pub mod static_text;
 pub mod stopped_process;

@@ -107,7 +107,7 @@ async fn login(
         }
         format => {
             let row = LoginRow { servers: names.to_vec(), login };
-            context.output.value(format, &LoginJson::new(&row.servers, &row.login))
+            context.output.value(format, &LoginJson::from((&row.servers[..], &row.login)))
         }
     }
 }
@@ -136,7 +136,7 @@ async fn list(context: &CommandContext) -> CommandResult {
         .collect();
     match format {
         Json | Yaml => {
-            let logins = rows.iter().map(|row| LoginJson::new(&row.servers, &row.login));
+            let logins = rows.iter().map(|row| LoginJson::from((&row.servers[..], &row.login)));
             context.output.value(format, &LoginsJson { logins: logins.collect() })
         }
         Names => {

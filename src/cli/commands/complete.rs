@@ -10,7 +10,6 @@ use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
-use crate::cli::json::offerings::CompletionJson;
 use crate::cli::offering_lists;
 use crate::cli::output::Format;
 use crate::host::request::ItemRequest;
@@ -71,7 +70,7 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
         .complete(query, &ItemRequest::to_servers(&args.server, &context.cancel))
         .await?;
     if matches!(format, Json | Yaml) {
-        return context.output.value(format, &CompletionJson::from(&done));
+        return context.output.value(format, &done);
     }
     let mut page = Page::default();
     for value in &done.values {

@@ -59,7 +59,10 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     match format {
         Json | Yaml => {
             let stats = used.as_ref().map(UsageJson::from);
-            output.value(format, &ToolDetailJson::new(&tool, &decision, (stats, slower), &found))
+            output.value(
+                format,
+                &ToolDetailJson::from((&tool, &decision, (stats, slower), &found[..])),
+            )
         }
         Names => output.page(&Page::from(Line::plain(tool.name.full()))),
         _ => {

@@ -24,6 +24,7 @@ pub mod pin;
 pub mod prompts;
 pub mod ps;
 pub mod record;
+pub mod remove;
 pub mod replay;
 pub mod resources;
 pub mod run;

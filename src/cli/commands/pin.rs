@@ -73,8 +73,9 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     match format {
         Format::Json | Format::Yaml => {
             let none = FindingsByTool::new();
-            let value = PinReportJson::new(&report, &none, &file.path);
-            context.output.value(format, &value.with_result(writes, accepted))?;
+            let value =
+                PinReportJson::from((&report, &none, &*file.path, Some((writes, accepted))));
+            context.output.value(format, &value)?;
         }
         _ => {
             // A person who was asked has already seen it.

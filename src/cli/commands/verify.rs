@@ -72,7 +72,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     let flagged = flagged(&report, &catalogue, args.scan);
     match format {
         Format::Json | Format::Yaml => {
-            let value = PinReportJson::new(&report, &flagged, &file.path);
+            let value = PinReportJson::from((&report, &flagged, &*file.path, None));
             context.output.value(format, &value)?;
         }
         _ => {

@@ -1,5 +1,6 @@
 //! The JSON of `auth list` and `auth login`.
 
+use crate::util::shape::shape;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,36 +14,24 @@ pub struct LoginsJson<'a> {
     pub logins: Vec<LoginJson<'a>>,
 }
 
-/// A login at a server's address.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct LoginJson<'a> {
-    /// The servers that use it.
-    servers: &'a [String],
-    /// The address, without its query.
-    url: &'a str,
-    /// The issuer of the token.
-    issuer: &'a str,
-    /// The client ID at the issuer.
-    client_id: &'a str,
-    /// The scopes that were granted.
-    scopes: &'a [String],
-    /// When the token expires (RFC 3339); null when that is unknown.
-    expires_at: Option<String>,
-    /// Whether it is renewed without user interaction.
-    renewable: bool,
-}
-
-impl<'a> LoginJson<'a> {
-    pub fn new(servers: &'a [String], login: &'a LoginReport) -> Self {
+shape! {
+    /// A login at a server's address.
+    pub LoginJson<'a> of (names, login): (&'a [String], &'a LoginReport), with {
         let time = |at: u64| Timestamp::from_second(i64::try_from(at).ok()?).ok();
-        Self {
-            servers,
-            url: &login.url,
-            issuer: &login.issuer,
-            client_id: &login.client_id,
-            scopes: &login.scopes,
-            expires_at: login.expires_at.and_then(time).map(|at| at.to_string()),
-            renewable: login.renewable,
-        }
+    } {
+        /// The servers that use it.
+        servers: &'a [String] = names,
+        /// The address, without its query.
+        url: &'a str = &login.url,
+        /// The issuer of the token.
+        issuer: &'a str = &login.issuer,
+        /// The client ID at the issuer.
+        client_id: &'a str = &login.client_id,
+        /// The scopes that were granted.
+        scopes: &'a [String] = &login.scopes,
+        /// When the token expires (RFC 3339); null when that is unknown.
+        expires_at: Option<String> = login.expires_at.and_then(time).map(|at| at.to_string()),
+        /// Whether it is renewed without user interaction.
+        renewable: bool = login.renewable,
     }
 }

@@ -1,9 +1,10 @@
 //! The JSON of `up`, `ps` and `down`.
 
+use crate::util::shape::shape;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::serve::background::protocol::HostStatus;
+use crate::serve::background::protocol::{HostStatus, HostedServer};
 
 /// The background hosts of this user.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -11,40 +12,42 @@ pub struct HostsJson<'a> {
     hosts: Vec<HostJson<'a>>,
 }
 
-/// A background host.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct HostJson<'a> {
-    /// The directory it was started for.
-    pub directory: String,
-    /// Its process.
-    pub pid: u32,
-    /// The version of the program.
-    pub version: &'a str,
-    /// How long it has run.
-    pub uptime_s: f64,
-    /// The servers of its configuration.
-    pub servers: Vec<HostServerJson<'a>>,
-    /// How many calls and lists it received.
-    pub calls: u64,
-    /// How many of them are running now.
-    pub running: usize,
-    /// Its resident memory, excluding its servers.
-    pub memory_bytes: Option<u64>,
-    /// How long it stays up without a call.
-    pub idle_limit_s: f64,
-    /// Time left before it exits; null while a call runs.
-    pub idle_left_s: Option<f64>,
+shape! {
+    /// A background host.
+    pub HostJson<'a> of host: &'a HostStatus {
+        /// The directory it was started for.
+        directory: String = host.directory.display().to_string(),
+        /// Its process.
+        pid: u32 = host.pid,
+        /// The version of the program.
+        version: &'a str = &host.version,
+        /// How long it has run.
+        uptime_s: f64 = host.uptime.as_secs_f64(),
+        /// The servers of its configuration.
+        servers: Vec<HostServerJson<'a>> = host.servers.iter().map(Into::into).collect(),
+        /// How many calls and lists it received.
+        calls: u64 = host.calls,
+        /// How many of them are running now.
+        running: usize = host.running,
+        /// Its resident memory, excluding its servers.
+        memory_bytes: Option<u64> = host.memory,
+        /// How long it stays up without a call.
+        idle_limit_s: f64 = host.idle_limit.as_secs_f64(),
+        /// Time left before it exits; null while a call runs.
+        idle_left_s: Option<f64> = host.idle_left.map(|left| left.as_secs_f64()),
+    }
 }
 
-/// A server of a background host.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct HostServerJson<'a> {
-    /// Its name in the configuration.
-    pub name: &'a str,
-    /// As in `servers --json`: `idle`, `ready`, `failed`, …
-    pub status: &'a str,
-    /// How many client sessions have their own connection; null when they share one.
-    pub connections: Option<usize>,
+shape! {
+    /// A server of a background host.
+    pub HostServerJson<'a> of server: &'a HostedServer {
+        /// Its name in the configuration.
+        name: &'a str = &server.name,
+        /// As in `servers --json`: `idle`, `ready`, `failed`, …
+        status: &'a str = &server.state,
+        /// How many client sessions have their own connection; null when they share one.
+        connections: Option<usize> = server.connections,
+    }
 }
 
 /// The host that `up` started or found.
@@ -75,30 +78,6 @@ pub struct EndedHostJson {
 impl<'a> From<&'a [HostStatus]> for HostsJson<'a> {
     fn from(hosts: &'a [HostStatus]) -> Self {
         Self { hosts: hosts.iter().map(Into::into).collect() }
-    }
-}
-
-impl<'a> From<&'a HostStatus> for HostJson<'a> {
-    fn from(host: &'a HostStatus) -> Self {
-        let servers = host.servers.iter();
-        Self {
-            directory: host.directory.display().to_string(),
-            pid: host.pid,
-            version: &host.version,
-            uptime_s: host.uptime.as_secs_f64(),
-            servers: servers
-                .map(|server| HostServerJson {
-                    name: &server.name,
-                    status: &server.state,
-                    connections: server.connections,
-                })
-                .collect(),
-            calls: host.calls,
-            running: host.running,
-            memory_bytes: host.memory,
-            idle_limit_s: host.idle_limit.as_secs_f64(),
-            idle_left_s: host.idle_left.map(|left| left.as_secs_f64()),
-        }
     }
 }
 

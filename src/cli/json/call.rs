@@ -1,5 +1,6 @@
 //! The JSON of `call`, `history rerun` and their `--dry-run`.
 
+use crate::util::shape::shape;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -7,35 +8,53 @@ use serde_json::Value;
 use super::error::ErrorJson;
 use super::tool::{DecisionJson, server};
 use crate::host::request::{CallOutcome, DryRun};
-use crate::model::{Error, Routing, SkippedServer, ToolResult};
+use crate::model::{Error, Routing, ToolResult};
 use crate::util::number::millis;
 
-/// A call.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct CallJson<'a> {
-    /// The full name of the tool.
-    pub tool: String,
-    /// Whether the call succeeded.
-    pub success: bool,
-    /// The structured result, otherwise the text; null without a result.
-    pub output: &'a Value,
-    /// Why it failed.
-    pub error: Option<ErrorJson<'a>>,
-    /// The content blocks, as MCP has them.
-    pub content: &'a [Value],
-    /// The structured result.
-    pub structured: Option<&'a Value>,
-    /// Details about how the call ran; null when it was not found or refused.
-    pub metadata: Option<CallMetadataJson<'a>>,
-    /// Metadata that the tool added to its result, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<ResultJson<'a>>,
-    /// Warnings about the response.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    pub warnings: &'a [String],
-    /// The same as `result.metadata`, under its MCP name.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub meta: Option<&'a Value>,
+shape! {
+    /// A call.
+    pub CallJson<'a> of outcome: &'a CallOutcome, with {
+        let (definition, metadata) = (&outcome.definition, &outcome.metadata);
+        let result: Option<&ToolResult> = outcome.result.as_ref().ok();
+        let waited = metadata.person_wait;
+    } {
+        /// The full name of the tool.
+        tool: String = definition.name.full(),
+        /// Whether the call succeeded.
+        success: bool = outcome.error().is_none() && result.is_some_and(|result| result.success),
+        /// The structured result, otherwise the text; null without a result.
+        output: &'a Value = result.map_or(&Value::Null, |result| &result.output),
+        /// Why it failed.
+        error: Option<ErrorJson<'a>> = outcome.error().map(Into::into),
+        /// The content blocks, as MCP has them.
+        content: &'a [Value] = result.map(|result| result.content.as_slice()).unwrap_or_default(),
+        /// The structured result.
+        structured: Option<&'a Value> = result.and_then(|result| result.structured.as_ref()),
+        /// Details about how the call ran; null when it was not found or refused.
+        metadata: Option<CallMetadataJson<'a>> = Some(CallMetadataJson {
+            call_id: &metadata.call_id.0,
+            source: definition.source.as_str(),
+            server: server(definition),
+            duration_ms: millis(metadata.duration),
+            connect_ms: metadata.connect.map(millis),
+            attempts: metadata.attempts,
+            protocol: metadata.protocol.as_deref(),
+            routing: metadata.routing.as_ref(),
+            waited_ms: (!waited.is_zero()).then(|| millis(waited)),
+            host: metadata.host_pid.map(|pid| CallHostJson { pid }),
+        }),
+        /// Metadata that the tool added to its result, if any.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<ResultJson<'a>> =
+            result.and_then(|result| result.meta.as_ref()).map(|metadata| ResultJson { metadata }),
+        /// Warnings about the response.
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        warnings: &'a [String] =
+            result.map(|result| result.warnings.as_slice()).unwrap_or_default(),
+        /// The same as `result.metadata`, under its MCP name.
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<&'a Value> = result.and_then(|result| result.meta.as_ref()),
+    }
 }
 
 /// Metadata from the tool itself, as opposed to what toolhost knows about the call.
@@ -64,7 +83,7 @@ pub struct CallMetadataJson<'a> {
     pub protocol: Option<&'a str>,
     /// How the server was chosen; only when there were several candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub routing: Option<RoutingJson<'a>>,
+    pub routing: Option<&'a Routing>,
     /// Time spent waiting for the user to approve the call or answer its server; not part of
     /// the duration.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,73 +98,6 @@ pub struct CallMetadataJson<'a> {
 pub struct CallHostJson {
     /// Its process.
     pub pid: u32,
-}
-
-/// The choice among servers that offer the same tool.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct RoutingJson<'a> {
-    /// The chosen one.
-    pub server: &'a str,
-    /// Other servers that could have been chosen.
-    pub others: &'a [String],
-    /// Servers that were skipped.
-    pub skipped: Vec<SkippedServerJson<'a>>,
-}
-
-/// A server that was skipped.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SkippedServerJson<'a> {
-    /// Its name.
-    pub server: &'a str,
-    /// Why the server was skipped.
-    pub reason: &'a str,
-}
-
-impl<'a> From<&'a Routing> for RoutingJson<'a> {
-    fn from(routing: &'a Routing) -> Self {
-        let skipped = |skipped: &'a SkippedServer| SkippedServerJson {
-            server: &skipped.server,
-            reason: &skipped.reason,
-        };
-        Self {
-            server: &routing.server,
-            others: &routing.others,
-            skipped: routing.skipped.iter().map(skipped).collect(),
-        }
-    }
-}
-
-impl<'a> From<&'a CallOutcome> for CallJson<'a> {
-    fn from(outcome: &'a CallOutcome) -> Self {
-        let (definition, metadata) = (&outcome.definition, &outcome.metadata);
-        let result: Option<&ToolResult> = outcome.result.as_ref().ok();
-        let waited = metadata.person_wait;
-        Self {
-            tool: definition.name.full(),
-            success: outcome.error().is_none() && result.is_some_and(|result| result.success),
-            output: result.map_or(&Value::Null, |result| &result.output),
-            error: outcome.error().map(Into::into),
-            content: result.map(|result| result.content.as_slice()).unwrap_or_default(),
-            structured: result.and_then(|result| result.structured.as_ref()),
-            metadata: Some(CallMetadataJson {
-                call_id: &metadata.call_id.0,
-                source: definition.source.as_str(),
-                server: server(definition),
-                duration_ms: millis(metadata.duration),
-                connect_ms: metadata.connect.map(millis),
-                attempts: metadata.attempts,
-                protocol: metadata.protocol.as_deref(),
-                routing: metadata.routing.as_ref().map(Into::into),
-                waited_ms: (!waited.is_zero()).then(|| millis(waited)),
-                host: metadata.host_pid.map(|pid| CallHostJson { pid }),
-            }),
-            warnings: result.map(|result| result.warnings.as_slice()).unwrap_or_default(),
-            result: result
-                .and_then(|result| result.meta.as_ref())
-                .map(|metadata| ResultJson { metadata }),
-            meta: result.and_then(|result| result.meta.as_ref()),
-        }
-    }
 }
 
 impl<'a> CallJson<'a> {
@@ -166,27 +118,17 @@ impl<'a> CallJson<'a> {
     }
 }
 
-/// What a call would send or start.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DryRunJson<'a> {
-    /// Always true.
-    pub dry_run: bool,
-    /// One line: what would happen.
-    pub summary: &'a str,
-    /// The request: argv and stdin, a JSON-RPC message, or an HTTP request; secrets are masked.
-    pub request: &'a Value,
-    /// Whether the call may run.
-    pub decision: DecisionJson<'a>,
-}
-
-impl<'a> From<&'a DryRun> for DryRunJson<'a> {
-    fn from(dry_run: &'a DryRun) -> Self {
-        Self {
-            dry_run: true,
-            summary: &dry_run.preview.summary,
-            request: &dry_run.preview.request,
-            decision: (&dry_run.decision).into(),
-        }
+shape! {
+    /// What a call would send or start.
+    pub DryRunJson<'a> of dry_run: &'a DryRun {
+        /// Always true.
+        dry_run: bool = true,
+        /// One line: what would happen.
+        summary: &'a str = &dry_run.preview.summary,
+        /// The request: argv and stdin, a JSON-RPC message, or an HTTP request; secrets are masked.
+        request: &'a Value = &dry_run.preview.request,
+        /// Whether the call may run.
+        decision: DecisionJson<'a> = (&dry_run.decision).into(),
     }
 }
 

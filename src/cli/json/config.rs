@@ -1,5 +1,6 @@
 //! The JSON of `config check`, `config show` and `config paths`.
 
+use crate::util::shape::shape;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -7,28 +8,21 @@ use serde_json::Value;
 use super::error::DiagnosticJson;
 use crate::config::environment::Environment;
 use crate::config::show::ConfigValue;
-use crate::config::spec::Configuration;
+use crate::config::spec::{Configuration, LoadedFile};
 use crate::model::Diagnostic;
+use crate::present::configuration;
 
-/// Problems in the configuration: `config check`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ConfigCheckJson<'a> {
-    /// Every diagnostic, in the order of the files.
-    problems: Vec<DiagnosticJson<'a>>,
-    /// The number of errors.
-    errors: usize,
-    /// The number of warnings.
-    warnings: usize,
-}
-
-impl<'a> From<&'a [Diagnostic]> for ConfigCheckJson<'a> {
-    fn from(diagnostics: &'a [Diagnostic]) -> Self {
+shape! {
+    /// Problems in the configuration: `config check`.
+    pub ConfigCheckJson<'a> of diagnostics: &'a [Diagnostic], with {
         let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-        Self {
-            problems: diagnostics.iter().map(Into::into).collect(),
-            errors,
-            warnings: diagnostics.len() - errors,
-        }
+    } {
+        /// Every diagnostic, in the order of the files.
+        problems: Vec<DiagnosticJson<'a>> = diagnostics.iter().map(Into::into).collect(),
+        /// The number of errors.
+        errors: usize = errors,
+        /// The number of warnings.
+        warnings: usize = diagnostics.len() - errors,
     }
 }
 
@@ -39,37 +33,29 @@ pub struct ConfigValuesJson<'a> {
     values: Vec<ConfigValueJson<'a>>,
 }
 
-/// A value and its location.
-#[derive(Debug, Serialize, JsonSchema)]
-struct ConfigValueJson<'a> {
-    /// Its path, such as `tools.calculator.timeout`.
-    path: &'a str,
-    /// The value; literal secrets are shown as `***`.
-    value: Value,
-    /// The file it is in.
-    file: String,
-    /// The line, from 1.
-    line: u32,
-    /// The column, from 1.
-    column: u32,
-    /// How the file was found, such as `project` or `user`.
-    layer: &'static str,
-    /// Whether it is used: false when a file with higher precedence has an entry of the same name.
-    used: bool,
+shape! {
+    /// A value and its location.
+    pub ConfigValueJson<'a> of value: &'a ConfigValue {
+        /// Its path, such as `tools.calculator.timeout`.
+        path: &'a str = &value.path,
+        /// The value; literal secrets are shown as `***`.
+        value: Value = serde_json::from_str(&value.value).unwrap_or_default(),
+        /// The file it is in.
+        file: String = value.location.file.display().to_string(),
+        /// The line, from 1.
+        line: u32 = value.location.line,
+        /// The column, from 1.
+        column: u32 = value.location.column,
+        /// How the file was found, such as `project` or `user`.
+        layer: &'static str = configuration::layer_name(value.layer),
+        /// Whether it is used: false when a file with higher precedence has an entry of the same name.
+        used: bool = !value.is_shadowed,
+    }
 }
 
 impl<'a> From<&'a [ConfigValue]> for ConfigValuesJson<'a> {
     fn from(values: &'a [ConfigValue]) -> Self {
-        let value = |value: &'a ConfigValue| ConfigValueJson {
-            path: &value.path,
-            value: serde_json::from_str(&value.value).unwrap_or_default(),
-            file: value.location.file.display().to_string(),
-            line: value.location.line,
-            column: value.location.column,
-            layer: crate::present::configuration::layer_name(value.layer),
-            used: !value.is_shadowed,
-        };
-        Self { values: values.iter().map(value).collect() }
+        Self { values: values.iter().map(Into::into).collect() }
     }
 }
 
@@ -88,15 +74,7 @@ impl ConfigPathsJson {
     pub fn new(configuration: &Configuration, environment: &dyn Environment) -> Self {
         let show = |path: Option<std::path::PathBuf>| path.map(|path| path.display().to_string());
         Self {
-            files: configuration
-                .files
-                .iter()
-                .map(|file| ConfigFileJson {
-                    path: file.path.display().to_string(),
-                    role: crate::present::configuration::role_name(file.role),
-                    layer: crate::present::configuration::layer_name(file.layer),
-                })
-                .collect(),
+            files: configuration.files.iter().map(Into::into).collect(),
             searched: configuration
                 .searched
                 .iter()
@@ -111,14 +89,15 @@ impl ConfigPathsJson {
     }
 }
 
-/// A file that was read.
-#[derive(Debug, Serialize, JsonSchema)]
-struct ConfigFileJson {
-    path: String,
-    /// `tools` or `servers`.
-    role: &'static str,
-    /// How it was found.
-    layer: &'static str,
+shape! {
+    /// A file that was read.
+    pub ConfigFileJson of file: &LoadedFile {
+        path: String = file.path.display().to_string(),
+        /// `tools` or `servers`.
+        role: &'static str = configuration::role_name(file.role),
+        /// How it was found.
+        layer: &'static str = configuration::layer_name(file.layer),
+    }
 }
 
 /// The directories of this user; null where there is no home directory.

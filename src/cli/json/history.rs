@@ -1,5 +1,6 @@
 //! The JSON of `history diff`; a call of the history has its own in [`crate::history::json`].
 
+use crate::util::shape::shape;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,26 +28,16 @@ impl<'a> HistoryDiffJson<'a> {
     }
 }
 
-/// A line that is in only one of the two texts.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DifferenceJson<'a> {
-    /// `-`: only the first has it; `+`: only the second.
-    pub op: String,
-    /// The line.
-    pub line: &'a str,
-    /// Its line number in the first text, from 1.
-    pub old_line: Option<usize>,
-    /// Its line number in the second text, from 1.
-    pub new_line: Option<usize>,
-}
-
-impl<'a> From<&'a DiffLine> for DifferenceJson<'a> {
-    fn from(line: &'a DiffLine) -> Self {
-        Self {
-            op: line.mark.sign().to_string(),
-            line: &line.text,
-            old_line: line.old,
-            new_line: line.new,
-        }
+shape! {
+    /// A line that is in only one of the two texts.
+    pub DifferenceJson<'a> of line: &'a DiffLine {
+        /// `-`: only the first has it; `+`: only the second.
+        op: String = line.mark.sign().to_string(),
+        /// The line.
+        line: &'a str = &line.text,
+        /// Its line number in the first text, from 1.
+        old_line: Option<usize> = line.old,
+        /// Its line number in the second text, from 1.
+        new_line: Option<usize> = line.new,
     }
 }

@@ -1,17 +1,17 @@
 //! The JSON of `resources`, `prompts` and `complete`.
 
+use crate::util::shape::shape;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::call::RoutingJson;
 use super::error::{DiagnosticJson, ErrorJson};
 use super::list::listing_status;
 use crate::host::offerings::Offerings;
 use crate::model::{
-    Completion, Freshness, Prompt, PromptArgument, PromptMessages, Resource, ResourceContents,
-    ResourceTemplate,
+    Freshness, Prompt, PromptArgument, PromptMessages, Resource, ResourceContents,
+    ResourceTemplate, Routing,
 };
 
 /// The resources of the servers: `resources list`.
@@ -88,117 +88,59 @@ impl<'a, T> From<&'a Offerings<T>> for OfferingSourcesJson<'a> {
     }
 }
 
-/// A resource.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ResourceJson<'a> {
-    uri: &'a str,
-    name: &'a str,
-    /// The server that offers it.
-    server: &'a str,
-    title: Option<&'a str>,
-    description: Option<&'a str>,
-    mime_type: Option<&'a str>,
-    /// Its size in bytes.
-    size: Option<u64>,
-    /// Warnings about this item.
-    warnings: &'a [String],
-    /// The resource as the server sent it.
-    raw: Value,
-}
-
-impl<'a> From<&'a Resource> for ResourceJson<'a> {
-    fn from(item: &'a Resource) -> Self {
-        Self {
-            uri: &item.uri,
-            name: &item.name,
-            server: &item.server,
-            title: item.title.as_deref(),
-            description: item.description.as_deref(),
-            mime_type: item.mime_type.as_deref(),
-            size: item.size,
-            warnings: &item.warnings,
-            raw: parse(&item.raw),
-        }
+shape! {
+    /// A resource.
+    pub ResourceJson<'a> of item: &'a Resource {
+        uri: &'a str = &item.uri,
+        name: &'a str = &item.name,
+        /// The server that offers it.
+        server: &'a str = &item.server,
+        title: Option<&'a str> = item.title.as_deref(),
+        description: Option<&'a str> = item.description.as_deref(),
+        mime_type: Option<&'a str> = item.mime_type.as_deref(),
+        /// Its size in bytes.
+        size: Option<u64> = item.size,
+        /// Warnings about this item.
+        warnings: &'a [String] = &item.warnings,
+        /// The resource as the server sent it.
+        raw: Value = parse(&item.raw),
     }
 }
 
-/// A resource template of a server.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct TemplateJson<'a> {
-    /// The URI template (RFC 6570).
-    template: &'a str,
-    name: &'a str,
-    /// The server that offers it.
-    server: &'a str,
-    title: Option<&'a str>,
-    description: Option<&'a str>,
-    mime_type: Option<&'a str>,
-    /// Warnings about this item.
-    warnings: &'a [String],
-    /// The template as the server sent it.
-    raw: Value,
-}
-
-impl<'a> From<&'a ResourceTemplate> for TemplateJson<'a> {
-    fn from(item: &'a ResourceTemplate) -> Self {
-        Self {
-            template: &item.template,
-            name: &item.name,
-            server: &item.server,
-            title: item.title.as_deref(),
-            description: item.description.as_deref(),
-            mime_type: item.mime_type.as_deref(),
-            warnings: &item.warnings,
-            raw: parse(&item.raw),
-        }
+shape! {
+    /// A resource template of a server.
+    pub TemplateJson<'a> of item: &'a ResourceTemplate {
+        /// The URI template (RFC 6570).
+        template: &'a str = &item.template,
+        name: &'a str = &item.name,
+        /// The server that offers it.
+        server: &'a str = &item.server,
+        title: Option<&'a str> = item.title.as_deref(),
+        description: Option<&'a str> = item.description.as_deref(),
+        mime_type: Option<&'a str> = item.mime_type.as_deref(),
+        /// Warnings about this item.
+        warnings: &'a [String] = &item.warnings,
+        /// The template as the server sent it.
+        raw: Value = parse(&item.raw),
     }
 }
 
-/// A prompt.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct PromptJson<'a> {
-    /// The full name.
-    name: String,
-    /// The name at the server.
-    prompt: &'a str,
-    /// The server that offers it.
-    server: Option<&'a str>,
-    title: Option<&'a str>,
-    description: Option<&'a str>,
-    arguments: Vec<PromptArgumentJson<'a>>,
-    /// Warnings about this item.
-    warnings: &'a [String],
-    /// The prompt as the server sent it.
-    raw: Value,
-}
-
-/// An argument of a prompt.
-#[derive(Debug, Serialize, JsonSchema)]
-struct PromptArgumentJson<'a> {
-    name: &'a str,
-    title: Option<&'a str>,
-    description: Option<&'a str>,
-    required: bool,
-}
-
-impl<'a> From<&'a Prompt> for PromptJson<'a> {
-    fn from(item: &'a Prompt) -> Self {
-        let argument = |argument: &'a PromptArgument| PromptArgumentJson {
-            name: &argument.name,
-            title: argument.title.as_deref(),
-            description: argument.description.as_deref(),
-            required: argument.required,
-        };
-        Self {
-            name: item.name.full(),
-            prompt: item.name.tool(),
-            server: item.name.component(),
-            title: item.title.as_deref(),
-            description: item.description.as_deref(),
-            arguments: item.arguments.iter().map(argument).collect(),
-            warnings: &item.warnings,
-            raw: parse(&item.raw),
-        }
+shape! {
+    /// A prompt.
+    pub PromptJson<'a> of item: &'a Prompt {
+        /// The full name.
+        name: String = item.name.full(),
+        /// The name at the server.
+        prompt: &'a str = item.name.tool(),
+        /// The server that offers it.
+        server: Option<&'a str> = item.name.component(),
+        title: Option<&'a str> = item.title.as_deref(),
+        description: Option<&'a str> = item.description.as_deref(),
+        arguments: &'a [PromptArgument] = &item.arguments,
+        /// Warnings about this item.
+        warnings: &'a [String] = &item.warnings,
+        /// The prompt as the server sent it.
+        raw: Value = parse(&item.raw),
     }
 }
 
@@ -206,35 +148,22 @@ fn parse(text: &RawValue) -> Value {
     serde_json::from_str(text.get()).unwrap_or_default()
 }
 
-/// The contents of a resource: `resources read`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ResourceContentsJson<'a> {
-    server: &'a str,
-    uri: &'a str,
-    /// The content parts, as in MCP.
-    contents: &'a [Value],
-    /// How long they may be cached according to the server, in milliseconds.
-    ttl_ms: Option<u64>,
-    /// Who may share the cached contents.
-    cache_scope: Option<&'a str>,
-    /// The `_meta` of the response.
-    meta: Option<&'a Value>,
-    /// The router's choice; only when there were several candidate servers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    routing: Option<RoutingJson<'a>>,
-}
-
-impl<'a> From<&'a ResourceContents> for ResourceContentsJson<'a> {
-    fn from(read: &'a ResourceContents) -> Self {
-        Self {
-            server: &read.server,
-            uri: &read.uri,
-            contents: &read.contents,
-            ttl_ms: read.freshness.ttl_ms,
-            cache_scope: read.freshness.scope.as_deref(),
-            meta: read.meta.as_ref(),
-            routing: read.routing.as_ref().map(Into::into),
-        }
+shape! {
+    /// The contents of a resource: `resources read`.
+    pub ResourceContentsJson<'a> of read: &'a ResourceContents {
+        server: &'a str = &read.server,
+        uri: &'a str = &read.uri,
+        /// The content parts, as in MCP.
+        contents: &'a [Value] = &read.contents,
+        /// How long they may be cached according to the server, in milliseconds.
+        ttl_ms: Option<u64> = read.freshness.ttl_ms,
+        /// Who may share the cached contents.
+        cache_scope: Option<&'a str> = read.freshness.scope.as_deref(),
+        /// The `_meta` of the response.
+        meta: Option<&'a Value> = read.meta.as_ref(),
+        /// The router's choice; only when there were several candidate servers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        routing: Option<&'a Routing> = read.routing.as_ref(),
     }
 }
 
@@ -259,47 +188,19 @@ pub struct ResourceUpdateJson<'a> {
     pub error: Option<ErrorJson<'a>>,
 }
 
-/// The messages of a prompt: `prompts get`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct PromptMessagesJson<'a> {
-    /// The full name of the prompt.
-    name: String,
-    server: Option<&'a str>,
-    description: Option<&'a str>,
-    /// The messages, as in MCP.
-    messages: &'a [Value],
-    /// The `_meta` of the response.
-    meta: Option<&'a Value>,
-    /// The router's choice; only when there were several candidate servers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    routing: Option<RoutingJson<'a>>,
-}
-
-impl<'a> From<&'a PromptMessages> for PromptMessagesJson<'a> {
-    fn from(filled: &'a PromptMessages) -> Self {
-        Self {
-            name: filled.name.full(),
-            server: filled.name.component(),
-            description: filled.description.as_deref(),
-            messages: &filled.messages,
-            meta: filled.meta.as_ref(),
-            routing: filled.routing.as_ref().map(Into::into),
-        }
-    }
-}
-
-/// Possible values of an argument: `complete`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct CompletionJson<'a> {
-    values: &'a [String],
-    /// The total number, if the server reports it.
-    total: Option<u64>,
-    /// Whether there are more values than listed.
-    has_more: Option<bool>,
-}
-
-impl<'a> From<&'a Completion> for CompletionJson<'a> {
-    fn from(completion: &'a Completion) -> Self {
-        Self { values: &completion.values, total: completion.total, has_more: completion.has_more }
+shape! {
+    /// The messages of a prompt: `prompts get`.
+    pub PromptMessagesJson<'a> of filled: &'a PromptMessages {
+        /// The full name of the prompt.
+        name: String = filled.name.full(),
+        server: Option<&'a str> = filled.name.component(),
+        description: Option<&'a str> = filled.description.as_deref(),
+        /// The messages, as in MCP.
+        messages: &'a [Value] = &filled.messages,
+        /// The `_meta` of the response.
+        meta: Option<&'a Value> = filled.meta.as_ref(),
+        /// The router's choice; only when there were several candidate servers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        routing: Option<&'a Routing> = filled.routing.as_ref(),
     }
 }

@@ -1,5 +1,6 @@
 //! The JSON of `run` without a name: the saved calls.
 
+use crate::util::shape::shape;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -14,24 +15,20 @@ pub struct SavedCallsJson<'a> {
     calls: Vec<SavedCallJson<'a>>,
 }
 
-/// A saved call.
-#[derive(Debug, Serialize, JsonSchema)]
-struct SavedCallJson<'a> {
-    /// The name after `run`.
-    name: &'a str,
-    /// The tool, as it was typed.
-    tool: &'a str,
-    /// The arguments of the command line that makes the call, starting with `call`.
-    command: Vec<String>,
+shape! {
+    /// A saved call.
+    pub SavedCallJson<'a> of (key, call): (&'a String, &'a SavedCall) {
+        /// The name after `run`.
+        name: &'a str = key,
+        /// The tool, as it was typed.
+        tool: &'a str = &call.tool,
+        /// The arguments of the command line that makes the call, starting with `call`.
+        command: Vec<String> = call.command_words(),
+    }
 }
 
 impl<'a> From<&'a BTreeMap<String, SavedCall>> for SavedCallsJson<'a> {
     fn from(calls: &'a BTreeMap<String, SavedCall>) -> Self {
-        let call = |(name, call): (&'a String, &'a SavedCall)| SavedCallJson {
-            name,
-            tool: &call.tool,
-            command: call.command_words(),
-        };
-        Self { calls: calls.iter().map(call).collect() }
+        Self { calls: calls.iter().map(Into::into).collect() }
     }
 }

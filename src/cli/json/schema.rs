@@ -15,8 +15,8 @@ use super::error::ErrorLineJson;
 use super::history::HistoryDiffJson;
 use super::list::ListJson;
 use super::offerings::{
-    CompletionJson, PromptMessagesJson, PromptsJson, ResourceContentsJson, ResourceUpdateJson,
-    ResourcesJson, TemplatesJson,
+    PromptMessagesJson, PromptsJson, ResourceContentsJson, ResourceUpdateJson, ResourcesJson,
+    TemplatesJson,
 };
 use super::pins::PinReportJson;
 use super::saved_calls::SavedCallsJson;
@@ -29,6 +29,7 @@ use super::trust::TrustListJson;
 use crate::audit::trace::TraceRow;
 use crate::bench::json::shape::RunJson;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
+use crate::model::Completion;
 
 /// The commands whose output has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,7 +96,7 @@ impl OutputSchema {
             Self::Audit => of::<AuditJson<'_>>("audit"),
             Self::Resources => of::<ResourcesOutputJson<'_>>("resources"),
             Self::Prompts => of::<PromptsOutputJson<'_>>("prompts"),
-            Self::Complete => of::<CompletionJson<'_>>("complete"),
+            Self::Complete => of::<Completion>("complete"),
             Self::Trace => of::<TraceRow>("trace"),
             Self::Pin => of::<PinReportJson<'_>>("pin"),
             Self::Verify => of::<PinReportJson<'_>>("verify"),

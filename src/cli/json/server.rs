@@ -1,5 +1,6 @@
 //! The JSON of `servers`, and of `inspect` for a server.
 
+use crate::util::shape::shape;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -27,69 +28,73 @@ impl<'a> From<&'a [ServerStatus]> for ServersJson<'a> {
     }
 }
 
-/// A server, with everything known about it.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ServerJson<'a> {
-    /// Its name in the configuration.
-    pub name: &'a str,
-    /// The description of its entry.
-    pub description: Option<&'a str>,
-    /// `idle`, `starting`, `ready`, `failed`, `untrusted` or `closed`.
-    pub status: &'static str,
-    /// `legacy` or `modern`.
-    pub era: Option<&'static str>,
-    /// The protocol version in use.
-    pub protocol: Option<&'a str>,
-    /// The versions that the server claims to support.
-    pub supported_versions: &'a [String],
-    /// The transport, such as `stdio` or `http`.
-    pub transport: &'static str,
-    /// Its command line or address.
-    pub endpoint: &'a str,
-    /// The confinement of its process, one item per line.
-    pub confinement: &'a [String],
-    /// What its sandbox restricts and leaves open.
-    pub sandbox: Option<&'a Coverage>,
-    /// Its process.
-    pub pid: Option<u32>,
-    /// Its resident memory, in bytes.
-    pub memory_bytes: Option<u64>,
-    /// How long connecting took.
-    pub connect_ms: Option<f64>,
-    /// How long the last ping took.
-    pub ping_ms: Option<f64>,
-    /// How many tools it offers.
-    pub tools: Option<usize>,
-    /// What its entry permits it to offer and use; null means no restriction.
-    pub permissions: &'a ServerPermissions,
-    /// The handles of the credentials it receives.
-    pub credential_handles: &'a [CredentialUse],
-    /// How many resources it offers.
-    pub resources: Option<usize>,
-    /// How many prompts it offers.
-    pub prompts: Option<usize>,
-    /// The name and version it reports.
-    pub server_info: Option<&'a Value>,
-    /// The capabilities that it reports.
-    pub capabilities: Option<&'a Value>,
-    /// Its instructions for models.
-    pub instructions: Option<&'a str>,
-    /// How often it was started.
-    pub starts: u32,
-    /// How long it has been running.
-    pub uptime_ms: Option<f64>,
-    /// The last failure, even if resolved.
-    pub last_error: Option<PastErrorJson<'a>>,
-    /// Its `routing_weight`.
-    pub weight: Option<f64>,
-    /// How many client sessions have their own connection; null when they share one.
-    pub connections: Option<usize>,
-    /// Warnings about the server.
-    pub warnings: &'a [String],
-    /// The last lines of its standard error.
-    pub stderr: &'a [String],
-    /// Why it is not working now.
-    pub error: Option<ErrorJson<'a>>,
+shape! {
+    /// A server, with everything known about it.
+    pub ServerJson<'a> of server: &'a ServerStatus {
+        /// Its name in the configuration.
+        name: &'a str = &server.name,
+        /// The description of its entry.
+        description: Option<&'a str> = server.description.as_deref(),
+        /// `idle`, `starting`, `ready`, `failed`, `untrusted` or `closed`.
+        status: &'static str = server.state.as_str(),
+        /// `legacy` or `modern`.
+        era: Option<&'static str> = server.era.map(Era::as_str),
+        /// The protocol version in use.
+        protocol: Option<&'a str> = server.protocol.as_deref(),
+        /// The versions that the server claims to support.
+        supported_versions: &'a [String] = &server.supported_versions,
+        /// The transport, such as `stdio` or `http`.
+        transport: &'static str = server.transport,
+        /// Its command line or address.
+        endpoint: &'a str = &server.endpoint,
+        /// The confinement of its process, one item per line.
+        confinement: &'a [String] = &server.confinement,
+        /// What its sandbox restricts and leaves open.
+        sandbox: Option<&'a Coverage> = server.sandbox.as_ref(),
+        /// Its process.
+        pid: Option<u32> = server.pid,
+        /// Its resident memory, in bytes.
+        memory_bytes: Option<u64> = server.memory,
+        /// How long connecting took.
+        connect_ms: Option<f64> = server.connect.map(millis),
+        /// How long the last ping took.
+        ping_ms: Option<f64> = server.ping.map(millis),
+        /// How many tools it offers.
+        tools: Option<usize> = server.tools,
+        /// What its entry permits it to offer and use; null means no restriction.
+        permissions: &'a ServerPermissions = &server.permissions,
+        /// The handles of the credentials it receives.
+        credential_handles: &'a [CredentialUse] = &server.credentials,
+        /// How many resources it offers.
+        resources: Option<usize> = server.resources,
+        /// How many prompts it offers.
+        prompts: Option<usize> = server.prompts,
+        /// The name and version it reports.
+        server_info: Option<&'a Value> = server.server_info.as_ref(),
+        /// The capabilities that it reports.
+        capabilities: Option<&'a Value> = server.capabilities.as_ref(),
+        /// Its instructions for models.
+        instructions: Option<&'a str> = server.instructions.as_deref(),
+        /// How often it was started.
+        starts: u32 = server.starts,
+        /// How long it has been running.
+        uptime_ms: Option<f64> = server.uptime.map(millis),
+        /// The last failure, even if resolved.
+        last_error: Option<PastErrorJson<'a>> = server.last_error.as_ref().map(|past| PastErrorJson {
+            time: rfc3339(past.at.as_secs_f64()),
+            error: (&past.error).into(),
+        }),
+        /// Its `routing_weight`.
+        weight: Option<f64> = server.weight,
+        /// How many client sessions have their own connection; null when they share one.
+        connections: Option<usize> = server.connections,
+        /// Warnings about the server.
+        warnings: &'a [String] = &server.warnings,
+        /// The last lines of its standard error.
+        stderr: &'a [String] = &server.stderr_tail,
+        /// Why it is not working now.
+        error: Option<ErrorJson<'a>> = server.state.error().map(Into::into),
+    }
 }
 
 /// A failure that occurred earlier.
@@ -99,46 +104,6 @@ pub struct PastErrorJson<'a> {
     pub time: String,
     /// The error that occurred.
     pub error: ErrorJson<'a>,
-}
-
-impl<'a> From<&'a ServerStatus> for ServerJson<'a> {
-    fn from(server: &'a ServerStatus) -> Self {
-        Self {
-            name: &server.name,
-            description: server.description.as_deref(),
-            status: server.state.as_str(),
-            era: server.era.map(Era::as_str),
-            protocol: server.protocol.as_deref(),
-            supported_versions: &server.supported_versions,
-            transport: server.transport,
-            endpoint: &server.endpoint,
-            confinement: &server.confinement,
-            permissions: &server.permissions,
-            credential_handles: &server.credentials,
-            sandbox: server.sandbox.as_ref(),
-            pid: server.pid,
-            memory_bytes: server.memory,
-            connect_ms: server.connect.map(millis),
-            ping_ms: server.ping.map(millis),
-            tools: server.tools,
-            resources: server.resources,
-            prompts: server.prompts,
-            server_info: server.server_info.as_ref(),
-            capabilities: server.capabilities.as_ref(),
-            instructions: server.instructions.as_deref(),
-            starts: server.starts,
-            uptime_ms: server.uptime.map(millis),
-            last_error: server.last_error.as_ref().map(|past| PastErrorJson {
-                time: rfc3339(past.at.as_secs_f64()),
-                error: (&past.error).into(),
-            }),
-            weight: server.weight,
-            connections: server.connections,
-            warnings: &server.warnings,
-            stderr: &server.stderr_tail,
-            error: server.state.error().map(Into::into),
-        }
-    }
 }
 
 /// A server with its entry: what the file says about it and the state of its pins.
@@ -152,89 +117,63 @@ pub struct ServerDetailJson<'a> {
     pub entry: Option<ServerEntryJson<'a>>,
 }
 
-/// The entry of a server.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ServerEntryJson<'a> {
-    /// Where it is defined.
-    pub origin: LocationJson,
-    /// Whether its project is trusted: always true, since untrusted entries are not resolved.
-    pub trusted: bool,
-    /// `auto`, `legacy` or `2026-07-28`.
-    pub protocol_choice: &'static str,
-    /// A description of its authentication; never a secret.
-    pub credentials: Option<String>,
-    /// Time limit between messages from the server, if set in the entry.
-    pub timeout_ms: Option<f64>,
-    /// Time limit for a whole call, if set in the entry.
-    pub max_total_ms: Option<f64>,
-    /// Time limit for starting, if set in the entry.
-    pub start_timeout_ms: Option<f64>,
-    /// How long a background host keeps it idle, if set in the entry.
-    pub keep_ms: Option<f64>,
-    /// Whether all clients of a host use one connection.
-    pub shared: bool,
-    /// How often a failed call is retried, for tools marked safe to repeat.
-    pub retries: u32,
-    /// Whether each call requires approval.
-    pub requires_approval: bool,
-    /// Its share of calls when several servers offer a tool; below 1 it is a backup.
-    pub routing_weight: Option<f64>,
-    /// The only tools that are listed.
-    pub include: Option<&'a [String]>,
-    /// The tools, prompts and resources that are not listed.
-    pub exclude: &'a [String],
-    /// The roots that are sent to it.
-    pub roots: Vec<&'a str>,
-    /// How many tools the entry declares.
-    pub declares: usize,
-    /// Whether it is under development.
-    pub dev: bool,
-    /// What happens when a changed tool is called: `block`, `warn` or `allow`.
-    pub drift: &'static str,
-    /// Comparison of its tools with their pins; null without pins.
-    pub pins: Option<ServerPinsJson>,
-    /// How many of its tools have findings above the level of a note.
-    pub flagged_tools: usize,
-    /// Suspicious findings about its instructions.
-    pub findings: &'a [Finding],
-}
-
-impl<'a> From<&'a ServerEntryView<'a>> for ServerEntryJson<'a> {
-    fn from(view: &'a ServerEntryView<'a>) -> Self {
+shape! {
+    /// The entry of a server.
+    pub ServerEntryJson<'a> of view: &'a ServerEntryView<'a>, with {
         let spec = view.spec;
-        Self {
-            origin: (&spec.location).into(),
-            trusted: true,
-            protocol_choice: match spec.protocol {
-                ProtocolChoice::Auto => "auto",
-                ProtocolChoice::Legacy => "legacy",
-                ProtocolChoice::Modern => "2026-07-28",
-            },
-            credentials: credentials(spec),
-            timeout_ms: spec.timeout.map(millis),
-            max_total_ms: spec.max_total.map(millis),
-            start_timeout_ms: spec.start_timeout.map(millis),
-            keep_ms: spec.keep.map(millis),
-            shared: spec.is_shared,
-            retries: spec.retries,
-            requires_approval: spec.requires_approval,
-            routing_weight: spec.routing_weight,
-            include: spec.include.as_deref(),
-            exclude: &spec.exclude,
-            roots: spec.roots.iter().map(|root| root.uri.as_str()).collect(),
-            declares: spec.provides_tools.len(),
-            dev: spec.is_dev,
-            drift: spec.drift().as_str(),
-            pins: view.pins.map(|report| ServerPinsJson {
-                state: state(report),
-                pinned: pinned_count(report),
-                changed: report.count(PinReportState::Changed),
-                gone: report.count(PinReportState::Missing),
-                new: report.count(PinReportState::New),
-            }),
-            flagged_tools: view.flagged,
-            findings: view.instructions,
-        }
+    } {
+        /// Where it is defined.
+        origin: LocationJson = (&spec.location).into(),
+        /// Whether its project is trusted: always true, since untrusted entries are not resolved.
+        trusted: bool = true,
+        /// `auto`, `legacy` or `2026-07-28`.
+        protocol_choice: &'static str = match spec.protocol {
+            ProtocolChoice::Auto => "auto",
+            ProtocolChoice::Legacy => "legacy",
+            ProtocolChoice::Modern => "2026-07-28",
+        },
+        /// A description of its authentication; never a secret.
+        credentials: Option<String> = credentials(spec),
+        /// Time limit between messages from the server, if set in the entry.
+        timeout_ms: Option<f64> = spec.timeout.map(millis),
+        /// Time limit for a whole call, if set in the entry.
+        max_total_ms: Option<f64> = spec.max_total.map(millis),
+        /// Time limit for starting, if set in the entry.
+        start_timeout_ms: Option<f64> = spec.start_timeout.map(millis),
+        /// How long a background host keeps it idle, if set in the entry.
+        keep_ms: Option<f64> = spec.keep.map(millis),
+        /// Whether all clients of a host use one connection.
+        shared: bool = spec.is_shared,
+        /// How often a failed call is retried, for tools marked safe to repeat.
+        retries: u32 = spec.retries,
+        /// Whether each call requires approval.
+        requires_approval: bool = spec.requires_approval,
+        /// Its share of calls when several servers offer a tool; below 1 it is a backup.
+        routing_weight: Option<f64> = spec.routing_weight,
+        /// The only tools that are listed.
+        include: Option<&'a [String]> = spec.include.as_deref(),
+        /// The tools, prompts and resources that are not listed.
+        exclude: &'a [String] = &spec.exclude,
+        /// The roots that are sent to it.
+        roots: Vec<&'a str> = spec.roots.iter().map(|root| root.uri.as_str()).collect(),
+        /// How many tools the entry declares.
+        declares: usize = spec.provides_tools.len(),
+        /// Whether it is under development.
+        dev: bool = spec.is_dev,
+        /// What happens when a changed tool is called: `block`, `warn` or `allow`.
+        drift: &'static str = spec.drift().as_str(),
+        /// Comparison of its tools with their pins; null without pins.
+        pins: Option<ServerPinsJson> = view.pins.map(|report| ServerPinsJson {
+            state: state(report),
+            pinned: pinned_count(report),
+            changed: report.count(PinReportState::Changed),
+            gone: report.count(PinReportState::Missing),
+            new: report.count(PinReportState::New),
+        }),
+        /// How many of its tools have findings above the level of a note.
+        flagged_tools: usize = view.flagged,
+        /// Suspicious findings about its instructions.
+        findings: &'a [Finding] = view.instructions,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The JSON of `stats`.
 
+use crate::util::shape::shape;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -7,7 +8,7 @@ use serde::Serialize;
 
 use crate::present::stats::{QUANTILES, seconds};
 use crate::stats::count::CallCounts;
-use crate::stats::summary::{TimeSlice, duration_buckets};
+use crate::stats::summary::{DurationBucket, TimeSlice, duration_buckets};
 use crate::stats::{Summary, Usage};
 use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
@@ -40,21 +41,16 @@ impl<'a> StatsJson<'a> {
     /// The JSON of a summary. With `slices` it is about one tool, which gets its histogram and
     /// these time slices too.
     pub fn new(summary: &'a Summary, slices: Option<&[TimeSlice]>) -> Self {
-        let server = |usage: &Usage| ServerStatsJson {
-            server: usage.tool.server.clone(),
-            counts: (&usage.counts).into(),
-            period: usage.into(),
-        };
         Self {
             tools: summary
                 .tools
                 .iter()
                 .map(|usage| ToolStatsJson {
                     usage: usage.into(),
-                    detail: slices.map(|slices| UsageDetailJson::new(usage, slices)),
+                    detail: slices.map(|slices| (usage, slices).into()),
                 })
                 .collect(),
-            servers: summary.servers().iter().map(server).collect(),
+            servers: summary.servers().iter().map(Into::into).collect(),
             total: summary.total().as_ref().map(|usage| (&usage.counts).into()),
             from: summary.from.map(|from| rfc3339(from.as_secs_f64())),
             until: rfc3339(summary.now.as_secs_f64()),
@@ -74,182 +70,123 @@ pub struct ToolStatsJson<'a> {
     detail: Option<UsageDetailJson>,
 }
 
-/// The statistics of a tool.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct UsageJson<'a> {
-    /// The full name of the tool.
-    name: &'a str,
-    /// The server, for MCP tools.
-    server: Option<&'a str>,
-    /// The root directory of the project the calls were made for; null outside any project.
-    project: Option<&'a str>,
-    /// The program behind the name, as 12 hexadecimal digits; null for tools without an
-    /// entry in a file.
-    program: Option<&'a str>,
-    #[serde(flatten)]
-    counts: CountsJson,
-    #[serde(flatten)]
-    period: PeriodJson,
-}
-
-impl<'a> From<&'a Usage> for UsageJson<'a> {
-    fn from(usage: &'a Usage) -> Self {
-        Self {
-            name: &usage.tool.name,
-            server: usage.tool.server.as_deref(),
-            project: usage.tool.place.project.as_deref(),
-            program: usage.tool.place.program.as_deref(),
-            counts: (&usage.counts).into(),
-            period: usage.into(),
-        }
+shape! {
+    /// The statistics of a tool.
+    pub UsageJson<'a> of usage: &'a Usage {
+        /// The full name of the tool.
+        name: &'a str = &usage.tool.name,
+        /// The server, for MCP tools.
+        server: Option<&'a str> = usage.tool.server.as_deref(),
+        /// The root directory of the project the calls were made for; null outside any project.
+        project: Option<&'a str> = usage.tool.place.project.as_deref(),
+        /// The program behind the name, as 12 hexadecimal digits; null for tools without an
+        /// entry in a file.
+        program: Option<&'a str> = usage.tool.place.program.as_deref(),
+        #[serde(flatten)]
+        counts: CountsJson = (&usage.counts).into(),
+        #[serde(flatten)]
+        period: PeriodJson = usage.into(),
     }
 }
 
-/// The calls of a server's tools.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ServerStatsJson {
-    /// The server; null for internal tools.
-    server: Option<String>,
-    #[serde(flatten)]
-    counts: CountsJson,
-    #[serde(flatten)]
-    period: PeriodJson,
-}
-
-/// When something was used, inside or outside the window.
-#[derive(Debug, Serialize, JsonSchema)]
-struct PeriodJson {
-    /// The first call ever (RFC 3339).
-    first_used: String,
-    /// The last call (RFC 3339).
-    last_used: String,
-}
-
-impl From<&Usage> for PeriodJson {
-    fn from(usage: &Usage) -> Self {
-        let time = |millis| rfc3339(seconds(millis));
-        Self { first_used: time(usage.period.first), last_used: time(usage.period.last) }
+shape! {
+    /// The calls of a server's tools.
+    pub ServerStatsJson of usage: &Usage {
+        /// The server; null for internal tools.
+        server: Option<String> = usage.tool.server.clone(),
+        #[serde(flatten)]
+        counts: CountsJson = (&usage.counts).into(),
+        #[serde(flatten)]
+        period: PeriodJson = usage.into(),
     }
 }
 
-/// Calls and their durations; durations are of successful calls.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct CountsJson {
-    /// All calls.
-    calls: u64,
-    /// Successful calls.
-    ok: u64,
-    /// Calls that the tool itself rejected or failed.
-    tool_errors: u64,
-    /// Failures that are neither tool errors nor timeouts.
-    errors: u64,
-    /// Calls that timed out.
-    timeouts: u64,
-    /// Calls cancelled while running; these are not failures.
-    cancelled: u64,
-    /// All failures by kind of error.
-    errors_by_kind: BTreeMap<String, u64>,
-    mean_ms: Option<f64>,
-    /// The standard deviation.
-    stddev_ms: Option<f64>,
-    min_ms: Option<f64>,
-    max_ms: Option<f64>,
-    /// Accurate to 1 %, like all percentiles.
-    p50_ms: Option<f64>,
-    p90_ms: Option<f64>,
-    p95_ms: Option<f64>,
-    p99_ms: Option<f64>,
-    /// Percentiles with fewer than ten calls beyond them: each is merely one of the
-    /// slowest calls.
-    too_few_for: Vec<&'static str>,
-    /// Attempts after the first of each call.
-    retries: u64,
-    /// Calls that succeeded after a retry.
-    recovered: u64,
-    /// Bytes of results as JSON.
-    bytes: u64,
+shape! {
+    /// When something was used, inside or outside the window.
+    pub PeriodJson of usage: &Usage {
+        /// The first call ever (RFC 3339).
+        first_used: String = rfc3339(seconds(usage.period.first)),
+        /// The last call (RFC 3339).
+        last_used: String = rfc3339(seconds(usage.period.last)),
+    }
 }
 
-impl From<&CallCounts> for CountsJson {
-    fn from(counts: &CallCounts) -> Self {
-        let (tool_errors, timeouts) = (counts.failed_by("tool"), counts.failed_by("timeout"));
+shape! {
+    /// Calls and their durations; durations are of successful calls.
+    pub CountsJson of counts: &CallCounts, with {
+        let (rejected, late) = (counts.failed_by("tool"), counts.failed_by("timeout"));
         let durations = &counts.durations;
         let quantile = |share| durations.quantile(share).map(millis);
         let unsure = QUANTILES.iter().filter(|(_, share)| !durations.is_reliable_at(*share));
-        Self {
-            calls: counts.calls(),
-            ok: counts.ok,
-            tool_errors,
-            errors: counts.failed().saturating_sub(tool_errors).saturating_sub(timeouts),
-            timeouts,
-            cancelled: counts.cancelled,
-            errors_by_kind: counts.failures.clone(),
-            mean_ms: durations.mean().map(millis),
-            stddev_ms: durations.stddev().map(millis),
-            min_ms: durations.min().map(millis),
-            max_ms: durations.max().map(millis),
-            p50_ms: quantile(0.5),
-            p90_ms: quantile(0.9),
-            p95_ms: quantile(0.95),
-            p99_ms: quantile(0.99),
-            too_few_for: unsure.map(|(name, _)| *name).collect(),
-            retries: counts.retries(),
-            recovered: counts.recovered,
-            bytes: counts.bytes,
-        }
+    } {
+        /// All calls.
+        calls: u64 = counts.calls(),
+        /// Successful calls.
+        ok: u64 = counts.ok,
+        /// Calls that the tool itself rejected or failed.
+        tool_errors: u64 = rejected,
+        /// Failures that are neither tool errors nor timeouts.
+        errors: u64 = counts.failed().saturating_sub(rejected).saturating_sub(late),
+        /// Calls that timed out.
+        timeouts: u64 = late,
+        /// Calls cancelled while running; these are not failures.
+        cancelled: u64 = counts.cancelled,
+        /// All failures by kind of error.
+        errors_by_kind: BTreeMap<String, u64> = counts.failures.clone(),
+        mean_ms: Option<f64> = durations.mean().map(millis),
+        /// The standard deviation.
+        stddev_ms: Option<f64> = durations.stddev().map(millis),
+        min_ms: Option<f64> = durations.min().map(millis),
+        max_ms: Option<f64> = durations.max().map(millis),
+        /// Accurate to 1 %, like all percentiles.
+        p50_ms: Option<f64> = quantile(0.5),
+        p90_ms: Option<f64> = quantile(0.9),
+        p95_ms: Option<f64> = quantile(0.95),
+        p99_ms: Option<f64> = quantile(0.99),
+        /// Percentiles with fewer than ten calls beyond them: each is merely one of the
+        /// slowest calls.
+        too_few_for: Vec<&'static str> = unsure.map(|(name, _)| *name).collect(),
+        /// Attempts after the first of each call.
+        retries: u64 = counts.retries(),
+        /// Calls that succeeded after a retry.
+        recovered: u64 = counts.recovered,
+        /// Bytes of results as JSON.
+        bytes: u64 = counts.bytes,
     }
 }
 
-/// Additional data when a single tool is selected.
-#[derive(Debug, Serialize, JsonSchema)]
-struct UsageDetailJson {
-    /// The durations of successful calls in buckets.
-    histogram: Vec<DurationBucketJson>,
-    /// The window in time slices, earliest first.
-    #[serde(rename = "course")]
-    slices: Vec<TimeSliceJson>,
-}
-
-impl UsageDetailJson {
-    fn new(usage: &Usage, slices: &[TimeSlice]) -> Self {
-        let slice = |slice: &TimeSlice| TimeSliceJson {
-            from: rfc3339(slice.from.as_secs_f64()),
-            seconds: slice.length.as_secs(),
-            calls: slice.counts.calls(),
-            failed: slice.counts.failed(),
-            p95_ms: slice.counts.durations.quantile(0.95).map(millis),
-        };
-        Self {
-            histogram: duration_buckets(&usage.counts, MAX_BUCKETS)
-                .iter()
-                .map(|bucket| DurationBucketJson {
-                    up_to_ms: millis(bucket.upper_bound),
-                    calls: bucket.calls,
-                })
-                .collect(),
-            slices: slices.iter().map(slice).collect(),
-        }
+shape! {
+    /// Additional data when a single tool is selected.
+    pub UsageDetailJson of (usage, course): (&Usage, &[TimeSlice]) {
+        /// The durations of successful calls in buckets.
+        histogram: Vec<DurationBucketJson> =
+            duration_buckets(&usage.counts, MAX_BUCKETS).iter().map(Into::into).collect(),
+        /// The window in time slices, earliest first.
+        #[serde(rename = "course")]
+        slices: Vec<TimeSliceJson> = course.iter().map(Into::into).collect(),
     }
 }
 
-/// Calls of similar duration, as a bucket.
-#[derive(Debug, Serialize, JsonSchema)]
-struct DurationBucketJson {
-    /// The longest duration in the bucket.
-    up_to_ms: f64,
-    calls: u64,
+shape! {
+    /// Calls of similar duration, as a bucket.
+    pub DurationBucketJson of bucket: &DurationBucket {
+        /// The longest duration in the bucket.
+        up_to_ms: f64 = millis(bucket.upper_bound),
+        calls: u64 = bucket.calls,
+    }
 }
 
-/// A time slice of the window.
-#[derive(Debug, Serialize, JsonSchema)]
-struct TimeSliceJson {
-    /// Start of the slice (RFC 3339).
-    from: String,
-    /// How long it is.
-    seconds: u64,
-    calls: u64,
-    failed: u64,
-    p95_ms: Option<f64>,
+shape! {
+    /// A time slice of the window.
+    pub TimeSliceJson of slice: &TimeSlice {
+        /// Start of the slice (RFC 3339).
+        from: String = rfc3339(slice.from.as_secs_f64()),
+        /// How long it is.
+        seconds: u64 = slice.length.as_secs(),
+        calls: u64 = slice.counts.calls(),
+        failed: u64 = slice.counts.failed(),
+        p95_ms: Option<f64> = slice.counts.durations.quantile(0.95).map(millis),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The JSON of a tool: a row of `list`, and all that `inspect` shows.
 
+use crate::util::shape::shape;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -18,104 +19,67 @@ use crate::stats::declared_speed::ExceededSpeed;
 use crate::util::confine::Coverage;
 use crate::util::number::millis;
 
-/// A tool.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ToolJson<'a> {
-    /// The full name: `{component}-{tool}` for tools of components and servers.
-    pub name: String,
-    /// The name within its component or server.
-    pub tool: &'a str,
-    /// The component or server it belongs to.
-    pub component: Option<&'a str>,
-    /// The server, for MCP tools.
-    pub server: Option<&'a str>,
-    /// `internal` or `mcp`.
-    pub source: &'static str,
-    /// The kind of provider, such as `builtin`, `command` or `storage`.
-    pub kind: &'a str,
-    /// The human-readable title of the tool.
-    pub title: Option<&'a str>,
-    /// The description of the tool.
-    pub description: Option<&'a str>,
-    /// The category named in its entry.
-    pub category: Option<&'a str>,
-    /// `instant`, `fast`, `medium` or `slow`.
-    pub speed: &'static str,
-    /// `native`, `sandboxed` or `external`.
-    pub safety: &'static str,
-    /// Whether its entry requires approval for each call.
-    pub requires_approval: bool,
-    /// `live`, `untrusted`, `declared`, `drifted` (differs from `provides_tools`), `changed`
-    /// (differs from its pin), `unavailable` or `unchecked`.
-    pub status: &'static str,
-    /// The JSON Schema of its arguments.
-    pub input_schema: &'a Value,
-    /// The JSON Schema of its result.
-    pub output_schema: Option<&'a Value>,
-    /// The hints given by its server.
-    pub annotations: AnnotationsJson<'a>,
-    /// Time limit for one attempt in milliseconds; for MCP tools, between messages.
-    pub timeout_ms: f64,
-    /// How often a failed call is retried.
-    pub retries: u32,
-    /// `global` or `session`.
-    pub scope: &'static str,
-    /// The version named in its entry.
-    pub version: Option<&'a str>,
-    /// The hash of its definition, as stored in pins.
-    pub fingerprint: String,
-    /// Identifies the program, as statistics and history distinguish programs with the same name;
-    /// null for tools without an entry in a file.
-    pub program: Option<String>,
-}
-
-impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
-    fn from(tool: &'a ToolDefinition) -> Self {
-        Self {
-            name: tool.name.full(),
-            tool: tool.name.tool(),
-            component: tool.name.component(),
-            server: server(tool),
-            source: tool.source.as_str(),
-            kind: tool.kind,
-            title: tool.title.as_deref(),
-            description: tool.description.as_deref(),
-            category: tool.category.as_deref(),
-            speed: tool.speed.as_str(),
-            safety: tool.safety.as_str(),
-            requires_approval: tool.requires_approval,
-            status: tool.status.as_str(),
-            input_schema: &tool.input_schema,
-            output_schema: tool.output_schema.as_deref(),
-            annotations: (&tool.annotations).into(),
-            timeout_ms: millis(CallLimits::of(tool, None, None).attempt),
-            retries: tool.retries,
-            scope: tool.scope.as_str(),
-            version: tool.version.as_deref(),
-            fingerprint: fingerprint::fingerprint(tool),
-            program: tool.program(),
-        }
+shape! {
+    /// A tool.
+    pub ToolJson<'a> of tool: &'a ToolDefinition {
+        /// The full name: `{component}-{tool}` for tools of components and servers.
+        name: String = tool.name.full(),
+        /// The name within its component or server.
+        tool: &'a str = tool.name.tool(),
+        /// The component or server it belongs to.
+        component: Option<&'a str> = tool.name.component(),
+        /// The server, for MCP tools.
+        server: Option<&'a str> = server(tool),
+        /// `internal` or `mcp`.
+        source: &'static str = tool.source.as_str(),
+        /// The kind of provider, such as `builtin`, `command` or `storage`.
+        kind: &'a str = tool.kind,
+        /// The human-readable title of the tool.
+        title: Option<&'a str> = tool.title.as_deref(),
+        /// The description of the tool.
+        description: Option<&'a str> = tool.description.as_deref(),
+        /// The category named in its entry.
+        category: Option<&'a str> = tool.category.as_deref(),
+        /// `instant`, `fast`, `medium` or `slow`.
+        speed: &'static str = tool.speed.as_str(),
+        /// `native`, `sandboxed` or `external`.
+        safety: &'static str = tool.safety.as_str(),
+        /// Whether its entry requires approval for each call.
+        requires_approval: bool = tool.requires_approval,
+        /// `live`, `untrusted`, `declared`, `drifted` (differs from `provides_tools`), `changed`
+        /// (differs from its pin), `unavailable` or `unchecked`.
+        status: &'static str = tool.status.as_str(),
+        /// The JSON Schema of its arguments.
+        input_schema: &'a Value = &tool.input_schema,
+        /// The JSON Schema of its result.
+        output_schema: Option<&'a Value> = tool.output_schema.as_deref(),
+        /// The hints given by its server.
+        annotations: AnnotationsJson<'a> = (&tool.annotations).into(),
+        /// Time limit for one attempt in milliseconds; for MCP tools, between messages.
+        timeout_ms: f64 = millis(CallLimits::of(tool, None, None).attempt),
+        /// How often a failed call is retried.
+        retries: u32 = tool.retries,
+        /// `global` or `session`.
+        scope: &'static str = tool.scope.as_str(),
+        /// The version named in its entry.
+        version: Option<&'a str> = tool.version.as_deref(),
+        /// The hash of its definition, as stored in pins.
+        fingerprint: String = fingerprint::fingerprint(tool),
+        /// Identifies the program, as statistics and history distinguish programs with the same name;
+        /// null for tools without an entry in a file.
+        program: Option<String> = tool.program(),
     }
 }
 
-/// A tool that is slower than it declares to be.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub struct ExceededSpeedJson {
-    /// The speed it declares: `instant`, `fast`, `medium` or `slow`.
-    pub speed: &'static str,
-    /// How long calls of such a tool may take, in milliseconds.
-    pub limit_ms: f64,
-    /// The 95th percentile of successful calls, in milliseconds.
-    pub p95_ms: f64,
-}
-
-impl From<ExceededSpeed> for ExceededSpeedJson {
-    fn from(slower: ExceededSpeed) -> Self {
-        Self {
-            speed: slower.speed.as_str(),
-            limit_ms: millis(slower.speed.default_timeout()),
-            p95_ms: millis(slower.p95),
-        }
+shape! {
+    /// A tool that is slower than it declares to be.
+    pub ExceededSpeedJson of slower: ExceededSpeed {
+        /// The speed it declares: `instant`, `fast`, `medium` or `slow`.
+        speed: &'static str = slower.speed.as_str(),
+        /// How long calls of such a tool may take, in milliseconds.
+        limit_ms: f64 = millis(slower.speed.default_timeout()),
+        /// The 95th percentile of successful calls, in milliseconds.
+        p95_ms: f64 = millis(slower.p95),
     }
 }
 
@@ -128,103 +92,70 @@ pub(super) fn server(tool: &ToolDefinition) -> Option<&str> {
     }
 }
 
-/// The hints of a server about its tool, under the names of the protocol; only those it gave.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AnnotationsJson<'a> {
-    /// The human-readable title of the tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<&'a str>,
-    /// It changes nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_only_hint: Option<bool>,
-    /// It may destroy something.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub destructive_hint: Option<bool>,
-    /// The same call again changes nothing more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idempotent_hint: Option<bool>,
-    /// It reaches an open set of external systems (`openWorldHint`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub open_world_hint: Option<bool>,
-}
-
-impl<'a> From<&'a Annotations> for AnnotationsJson<'a> {
-    fn from(annotations: &'a Annotations) -> Self {
-        Self {
-            title: annotations.title.as_deref(),
-            read_only_hint: annotations.read_only,
-            destructive_hint: annotations.destructive,
-            idempotent_hint: annotations.idempotent,
-            open_world_hint: annotations.open_world,
-        }
+shape! {
+    /// The hints of a server about its tool, under the names of the protocol; only those it gave.
+    #[serde(rename_all = "camelCase")]
+    pub AnnotationsJson<'a> of annotations: &'a Annotations {
+        /// The human-readable title of the tool.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str> = annotations.title.as_deref(),
+        /// It changes nothing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        read_only_hint: Option<bool> = annotations.read_only,
+        /// It may destroy something.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        destructive_hint: Option<bool> = annotations.destructive,
+        /// The same call again changes nothing more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idempotent_hint: Option<bool> = annotations.idempotent,
+        /// It reaches an open set of external systems (`openWorldHint`).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        open_world_hint: Option<bool> = annotations.open_world,
     }
 }
 
-/// A tool with everything that `inspect` finds out about it.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ToolDetailJson<'a> {
-    #[serde(flatten)]
-    tool: ToolJson<'a>,
-    /// Where it is defined.
-    pub origin: OriginJson<'a>,
-    /// Warnings about its definition.
-    pub warnings: &'a [String],
-    /// What it may access: files, hosts, programs.
-    pub touches: &'a [String],
-    /// The handles of the credentials that its calls receive; only for tools that have some.
-    #[serde(skip_serializing_if = "<[CredentialUse]>::is_empty")]
-    pub credentials: &'a [CredentialUse],
-    /// What its sandbox restricts and leaves open; only for tools that have one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<&'a Coverage>,
-    /// The tools it calls; only for tools that call others.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    pub calls: &'a [String],
-    /// Whether a call may run.
-    pub decision: DecisionJson<'a>,
-    /// A command line that calls it.
-    pub example: String,
-    /// How it compares with its pin.
-    pub pin: PinStateJson<'a>,
-    /// Why it cannot be called.
-    pub unavailable: Option<ErrorJson<'a>>,
-    /// The definition as the server sent it; only for tools of servers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Value>,
-    /// The statistics of its calls; null before the first call.
-    pub stats: Option<UsageJson<'a>>,
-    /// How much slower it is than declared; null when it is not, or when unknown.
-    pub slower_than_declared: Option<ExceededSpeedJson>,
-    /// Suspicious findings about the tool.
-    pub findings: &'a [Finding],
-}
-
-impl<'a> ToolDetailJson<'a> {
-    /// The JSON of a definition, with its approval decision, statistics and findings.
-    pub fn new(
-        tool: &'a ToolDefinition,
-        decision: &'a Decision,
-        (stats, slower): (Option<UsageJson<'a>>, Option<ExceededSpeed>),
-        findings: &'a [Finding],
-    ) -> Self {
-        Self {
-            tool: tool.into(),
-            origin: (&tool.origin).into(),
-            warnings: &tool.warnings,
-            touches: &tool.touches,
-            credentials: &tool.credentials,
-            sandbox: tool.sandbox.as_deref(),
-            calls: &tool.calls,
-            decision: decision.into(),
-            example: example::command_line(tool),
-            pin: (&tool.pin_state).into(),
-            unavailable: tool.unavailable_reason.as_ref().map(Into::into),
-            raw: tool.raw_value(),
-            stats,
-            slower_than_declared: slower.map(Into::into),
-            findings,
-        }
+shape! {
+    /// A tool with everything that `inspect` finds out about it.
+    pub ToolDetailJson<'a> of (definition, verdict, (usage, slower), suspicions): (
+        &'a ToolDefinition,
+        &'a Decision,
+        (Option<UsageJson<'a>>, Option<ExceededSpeed>),
+        &'a [Finding],
+    ) {
+        #[serde(flatten)]
+        tool: ToolJson<'a> = definition.into(),
+        /// Where it is defined.
+        origin: OriginJson<'a> = (&definition.origin).into(),
+        /// Warnings about its definition.
+        warnings: &'a [String] = &definition.warnings,
+        /// What it may access: files, hosts, programs.
+        touches: &'a [String] = &definition.touches,
+        /// The handles of the credentials that its calls receive; only for tools that have some.
+        #[serde(skip_serializing_if = "<[CredentialUse]>::is_empty")]
+        credentials: &'a [CredentialUse] = &definition.credentials,
+        /// What its sandbox restricts and leaves open; only for tools that have one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sandbox: Option<&'a Coverage> = definition.sandbox.as_deref(),
+        /// The tools it calls; only for tools that call others.
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        calls: &'a [String] = &definition.calls,
+        /// Whether a call may run.
+        decision: DecisionJson<'a> = verdict.into(),
+        /// A command line that calls it.
+        example: String = example::command_line(definition),
+        /// How it compares with its pin.
+        pin: PinStateJson<'a> = (&definition.pin_state).into(),
+        /// Why it cannot be called.
+        unavailable: Option<ErrorJson<'a>> = definition.unavailable_reason.as_ref().map(Into::into),
+        /// The definition as the server sent it; only for tools of servers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        raw: Option<Value> = definition.raw_value(),
+        /// The statistics of its calls; null before the first call.
+        stats: Option<UsageJson<'a>> = usage,
+        /// How much slower it is than declared; null when it is not, or when unknown.
+        slower_than_declared: Option<ExceededSpeedJson> = slower.map(Into::into),
+        /// Suspicious findings about the tool.
+        findings: &'a [Finding] = suspicions,
     }
 }
 
@@ -256,59 +187,43 @@ impl<'a> From<&'a Origin> for OriginJson<'a> {
     }
 }
 
-/// A position in a configuration file.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct LocationJson {
-    /// The path.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column, from 1.
-    pub column: u32,
-}
-
-impl From<&SourceLocation> for LocationJson {
-    fn from(place: &SourceLocation) -> Self {
-        let file = place.file.display().to_string();
-        Self { file, line: place.line, column: place.column }
+shape! {
+    /// A position in a configuration file.
+    pub LocationJson of place: &SourceLocation {
+        /// The path.
+        file: String = place.file.display().to_string(),
+        /// The line, from 1.
+        line: u32 = place.line,
+        /// The column, from 1.
+        column: u32 = place.column,
     }
 }
 
-/// Whether a call may run, and why.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DecisionJson<'a> {
-    /// `allow`, `ask` (a person approves first) or `deny`.
-    pub action: &'static str,
-    /// The rule or setting behind it.
-    pub reason: &'a str,
-}
-
-impl<'a> From<&'a Decision> for DecisionJson<'a> {
-    fn from(decision: &'a Decision) -> Self {
-        let (action, reason) = match decision {
+shape! {
+    /// Whether a call may run, and why.
+    pub DecisionJson<'a> of decision: &'a Decision, with {
+        let (verdict, why) = match decision {
             Decision::Allow(reason) => ("allow", reason),
             Decision::Ask(reason) => ("ask", reason),
             Decision::Deny(reason) => ("deny", reason),
         };
-        Self { action, reason }
+    } {
+        /// `allow`, `ask` (a person approves first) or `deny`.
+        action: &'static str = verdict,
+        /// The rule or setting behind it.
+        reason: &'a str = why,
     }
 }
 
-/// How a tool compares with its pin.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct PinStateJson<'a> {
-    /// `none` (not pinned), `same` or `changed`.
-    pub state: &'static str,
-    /// The lines that differ.
-    pub difference: &'a [String],
-}
-
-impl<'a> From<&'a PinState> for PinStateJson<'a> {
-    fn from(pin: &'a PinState) -> Self {
-        let difference = match pin {
+shape! {
+    /// How a tool compares with its pin.
+    pub PinStateJson<'a> of pin: &'a PinState {
+        /// `none` (not pinned), `same` or `changed`.
+        state: &'static str = pin.as_str(),
+        /// The lines that differ.
+        difference: &'a [String] = match pin {
             PinState::Changed(error) => error.details(),
             PinState::NotPinned | PinState::Matches => &[],
-        };
-        Self { state: pin.as_str(), difference }
+        },
     }
 }

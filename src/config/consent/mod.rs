@@ -29,7 +29,8 @@ mod trust_request;
 mod written_credentials;
 
 #[cfg(test)]
-pub use bundle::{Bundle, EntryRecord};
+pub use bundle::Bundle;
+pub use bundle::EntryRecord;
 pub use decision::Consent;
 pub(super) use decision::decide;
 pub use effect::{EntryEffect, EntrySite, ProgramEffect};

@@ -87,6 +87,7 @@ pub const COMMANDS: &[Command] = &[
     // The files are changed last. Nobody listens there.
     all(&["add", "added", "http://127.0.0.1:9/mcp"]),
     all(&["add", "own", "http://127.0.0.1:9/mcp", "--user"]),
+    all(&["remove", "own", "--user"]),
 ];
 
 /// Commands that read no entry: a recording is replayed without any, and a script is the same for

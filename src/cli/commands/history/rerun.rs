@@ -28,9 +28,9 @@ use crate::model::{Error, JsonObject};
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::RESULT))]
 pub struct HistoryRerunArgs {
-    /// ID of the call, a unique prefix of it, or 'last'
+    /// ID of the call or a unique prefix of it; without one, the last call of this project
     #[arg(add = ArgValueCompleter::new(complete::calls))]
-    pub id: String,
+    pub id: Option<String>,
     /// Arguments that replace the stored ones: key=value, key:=json, key=@file
     #[arg(value_name = "ARGS")]
     pub words: Vec<String>,
@@ -53,8 +53,13 @@ pub struct HistoryRerunArgs {
 
 pub(super) async fn run(args: &HistoryRerunArgs, context: &CommandContext) -> CommandResult {
     let format = call::format(context)?;
-    let entry = super::find_entry(&args.id, context)?;
-    let (assembly, request) = prepare(&entry, &args.words, context).await?;
+    let (id, first) = match &args.id {
+        Some(id) if !id.contains('=') => (id.as_str(), None),
+        first => ("last", first.clone()),
+    };
+    let words: Vec<String> = first.into_iter().chain(args.words.iter().cloned()).collect();
+    let entry = super::find_entry(id, context)?;
+    let (assembly, request) = prepare(&entry, &words, context).await?;
     let args = CallArgs {
         name: entry.tool.clone(),
         timeout: args.timeout,

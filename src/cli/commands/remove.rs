@@ -1,0 +1,43 @@
+//! `toolhost remove`: removing a server from mcp.yaml.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+
+use crate::cli::complete;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::mcp_file::{McpFile, McpFileArgs};
+use crate::model::Error;
+use crate::present::{Line, Role};
+
+/// Remove a server from mcp.yaml.
+///
+/// The counterpart of 'add': comments and layout of the rest are kept.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  toolhost remove time\n  toolhost remove github --user")]
+pub struct RemoveArgs {
+    /// Name of the server
+    #[arg(add = ArgValueCompleter::new(complete::servers))]
+    pub name: String,
+    /// Which file is written.
+    #[command(flatten)]
+    pub file: McpFileArgs,
+}
+
+pub fn run(args: &RemoveArgs, context: &CommandContext) -> CommandResult {
+    let mut file = McpFile::open(args.file, &*context.environment)?;
+    if !file.has(&args.name)? {
+        let what = format!("'{}' is not in {}", args.name, file.path.display());
+        return Err(Error::usage(what).with_hint("'toolhost servers' lists all servers").into());
+    }
+    file.remove(&args.name)?;
+    let trust_command = context.write_server_file(&file)?;
+    let removed = Line::styled(Role::Success, "removed ")
+        .then(Role::Name, &args.name)
+        .then(Role::Plain, " from ")
+        .then(Role::Name, file.path.display().to_string());
+    context.output.note(&removed);
+    if let Some(command) = trust_command {
+        context.output.note(&Line::plain(format!("review and trust the project: {command}")));
+    }
+    Ok(())
+}
