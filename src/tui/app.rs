@@ -8,11 +8,8 @@
 use crate::host::example;
 use crate::model::JsonObject;
 use crate::tui::calls::{self, OtherClients};
-use crate::tui::context::{AppContext, Overlay};
-use crate::tui::event::{AppEffect, Navigation, PersistenceEvent};
-use crate::tui::keys::KeyContext;
-use crate::tui::keys::action::Action;
-use crate::tui::layout::{Pane, ViewId};
+use crate::tui::event::PersistenceEvent;
+use crate::tui::prelude::*;
 use crate::tui::views::bench::BenchView;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::history::HistoryView;
@@ -25,10 +22,10 @@ use crate::tui::views::stats::StatsView;
 use crate::tui::views::tools::ToolsView;
 use crate::tui::views::trace::TraceView;
 use crate::tui::views::trust::ProjectTrust;
-use crate::tui::widgets::input::{LineInput, TextArea};
+use crate::tui::widgets::input::TextArea;
 
 /// Everything the console knows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AppState {
     pub context: AppContext,
     pub tools: ToolsView,
@@ -54,26 +51,10 @@ pub struct AppState {
 
 impl AppState {
     pub fn new(size: (u16, u16)) -> Self {
-        Self {
-            context: AppContext::new(size),
-            tools: ToolsView::default(),
-            servers: ServersView::default(),
-            trace: TraceView::default(),
-            stats: StatsView::default(),
-            bench: BenchView::default(),
-            history: HistoryView::default(),
-            offerings: OfferingsView::default(),
-            inbox: InboxView::default(),
-            live: calls::LiveCalls::default(),
-            others: OtherClients::default(),
-            trust: ProjectTrust::default(),
-            configuration_problems: ConfigurationProblems::default(),
-            has_stale_figures: false,
-            pin_window: None,
-        }
+        Self { context: AppContext::new(size), ..Self::default() }
     }
 
-    pub fn initial_effects(&mut self) -> Vec<AppEffect> {
+    pub fn initial_effects(&mut self) -> Effects {
         let recall = AppEffect::Persistence(crate::tui::event::PersistenceEffect::Load);
         let mut effects = vec![recall, AppEffect::ListDeclared, AppEffect::RefreshServers];
         effects.extend(self.stats.refresh());
@@ -186,14 +167,14 @@ impl AppState {
 
 pub trait View {
     /// Performs an action; `None` when the view has no use for it.
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>>;
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects>;
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext>;
 
     /// Scrolls a pane by this many lines; negative moves up.
     fn scroll(&mut self, focus: Pane, by: isize);
 
-    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, _context: &mut AppContext) -> Effects {
         Vec::new()
     }
 
@@ -202,7 +183,7 @@ pub trait View {
         None
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
         Vec::new()
     }
 
@@ -221,7 +202,7 @@ pub trait View {
     }
 
     /// Takes in the current time; only called while the view is shown.
-    fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn tick(&mut self, _context: &mut AppContext) -> Effects {
         Vec::new()
     }
 
@@ -239,7 +220,7 @@ pub trait View {
 
 impl AppState {
     /// Performs the request here; returns the effects left to run.
-    pub fn resolve_navigation(&mut self, effects: Vec<AppEffect>) -> Vec<AppEffect> {
+    pub fn resolve_navigation(&mut self, effects: Effects) -> Effects {
         let mut left = Vec::new();
         for effect in effects {
             match effect {
@@ -253,7 +234,7 @@ impl AppState {
         left
     }
 
-    fn navigate(&mut self, navigation: Navigation) -> Vec<AppEffect> {
+    fn navigate(&mut self, navigation: Navigation) -> Effects {
         match navigation {
             // Without the tool another one would be chosen, and seem to be meant.
             Navigation::FillArguments { tool, .. }
@@ -315,7 +296,7 @@ impl AppState {
         }
     }
 
-    fn show_trace(&mut self, words: &str) -> Vec<AppEffect> {
+    fn show_trace(&mut self, words: &str) -> Effects {
         self.trace.find(words);
         self.show(ViewId::Trace)
     }
@@ -331,7 +312,7 @@ impl AppState {
     }
 
     /// Shows a view with its first pane focused, and lets it ask for what it needs.
-    pub fn show(&mut self, view: ViewId) -> Vec<AppEffect> {
+    pub fn show(&mut self, view: ViewId) -> Effects {
         self.context.view = view;
         self.context.focus = view.panes()[0];
         self.context.is_zoomed = false;

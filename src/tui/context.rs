@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 
 use crate::tui::calls::ConsoleCalls;
 use crate::tui::event::AppEffect;
+use crate::tui::event::Effects;
 use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, Divider, Pane, PaneShares, SizeClass, ViewId};
 use crate::tui::theme::{Appearance, ColourScheme};
@@ -73,7 +74,7 @@ pub struct StatusMessage {
 }
 
 /// The state that all views share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AppContext {
     /// The terminal's columns and rows.
     pub size: (u16, u16),
@@ -116,29 +117,7 @@ pub struct AppContext {
 impl AppContext {
     /// The state of a console that just opened.
     pub fn new(size: (u16, u16)) -> Self {
-        let view = ViewId::default();
-        Self {
-            size,
-            view,
-            focus: view.panes()[0],
-            has_wire: false,
-            project: None,
-            is_zoomed: false,
-            overlay: None,
-            problems: Vec::new(),
-            message: None,
-            command_end: String::new(),
-            now: Duration::ZERO,
-            lost: 0,
-            appearance: Appearance::default(),
-            keys: Keymap::default(),
-            calls: ConsoleCalls::default(),
-            pane_shares: BTreeMap::new(),
-            tabs: RefCell::default(),
-            form_rows: Cell::new(None),
-            shown_projects: ShownProjects::default(),
-            attached_host: None,
-        }
+        Self { size, ..Self::default() }
     }
 
     /// Between the calls of the project and those of all; without a project says why not.
@@ -227,7 +206,7 @@ impl AppContext {
     }
 
     /// Says what was copied and how large it is; gives the effect that copies it.
-    pub fn copy(&mut self, what: &str, text: String) -> Vec<AppEffect> {
+    pub fn copy(&mut self, what: &str, text: String) -> Effects {
         let size = show_size(u64::try_from(text.len()).unwrap_or(u64::MAX));
         self.show_status(format!("copied {what} ({size})"));
         vec![AppEffect::Copy(text)]

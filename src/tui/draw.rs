@@ -4,52 +4,55 @@
 //! servers is made safe here, before it is laid out, so that it takes the room it seems to take.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 
 use crate::model::ServerState;
-use crate::tui::app::AppState;
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{Binding, KeyContext};
-use crate::tui::layout::{self, MIN_SIZE, Pane, SizeClass, ViewId};
-use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::keys::{Binding, KeyPress};
+use crate::tui::layout::{self, MIN_SIZE, SizeClass};
+use crate::tui::prelude::*;
+use crate::tui::theme::Theme;
 use crate::tui::views::tools::{self, detail};
 use crate::tui::views::{
     bench, form, history, inbox, offerings, overlays, result, servers, stats, trace,
 };
 use crate::tui::widgets::chart::grouped;
-use crate::tui::widgets::pane::{self, Styler};
 use crate::util::units::show_duration;
 use crate::util::{text, timestamp};
 
 pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: Theme) {
     let area = frame.area();
+    let mut pen = Pen::new(frame.buffer_mut(), theme);
+    screen(&mut pen, state, area);
+    if let Some(cursor) = pen.cursor {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let room = SizeClass::for_area(area);
-    let mut styler = Styler::new(&theme);
     if room == SizeClass::None {
-        return too_small(frame, &styler, area);
+        return too_small(pen, area);
     }
     let [top, _, status, keys] = layout::frame(area);
-    top_bar(frame, &styler, state, top);
-    status_bar(frame, &styler, state, status);
-    footer(frame, &styler, state, keys);
-    styler.frames = layout::has_frames(room);
-    measure_form(&styler, state);
+    top_bar(pen, state, top);
+    status_bar(pen, state, status);
+    footer(pen, state, keys);
+    pen.styler.frames = layout::has_frames(room);
+    measure_form(pen, state);
     for (shown, place) in state.context.panes_shown() {
-        pane(frame, &styler, state, shown, place);
+        pane(pen, state, shown, place);
     }
     if let Some(place) = state.context.wire_shown() {
-        trace::draw::newest(frame, &styler, state, place);
+        trace::draw::newest(pen, state, place);
     }
     if state.has_overlay() {
-        pane::dim(frame, theme);
+        pen.dim_all();
     }
-    overlays::draw(frame, &Styler::new(&theme), state, area);
+    pen.styler.frames = true;
+    overlays::draw(pen, state, area);
 }
 
 /// Tells the layout how many rows the form of a tool needs, before places are given out.
-fn measure_form(styler: &Styler<'_>, state: &AppState) {
+fn measure_form(styler: &Styler, state: &AppState) {
     let detail = state.context.panes_shown().into_iter().find(|(pane, _)| *pane == Pane::Detail);
     let form = state.tools.form.as_ref();
     state.context.form_rows.set(form.zip(detail).map(|(form, (_, area))| {
@@ -58,60 +61,56 @@ fn measure_form(styler: &Styler<'_>, state: &AppState) {
     }));
 }
 
-fn pane(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, pane: Pane, area: Rect) {
+fn pane(pen: &mut Pen<'_>, state: &AppState, pane: Pane, area: Rect) {
     match pane {
-        Pane::Catalogue => tools::draw::draw(frame, styler, state, area),
+        Pane::Catalogue => tools::draw::draw(pen, state, area),
         Pane::Detail => match &state.tools.form {
-            Some(form) => form::draw::draw(frame, styler, form, state.context.focus == pane, area),
-            None => detail::draw(frame, styler, state, area),
+            Some(form) => form::draw::draw(pen, form, state.context.focus == pane, area),
+            None => detail::draw(pen, state, area),
         },
-        Pane::Result => result::draw::draw(frame, styler, state, area),
-        Pane::Servers => servers::draw::list(frame, styler, state, area),
-        Pane::Health => servers::health::health(frame, styler, state, area),
-        Pane::TraceList | Pane::Frame => trace::draw::draw(frame, styler, state, pane, area),
-        Pane::Usage | Pane::Latency => stats::draw::draw(frame, styler, state, pane, area),
-        Pane::Plan | Pane::Run | Pane::Verdict => {
-            bench::draw::draw(frame, styler, state, pane, area)
-        }
-        Pane::HistoryList | Pane::Entry => history::draw::draw(frame, styler, state, pane, area),
-        Pane::OfferingList | Pane::Content => {
-            offerings::draw::draw(frame, styler, state, pane, area)
-        }
-        Pane::Questions | Pane::Question => inbox::draw::draw(frame, styler, state, pane, area),
+        Pane::Result => result::draw::draw(pen, state, area),
+        Pane::Servers => servers::draw::list(pen, state, area),
+        Pane::Health => servers::health::health(pen, state, area),
+        Pane::TraceList | Pane::Frame => trace::draw::draw(pen, state, pane, area),
+        Pane::Usage | Pane::Latency => stats::draw::draw(pen, state, pane, area),
+        Pane::Plan | Pane::Run | Pane::Verdict => bench::draw::draw(pen, state, pane, area),
+        Pane::HistoryList | Pane::Entry => history::draw::draw(pen, state, pane, area),
+        Pane::OfferingList | Pane::Content => offerings::draw::draw(pen, state, pane, area),
+        Pane::Questions | Pane::Question => inbox::draw::draw(pen, state, pane, area),
     }
 }
 
 /// The bar at the top: what there is, and the views, which have a line of their own where there is
 /// room for one.
-pub fn top_bar(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn top_bar(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let row = |at: u16| Rect { y: area.y + at, height: 1, ..area };
     let used = if area.height > 1 {
-        let used = summary(frame, styler, state, row(0));
-        tabs(frame, styler, state, row(1), 1);
+        let used = summary(pen, state, row(0));
+        tabs(pen, state, row(1), 1);
         used
     } else {
-        tabs(frame, styler, state, area, 0)
+        tabs(pen, state, area, 0)
     };
-    clock(frame, styler, state, row(0), used);
+    clock(pen, state, row(0), used);
 }
 
 /// The project, servers with what fails in styler, tools, questions, and the figures of this session;
 /// the last go first where there is little room.
-fn summary(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) -> usize {
+fn summary(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> usize {
     let mut parts: Vec<Vec<Span<'static>>> = Vec::new();
-    let mut title = vec![styler.span(StyleRole::Name, " toolhost")];
+    let mut title = vec![pen.span(StyleRole::Name, " toolhost")];
     title.extend(
-        state.context.project.as_ref().map(|p| styler.bold(StyleRole::Plain, format!("  {p}"))),
+        state.context.project.as_ref().map(|p| pen.bold(StyleRole::Plain, format!("  {p}"))),
     );
     parts.push(title);
-    parts.extend(servers(styler, state, true));
+    parts.extend(servers(pen, state, true));
     let waiting = state.inbox.len();
     if waiting > 0 {
         let text = counted(waiting, "question");
-        parts.push(vec![styler.chip(StyleRole::Question, format!("? {text}"))]);
+        parts.push(vec![pen.chip(StyleRole::Question, format!("? {text}"))]);
     }
-    parts.push(vec![styler.span(StyleRole::Plain, counted(state.tools.catalogue.len(), "tool"))]);
-    parts.extend(session(styler, state));
+    parts.push(vec![pen.plain(counted(state.tools.catalogue.len(), "tool"))]);
+    parts.extend(session(pen, state));
     let width = usize::from(area.width).saturating_sub(7);
     let mut spans = Vec::new();
     let mut used = 0;
@@ -122,10 +121,10 @@ fn summary(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: R
             continue;
         }
         used += needs;
-        spans.push(styler.span(StyleRole::Plain, gap));
+        spans.push(pen.plain(gap));
         spans.extend(part);
     }
-    frame.render_widget(Line::from(spans), area);
+    pen.put(Line::from(spans), area);
     used
 }
 
@@ -134,7 +133,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// How many servers are ready, and the names of those that are not, with the word for it.
-fn servers(styler: &Styler<'_>, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
+fn servers(styler: &Styler, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
     let rows = &state.servers.rows;
     if rows.is_empty() {
         return Vec::new();
@@ -149,7 +148,7 @@ fn servers(styler: &Styler<'_>, state: &AppState, has_names: bool) -> Vec<Vec<Sp
     if ready > 0 {
         parts.push(vec![
             styler.span(StyleRole::Success, "● "),
-            styler.span(StyleRole::Plain, counted(ready, "server")),
+            styler.plain(counted(ready, "server")),
         ]);
     }
     let (failed, names) = named(|state| matches!(state, ServerState::Failed(_)));
@@ -166,20 +165,20 @@ fn servers(styler: &Styler<'_>, state: &AppState, has_names: bool) -> Vec<Vec<Sp
         matches!(state, ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_))
     });
     if idle > 0 {
-        parts.push(vec![styler.span(StyleRole::Dim, format!("○ {idle} not started"))]);
+        parts.push(vec![styler.dim(format!("○ {idle} not started"))]);
     }
     parts
 }
 
 /// What was called since the console was opened.
-fn session(styler: &Styler<'_>, state: &AppState) -> Option<Vec<Span<'static>>> {
+fn session(styler: &Styler, state: &AppState) -> Option<Vec<Span<'static>>> {
     let (calls, failed, half) = state.live.totals();
     if calls == 0 {
         return None;
     }
-    let mut spans = vec![styler.span(StyleRole::Dim, counted(calls, "call"))];
+    let mut spans = vec![styler.dim(counted(calls, "call"))];
     if let Some(half) = half {
-        spans.push(styler.span(StyleRole::Dim, format!(" · p50 {}", show_duration(half))));
+        spans.push(styler.dim(format!(" · p50 {}", show_duration(half))));
     }
     if failed > 0 {
         spans.push(styler.span(StyleRole::Error, format!(" · {}", counted(failed, "error"))));
@@ -188,15 +187,9 @@ fn session(styler: &Styler<'_>, state: &AppState) -> Option<Vec<Span<'static>>> 
 }
 
 /// The views with the keys that lead to them; how many cells they take.
-fn tabs(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    state: &AppState,
-    area: Rect,
-    before: usize,
-) -> usize {
+fn tabs(pen: &mut Pen<'_>, state: &AppState, area: Rect, before: usize) -> usize {
     let waiting = state.inbox.len();
-    let mut spans = vec![styler.span(StyleRole::Plain, " ".repeat(before))];
+    let mut spans = vec![pen.plain(" ".repeat(before))];
     let mut tabs = Vec::new();
     for (number, view) in ViewId::ALL.into_iter().enumerate() {
         let title = if area.width >= 110 || before > 0 { view.title() } else { view.short() };
@@ -213,10 +206,10 @@ fn tabs(
         let from = spans.iter().map(Span::width).sum();
         let tab = if view == state.context.view {
             let title = format!("[{title}]");
-            let span = styler.span(StyleRole::Plain, title);
-            Span::styled(span.content, styler.theme.chip(StyleRole::Name))
+            let span = pen.plain(title);
+            Span::styled(span.content, pen.theme.chip(StyleRole::Name))
         } else {
-            styler.span(role, format!(" {title} "))
+            pen.span(role, format!(" {title} "))
         };
         let column = |at: usize| area.x.saturating_add(u16::try_from(at).unwrap_or(u16::MAX));
         tabs.push((column(from)..column(from + tab.width()), view));
@@ -226,35 +219,35 @@ fn tabs(
     let mut used = spans.iter().map(Span::width).sum::<usize>();
     if before == 0 && area.width >= 80 {
         // What fails is said on small screens, too.
-        let mut parts = servers(styler, state, false);
-        parts.sort_by_key(|part| part[0].style != styler.theme.style(StyleRole::Error));
+        let mut parts = servers(pen, state, false);
+        parts.sort_by_key(|part| part[0].style != pen.theme.style(StyleRole::Error));
         for part in parts {
             let needs = 2 + part.iter().map(Span::width).sum::<usize>();
             if used + needs + 6 <= usize::from(area.width) {
                 used += needs;
-                spans.push(styler.span(StyleRole::Plain, "  "));
+                spans.push(pen.plain("  "));
                 spans.extend(part);
             }
         }
     }
-    frame.render_widget(Line::from(spans), area);
+    pen.put(Line::from(spans), area);
     used
 }
 
 /// The time of day at the right end of the bar, where there is room behind what is used.
-fn clock(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect, used: usize) {
+fn clock(pen: &mut Pen<'_>, state: &AppState, area: Rect, used: usize) {
     let appearance = &state.context.appearance;
     if !appearance.clock || state.context.now.is_zero() {
         return;
     }
-    let clock = styler.line(StyleRole::Dim, timestamp::minute_of_day(state.context.now));
+    let clock = pen.line(StyleRole::Dim, timestamp::minute_of_day(state.context.now));
     if usize::from(area.width) > used + clock.width() + 1 {
-        frame.render_widget(clock.right_aligned(), area);
+        pen.put(clock.right_aligned(), area);
     }
 }
 
 /// The right end of the status line: running calls, approvals, `LIVE` or `PAUSED`.
-fn motion(styler: &Styler<'_>, state: &AppState) -> Line<'static> {
+fn motion(styler: &Styler, state: &AppState) -> Line<'static> {
     let mut spans = Vec::new();
     let mut say = |meaning, text: String| spans.push(styler.span(meaning, format!("  {text}")));
     let running = state.context.calls.running().count() + state.others.running().count();
@@ -291,29 +284,26 @@ fn motion(styler: &Styler<'_>, state: &AppState) -> Line<'static> {
 }
 
 /// The newest message, or what is being searched for.
-pub fn status_bar(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
-    let motion = motion(styler, state);
+pub fn status_bar(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
+    let motion = motion(pen, state);
     let width = u16::try_from(motion.width()).unwrap_or(area.width).min(area.width);
     let right = Rect { x: area.right() - width, width, ..area };
-    frame.render_widget(motion, right);
+    pen.put(motion, right);
     let area = Rect { width: area.width - width, ..area };
     let Some(message) = &state.context.message else {
         if state.context.view != ViewId::Trace && state.context.wire_shown().is_none() {
-            frame.render_widget(
-                crate::tui::views::trace::draw::newest_line(styler, state, area.width),
-                area,
-            );
+            pen.put(crate::tui::views::trace::draw::newest_line(pen, state, area.width), area);
         }
         return;
     };
     let meaning = if message.is_error { StyleRole::Error } else { StyleRole::Plain };
-    frame.render_widget(styler.line(meaning, format!(" {}", message.text)), area);
+    pen.put(pen.line(meaning, format!(" {}", message.text)), area);
 }
 
 const KEYS: usize = 7;
 
 /// The footer: the keys of this context, as many as fit, the most useful ones.
-pub fn footer(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let places = state.key_contexts();
     let mut here: Vec<&Binding> = Vec::new();
     for binding in places.iter().flat_map(|place| state.context.keys.bindings(*place)) {
@@ -345,8 +335,8 @@ pub fn footer(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area
         _ => None,
     };
     if let Some((key, word)) = state_key {
-        spans.push(styler.span(StyleRole::Key, format!(" {key}")));
-        spans.push(styler.span(StyleRole::Plain, format!(" {word} ")));
+        spans.push(pen.span(StyleRole::Key, format!(" {key}")));
+        spans.push(pen.plain(format!(" {word} ")));
     }
     let used: usize = spans.iter().map(Span::width).sum();
     let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
@@ -358,12 +348,10 @@ pub fn footer(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area
             let Some(rest) = rest else { continue };
             (left, more) = (rest, more - 1);
         }
-        spans.push(styler.span(StyleRole::Key, format!(" {}", binding.key)));
-        spans.push(
-            styler.span(StyleRole::Plain, format!(" {} ", binding.label.unwrap_or_default())),
-        );
+        spans.push(pen.span(StyleRole::Key, format!(" {}", binding.key)));
+        spans.push(pen.plain(format!(" {} ", binding.label.unwrap_or_default())));
     }
-    frame.render_widget(Line::from(spans), area);
+    pen.put(Line::from(spans), area);
 }
 
 /// How many cells a key and its word take.
@@ -371,9 +359,9 @@ fn width(binding: &Binding) -> usize {
     binding.key.to_string().len() + binding.label.unwrap_or_default().len() + 3
 }
 
-pub fn too_small(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect) {
+pub fn too_small(pen: &mut Pen<'_>, area: Rect) {
     let (width, height) = MIN_SIZE;
     let text =
         format!("terminal too small ({}x{}), need {width}x{height}", area.width, area.height);
-    frame.render_widget(styler.line(StyleRole::Plain, text), area);
+    pen.put(pen.line(StyleRole::Plain, text), area);
 }

@@ -18,7 +18,7 @@ use crate::model::{
     ToolDefinition,
 };
 use crate::tui::external_editor::{EditorDraft, EditorError};
-use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::KeyPress;
 use crate::tui::settings::ConsoleSettings;
 use crate::tui::views::bench::tasks::TargetSide;
 use crate::tui::views::{bench, history, offerings, pins, servers, stats, tools, trace, trust};
@@ -93,6 +93,16 @@ pub enum AppEvent {
     },
     /// The console is to end.
     Signal(Signal),
+}
+
+impl AppEvent {
+    pub fn said(text: impl Into<String>) -> Self {
+        Self::StatusText { text: text.into(), is_bad: false }
+    }
+
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self::StatusText { text: text.into(), is_bad: true }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,6 +203,9 @@ pub enum AppEffect {
     /// End the console, with the signal that caused it if there was one.
     Quit(Option<Signal>),
 }
+
+/// What is to be done, in its order.
+pub type Effects = Vec<AppEffect>;
 
 /// A request of one view to another.
 #[derive(Debug, Clone, PartialEq)]

@@ -314,9 +314,10 @@ impl ViewId {
 }
 
 /// A part of a view that can have the focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Pane {
     /// The tool list with its filter.
+    #[default]
     Catalogue,
     /// The chosen tool, or its arguments while they are filled in.
     Detail,

@@ -23,6 +23,7 @@ pub mod external_editor;
 pub mod keys;
 pub mod layout;
 pub mod painter;
+pub mod prelude;
 pub mod screen;
 pub mod settings;
 pub mod tasks;

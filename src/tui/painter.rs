@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::tui::event::AppEvent;
     use crate::tui::event::UserInput;
-    use crate::tui::keys::key_press::KeyPress;
+    use crate::tui::keys::KeyPress;
     use crate::tui::tests::listed;
     use crate::tui::tests::sample;
     use crate::tui::tests::tool;

@@ -18,7 +18,7 @@ use futures_util::StreamExt as _;
 use crate::model::{Error, Signal};
 use crate::tui::app::AppState;
 use crate::tui::event::{AppEvent, UserInput};
-use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::KeyPress;
 use crate::tui::painter::Painter;
 use crate::util::text;
 

@@ -7,9 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::config::node::{ConfigNode, SourceText};
 use crate::config::parse;
 use crate::model::Diagnostic;
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KEY_TABLES, KeyContext, Keymap, Remap};
+use crate::tui::keys::{Action, KEY_TABLES, KeyContext, KeyPress, Keymap, Remap};
 use crate::tui::theme::ColourScheme;
 
 /// The name of the file, in the directory of the user's configuration.
@@ -270,8 +268,8 @@ pub fn schema() -> Value {
         (table.context.name().to_owned(), bindings)
     };
     let contexts: Map<String, Value> = KEY_TABLES.iter().map(context).collect();
-    let bindings = KEY_TABLES.iter().flat_map(|table| table.bindings);
-    let mut actions: Vec<String> = bindings.map(|binding| binding.action.name()).collect();
+    let rows = KEY_TABLES.iter().flat_map(|table| table.rows);
+    let mut actions: Vec<String> = rows.map(|row| row.action.name()).collect();
     actions.sort_unstable();
     actions.dedup();
     actions.insert(0, "none".to_owned());

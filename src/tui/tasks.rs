@@ -261,10 +261,8 @@ pub async fn write(path: PathBuf, bytes: &[u8]) -> AppEvent {
 pub fn write_result_event<E: std::fmt::Display>(path: &Path, written: Result<(), E>) -> AppEvent {
     let shown = path.display();
     match written {
-        Ok(()) => AppEvent::StatusText { text: format!("wrote {shown}"), is_bad: false },
-        Err(error) => {
-            AppEvent::StatusText { text: format!("cannot write {shown}: {error}"), is_bad: true }
-        }
+        Ok(()) => AppEvent::said(format!("wrote {shown}")),
+        Err(error) => AppEvent::failed(format!("cannot write {shown}: {error}")),
     }
 }
 

@@ -2,36 +2,32 @@
 
 use crate::catalogue::Catalogue;
 use crate::model::{ErrorKind, ListOwner, ServerState, ServerStatus};
-use crate::tui::app::AppState;
-use crate::tui::context::Overlay;
-use crate::tui::event::{AppEffect, AppEvent, AttachmentEvent, UserInput};
+use crate::tui::event::{AppEvent, AttachmentEvent, UserInput};
 use crate::tui::external_editor::{EditorDraft, EditorError};
-use crate::tui::keys::KeyContext;
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::KeyPress;
 use crate::tui::layout::Divider;
+use crate::tui::prelude::*;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::overlays::problems::ConfigurationProblems;
 use crate::tui::views::pins;
 use crate::tui::views::trust::TrustEvent;
-use crate::tui::widgets::input::{LineInput, TextArea};
+use crate::tui::widgets::input::TextArea;
 use crate::tui::widgets::list::action_step;
 use crate::tui::widgets::reading::Readiness;
-use crate::tui::widgets::scroll_text::ScrollPosition;
 
 /// How far a key moves the line between two panes, in percent of the view.
 const PANE_STEP: i16 = 5;
 
 impl AppState {
     /// Takes in what happened; says what is to be done.
-    pub fn update(&mut self, event: AppEvent) -> Vec<AppEffect> {
+    pub fn update(&mut self, event: AppEvent) -> Effects {
         let effects = self.dispatch(event);
         let mut effects = self.resolve_navigation(effects);
         effects.extend(self.tools.refresh(&self.context));
         effects
     }
 
-    fn dispatch(&mut self, event: AppEvent) -> Vec<AppEffect> {
+    fn dispatch(&mut self, event: AppEvent) -> Effects {
         match event {
             AppEvent::Input(UserInput::Key(key)) => return self.pressed(key),
             AppEvent::Input(UserInput::Paste(text)) => {
@@ -146,14 +142,14 @@ impl AppState {
     }
 
     /// Reads what the records say by now: the columns of the tools, the statistics, the history.
-    fn refresh_figures(&mut self) -> Vec<AppEffect> {
+    fn refresh_figures(&mut self) -> Effects {
         self.has_stale_figures = false;
         let mut effects = self.stats.refresh();
         effects.extend(self.history.on_call_recorded(self.context.view));
         effects
     }
 
-    fn handle_attachment(&mut self, event: AttachmentEvent) -> Vec<AppEffect> {
+    fn handle_attachment(&mut self, event: AttachmentEvent) -> Effects {
         self.others.clear();
         match event {
             AttachmentEvent::Attached(pid) => {
@@ -177,7 +173,7 @@ impl AppState {
         }
     }
 
-    fn update_servers(&mut self, statuses: Vec<ServerStatus>) -> Vec<AppEffect> {
+    fn update_servers(&mut self, statuses: Vec<ServerStatus>) -> Effects {
         let is_new =
             |status: &&ServerStatus| !self.servers.rows.iter().any(|row| row.name == status.name);
         let new: Vec<String> = statuses.iter().filter(is_new).map(|s| s.name.clone()).collect();
@@ -187,7 +183,7 @@ impl AppState {
         new.into_iter().map(AppEffect::ListServer).collect()
     }
 
-    fn handle_host_event(&mut self, event: &crate::model::HostEvent) -> Vec<AppEffect> {
+    fn handle_host_event(&mut self, event: &crate::model::HostEvent) -> Effects {
         use crate::model::HostEvent;
         self.servers.handle_host_event(event);
         self.context.calls.handle_host_event(event);
@@ -241,17 +237,16 @@ impl AppState {
         Vec::new()
     }
 
-    fn listed(&mut self, servers: &[String], catalogue: Catalogue) -> Vec<AppEffect> {
+    fn listed(&mut self, servers: &[String], catalogue: Catalogue) -> Effects {
         let errors = catalogue.servers.iter().filter_map(|listing| listing.error.as_ref());
-        let mut effects: Vec<AppEffect> =
-            errors.flat_map(|error| self.trust.failed(error)).collect();
+        let mut effects: Effects = errors.flat_map(|error| self.trust.failed(error)).collect();
         self.servers.listed(servers, &catalogue);
         self.tools.catalogue.set_tools(servers, catalogue);
         effects.push(AppEffect::RefreshServers);
         effects
     }
 
-    fn pressed(&mut self, key: KeyPress) -> Vec<AppEffect> {
+    fn pressed(&mut self, key: KeyPress) -> Effects {
         let typed_ahead =
             self.inbox.approval_readiness(self.context.now) == Some(Readiness::TooSoon);
         if typed_ahead && key != KeyPress::Ctrl('c') {
@@ -321,7 +316,7 @@ impl AppState {
         }
     }
 
-    fn text_changed(&mut self) -> Vec<AppEffect> {
+    fn text_changed(&mut self) -> Effects {
         match &mut self.context.overlay {
             Some(Overlay::Palette(palette)) => {
                 palette.refilter();
@@ -337,7 +332,7 @@ impl AppState {
         view.on_text_changed(context)
     }
 
-    pub fn act(&mut self, action: Action) -> Vec<AppEffect> {
+    pub fn act(&mut self, action: Action) -> Effects {
         self.context.message = None;
         if self.has_overlay() {
             return self.act_above(action);
@@ -345,7 +340,7 @@ impl AppState {
         if matches!(action, Action::Validate | Action::Editor)
             && let Some(form) = self.form()
         {
-            let mut effects: Vec<AppEffect> = form.action_effect(action).into_iter().collect();
+            let mut effects: Effects = form.action_effect(action).into_iter().collect();
             if action == Action::Validate {
                 // A view may have more to check than the form knows of.
                 let (view, context) = self.active_view();
@@ -385,7 +380,7 @@ impl AppState {
             || self.trust.window.is_some()
     }
 
-    fn act_above(&mut self, action: Action) -> Vec<AppEffect> {
+    fn act_above(&mut self, action: Action) -> Effects {
         let approves = !self.inbox.approvals.is_empty();
         if let Some(effects) = self.inbox.decide(action, &mut self.context) {
             return effects;
@@ -409,7 +404,7 @@ impl AppState {
         }
     }
 
-    pub fn act_anywhere(&mut self, action: Action) -> Vec<AppEffect> {
+    pub fn act_anywhere(&mut self, action: Action) -> Effects {
         if self.open_window(action) {
             return Vec::new();
         }
@@ -445,7 +440,7 @@ impl AppState {
         Vec::new()
     }
 
-    fn reload_configuration(&mut self) -> Vec<AppEffect> {
+    fn reload_configuration(&mut self) -> Effects {
         let runs = self.context.calls.running().next().is_some() || self.bench.is_running();
         self.trust.reload(!runs, &mut self.context)
     }
@@ -480,7 +475,7 @@ impl AppState {
         view.scroll(context.focus, by);
     }
 
-    fn cancel(&mut self) -> Vec<AppEffect> {
+    fn cancel(&mut self) -> Effects {
         let newest = self.context.calls.running().next().map(|call| (call.run, call.tool.clone()));
         match newest {
             Some((run, tool)) if self.context.overlay != Some(Overlay::ConfirmQuit) => {
@@ -500,7 +495,7 @@ impl AppState {
         }
     }
 
-    pub fn request_quit(&mut self) -> Vec<AppEffect> {
+    pub fn request_quit(&mut self) -> Effects {
         if self.context.calls.running().next().is_some() || self.bench.is_running() {
             self.context.overlay = Some(Overlay::ConfirmQuit);
             return Vec::new();
@@ -537,7 +532,7 @@ fn written(line: &mut LineInput, key: KeyPress) -> bool {
 impl AppState {
     /// Takes in the outcome of an effect about trust. After a switch everything that the old host told
     /// is asked for anew.
-    pub fn handle_trust_event(&mut self, event: TrustEvent) -> Vec<AppEffect> {
+    pub fn handle_trust_event(&mut self, event: TrustEvent) -> Effects {
         let is_another_host = matches!(event, TrustEvent::HostSwitched);
         let mut effects = self.trust.handle_event(event, &mut self.context);
         if is_another_host {
@@ -551,7 +546,7 @@ impl AppState {
         effects
     }
 
-    pub fn handle_trust_action(&mut self, action: Action) -> Vec<AppEffect> {
+    pub fn handle_trust_action(&mut self, action: Action) -> Effects {
         if let Some(effects) = self.trust.decide(action, &mut self.context) {
             return effects;
         }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::tui::app::AppState;
 use crate::tui::draw::*;
 use crate::tui::event::{AppEvent, UserInput};
-use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::KeyPress;
 use crate::tui::tests::{listed, sample, tool};
 use crate::tui::theme::{ColourScheme, Theme};
 

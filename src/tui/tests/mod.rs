@@ -15,7 +15,7 @@ use crate::model::{Origin, ToolDefinition, ToolName, ToolSource};
 use crate::tui::app::*;
 use crate::tui::context::Overlay;
 use crate::tui::event::{AppEffect, AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
-use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::KeyPress;
 use crate::tui::layout::{Pane, ViewId};
 use crate::tui::tests::drawing::picture;
 use crate::tui::theme::Theme;

@@ -11,11 +11,8 @@ use crate::config::environment::Environment;
 use crate::host::ToolHost;
 use crate::host::request::{ListScope, LookupScope};
 use crate::model::{Error, Origin};
-use crate::tui::context::{AppContext, Overlay};
-use crate::tui::event::AppEffect;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::widgets::reading::{Readiness, ReadingProgress};
-use crate::tui::widgets::scroll_text::ScrollText;
 use crate::util::diff::DiffMark;
 
 /// The comparison on the screen.
@@ -54,7 +51,7 @@ impl PinWindow {
     }
 
     /// Asks to pin the tool as it was shown, when a yes counts.
-    pub fn accept(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn accept(&self, context: &mut AppContext) -> Effects {
         let command = format!("toolhost pin {}", self.review.tool);
         match self.readiness(context.now) {
             Readiness::Ready if self.is_question() => {
@@ -77,7 +74,7 @@ pub fn handle_event(
     event: PinsEvent,
     window: &mut Option<PinWindow>,
     context: &mut AppContext,
-) -> Vec<AppEffect> {
+) -> Effects {
     match event {
         PinsEvent::Compared(Ok(review)) => {
             context.message = None;

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use ratatui::text::Line;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::bench::distribution::Distribution;
-use crate::tui::theme::StyleRole;
-use crate::tui::widgets::pane::Styler;
+use crate::tui::prelude::*;
 use crate::util::number::float;
 use crate::util::units::show_duration;
 
@@ -173,7 +171,7 @@ const HIGHEST: usize = 12;
 /// Durations as columns in at most this many cells and lines, with the marked ones. With
 /// fewer than four lines only the columns and their ends are left, in one line or two.
 pub fn lines(
-    styler: &Styler<'_>,
+    styler: &Styler,
     spread: &Distribution,
     marks: &[(&str, Duration)],
     width: usize,
@@ -188,9 +186,9 @@ pub fn lines(
         let (counts, wide) = shaped(spread, cells);
         let mut drawn = columns(&counts, 1, wide, ascii);
         return vec![Line::from(vec![
-            styler.span(StyleRole::Dim, format!("{} ", ends.0)),
+            styler.dim(format!("{} ", ends.0)),
             styler.span(StyleRole::Success, drawn.pop().unwrap_or_default()),
-            styler.span(StyleRole::Dim, format!(" {to}")),
+            styler.dim(format!(" {to}")),
         ])];
     }
     let (counts, wide) = shaped(spread, width.saturating_sub(MARGIN));
@@ -202,7 +200,7 @@ pub fn lines(
         let count = if at == 0 { most.to_string() } else { String::new() };
         let edge = if ascii { "|" } else { "│" };
         lines.push(Line::from(vec![
-            styler.span(StyleRole::Dim, format!("{count:>5} {edge}")),
+            styler.dim(format!("{count:>5} {edge}")),
             styler.span(StyleRole::Success, row),
         ]));
     }
@@ -269,7 +267,7 @@ mod histogram_tests {
     fn shown(spread: &Distribution, width: usize, height: usize) -> Vec<String> {
         let marks = [("p50", Duration::from_micros(500)), ("p99", Duration::from_micros(990))];
         let theme = Theme { palette: ColourScheme::Mono, ascii: true, ..Theme::default() };
-        let lines = lines(&Styler::new(&theme), spread, &marks, width, height);
+        let lines = lines(&Styler::new(theme), spread, &marks, width, height);
         lines.iter().map(ToString::to_string).collect()
     }
 

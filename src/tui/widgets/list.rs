@@ -1,6 +1,6 @@
 //! The selection and scroll position of a list.
 
-use crate::tui::keys::action::Action;
+use crate::tui::keys::Action;
 
 /// How many lines an action goes on where a page has so many; `None` when it is about something
 /// else. One line of a page is seen on the next one again.
@@ -15,6 +15,12 @@ pub fn action_step(action: Action, page: usize) -> Option<isize> {
         Action::Bottom => isize::MAX,
         _ => return None,
     })
+}
+
+/// The one after this; the last leads to the first.
+pub fn after<T: Copy + PartialEq>(all: &[T], current: T) -> T {
+    let at = all.iter().position(|one| *one == current);
+    all[at.map_or(0, |at| (at + 1) % all.len())]
 }
 
 /// Which line is chosen, and which is the first that is seen.

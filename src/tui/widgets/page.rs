@@ -1,65 +1,66 @@
 //! Draws scrolling text.
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span, Text};
+use ratatui::text::Text;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::widgets::chart::grouped;
-use crate::tui::widgets::pane::Styler;
 use crate::tui::widgets::picture;
-use crate::tui::widgets::scroll_text::{
-    PictureRow, ScrollPosition, ScrollText, TextLayout, TextLine,
-};
+use crate::tui::widgets::scroll_text::{PictureRow, TextLayout, TextLine};
 use crate::util::text;
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, text: &ScrollText, area: Rect) {
-    if area.is_empty() {
-        return;
+impl Pen<'_> {
+    pub fn text(&mut self, text: &ScrollText, area: Rect) {
+        if area.is_empty() {
+            return;
+        }
+        let styler = self.styler;
+        let mut kept = text.layout().borrow_mut();
+        let fits = |layout: &TextLayout| layout.width == area.width && layout.theme == styler.theme;
+        if !kept.as_ref().is_some_and(fits) {
+            *kept = Some(lay_out(&styler, text, area.width));
+        }
+        let Some(layout) = kept.as_mut() else { return };
+        let (total, height) = (layout.rows(), usize::from(area.height));
+        let first = text.position().fit(total, height);
+        (layout.height, layout.first) = (area.height, first);
+        // The line that the first visible row is of.
+        let from = layout.starts.partition_point(|start| *start <= first).saturating_sub(1);
+        let hidden = first - layout.starts.get(from).copied().unwrap_or(0);
+        let lines = text.lines().get(from..).unwrap_or_default();
+        let rows = lines.iter().flat_map(|line| rows(&styler, text, line, area.width));
+        let visible: Vec<Line<'static>> = rows.skip(hidden).take(height).collect();
+        self.put(Text::from(visible), area);
+        self.more(area, total.saturating_sub(first + height));
     }
-    let mut kept = text.layout().borrow_mut();
-    let fits = |layout: &TextLayout| layout.width == area.width && layout.theme == *styler.theme;
-    if !kept.as_ref().is_some_and(fits) {
-        *kept = Some(lay_out(styler, text, area.width));
-    }
-    let Some(layout) = kept.as_mut() else { return };
-    let (total, height) = (layout.rows(), usize::from(area.height));
-    let first = text.position().fit(total, height);
-    (layout.height, layout.first) = (area.height, first);
-    // The line that the first visible row is of.
-    let from = layout.starts.partition_point(|start| *start <= first).saturating_sub(1);
-    let hidden = first - layout.starts.get(from).copied().unwrap_or(0);
-    let lines = text.lines().get(from..).unwrap_or_default();
-    let rows = lines.iter().flat_map(|line| rows(styler, text, line, area.width));
-    let visible: Vec<Line<'static>> = rows.skip(hidden).take(height).collect();
-    frame.render_widget(Text::from(visible), area);
-    let below = total.saturating_sub(first + height);
-    more(frame, styler, area, below);
-}
 
-pub fn draw_lines(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    lines: &[Line<'static>],
-    position: &ScrollPosition,
-    area: Rect,
-) {
-    if area.is_empty() {
-        return;
+    pub fn page(&mut self, lines: &[Line<'static>], position: &ScrollPosition, area: Rect) {
+        if area.is_empty() {
+            return;
+        }
+        let width = usize::from(area.width);
+        let rows: Vec<Line<'static>> = lines.iter().flat_map(|line| wrap(line, width)).collect();
+        let (total, height) = (rows.len(), usize::from(area.height));
+        let first = position.fit(total, height);
+        let visible: Vec<Line<'static>> = rows.into_iter().skip(first).take(height).collect();
+        self.put(Text::from(visible), area);
+        self.more(area, total.saturating_sub(first + height));
     }
-    let width = usize::from(area.width);
-    let rows: Vec<Line<'static>> = lines.iter().flat_map(|line| wrap(line, width)).collect();
-    let (total, height) = (rows.len(), usize::from(area.height));
-    let first = position.fit(total, height);
-    let visible: Vec<Line<'static>> = rows.into_iter().skip(first).take(height).collect();
-    frame.render_widget(Text::from(visible), area);
-    more(frame, styler, area, total.saturating_sub(first + height));
+
+    /// Says how much there is below.
+    pub fn more(&mut self, area: Rect, left: usize) {
+        if left > 0 && area.width > 8 {
+            let text = self.dim(format!(" {} more", grouped(left)));
+            let width = u16::try_from(text.width()).unwrap_or(area.width).min(area.width);
+            let (x, y) = (area.right() - width, area.bottom().saturating_sub(1));
+            self.put(text, Rect { x, y, width, height: 1 }.intersection(area));
+        }
+    }
 }
 
 /// Counts the rows of each line.
-fn lay_out(styler: &Styler<'_>, text: &ScrollText, width: u16) -> TextLayout {
+fn lay_out(styler: &Styler, text: &ScrollText, width: u16) -> TextLayout {
     let mut starts = Vec::with_capacity(text.len() + 1);
     let (mut row, mut plain) = (0, Vec::new());
     for line in text.lines() {
@@ -70,7 +71,7 @@ fn lay_out(styler: &Styler<'_>, text: &ScrollText, width: u16) -> TextLayout {
         };
     }
     starts.push(row);
-    TextLayout { width, height: 0, first: 0, theme: *styler.theme, starts }
+    TextLayout { width, height: 0, first: 0, theme: styler.theme, starts }
 }
 
 /// How many rows a line of printable ASCII takes, counted as [`wrap`] breaks it and without styling
@@ -102,7 +103,7 @@ fn ascii_rows(
 }
 
 /// The rows of one line. Behind a break they are indented, if the text wants that.
-fn rows(styler: &Styler<'_>, text: &ScrollText, line: &TextLine, width: u16) -> Vec<Line<'static>> {
+fn rows(styler: &Styler, text: &ScrollText, line: &TextLine, width: u16) -> Vec<Line<'static>> {
     #[cfg(test)]
     tests::LAID_OUT.set(tests::LAID_OUT.get() + 1);
     if let Some(PictureRow { picture, row }) = &line.picture {
@@ -130,20 +131,6 @@ fn rows(styler: &Styler<'_>, text: &ScrollText, line: &TextLine, width: u16) -> 
     rows
 }
 
-/// Says how much there is below.
-pub fn more(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect, left: usize) {
-    if left > 0 && area.width > 8 {
-        corner(frame, area, styler.span(StyleRole::Dim, format!(" {} more", grouped(left))));
-    }
-}
-
-fn corner(frame: &mut Frame<'_>, area: Rect, text: Span<'static>) {
-    let width = u16::try_from(text.width()).unwrap_or(area.width).min(area.width);
-    let place =
-        Rect { x: area.right() - width, y: area.bottom().saturating_sub(1), width, height: 1 };
-    frame.render_widget(text, place.intersection(area));
-}
-
 #[cfg(test)]
 mod tests {
     use ratatui::Terminal;
@@ -164,9 +151,12 @@ mod tests {
 
     fn drawn(text: &ScrollText) -> String {
         let theme = Theme::default();
-        let styler = Styler::new(&theme);
         let mut terminal = Terminal::new(TestBackend::new(12, 4)).unwrap();
-        terminal.draw(|frame| draw(frame, &styler, text, frame.area())).unwrap();
+        let draw = |frame: &mut ratatui::Frame<'_>| {
+            let area = frame.area();
+            Pen::new(frame.buffer_mut(), theme).text(text, area);
+        };
+        terminal.draw(draw).unwrap();
         terminal.backend().to_string()
     }
 
@@ -220,7 +210,7 @@ mod tests {
             text.line(StyleRole::Plain, said.clone());
             let theme = Theme::default();
             let rows = wrap(&Line::from(said), usize::from(width)).len();
-            prop_assert_eq!(lay_out(&Styler::new(&theme), &text, width).rows(), rows);
+            prop_assert_eq!(lay_out(&Styler::new(theme), &text, width).rows(), rows);
         }
     }
 

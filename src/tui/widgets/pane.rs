@@ -1,116 +1,197 @@
-//! Shared parts of all panes: the frame with its title, an input row, and a placeholder text.
+//! Writing to the screen: text made safe and styled by its role, panes with their titles, lists, input
+//! rows.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use std::ops::Deref;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Block;
+use ratatui::widgets::{Block, Clear, Widget};
 
-use crate::tui::theme::{ColourScheme, StyleRole, Theme};
-use crate::tui::widgets::page;
-use crate::tui::widgets::scroll_text::ScrollPosition;
+use crate::tui::layout;
+use crate::tui::prelude::*;
+use crate::tui::theme::{ColourScheme, Theme};
 use crate::util::text;
 
-/// Draws the frame and returns the area inside.
-pub fn open(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    area: Rect,
-    title: &str,
-    focused: bool,
-) -> Rect {
-    open_with(frame, styler, area, title, None, focused)
+/// Writes to the screen.
+pub struct Pen<'a> {
+    pub styler: Styler,
+    pub buffer: &'a mut Buffer,
+    /// Where the cursor blinks, if it does.
+    pub cursor: Option<Position>,
 }
 
-/// The frame of a window that asks something, in the colour of what it asks.
-pub fn window(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    area: Rect,
-    title: &str,
-    role: StyleRole,
-) -> Rect {
-    let inner = open_with(frame, styler, area, "", Some(&(role, title.to_owned())), true);
-    if styler.theme.palette != ColourScheme::Mono {
-        let style = styler.theme.style(role);
-        for at in area.positions().filter(|at| !inner.contains(*at)) {
-            let cell = &mut frame.buffer_mut()[at];
-            // The badge keeps its own.
-            if cell.bg == Color::Reset {
-                cell.set_style(style);
+impl Deref for Pen<'_> {
+    type Target = Styler;
+
+    fn deref(&self) -> &Styler {
+        &self.styler
+    }
+}
+
+impl<'a> Pen<'a> {
+    pub fn new(buffer: &'a mut Buffer, theme: Theme) -> Self {
+        Self { styler: Styler::new(theme), buffer, cursor: None }
+    }
+
+    pub fn put(&mut self, widget: impl Widget, area: Rect) {
+        widget.render(area, self.buffer);
+    }
+
+    /// Puts the cursor so many cells into a row.
+    pub fn set_cursor(&mut self, row: Rect, column: usize) {
+        let x = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
+        self.cursor = Some(Position::new(row.x + x, row.y));
+    }
+
+    /// Draws the frame and returns the area inside.
+    pub fn open(&mut self, area: Rect, title: &str, focused: bool) -> Rect {
+        self.open_with(area, title, None, focused)
+    }
+
+    /// A window of this size in the middle, over what is there.
+    pub fn open_over(&mut self, area: Rect, (width, height): (u16, u16), title: &str) -> Rect {
+        let place = layout::window(area, width, height);
+        self.put(Clear, place);
+        self.open(place, title, true)
+    }
+
+    /// The frame of a window that asks something, in the colour of what it asks.
+    pub fn window(&mut self, area: Rect, title: &str, role: StyleRole) -> Rect {
+        let inner = self.open_with(area, "", Some(&(role, title.to_owned())), true);
+        if self.theme.palette != ColourScheme::Mono {
+            let style = self.theme.style(role);
+            for at in area.positions().filter(|at| !inner.contains(*at)) {
+                let cell = &mut self.buffer[at];
+                // The badge keeps its own.
+                if cell.bg == Color::Reset {
+                    cell.set_style(style);
+                }
             }
         }
+        inner
     }
-    inner
+
+    /// The same, with a badge behind the first word of the title.
+    pub fn open_with(
+        &mut self,
+        area: Rect,
+        title: &str,
+        chip: Option<&(StyleRole, String)>,
+        focused: bool,
+    ) -> Rect {
+        let title_role = if focused { StyleRole::Name } else { StyleRole::Title };
+        let (first, rest) = match chip {
+            Some(_) => title.split_at(title.find(' ').unwrap_or(title.len())),
+            None => (title, ""),
+        };
+        let mut title = vec![self.span(title_role, first)];
+        if let Some((role, word)) = chip {
+            title.extend([self.plain(" "), self.chip(*role, word)]);
+        }
+        title.push(self.span(StyleRole::Title, rest));
+        let meaning = if focused { StyleRole::FocusedFrame } else { StyleRole::Frame };
+        if !self.frames {
+            let [head, inner] =
+                Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+            self.put(Line::from(title), head);
+            return inner;
+        }
+        title.insert(0, self.plain(" "));
+        title.push(self.plain(" "));
+        let block = Block::bordered()
+            .border_set(self.theme.border(focused))
+            .border_style(self.theme.style(meaning))
+            .title(Line::from(title));
+        let inner = block.inner(area);
+        self.put(block, area);
+        inner
+    }
+
+    /// Takes the colours from what is behind a window.
+    pub fn dim_all(&mut self) {
+        if self.theme.palette == ColourScheme::Mono {
+            return;
+        }
+        let style = self.theme.style(StyleRole::Dim);
+        let area = self.buffer.area;
+        // The footer has the keys of the window.
+        for at in area.positions().filter(|at| at.y + 1 < area.bottom()) {
+            let cell = &mut self.buffer[at];
+            cell.set_style(Style::reset());
+            cell.set_style(style);
+        }
+    }
+
+    /// The rows of a list that are seen around the chosen one.
+    pub fn list(
+        &mut self,
+        area: Rect,
+        list: ListCursor,
+        length: usize,
+        mut row: impl FnMut(usize) -> Line<'static>,
+    ) {
+        let first = list.first(usize::from(area.height), length);
+        for (at, place) in (first..length).zip(area.rows()) {
+            self.put(row(at), place);
+        }
+    }
+
+    /// A line being edited behind what it is for, and what is wrong with it.
+    pub fn input(&mut self, area: Rect, label: &str, input: &LineInput, problem: Option<&str>) {
+        let (before, behind) = input.split();
+        let is_selected = input.is_selected();
+        let role = if is_selected { StyleRole::SelectedUnfocused } else { StyleRole::Plain };
+        let mut spans = vec![self.span(StyleRole::Key, label), self.span(role, before)];
+        let column = spans.iter().map(Span::width).sum();
+        spans.push(self.plain(behind));
+        spans.extend(problem.map(|problem| self.span(StyleRole::Error, format!("  {problem}"))));
+        self.put(Line::from(spans), area);
+        self.set_cursor(area, column);
+    }
+
+    /// The text of a filter: while it is typed, and as long as it holds.
+    pub fn filter(&mut self, area: Rect, filter: &LineInput, is_typed: bool) {
+        if is_typed {
+            self.input(area, "/ ", filter, None);
+        } else if !filter.text().is_empty() {
+            self.put(self.dim(format!("/ {}", filter.text())), area);
+        }
+    }
+
+    /// Draws short text from the start and says how much does not fit.
+    pub fn paragraph(&mut self, area: Rect, lines: &[Line<'static>]) {
+        self.page(lines, &ScrollPosition::default(), area);
+    }
+
+    /// Asks for a line of text on the last row; gives the rows above it.
+    pub fn input_row(&mut self, area: Rect, label: &str, input: &LineInput) -> Rect {
+        if area.is_empty() {
+            return area;
+        }
+        self.input(Rect { y: area.bottom() - 1, height: 1, ..area }, label, input, None);
+        Rect { height: area.height - 1, ..area }
+    }
 }
 
-/// The same, with a badge behind the first word of the title.
-pub fn open_with(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    area: Rect,
-    title: &str,
-    chip: Option<&(StyleRole, String)>,
-    focused: bool,
-) -> Rect {
-    let title_role = if focused { StyleRole::Name } else { StyleRole::Title };
-    let (first, rest) = match chip {
-        Some(_) => title.split_at(title.find(' ').unwrap_or(title.len())),
-        None => (title, ""),
-    };
-    let mut title = vec![styler.span(title_role, first)];
-    if let Some((role, word)) = chip {
-        title.extend([styler.span(StyleRole::Plain, " "), styler.chip(*role, word)]);
-    }
-    title.push(styler.span(StyleRole::Title, rest));
-    let meaning = if focused { StyleRole::FocusedFrame } else { StyleRole::Frame };
-    if !styler.frames {
-        let [head, inner] =
-            Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-        frame.render_widget(Line::from(title), head);
-        return inner;
-    }
-    title.insert(0, styler.span(StyleRole::Plain, " "));
-    title.push(styler.span(StyleRole::Plain, " "));
-    let title = Line::from(title);
-    let block = Block::bordered()
-        .border_set(styler.theme.border(focused))
-        .border_style(styler.theme.style(meaning))
-        .title(title);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
-    inner
-}
-
-/// Takes the colours from what is behind a window.
-pub fn dim(frame: &mut Frame<'_>, theme: Theme) {
-    if theme.palette == ColourScheme::Mono {
-        return;
-    }
-    let style = theme.style(StyleRole::Dim);
-    let area = frame.area();
-    // The footer has the keys of the window.
-    for at in area.positions().filter(|at| at.y + 1 < area.bottom()) {
-        let cell = &mut frame.buffer_mut()[at];
-        cell.set_style(Style::reset());
-        cell.set_style(style);
+/// How the row of a list is marked: the chosen one says whether the list has the focus.
+pub fn mark(is_chosen: bool, focused: bool) -> Option<StyleRole> {
+    match (is_chosen, focused) {
+        (true, true) => Some(StyleRole::Selected),
+        (true, false) => Some(StyleRole::SelectedUnfocused),
+        (false, _) => None,
     }
 }
 
-/// A row of a list: filled to its end when it is the chosen one, which says whether the list has the
-/// focus.
-pub fn chosen(
-    styler: &Styler<'_>,
+/// A row of a list, filled to its end when it is marked.
+pub fn marked(
+    styler: &Styler,
     mut line: Line<'static>,
-    focused: Option<bool>,
+    mark: Option<StyleRole>,
     room: usize,
 ) -> Line<'static> {
-    let role = match focused {
-        None => return line,
-        Some(true) => StyleRole::Selected,
-        Some(false) => StyleRole::SelectedUnfocused,
-    };
-    line.spans.push(styler.span(StyleRole::Plain, " ".repeat(room)));
+    let Some(role) = mark else { return line };
+    line.spans.push(styler.plain(" ".repeat(room)));
     let style = styler.theme.style(role);
     let own = |span: Span<'static>| match span.style.bg {
         Some(_) => span,
@@ -119,66 +200,20 @@ pub fn chosen(
     Line::from(line.spans.into_iter().map(own).collect::<Vec<_>>())
 }
 
-/// Draws a line being edited, and its error.
-pub fn prompt(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    written: &crate::tui::widgets::input::LineInput,
-    problem: Option<&str>,
-    area: Rect,
-) {
-    let (before, behind) = written.split();
-    let role = if written.is_selected() { StyleRole::SelectedUnfocused } else { StyleRole::Plain };
-    let mut spans = vec![styler.span(StyleRole::Key, "/ "), styler.span(role, before)];
-    let at: usize = spans.iter().map(ratatui::text::Span::width).sum();
-    spans.push(styler.span(StyleRole::Plain, behind));
-    spans.extend(problem.map(|problem| styler.span(StyleRole::Error, format!("  {problem}"))));
-    frame.render_widget(Line::from(spans), area);
-    let x = area.x + u16::try_from(at).unwrap_or(0).min(area.width.saturating_sub(1));
-    frame.set_cursor_position((x, area.y));
-}
-
-/// Draws short text from the start and says how much does not fit.
-pub fn paragraph(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect, lines: &[Line<'static>]) {
-    page::draw_lines(frame, styler, lines, &ScrollPosition::default(), area);
-}
-
-/// Asks for a line of text on the last row; gives the rows above it.
-pub fn input_row(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    area: Rect,
-    question: &str,
-    line: &crate::tui::widgets::input::LineInput,
-) -> Rect {
-    if area.is_empty() {
-        return area;
-    }
-    let (before, behind) = line.split();
-    let asked = [styler.span(StyleRole::Key, question), styler.span(StyleRole::Plain, before)];
-    let cursor: usize = asked.iter().map(ratatui::text::Span::width).sum();
-    let place = Rect { y: area.bottom() - 1, height: 1, ..area };
-    let behind = styler.span(StyleRole::Plain, behind);
-    let asked: Line<'static> = asked.into_iter().chain([behind]).collect();
-    frame.render_widget(asked, place);
-    let x = place.x + u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width - 1);
-    frame.set_cursor_position((x, place.y));
-    Rect { height: area.height - 1, ..area }
-}
-
 /// The maximum number of lines of a text that are laid out.
 const LINES: usize = 5_000;
 
 /// Makes spans and lines that are safe for the terminal and styled by their role.
-pub struct Styler<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Styler {
     /// The theme, which decides colours and whether only ASCII is written.
-    pub theme: &'a Theme,
+    pub theme: Theme,
     /// Whether panes have borders; the smallest terminals have no room for them.
     pub frames: bool,
 }
 
-impl<'a> Styler<'a> {
-    pub fn new(theme: &'a Theme) -> Self {
+impl Styler {
+    pub fn new(theme: Theme) -> Self {
         Self { theme, frames: true }
     }
 
@@ -187,6 +222,14 @@ impl<'a> Styler<'a> {
         let safe = text::safe_line(text.as_ref()).into_owned();
         let safe = if self.theme.ascii { ascii(&safe) } else { safe };
         Span::styled(safe, self.theme.style(meaning))
+    }
+
+    pub fn plain(&self, text: impl AsRef<str>) -> Span<'static> {
+        self.span(StyleRole::Plain, text)
+    }
+
+    pub fn dim(&self, text: impl AsRef<str>) -> Span<'static> {
+        self.span(StyleRole::Dim, text)
     }
 
     pub fn bold(&self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::tui::context::MIN_VISIBLE_TIME;
+use crate::tui::theme::StyleRole;
 use crate::tui::widgets::scroll_text::ScrollText;
 
 /// Whether the question can be answered with a yes now.
@@ -15,6 +16,18 @@ pub enum Readiness {
     TooLong,
     /// A yes counts now, for it was read.
     Ready,
+}
+
+impl Readiness {
+    /// What is said below the text: the question once it counts, else what is missing.
+    pub fn line(self, question: &str, command: &str) -> (StyleRole, String) {
+        match self {
+            Self::Ready => (StyleRole::Title, question.to_owned()),
+            Self::TooSoon => (StyleRole::Dim, "One moment… (ignoring keys typed ahead)".to_owned()),
+            Self::Unread => (StyleRole::Warning, "Read to the end to answer (G)".to_owned()),
+            Self::TooLong => (StyleRole::Error, format!("Too long to show here. Run: {command}")),
+        }
+    }
 }
 
 /// How far a text that asks for an answer was read.

@@ -3,17 +3,13 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::step;
-use crate::tui::widgets::list::ListCursor;
-use crate::tui::widgets::page::{self, has_words};
-use crate::tui::widgets::pane::Styler;
+use crate::tui::widgets::page::has_words;
+use crate::tui::widgets::pane;
 use crate::util::text::shorten;
 use crate::util::{json, text};
 
@@ -298,32 +294,21 @@ mod tests {
 /// The blanks between two columns.
 const GAP: usize = 2;
 
-pub fn draw(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    table: &ResultTable,
-    focused: bool,
-    area: Rect,
-) {
+pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, focused: bool, area: Rect) {
     let shown = columns_in(table, usize::from(area.width));
-    let mut places = (area.y..area.bottom()).map(|y| Rect { y, height: 1, ..area });
+    let mut places = area.rows();
     let Some(head) = places.next() else { return };
-    frame.render_widget(titles(styler, table, shown.clone(), focused), head);
+    pen.put(titles(pen, table, shown.clone(), focused), head);
     let height = usize::from(area.height).saturating_sub(1);
     let first = table.list.first(height, table.row_count());
     for ((number, row), place) in table.rows_from(first).enumerate().zip(places) {
-        let is_chosen = first + number == table.list.chosen();
-        let role = match (is_chosen, focused) {
-            (true, true) => Some(StyleRole::Selected),
-            (true, false) => Some(StyleRole::SelectedUnfocused),
-            (false, _) => None,
-        };
+        let role = pane::mark(first + number == table.list.chosen(), focused);
         let cells = table.columns()[shown.clone()].iter();
-        let spans = cells.flat_map(|column| cell(styler, column, row, role));
-        frame.render_widget(spans.collect::<Line<'static>>(), place);
+        let spans = cells.flat_map(|column| cell(pen, column, row, role));
+        pen.put(spans.collect::<Line<'static>>(), place);
     }
     let left = table.row_count().saturating_sub(first + height) + table.left_out();
-    page::more(frame, styler, area, left);
+    pen.more(area, left);
 }
 
 /// What the title of the pane says of the table: which column of how many, and its order.
@@ -353,7 +338,7 @@ fn columns_in(table: &ResultTable, width: usize) -> std::ops::Range<usize> {
 }
 
 fn titles(
-    styler: &Styler<'_>,
+    styler: &Styler,
     table: &ResultTable,
     shown: std::ops::Range<usize>,
     focused: bool,
@@ -361,22 +346,13 @@ fn titles(
     let chosen = if focused { StyleRole::Selected } else { StyleRole::SelectedUnfocused };
     let title = |at: usize| {
         let column = &table.columns()[at];
-        let mark = match table.order().filter(|order| order.column == at) {
-            Some(order) if order.is_descending => {
-                if styler.theme.ascii {
-                    " v"
-                } else {
-                    " ▼"
-                }
-            }
-            Some(_) => {
-                if styler.theme.ascii {
-                    " ^"
-                } else {
-                    " ▲"
-                }
-            }
-            None => "",
+        let order = table.order().filter(|order| order.column == at);
+        let mark = match (order.map(|order| order.is_descending), styler.theme.ascii) {
+            (Some(true), true) => " v",
+            (Some(true), false) => " ▼",
+            (Some(false), true) => " ^",
+            (Some(false), false) => " ▲",
+            (None, _) => "",
         };
         let role = if at == table.column() { chosen } else { StyleRole::Title };
         let text = format!("{}{mark}", column.key);
@@ -386,7 +362,7 @@ fn titles(
 }
 
 fn cell(
-    styler: &Styler<'_>,
+    styler: &Styler,
     column: &ResultColumn,
     row: &Value,
     chosen: Option<StyleRole>,
@@ -404,8 +380,8 @@ fn cell(
 }
 
 /// A cell in the width of its column, as it is on the screen: what is not ASCII may be longer there.
-fn fitted(styler: &Styler<'_>, column: &ResultColumn, text: &str) -> String {
-    let shown = styler.span(StyleRole::Plain, text).content;
+fn fitted(styler: &Styler, column: &ResultColumn, text: &str) -> String {
+    let shown = styler.plain(text).content;
     let is_cut = text::width(&shown) > column.width;
     let mark = text::width(styler.theme.more()).saturating_sub(1);
     let cells = column.width.saturating_sub(if is_cut { mark } else { 0 });

@@ -1,23 +1,16 @@
 //! Draws the benchmark view: plan, run, results.
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::Line;
-
 use crate::bench::bench_result::BenchResult;
 use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison, letter};
 use crate::bench::report::RunStatus;
 use crate::model::Error;
-use crate::tui::app::AppState;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::bench::{self, BenchView};
 use crate::tui::widgets::chart::grouped;
-use crate::tui::widgets::pane::{self, Styler};
-use crate::tui::widgets::{page, table};
+use crate::tui::widgets::table;
 use crate::util::units::show_duration;
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;
     let bench = &state.bench;
     let title = match shown {
@@ -25,22 +18,20 @@ pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown:
         Pane::Run => bench::run::title(bench),
         _ => title(bench),
     };
-    let inner = pane::open(frame, styler, area, &title, focused);
+    let inner = pen.open(area, &title, focused);
     let inner = match &bench.file {
-        Some(line) if focused => {
-            pane::input_row(frame, styler, inner, "Export to (json csv md html): ", line)
-        }
+        Some(line) if focused => pen.input_row(inner, "Export to (json csv md html): ", line),
         _ => inner,
     };
     match shown {
-        Pane::Plan => bench::plan::draw(frame, styler, bench, focused, inner),
+        Pane::Plan => bench::plan::draw(pen, bench, focused, inner),
         Pane::Run => {
-            let lines = bench::run::lines(styler, bench, inner.width, inner.height);
-            page::draw_lines(frame, styler, &lines, &bench.run_position, inner);
+            let lines = bench::run::lines(pen, bench, inner.width, inner.height);
+            pen.page(&lines, &bench.run_position, inner);
         }
         _ => {
-            let lines = lines(styler, bench, inner.width);
-            page::draw_lines(frame, styler, &lines, &bench.verdict_position, inner);
+            let lines = lines(pen, bench, inner.width);
+            pen.page(&lines, &bench.verdict_position, inner);
         }
     }
 }
@@ -65,7 +56,7 @@ pub fn title(bench: &BenchView) -> String {
 }
 
 /// The verdict of the newest run: comparisons, errors and caveats.
-pub fn lines(styler: &Styler<'_>, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
+pub fn lines(styler: &Styler, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
     let Some(run) = &bench.run else {
         let text = "Results appear here when the run finishes.";
         return vec![styler.line(StyleRole::Dim, text)];
@@ -80,7 +71,7 @@ pub fn lines(styler: &Styler<'_>, bench: &BenchView, width: u16) -> Vec<Line<'st
     }
 }
 
-pub fn failed(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
+pub fn failed(styler: &Styler, error: &Error) -> Vec<Line<'static>> {
     let mut lines = vec![styler.line(StyleRole::Error, error.message())];
     lines.extend(error.details().iter().map(|text| styler.line(StyleRole::Plain, text)));
     if let Some(hint) = error.hint() {
@@ -90,7 +81,7 @@ pub fn failed(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
 }
 
 fn account_lines(
-    styler: &Styler<'_>,
+    styler: &Styler,
     account: &BenchResult,
     command_line: &str,
     width: u16,
@@ -126,7 +117,7 @@ fn account_lines(
     lines
 }
 
-fn machine(styler: &Styler<'_>, account: &BenchResult) -> Option<Line<'static>> {
+fn machine(styler: &Styler, account: &BenchResult) -> Option<Line<'static>> {
     let environment = &account.environment;
     let cpus = environment.cpus.map(|cpus| format!("{cpus} processors"));
     let load = environment.load_before.map(|[load, ..]| format!("load average before: {load:.2}"));
@@ -135,7 +126,7 @@ fn machine(styler: &Styler<'_>, account: &BenchResult) -> Option<Line<'static>> 
     (!parts.is_empty()).then(|| styler.line(StyleRole::Dim, parts.join(", ")))
 }
 
-fn comparison(styler: &Styler<'_>, compared: &TargetComparison, width: u16) -> Vec<Line<'static>> {
+fn comparison(styler: &Styler, compared: &TargetComparison, width: u16) -> Vec<Line<'static>> {
     let meaning =
         compared.headline().map_or(StyleRole::Warning, |ratio| verdict_style(ratio.verdict));
     let mut lines = vec![styler.line(meaning, compared.headline_sentence())];
@@ -153,7 +144,7 @@ fn comparison(styler: &Styler<'_>, compared: &TargetComparison, width: u16) -> V
     lines
 }
 
-fn row(styler: &Styler<'_>, ratio: &Ratio, width: u16) -> Line<'static> {
+fn row(styler: &Styler, ratio: &Ratio, width: u16) -> Line<'static> {
     let statistic = ratio.statistic;
     let mut text = table::align_left(statistic.name(), 11);
     if width >= BOTH_FIGURES_MIN_WIDTH {
@@ -167,7 +158,7 @@ fn row(styler: &Styler<'_>, ratio: &Ratio, width: u16) -> Line<'static> {
         text.push_str(&table::align_left(&format!("  {}", interval.unwrap_or_default()), 17));
     }
     Line::from(vec![
-        styler.span(StyleRole::Plain, text),
+        styler.plain(text),
         styler.span(verdict_style(ratio.verdict), format!(" {}", ratio.verdict.label())),
     ])
 }

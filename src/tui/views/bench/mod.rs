@@ -12,18 +12,11 @@ use std::sync::Arc;
 use crate::bench::bench_result::{BenchResult, ExportFormat};
 use crate::bench::snapshot::BenchSnapshot;
 use crate::model::{Error, JsonObject};
-use crate::tui::app::View;
-use crate::tui::context::AppContext;
-use crate::tui::event::{AppEffect, Navigation};
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
-use crate::tui::layout::Pane;
+use crate::tui::keys::KeyPress::{Char, Delete, Enter, F};
+use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm, ToolPicker};
 use crate::tui::views::bench::tasks::{BenchEffect, BenchEvent, BenchRunSpec, TargetSide};
 use crate::tui::views::tools::list::ToolRow;
-use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::scroll_text::ScrollPosition;
 
 /// The benchmark: what is to be run, the run, what it showed.
 #[derive(Debug, Default)]
@@ -53,7 +46,7 @@ pub struct BenchRun {
 }
 
 impl View for BenchView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         if self.file.is_some() {
             return self.handle_file_name_action(action, context);
         }
@@ -110,7 +103,7 @@ impl View for BenchView {
         }
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
         match (&self.file, &mut self.picker) {
             (None, Some(picker)) => picker.search(),
             _ => self.form.error = None,
@@ -148,7 +141,7 @@ impl BenchView {
         self.form.focus_field(PlanField::ArgumentsA);
     }
 
-    pub fn handle_event(&mut self, event: BenchEvent, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn handle_event(&mut self, event: BenchEvent, context: &mut AppContext) -> Effects {
         match event {
             BenchEvent::Started { run, warnings } => {
                 if let Some(own) = self.active_run(run) {
@@ -179,7 +172,7 @@ impl BenchView {
     }
 
     /// Tells the run to end, and keeps what was measured.
-    pub fn stop(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn stop(&mut self, context: &mut AppContext) -> Effects {
         let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
             context.show_status("no run in progress");
             return Vec::new();
@@ -197,7 +190,7 @@ impl BenchView {
         &mut self,
         action: Action,
         context: &mut AppContext,
-    ) -> Option<Vec<AppEffect>> {
+    ) -> Option<Effects> {
         match action {
             Action::Open => Some(self.write_file(context)),
             Action::Back => {
@@ -212,7 +205,7 @@ impl BenchView {
         &mut self,
         action: Action,
         context: &mut AppContext,
-    ) -> Option<Vec<AppEffect>> {
+    ) -> Option<Effects> {
         match action {
             Action::Open => {
                 let Some(picker) = self.picker.take() else { return Some(Vec::new()) };
@@ -232,7 +225,7 @@ impl BenchView {
         }
     }
 
-    fn handle_field_action(&mut self, action: Action) -> Option<Vec<AppEffect>> {
+    fn handle_field_action(&mut self, action: Action) -> Option<Effects> {
         match action {
             Action::NextField => self.form.step(1),
             Action::PreviousField => self.form.step(-1),
@@ -244,7 +237,7 @@ impl BenchView {
         Some(Vec::new())
     }
 
-    fn write(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn write(&mut self, context: &mut AppContext) -> Effects {
         context.focus = Pane::Plan;
         match self.form.current() {
             PlanField::ToolA => return pick(TargetSide::A, context),
@@ -254,7 +247,7 @@ impl BenchView {
         Vec::new()
     }
 
-    fn start(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn start(&mut self, context: &mut AppContext) -> Effects {
         if self.is_running() {
             context.show_error("a run is in progress; x stops it");
             return Vec::new();
@@ -289,7 +282,7 @@ impl BenchView {
         vec![AppEffect::Bench(BenchEffect::Start { run: number, spec: Box::new(spec) })]
     }
 
-    fn pause(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn pause(&mut self, context: &mut AppContext) -> Effects {
         let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
             context.show_status("no run in progress");
             return Vec::new();
@@ -306,7 +299,7 @@ impl BenchView {
         }
     }
 
-    fn write_file(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn write_file(&mut self, context: &mut AppContext) -> Effects {
         let Some(line) = self.file.take() else { return Vec::new() };
         let Some((_, account)) = self.account() else { return Vec::new() };
         let name = line.text().trim();
@@ -327,7 +320,7 @@ impl BenchView {
     }
 }
 
-fn pick(side: TargetSide, context: &mut AppContext) -> Vec<AppEffect> {
+fn pick(side: TargetSide, context: &mut AppContext) -> Effects {
     context.focus = Pane::Plan;
     vec![AppEffect::Navigate(Navigation::PickBenchTarget(side))]
 }
@@ -348,39 +341,15 @@ fn finish_message(number: u64, end: &Result<Arc<BenchResult>, Error>) -> (String
     }
 }
 
-pub const BENCH: KeyTable = KeyTable {
-    context: KeyContext::Bench,
-    title: "Benchmark",
-    bindings: &[
-        footer_binding(KeyPress::Enter, Action::Run, "start", "start the run"),
-        alias_binding(KeyPress::F(5), Action::Run),
-        footer_binding(KeyPress::Char('a'), Action::TargetA, "tool A", "choose tool A"),
-        footer_binding(
-            KeyPress::Char('b'),
-            Action::TargetB,
-            "tool B",
-            "choose tool B, to compare with A",
-        ),
-        footer_binding(KeyPress::Char('e'), Action::Fill, "edit", "edit the plan entry"),
-        footer_binding(
-            KeyPress::Char('x'),
-            Action::Stop,
-            "stop",
-            "stop the run and keep its results",
-        ),
-        footer_binding(KeyPress::Char(' '), Action::Pause, "pause", "pause or resume"),
-        footer_binding(
-            KeyPress::Char('E'),
-            Action::Export,
-            "export",
-            "export the run: .json .csv .md .html",
-        ),
-        footer_binding(
-            KeyPress::Char('Y'),
-            Action::CopyCommand,
-            "copy as command",
-            "copy the run as a command",
-        ),
-        help_binding(KeyPress::Delete, Action::Unset, "unset the entry"),
-    ],
-};
+#[rustfmt::skip]
+pub const BENCH: KeyTable = KeyTable { context: KeyContext::Bench, name: "bench", title: "Benchmark", rows: &[
+    row(&[Enter, F(5)], Action::Run, "start", "start the run"),
+    row(&[Char('a')], Action::TargetA, "tool A", "choose tool A"),
+    row(&[Char('b')], Action::TargetB, "tool B", "choose tool B, to compare with A"),
+    row(&[Char('e')], Action::Fill, "edit", "edit the plan entry"),
+    row(&[Char('x')], Action::Stop, "stop", "stop the run and keep its results"),
+    row(&[Char(' ')], Action::Pause, "pause", "pause or resume"),
+    row(&[Char('E')], Action::Export, "export", "export the run: .json .csv .md .html"),
+    row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy the run as a command"),
+    row(&[Delete], Action::Unset, "", "unset the entry"),
+] };

@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use crate::bench::plan::{BenchPlan, LoadModel, Sharing};
@@ -12,14 +9,12 @@ use crate::bench::plan_options::PlanOptions;
 use crate::bench::{formatting, syntax};
 use crate::config::consent::shell_quoted;
 use crate::model::{Error, JsonObject};
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::bench::BenchView;
 use crate::tui::views::bench::tasks::{BenchRunSpec, TargetSide};
 use crate::tui::views::tools::list::{ToolRow, ToolSearch};
-use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::list::ListCursor;
 use crate::tui::widgets::page::wrap;
-use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::pane;
 use crate::tui::widgets::table;
 use crate::util::{text, units};
 
@@ -383,61 +378,49 @@ pub fn title(bench: &BenchView) -> String {
     }
 }
 
-pub fn draw(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    bench: &BenchView,
-    focused: bool,
-    area: Rect,
-) {
+pub fn draw(pen: &mut Pen<'_>, bench: &BenchView, focused: bool, area: Rect) {
     match &bench.picker {
-        Some(picker) => pick(frame, styler, picker, area),
-        None => form(frame, styler, &bench.form, focused, area),
+        Some(picker) => pick(pen, picker, area),
+        None => form(pen, &bench.form, focused, area),
     }
 }
 
-fn form(frame: &mut Frame<'_>, styler: &Styler<'_>, form: &PlanForm, focused: bool, area: Rect) {
+fn form(pen: &mut Pen<'_>, form: &PlanForm, focused: bool, area: Rect) {
     let entries = PlanField::ALL;
-    let foot = foot(styler, form);
+    let foot = foot(pen, form);
     let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
     let below = u16::try_from(wrapped).unwrap_or(u16::MAX).min(FOOT).min(area.height / 3);
     let height = usize::from(area.height - below);
     let last = entries.len().saturating_sub(height);
     let first = form.at.saturating_sub(height / 2).min(last);
-    for (at, entry) in entries.iter().enumerate().skip(first).take(height) {
-        let y = area.y + u16::try_from(at - first).unwrap_or(0);
-        let place = Rect { y, height: 1, ..area };
-        let (line, cursor) = row(styler, form, *entry, at == form.at, focused, area.width);
-        frame.render_widget(line, place);
+    let seen = entries.iter().enumerate().skip(first).take(height);
+    for ((at, entry), place) in seen.zip(area.rows()) {
+        let (line, cursor) = row(pen, form, *entry, at == form.at, focused, area.width);
+        pen.put(line, place);
         if focused && form.is_writing && at == form.at {
-            let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
-            frame.set_cursor_position((place.x + x, place.y));
+            pen.set_cursor(place, cursor);
         }
     }
     if below > 0 {
         let place = Rect { y: area.bottom() - below, height: below, ..area };
-        pane::paragraph(frame, styler, place, &foot);
+        pen.paragraph(place, &foot);
     }
 }
 
 /// One entry, and where the cursor is in it.
 fn row(
-    styler: &Styler<'_>,
+    styler: &Styler,
     form: &PlanForm,
     entry: PlanField,
     is_current: bool,
     focused: bool,
     width: u16,
 ) -> (Line<'static>, usize) {
-    let named = match (is_current, focused) {
-        (true, true) => StyleRole::Selected,
-        (true, false) => StyleRole::SelectedUnfocused,
-        _ => StyleRole::Name,
-    };
+    let named = pane::mark(is_current, focused).unwrap_or(StyleRole::Name);
     let pointer = if is_current { styler.theme.pointer() } else { "  " };
     let mut spans = vec![
         styler.span(named, format!("{pointer}{}", table::align_left(entry.title(), NAME - 1))),
-        styler.span(StyleRole::Plain, " "),
+        styler.plain(" "),
     ];
     let used: usize = spans.iter().map(Span::width).sum();
     let room = usize::from(width).saturating_sub(used);
@@ -448,24 +431,24 @@ fn row(
     } else {
         let (before, behind) =
             form.line(entry).map_or(("", ""), crate::tui::widgets::input::LineInput::split);
-        let before = styler.span(StyleRole::Plain, before);
+        let before = styler.plain(before);
         // What is written is seen where it is written.
         let over = before.width().saturating_sub(room.saturating_sub(1));
         let is_written = is_current && form.is_writing;
         let before = if is_written && over > 0 {
             let tail: String = before.content.chars().skip(over).collect();
-            styler.span(StyleRole::Plain, tail)
+            styler.plain(tail)
         } else {
             before
         };
         let cursor = used + before.width();
-        spans.extend([before, styler.span(StyleRole::Plain, behind)]);
+        spans.extend([before, styler.plain(behind)]);
         cursor
     };
     (Line::from(spans), cursor)
 }
 
-fn foot(styler: &Styler<'_>, form: &PlanForm) -> Vec<Line<'static>> {
+fn foot(styler: &Styler, form: &PlanForm) -> Vec<Line<'static>> {
     if let Some(flaw) = &form.error {
         let text = format!("! {}: {}", flaw.entry.title(), flaw.error.message());
         let mut lines = vec![styler.line(StyleRole::Error, text)];
@@ -481,21 +464,18 @@ fn foot(styler: &Styler<'_>, form: &PlanForm) -> Vec<Line<'static>> {
     vec![styler.line(StyleRole::Dim, form.command_line())]
 }
 
-fn pick(frame: &mut Frame<'_>, styler: &Styler<'_>, picker: &ToolPicker, area: Rect) {
-    let area = pane::input_row(frame, styler, area, "find: ", &picker.words);
-    let height = usize::from(area.height);
-    let first = picker.list.first(height, picker.found().len());
-    for (at, row) in picker.found().enumerate().skip(first).take(height) {
-        let y = area.y + u16::try_from(at - first).unwrap_or(0);
+fn pick(pen: &mut Pen<'_>, picker: &ToolPicker, area: Rect) {
+    let area = pen.input_row(area, "find: ", &picker.words);
+    let styler = pen.styler;
+    pen.list(area, picker.list, picker.found().len(), |at| {
+        let Some(row) = picker.found().nth(at) else { return Line::default() };
         let is_chosen = at == picker.list.chosen();
         let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
         let meaning = if is_chosen { StyleRole::Selected } else { StyleRole::Plain };
-        let mark = row.status_mark();
-        let line = Line::from(vec![
+        Line::from(vec![
             styler.span(meaning, format!("{pointer}{}", row.name)),
-            styler.span(StyleRole::Warning, format!(" {mark}")),
-            styler.span(StyleRole::Dim, format!(" {}", row.source())),
-        ]);
-        frame.render_widget(line, Rect { y, height: 1, ..area });
-    }
+            styler.span(StyleRole::Warning, format!(" {}", row.status_mark())),
+            styler.dim(format!(" {}", row.source())),
+        ])
+    });
 }

@@ -1,7 +1,5 @@
 //! Draws a running benchmark: its progress, and the latency of each tool.
 
-use ratatui::text::Line;
-
 use crate::bench::compare::letter;
 use crate::bench::formatting::{calls, per_second};
 use crate::bench::monitor::RunPhase;
@@ -11,12 +9,11 @@ use crate::bench::snapshot::{
 };
 use crate::bench::steps;
 use crate::bench::steps::StepRow;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::PlanForm;
 use crate::tui::views::bench::{BenchRun, BenchView};
 use crate::tui::widgets::chart::{self, grouped};
 use crate::tui::widgets::page::wrap;
-use crate::tui::widgets::pane::Styler;
 use crate::tui::widgets::table;
 use crate::util::text;
 use crate::util::units::show_duration;
@@ -48,12 +45,7 @@ pub fn title(bench: &BenchView) -> String {
 }
 
 /// The run in lines, as many as there are; those of a histogram fill what is left of the height.
-pub fn lines(
-    styler: &Styler<'_>,
-    bench: &BenchView,
-    width: u16,
-    height: u16,
-) -> Vec<Line<'static>> {
+pub fn lines(styler: &Styler, bench: &BenchView, width: u16, height: u16) -> Vec<Line<'static>> {
     let (width, height) = (usize::from(width), usize::from(height));
     let Some(run) = &bench.run else {
         let lines = [
@@ -111,7 +103,7 @@ pub fn lines(
 }
 
 /// The steps, the newest one last. Where the width is short of it, p50 and then p99 are left out.
-fn steps_table(styler: &Styler<'_>, rows: &[StepRow], width: usize) -> Vec<Line<'static>> {
+fn steps_table(styler: &Styler, rows: &[StepRow], width: usize) -> Vec<Line<'static>> {
     let widest = |at: usize| {
         let cells = rows.iter().map(|row| text::width(&row.cells[at]));
         cells.max().unwrap_or(0).max(steps::COLUMNS[at].len())
@@ -138,12 +130,7 @@ fn steps_table(styler: &Styler<'_>, rows: &[StepRow], width: usize) -> Vec<Line<
     std::iter::once(head).chain(rows.iter().map(row)).collect()
 }
 
-fn progress(
-    styler: &Styler<'_>,
-    run: &BenchRun,
-    seen: &BenchSnapshot,
-    width: usize,
-) -> Line<'static> {
+fn progress(styler: &Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) -> Line<'static> {
     let plan = &run.spec.plan;
     let until = total_limits(plan, seen.targets.len());
     let made = seen.requests() + seen.dropped();
@@ -162,19 +149,19 @@ fn progress(
     let tail = format!(" {:>3.0} %  {of}  {time}", share * 100.0);
     let room = width.saturating_sub(tail.len()).min(60);
     let bar = if room < 8 { String::new() } else { chart::progress(share, room) };
-    Line::from(vec![styler.span(StyleRole::Success, bar), styler.span(StyleRole::Plain, tail)])
+    Line::from(vec![styler.span(StyleRole::Success, bar), styler.plain(tail)])
 }
 
-fn totals_line(styler: &Styler<'_>, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
+fn totals_line(styler: &Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
     let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
     let failed = seen.failed();
     let mut spans = vec![
-        styler.span(StyleRole::Plain, format!("answered {}", grouped(seen.answered()))),
+        styler.plain(format!("answered {}", grouped(seen.answered()))),
         styler.span(
             if failed > 0 { StyleRole::Error } else { StyleRole::Dim },
             format!("  failed {}", grouped(failed)),
         ),
-        styler.span(StyleRole::Plain, format!("  in flight {}", seen.in_flight())),
+        styler.plain(format!("  in flight {}", seen.in_flight())),
     ];
     if seen.dropped() > 0 {
         spans.push(
@@ -183,14 +170,14 @@ fn totals_line(styler: &Styler<'_>, plan: &BenchPlan, seen: &BenchSnapshot) -> L
     }
     if let Some((round, rounds)) = seen.round {
         let part = format!("  {} {round} of {rounds}", plan.sharing.part());
-        spans.push(styler.span(StyleRole::Plain, part));
+        spans.push(styler.plain(part));
     }
-    spans.push(styler.span(StyleRole::Dim, format!("  warm-up {}", grouped(warm_up))));
+    spans.push(styler.dim(format!("  warm-up {}", grouped(warm_up))));
     Line::from(spans)
 }
 
 /// Of an open load: the rate that is made, and the one that was wanted.
-fn rate(styler: &Styler<'_>, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'static>> {
+fn rate(styler: &Styler, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'static>> {
     let LoadModel::Open { arrivals, .. } = &run.spec.plan.model else { return None };
     let takes_turns = seen.round.is_some();
     let rates = seen.targets.iter().map(|target| target.sent);
@@ -206,7 +193,7 @@ fn rate(styler: &Styler<'_>, run: &BenchRun, seen: &BenchSnapshot) -> Option<Lin
 }
 
 fn of_target(
-    styler: &Styler<'_>,
+    styler: &Styler,
     name: &str,
     target: &TargetSnapshot,
     is_open: bool,
@@ -215,10 +202,7 @@ fn of_target(
 ) -> Vec<Line<'static>> {
     let count = format!("  {} calls", grouped(target.requests));
     let name = text::cut(name, width.saturating_sub(count.len()));
-    let mut lines = vec![Line::from(vec![
-        styler.span(StyleRole::Name, name),
-        styler.span(StyleRole::Dim, count),
-    ])];
+    let mut lines = vec![Line::from(vec![styler.span(StyleRole::Name, name), styler.dim(count)])];
     let Some(response) = &target.response else {
         let text = if target.failed > 0 { "no successful calls yet" } else { "no response yet" };
         lines.push(styler.line(StyleRole::Dim, text));
@@ -237,9 +221,9 @@ fn of_target(
         chart::sparkline(&target.rates, width.saturating_sub(16).min(RATE), styler.theme.ascii);
     let now = target.rates.last().copied().unwrap_or_default();
     lines.push(Line::from(vec![
-        styler.span(StyleRole::Dim, "rate "),
+        styler.dim("rate "),
         styler.span(StyleRole::Success, drawn),
-        styler.span(StyleRole::Plain, format!(" {}/s", per_second(now))),
+        styler.plain(format!(" {}/s", per_second(now))),
     ]));
     if let Some(spread) = &target.distribution {
         let quantiles = PERCENTILES.iter().zip(response.quantiles);
@@ -256,14 +240,9 @@ fn of_target(
 }
 
 /// Percentiles, in as many lines as needed; those from too few calls are dim and marked.
-fn times(
-    styler: &Styler<'_>,
-    name: &str,
-    times: &LatencySummary,
-    width: usize,
-) -> Vec<Line<'static>> {
+fn times(styler: &Styler, name: &str, times: &LatencySummary, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    let mut spans = vec![styler.span(StyleRole::Dim, format!("{name:<8}"))];
+    let mut spans = vec![styler.dim(format!("{name:<8}"))];
     let mut used = 8;
     for ((name, _), (time, is_sure)) in PERCENTILES.iter().zip(times.quantiles) {
         let (meaning, mark) = if is_sure { (StyleRole::Plain, "") } else { (StyleRole::Dim, "?") };
@@ -271,10 +250,10 @@ fn times(
         let own = 5 + text::width(&text);
         if used + own > width && used > 8 {
             lines.push(Line::from(std::mem::take(&mut spans)));
-            spans.push(styler.span(StyleRole::Dim, " ".repeat(8)));
+            spans.push(styler.dim(" ".repeat(8)));
             used = 8;
         }
-        spans.push(styler.span(StyleRole::Dim, format!(" {name} ")));
+        spans.push(styler.dim(format!(" {name} ")));
         spans.push(styler.span(meaning, text));
         used += own;
     }
@@ -282,7 +261,7 @@ fn times(
     lines
 }
 
-fn kinds(styler: &Styler<'_>, target: &TargetSnapshot) -> Option<Line<'static>> {
+fn kinds(styler: &Styler, target: &TargetSnapshot) -> Option<Line<'static>> {
     let shown = target.kinds.iter().take(KINDS);
     let parts: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
     (!parts.is_empty())
@@ -291,7 +270,7 @@ fn kinds(styler: &Styler<'_>, target: &TargetSnapshot) -> Option<Line<'static>> 
 
 /// Lines on the left, and lines on the right starting at this cell.
 fn side_by_side(
-    styler: &Styler<'_>,
+    styler: &Styler,
     left: Vec<Line<'static>>,
     right: Vec<Line<'static>>,
     at: usize,
@@ -309,7 +288,7 @@ fn side_by_side(
             }
             used += span.width();
         }
-        spans.push(styler.span(StyleRole::Plain, " ".repeat(at.saturating_sub(used))));
+        spans.push(styler.plain(" ".repeat(at.saturating_sub(used))));
         spans.extend(right.next().unwrap_or_default().spans);
         Line::from(spans)
     };
@@ -330,7 +309,7 @@ mod tests {
         ];
         let theme = Theme::default();
         let shown = |width| -> Vec<String> {
-            let lines = steps_table(&Styler::new(&theme), &rows, width);
+            let lines = steps_table(&Styler::new(theme), &rows, width);
             lines.iter().map(ToString::to_string).collect()
         };
         for (width, head) in [

@@ -3,8 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
-use crate::tui::keys::KeyContext;
-use crate::tui::keys::action::Action;
+use crate::tui::keys::{Action, KeyContext};
 use crate::tui::views::form::{SECRET_NOT_SHOWN, SchemaForm};
 use crate::tui::widgets::input::TextArea;
 

@@ -1,44 +1,28 @@
 //! Draws a form: the fields of an object with what was typed, or the object as JSON.
 
 use jiff::civil::Date;
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::form::actions::{fresh_draft, is_date};
 use crate::tui::views::form::{FormRow, SchemaForm, folds};
-use crate::tui::widgets::input::{LineInput, TextArea};
+use crate::tui::widgets::input::TextArea;
 use crate::tui::widgets::page::wrap;
-use crate::tui::widgets::pane::{self, Styler};
 use crate::util::text;
 
 const NAMES: usize = 28;
 
 /// A form in its own pane.
-pub fn draw(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    form: &SchemaForm,
-    focused: bool,
-    area: Rect,
-) {
+pub fn draw(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     let title = format!("Arguments  {}", form.tool);
-    let inner = pane::open(frame, styler, area, &title, focused);
-    inside(frame, styler, form, focused, inner);
+    let inner = pen.open(area, &title, focused);
+    inside(pen, form, focused, inner);
 }
 
 /// A form in what room there is.
-pub fn inside(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    form: &SchemaForm,
-    focused: bool,
-    area: Rect,
-) {
-    let foot = foot(styler, form);
+pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
+    let foot = foot(pen, form);
     let needed = foot_rows(&foot, area.width);
     let left = usize::from(area.height).saturating_sub(body_rows(form));
     let most = usize::from(area.height / 3).max(left).max(1);
@@ -46,15 +30,15 @@ pub fn inside(
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
     match form.json() {
-        Some(json) => lines(frame, styler, json, focused, above),
-        None => fields(frame, styler, form, focused, above),
+        Some(json) => lines(pen, json, focused, above),
+        None => fields(pen, form, focused, above),
     }
-    pane::paragraph(frame, styler, below, &foot);
+    pen.paragraph(below, &foot);
 }
 
 /// How many rows a form needs at this width, without a frame. The same for each of its fields, so
 /// that nothing moves when another one is chosen.
-pub fn rows_needed(styler: &Styler<'_>, form: &SchemaForm, width: u16) -> u16 {
+pub fn rows_needed(styler: &Styler, form: &SchemaForm, width: u16) -> u16 {
     let rows = body_rows(form) + foot_rows(&foot(styler, form), width);
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
@@ -76,69 +60,56 @@ fn foot_rows(foot: &[Line<'static>], width: u16) -> usize {
     foot.iter().map(|line| wrap(line, usize::from(width)).len()).sum()
 }
 
-pub fn lines(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    written: &TextArea,
-    focused: bool,
-    area: Rect,
-) {
+pub fn lines(pen: &mut Pen<'_>, written: &TextArea, focused: bool, area: Rect) {
     let height = usize::from(area.height).max(1);
     let width = usize::from(area.width);
     let last = written.lines().len().saturating_sub(height);
     let first = written.row().saturating_sub(height / 2).min(last);
     let seen = written.lines().iter().enumerate().skip(first).take(height);
-    for ((at, line), y) in seen.zip(area.y..area.bottom()) {
-        let place = Rect { y, height: 1, ..area };
-        let (spans, cursor) = input_spans(styler, line, width);
-        frame.render_widget(Line::from(spans), place);
+    for ((at, line), place) in seen.zip(area.rows()) {
+        let (spans, cursor) = input_spans(pen, line, width);
+        pen.put(Line::from(spans), place);
         if at == written.row() && focused {
-            place_cursor(frame, place, cursor);
+            pen.set_cursor(place, cursor);
         }
     }
 }
 
-fn fields(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    form: &SchemaForm,
-    focused: bool,
-    area: Rect,
-) {
+fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     if form.fields.is_empty() {
         let text = "No arguments. F5 runs it, ^T edits JSON.";
-        return frame.render_widget(styler.line(StyleRole::Dim, text), area);
+        return pen.put(pen.line(StyleRole::Dim, text), area);
     }
     let height = usize::from(area.height);
     let first = first_seen(form, height);
     let seen = || form.fields.iter().enumerate().skip(first).take(height);
     let name = |row: &FormRow| 2 * row.depth + text::width(&row.key);
     let widest = seen().map(|(_, row)| name(row)).max().unwrap_or(0).min(NAMES);
-    let mut left = (area.y..area.bottom()).map(|y| Rect { y, height: 1, ..area });
+    let mut left = area.rows();
     for (at, row) in seen() {
         let (Some(place), Some(node)) = (left.next(), form.node_of(row)) else { break };
         let is_current = at == form.at;
-        let shown = FieldLine { styler, form, row, node, is_current, widest };
+        let shown = FieldLine { styler: &pen.styler, form, row, node, is_current, widest };
         let (lines, cursor) = shown.lines(usize::from(area.width));
         let mut place = Some(place);
         for (number, line) in lines.into_iter().enumerate() {
             let Some(here) = place.take().or_else(|| left.next()) else { break };
-            frame.render_widget(line, here);
+            pen.put(line, here);
             if let Some((_, column)) =
                 cursor.filter(|(at, _)| focused && is_current && *at == number)
             {
-                place_cursor(frame, here, column);
+                pen.set_cursor(here, column);
             }
         }
         if is_current {
-            for line in below(styler, form, node, area.width) {
+            for line in below(pen, form, node, area.width) {
                 let Some(place) = left.next() else { break };
-                frame.render_widget(line, place);
+                pen.put(line, place);
             }
         }
         for problem in &row.problems {
             let Some(place) = left.next() else { break };
-            frame.render_widget(styler.line(StyleRole::Error, format!("    ! {problem}")), place);
+            pen.put(pen.line(StyleRole::Error, format!("    ! {problem}")), place);
         }
     }
 }
@@ -162,8 +133,8 @@ fn first_seen(form: &SchemaForm, height: usize) -> usize {
     first
 }
 
-struct FieldLine<'a, 'w> {
-    styler: &'a Styler<'w>,
+struct FieldLine<'a> {
+    styler: &'a Styler,
     form: &'a SchemaForm,
     row: &'a FormRow,
     node: &'a FormNode,
@@ -171,7 +142,7 @@ struct FieldLine<'a, 'w> {
     widest: usize,
 }
 
-impl FieldLine<'_, '_> {
+impl FieldLine<'_> {
     fn lines(&self, width: usize) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
         let Self { styler, row, node, .. } = self;
         let mark = if node.field.required && row.part == RowPart::Field { "* " } else { "  " };
@@ -182,13 +153,13 @@ impl FieldLine<'_, '_> {
         if let RowPart::Choice(at) = row.part {
             let ticked = matches!(&node.input, FieldInput::Choices(ticked) if ticked.contains(&at));
             let tick = if ticked { "[x] " } else { "[ ] " };
-            spans.push(styler.span(StyleRole::Plain, tick));
+            spans.push(styler.plain(tick));
             spans.push(styler.span(meaning, key));
             return (vec![Line::from(spans)], None);
         }
         let pad = self.widest.saturating_sub(2 * row.depth + text::width(&key)) + 2;
         spans.push(styler.span(meaning, key));
-        spans.push(styler.span(StyleRole::Plain, " ".repeat(pad)));
+        spans.push(styler.plain(" ".repeat(pad)));
         let before: usize = spans.iter().map(Span::width).sum();
         if self.is_current && text_rows(self.form, node) > 1 {
             return self.text_lines(spans, before, width.saturating_sub(before));
@@ -216,7 +187,7 @@ impl FieldLine<'_, '_> {
             if at == text.row() {
                 cursor = Some((at - first, before + column));
             }
-            let indent = || vec![styler.span(StyleRole::Plain, " ".repeat(before))];
+            let indent = || vec![styler.plain(" ".repeat(before))];
             let mut spans = head.take().unwrap_or_else(indent);
             spans.extend(value);
             Line::from(spans)
@@ -227,7 +198,7 @@ impl FieldLine<'_, '_> {
 
     fn value(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
         let Self { styler, node, .. } = self;
-        let plain = |text: String| (vec![styler.span(StyleRole::Plain, text)], None);
+        let plain = |text: String| (vec![styler.plain(text)], None);
         match (&node.input, &node.field.kind) {
             (FieldInput::Null, _) => (vec![styler.span(StyleRole::Warning, "null")], Some(0)),
             (FieldInput::Json(_), _) => self.written(width),
@@ -247,7 +218,7 @@ impl FieldLine<'_, '_> {
                 plain(format!("{} [{items}]  + adds an item", self.fold()))
             }
             (_, FieldKind::Object) if node.is_present() => plain(self.fold().to_owned()),
-            (FieldInput::Unset, _) => (vec![styler.span(StyleRole::Dim, self.unset())], Some(0)),
+            (FieldInput::Unset, _) => (vec![styler.dim(self.unset())], Some(0)),
             _ => self.written(width),
         }
     }
@@ -288,13 +259,13 @@ impl FieldLine<'_, '_> {
         let more = if node.field.secret || self.is_current { 0 } else { lines.count() };
         let note = if more > 0 { format!("  (+{more} lines)") } else { String::new() };
         let (mut spans, cursor) = input_spans(styler, &line, width.saturating_sub(note.len()));
-        spans.push(styler.span(StyleRole::Dim, note));
+        spans.push(styler.dim(note));
         (spans, Some(cursor))
     }
 }
 
 /// A line with a cursor, moved so that the cursor is seen; and where it is.
-fn input_spans(styler: &Styler<'_>, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
+fn input_spans(styler: &Styler, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
     let (before, behind) = line.split();
     let role = if line.is_selected() { StyleRole::SelectedUnfocused } else { StyleRole::Plain };
     let before = styler.span(role, before);
@@ -311,26 +282,18 @@ fn input_spans(styler: &Styler<'_>, line: &LineInput, width: usize) -> (Vec<Span
         })
         .collect();
     let cursor = text::width(&kept);
-    (vec![styler.span(role, kept), styler.span(StyleRole::Plain, behind)], cursor)
-}
-
-fn place_cursor(frame: &mut Frame<'_>, place: Rect, cursor: usize) {
-    let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width.saturating_sub(1));
-    frame.set_cursor_position((place.x + x, place.y));
+    (vec![styler.span(role, kept), styler.plain(behind)], cursor)
 }
 
 /// What is wrong, what is still to be done, and what will be sent; the most important first.
-fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
+fn foot(styler: &Styler, form: &SchemaForm) -> Vec<Line<'static>> {
     let shown = form.summary();
     let mut lines = Vec::new();
     if let Some(problem) = &form.problem {
         lines.push(styler.line(StyleRole::Error, format!("! {problem}")));
     }
     let sends = lines.len();
-    lines.push(Line::from(vec![
-        styler.span(StyleRole::Dim, "sends "),
-        styler.span(StyleRole::Plain, &shown.preview),
-    ]));
+    lines.push(Line::from(vec![styler.dim("sends "), styler.plain(&shown.preview)]));
     if shown.is_valid {
         lines[sends].push_span(styler.span(StyleRole::Success, "  valid"));
     } else if shown.filled < shown.required && !form.is_json() {
@@ -342,10 +305,7 @@ fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
             let text = "! a value that looks like a secret is hidden here but is sent";
             lines.push(styler.line(StyleRole::Warning, text));
         }
-        lines.push(Line::from(vec![
-            styler.span(StyleRole::Dim, "$ "),
-            styler.span(StyleRole::Dim, command),
-        ]));
+        lines.push(Line::from(vec![styler.dim("$ "), styler.dim(command)]));
     }
     lines
 }
@@ -383,7 +343,7 @@ pub fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
 
 /// The notes below the selected field: accepted values, errors so far, choices.
 pub fn below(
-    styler: &Styler<'_>,
+    styler: &Styler,
     form: &SchemaForm,
     node: &FormNode,
     width: u16,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::tui::app::AppState;
 use crate::tui::event::{AppEvent, UserInput};
-use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{listed, tool};
 use crate::tui::theme::Theme;

@@ -19,12 +19,13 @@ use crate::host::example;
 use crate::host::form::{FieldInput, FieldKind, FormNode, ResolvedSchema, RowPart};
 use crate::host::validate::{ValuePath, Violation};
 use crate::model::{JsonObject, ToolDefinition};
-use crate::tui::event::AppEffect;
 use crate::tui::external_editor::{EditorDraft, EditorError};
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
-use crate::tui::widgets::input::{LineInput, TextArea};
+use crate::tui::keys::KeyPress::{
+    Alt, AltEnter, BackTab, Backspace, Char, Ctrl, Delete, Down, Enter, Esc, F, Left, PageDown,
+    PageUp, Right, Tab, Up,
+};
+use crate::tui::prelude::*;
+use crate::tui::widgets::input::TextArea;
 
 /// How much of what would be sent is shown, in characters.
 const MAX_PREVIEW_CHARS: usize = 2_000;
@@ -517,110 +518,62 @@ fn key(root: &FormNode, way: &[usize], part: RowPart) -> String {
     }
 }
 
-pub const FORM: KeyTable = KeyTable {
-    context: KeyContext::Form,
-    title: "Arguments",
-    bindings: &[
-        footer_binding(
-            KeyPress::Enter,
-            Action::NextField,
-            "next",
-            "next field; on the last one run",
-        ),
-        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
-        alias_binding(KeyPress::AltEnter, Action::Run),
-        alias_binding(KeyPress::Ctrl('j'), Action::Run),
-        alias_binding(KeyPress::Ctrl('r'), Action::Run),
-        alias_binding(KeyPress::Tab, Action::NextField),
-        alias_binding(KeyPress::Down, Action::NextField),
-        help_binding(KeyPress::BackTab, Action::PreviousField, "previous field"),
-        alias_binding(KeyPress::Up, Action::PreviousField),
-        help_binding(
-            KeyPress::Left,
-            Action::PreviousChoice,
-            "previous choice, fold, or cursor left",
-        ),
-        help_binding(KeyPress::Right, Action::NextChoice, "next choice, unfold, or cursor right"),
-        footer_binding(
-            KeyPress::F(6),
-            Action::Validate,
-            "dry run",
-            "show what would be sent, without sending it",
-        ),
-        alias_binding(KeyPress::Alt('v'), Action::Validate),
-        help_binding(KeyPress::Delete, Action::Unset, "unset the field"),
-        help_binding(KeyPress::Ctrl('n'), Action::Null, "send null for the field"),
-        footer_binding(
-            KeyPress::Ctrl('t'),
-            Action::SwitchForm,
-            "JSON",
-            "switch between JSON and fields",
-        ),
-        help_binding(KeyPress::Ctrl('e'), Action::Editor, "edit in $VISUAL or $EDITOR"),
-        help_binding(
-            KeyPress::Ctrl('s'),
-            Action::SaveCall,
-            "save the call under a name, for 'toolhost run NAME'",
-        ),
-        help_binding(KeyPress::Alt('+'), Action::Add, "add an item"),
-        help_binding(KeyPress::Alt('-'), Action::Remove, "remove the item"),
-        footer_binding(KeyPress::Esc, Action::Back, "back", "back to the list"),
-    ],
-};
+#[rustfmt::skip]
+pub const FORM: KeyTable = KeyTable { context: KeyContext::Form, name: "form", title: "Arguments", rows: &[
+    row(&[Enter, Tab, Down], Action::NextField, "next", "next field; on the last one run"),
+    row(&[F(5), AltEnter, Ctrl('j'), Ctrl('r')], Action::Run, "run", "run the call"),
+    row(&[BackTab, Up], Action::PreviousField, "", "previous field"),
+    row(&[Left], Action::PreviousChoice, "", "previous choice, fold, or cursor left"),
+    row(&[Right], Action::NextChoice, "", "next choice, unfold, or cursor right"),
+    row(&[F(6), Alt('v')], Action::Validate, "dry run",
+        "show what would be sent, without sending it"),
+    row(&[Delete], Action::Unset, "", "unset the field"),
+    row(&[Ctrl('n')], Action::Null, "", "send null for the field"),
+    row(&[Ctrl('t')], Action::SwitchForm, "JSON", "switch between JSON and fields"),
+    row(&[Ctrl('e')], Action::Editor, "", "edit in $VISUAL or $EDITOR"),
+    row(&[Ctrl('s')], Action::SaveCall, "", "save the call under a name, for 'toolhost run NAME'"),
+    row(&[Alt('+')], Action::Add, "", "add an item"),
+    row(&[Alt('-')], Action::Remove, "", "remove the item"),
+    row(&[Esc], Action::Back, "back", "back to the list"),
+] };
 
-pub const FORM_LAST: KeyTable = KeyTable {
-    context: KeyContext::FormLast,
-    title: "The last field of arguments",
-    bindings: &[footer_binding(KeyPress::Enter, Action::Run, "run", "run the call")],
-};
+#[rustfmt::skip]
+pub const FORM_LAST: KeyTable = KeyTable { context: KeyContext::FormLast, name: "last-field", title: "The last field of arguments", rows: &[
+    row(&[Enter], Action::Run, "run", "run the call"),
+] };
 
-pub const FORM_ITEMS: KeyTable = KeyTable {
-    context: KeyContext::FormItems,
-    title: "Arguments without text",
-    bindings: &[
-        footer_binding(KeyPress::Char('+'), Action::Add, "add", "add an item"),
-        footer_binding(KeyPress::Char('-'), Action::Remove, "remove", "remove the item"),
-        help_binding(KeyPress::Char(' '), Action::NextChoice, "next choice, unfold or select"),
-    ],
-};
+#[rustfmt::skip]
+pub const FORM_ITEMS: KeyTable = KeyTable { context: KeyContext::FormItems, name: "items", title: "Arguments without text", rows: &[
+    row(&[Char('+')], Action::Add, "add", "add an item"),
+    row(&[Char('-')], Action::Remove, "remove", "remove the item"),
+    row(&[Char(' ')], Action::NextChoice, "", "next choice, unfold or select"),
+] };
 
-pub const FIELD_LINES: KeyTable = KeyTable {
-    context: KeyContext::FormLines,
-    title: "Text in arguments",
-    bindings: &[
-        footer_binding(KeyPress::Ctrl('g'), Action::NewLine, "new line", "start a new line"),
-        help_binding(KeyPress::Up, Action::Up, "line up, or previous field"),
-        help_binding(KeyPress::Down, Action::Down, "line down, or next field"),
-    ],
-};
+#[rustfmt::skip]
+pub const FIELD_LINES: KeyTable = KeyTable { context: KeyContext::FormLines, name: "field-lines", title: "Text in arguments", rows: &[
+    row(&[Ctrl('g')], Action::NewLine, "new line", "start a new line"),
+    row(&[Up], Action::Up, "", "line up, or previous field"),
+    row(&[Down], Action::Down, "", "line down, or next field"),
+] };
 
-pub const CHOICE: KeyTable = KeyTable {
-    context: KeyContext::FormChoice,
-    title: "Choices in arguments",
-    bindings: &[
-        footer_binding(KeyPress::Right, Action::NextChoice, "next choice", "next choice"),
-        help_binding(KeyPress::Left, Action::PreviousChoice, "previous choice (or type its start)"),
-    ],
-};
+#[rustfmt::skip]
+pub const CHOICE: KeyTable = KeyTable { context: KeyContext::FormChoice, name: "field-choice", title: "Choices in arguments", rows: &[
+    row(&[Right], Action::NextChoice, "next choice", "next choice"),
+    row(&[Left], Action::PreviousChoice, "", "previous choice (or type its start)"),
+] };
 
-pub const LINES: KeyTable = KeyTable {
-    context: KeyContext::MultilineText,
-    title: "Multi-line text",
-    bindings: &[
-        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call or send the answer"),
-        alias_binding(KeyPress::AltEnter, Action::Run),
-        alias_binding(KeyPress::Ctrl('j'), Action::Run),
-        alias_binding(KeyPress::Ctrl('r'), Action::Run),
-        help_binding(KeyPress::Enter, Action::Add, "new line"),
-        help_binding(KeyPress::Backspace, Action::Remove, "delete the character before the cursor"),
-        help_binding(KeyPress::Up, Action::Up, "line up"),
-        help_binding(KeyPress::Down, Action::Down, "line down"),
-        help_binding(KeyPress::PageUp, Action::PageUp, "page up"),
-        help_binding(KeyPress::PageDown, Action::PageDown, "page down"),
-        footer_binding(KeyPress::F(6), Action::Validate, "check", "check without sending"),
-        alias_binding(KeyPress::Alt('v'), Action::Validate),
-        footer_binding(KeyPress::Ctrl('t'), Action::SwitchForm, "fields", "back to the fields"),
-        footer_binding(KeyPress::Ctrl('e'), Action::Editor, "editor", "edit in $VISUAL or $EDITOR"),
-        footer_binding(KeyPress::Esc, Action::Back, "back", "back to the list"),
-    ],
-};
+#[rustfmt::skip]
+pub const LINES: KeyTable = KeyTable { context: KeyContext::MultilineText, name: "lines", title: "Multi-line text", rows: &[
+    row(&[F(5), AltEnter, Ctrl('j'), Ctrl('r')], Action::Run, "run",
+        "run the call or send the answer"),
+    row(&[Enter], Action::Add, "", "new line"),
+    row(&[Backspace], Action::Remove, "", "delete the character before the cursor"),
+    row(&[Up], Action::Up, "", "line up"),
+    row(&[Down], Action::Down, "", "line down"),
+    row(&[PageUp], Action::PageUp, "", "page up"),
+    row(&[PageDown], Action::PageDown, "", "page down"),
+    row(&[F(6), Alt('v')], Action::Validate, "check", "check without sending"),
+    row(&[Ctrl('t')], Action::SwitchForm, "fields", "back to the fields"),
+    row(&[Ctrl('e')], Action::Editor, "editor", "edit in $VISUAL or $EDITOR"),
+    row(&[Esc], Action::Back, "back", "back to the list"),
+] };

@@ -1,35 +1,27 @@
 //! Draws the history view: recorded calls, and the selected one.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
-
-use crate::tui::app::AppState;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::history::entry_text::EntryFormat;
 use crate::tui::views::history::tasks::PastCall;
 use crate::tui::views::history::{HistoryFileState, HistoryView};
 use crate::tui::widgets::chart::grouped;
-use crate::tui::widgets::page;
-use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::pane;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let (history, focused) = (&state.history, state.context.focus == shown);
     match shown {
         Pane::HistoryList => {
             let projects = state.context.shown_projects.title();
-            list(frame, styler, (history, projects), focused, area);
+            list(pen, (history, projects), focused, area);
         }
-        _ => entry(frame, styler, history, focused, area),
+        _ => entry(pen, history, focused, area),
     }
 }
 
 fn list(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
+    pen: &mut Pen<'_>,
     (history, projects): (&HistoryView, Option<&str>),
     focused: bool,
     area: Rect,
@@ -46,49 +38,40 @@ fn list(
             title = format!("{title}  {} damaged lines skipped", grouped(*damaged));
         }
     }
-    let inner = pane::open(frame, styler, area, &title, focused);
+    let inner = pen.open(area, &title, focused);
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    above(frame, styler, history, line);
+    above(pen, history, line);
     if found == 0 {
-        return pane::paragraph(frame, styler, rows, &nothing(styler, history));
+        return pen.paragraph(rows, &nothing(pen, history));
     }
-    let height = usize::from(rows.height);
-    let first = history.list.first(height, found);
-    for (at, call) in history.found().enumerate().skip(first).take(height) {
-        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
-        let meaning = match (at == history.list.chosen(), focused) {
-            (true, true) => Some(StyleRole::Selected),
-            (true, false) => Some(StyleRole::SelectedUnfocused),
-            _ => None,
-        };
-        let marked = history.marked.as_ref() == Some(&call.id);
-        frame.render_widget(
-            row(styler, call, meaning, marked, rows.width),
-            Rect { y, height: 1, ..rows },
-        );
-    }
+    let styler = pen.styler;
+    pen.list(rows, history.list, found, |at| {
+        let Some(call) = history.found().nth(at) else { return Line::default() };
+        let mark = pane::mark(at == history.list.chosen(), focused);
+        row(&styler, call, mark, history.marked.as_ref() == Some(&call.id), rows.width)
+    });
 }
 
 /// The line above the list: the filter, or a notice about the file.
-fn above(frame: &mut Frame<'_>, styler: &Styler<'_>, history: &HistoryView, area: Rect) {
+fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) {
     if history.is_filtering {
-        return pane::prompt(frame, styler, &history.filter, history.problem(), area);
+        return pen.input(area, "/ ", &history.filter, history.problem());
     }
     let text = history.filter.text();
     let line = match (&history.file, history.problem()) {
-        (_, Some(problem)) => styler.line(StyleRole::Error, format!("/ {text}  {problem}")),
-        _ if !text.is_empty() => styler.line(StyleRole::Dim, format!("/ {text}")),
-        (HistoryFileState::Read { is_kept: false, .. }, _) => styler.line(
+        (_, Some(problem)) => pen.line(StyleRole::Error, format!("/ {text}  {problem}")),
+        _ if !text.is_empty() => pen.line(StyleRole::Dim, format!("/ {text}")),
+        (HistoryFileState::Read { is_kept: false, .. }, _) => pen.line(
             StyleRole::Warning,
             "Recording is off. Set history: { enabled: true } to turn it on.",
         ),
-        _ if history.is_reading() => styler.line(StyleRole::Dim, "reading"),
+        _ if history.is_reading() => pen.line(StyleRole::Dim, "reading"),
         _ => return,
     };
-    frame.render_widget(line, area);
+    pen.put(line, area);
 }
 
-fn nothing(styler: &Styler<'_>, history: &HistoryView) -> Vec<Line<'static>> {
+fn nothing(styler: &Styler, history: &HistoryView) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     match &history.file {
         HistoryFileState::Unread => lines.push(styler.line(StyleRole::Dim, "reading")),
@@ -109,7 +92,7 @@ fn nothing(styler: &Styler<'_>, history: &HistoryView) -> Vec<Line<'static>> {
 
 /// One call: what there is room for, the more important the longer.
 fn row(
-    styler: &Styler<'_>,
+    styler: &Styler,
     call: &PastCall,
     chosen: Option<StyleRole>,
     marked: bool,
@@ -124,11 +107,11 @@ fn row(
     };
     let column = |text: &str, room: usize| {
         // As it is shown, so that it takes the room it seems to take.
-        let safe = styler.span(StyleRole::Plain, text).content.into_owned();
+        let safe = styler.plain(text).content.into_owned();
         let narrow = if styler.theme.ascii { room.saturating_sub(2) } else { room };
         // In ASCII the mark of a cut takes three cells.
         let cut = if text::width(&safe) > room { text::cut(&safe, narrow).into() } else { safe };
-        let cut = styler.span(StyleRole::Plain, cut).content.into_owned();
+        let cut = styler.plain(cut).content.into_owned();
         let gap = " ".repeat(room.saturating_sub(text::width(&cut)));
         format!("{cut}{gap} ")
     };
@@ -157,13 +140,7 @@ fn row(
     Line::from(spans)
 }
 
-fn entry(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    history: &HistoryView,
-    focused: bool,
-    area: Rect,
-) {
+fn entry(pen: &mut Pen<'_>, history: &HistoryView, focused: bool, area: Rect) {
     let title = if history.is_comparing() {
         "Diff  (Esc closes it)".to_owned()
     } else {
@@ -174,8 +151,8 @@ fn entry(
         let tool = history.shown_tool().unwrap_or("Call");
         format!("{tool}  {}", looks.concat())
     };
-    let inner = pane::open(frame, styler, area, &title, focused);
-    page::draw(frame, styler, &history.details, inner);
+    let inner = pen.open(area, &title, focused);
+    pen.text(&history.details, inner);
 }
 
 #[cfg(test)]

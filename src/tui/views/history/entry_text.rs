@@ -35,16 +35,6 @@ impl EntryFormat {
             Self::Raw => "raw",
         }
     }
-
-    /// The format after this one; the last leads to the first.
-    #[must_use]
-    pub fn next(self) -> Self {
-        match self {
-            Self::Text => Self::Json,
-            Self::Json => Self::Raw,
-            Self::Raw => Self::Text,
-        }
-    }
 }
 
 /// The text of one call in a format: status, arguments, result and facts.

@@ -14,20 +14,13 @@ use crate::history::compare::CallComparison;
 use crate::history::read::StoredResult;
 use crate::host::{command, rerun};
 use crate::model::{Error, JsonObject};
-use crate::tui::app::View;
-use crate::tui::context::{AppContext, ShownProjects};
-use crate::tui::event::{AppEffect, Navigation};
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
-use crate::tui::layout::{Pane, ViewId};
-use crate::tui::theme::StyleRole;
+use crate::tui::context::ShownProjects;
+use crate::tui::keys::KeyPress::{Char, Enter};
+use crate::tui::prelude::*;
 use crate::tui::views::history::entry_text::EntryFormat;
 use crate::tui::views::history::query::HistorySearch;
 use crate::tui::views::history::tasks::{HistoryEffect, HistoryEvent, HistoryReadFilter, PastCall};
-use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::list::{ListCursor, action_step};
-use crate::tui::widgets::scroll_text::ScrollText;
+use crate::tui::widgets::list::{action_step, after};
 
 /// The number of calls read at once.
 const PAGE_SIZE: usize = 500;
@@ -79,7 +72,7 @@ pub enum HistoryFileState {
 }
 
 impl View for HistoryView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         if let Some(by) = action_step(action, context.page_height())
             && (context.focus == Pane::HistoryList || self.is_filtering)
         {
@@ -106,7 +99,7 @@ impl View for HistoryView {
                 return Some(self.next_request());
             }
             Action::ChangeFormat => {
-                self.format = self.format.next();
+                self.format = after(&EntryFormat::ALL, self.format);
                 self.show();
             }
             Action::Mark => self.toggle_mark(context),
@@ -136,7 +129,7 @@ impl View for HistoryView {
         }
     }
 
-    fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, context: &mut AppContext) -> Effects {
         self.all_projects = context.shown_projects == ShownProjects::All;
         self.is_stale = true;
         self.next_request()
@@ -146,13 +139,13 @@ impl View for HistoryView {
         self.is_filtering.then_some(&mut self.filter)
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
         self.refilter();
         self.list.choose(0, self.found.len());
         self.next_request()
     }
 
-    fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn tick(&mut self, _context: &mut AppContext) -> Effects {
         self.next_request()
     }
 
@@ -199,17 +192,13 @@ impl HistoryView {
         self.list.choose(0, self.found.len());
     }
 
-    pub fn on_call_recorded(&mut self, shown: ViewId) -> Vec<AppEffect> {
+    pub fn on_call_recorded(&mut self, shown: ViewId) -> Effects {
         self.is_stale = true;
         if shown == ViewId::History { self.next_request() } else { Vec::new() }
     }
 
     /// Takes in the outcome of an effect.
-    pub fn handle_event(
-        &mut self,
-        event: HistoryEvent,
-        context: &mut AppContext,
-    ) -> Vec<AppEffect> {
+    pub fn handle_event(&mut self, event: HistoryEvent, context: &mut AppContext) -> Effects {
         match event {
             HistoryEvent::Read { calls, damaged, more, is_recording: is_kept } => {
                 self.is_reading = false;
@@ -261,7 +250,7 @@ impl HistoryView {
         self.next_request()
     }
 
-    fn next_request(&mut self) -> Vec<AppEffect> {
+    fn next_request(&mut self) -> Effects {
         let mut effects = Vec::new();
         let filter =
             HistoryReadFilter { all_projects: self.all_projects, ..self.query.read_filter.clone() };
@@ -331,7 +320,7 @@ impl HistoryView {
         self.list.choose(again.unwrap_or(0), self.found.len());
     }
 
-    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn back(&mut self, context: &mut AppContext) -> Option<Effects> {
         if std::mem::take(&mut self.is_filtering) {
             self.clear_filter();
             return Some(self.next_request());
@@ -362,7 +351,7 @@ impl HistoryView {
 
 impl HistoryView {
     /// Does something with the chosen call, as soon as it was read.
-    pub fn act_on_entry(&mut self, action: Action, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn act_on_entry(&mut self, action: Action, context: &mut AppContext) -> Effects {
         let Some(entry) = self.entry() else {
             self.pending_action = self.chosen().is_some().then_some(action);
             return self.next_request();
@@ -400,7 +389,7 @@ impl HistoryView {
         }
     }
 
-    pub fn diff(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn diff(&mut self, context: &mut AppContext) -> Effects {
         let Some(call) = self.chosen() else { return Vec::new() };
         let before = || {
             let older = self.found().skip(self.list.chosen() + 1);
@@ -414,7 +403,7 @@ impl HistoryView {
         vec![AppEffect::History(HistoryEffect::Compare(call.id.clone(), other))]
     }
 
-    pub fn copy_selection(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn copy_selection(&self, context: &mut AppContext) -> Effects {
         let result = || self.entry()?.result.as_ref().map(StoredResult::text);
         let details = || self.details.to_text();
         let (what, text) = match context.focus {
@@ -428,7 +417,7 @@ impl HistoryView {
         text.map(|text| context.copy(what, text)).unwrap_or_default()
     }
 
-    pub fn export_matches(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn export_matches(&self, context: &mut AppContext) -> Effects {
         let ids: Vec<String> = self.found().map(|call| call.id.clone()).collect();
         if ids.is_empty() {
             context.show_error("nothing to export");
@@ -457,55 +446,20 @@ fn rerun(
     Navigation::FillArguments { tool, arguments: Some(arguments) }
 }
 
-pub const HISTORY: KeyTable = KeyTable {
-    context: KeyContext::History,
-    title: "History",
-    bindings: &[
-        footer_binding(KeyPress::Enter, Action::Open, "open", "show the call"),
-        footer_binding(
-            KeyPress::Char('/'),
-            Action::Filter,
-            "filter",
-            "filter: words tool:GLOB failed:yes since:1h session:this !word",
-        ),
-        footer_binding(
-            KeyPress::Char('r'),
-            Action::Rerun,
-            "rerun",
-            "call again with the same arguments (asks for secrets)",
-        ),
-        footer_binding(
-            KeyPress::Char('R'),
-            Action::RerunEdited,
-            "edit and rerun",
-            "edit the arguments, then call again",
-        ),
-        footer_binding(KeyPress::Char('m'), Action::Mark, "mark", "mark the call for a diff"),
-        footer_binding(
-            KeyPress::Char('d'),
-            Action::Diff,
-            "diff",
-            "diff with the marked call, or the tool's previous call",
-        ),
-        alias_binding(KeyPress::Char('D'), Action::Diff),
-        footer_binding(
-            KeyPress::Char('t'),
-            Action::ChangeFormat,
-            "text/json/raw",
-            "change the format",
-        ),
-        footer_binding(
-            KeyPress::Char('Y'),
-            Action::CopyCommand,
-            "copy as command",
-            "copy the call as a command",
-        ),
-        help_binding(
-            KeyPress::Char('P'),
-            Action::AllProjects,
-            "show calls of all projects or this one",
-        ),
-        help_binding(KeyPress::Char('E'), Action::Export, "export the listed calls as JSON lines"),
-        help_binding(KeyPress::Char('u'), Action::Refresh, "reload the history"),
-    ],
-};
+#[rustfmt::skip]
+pub const HISTORY: KeyTable = KeyTable { context: KeyContext::History, name: "history", title: "History", rows: &[
+    row(&[Enter], Action::Open, "open", "show the call"),
+    row(&[Char('/')], Action::Filter, "filter",
+        "filter: words tool:GLOB failed:yes since:1h session:this !word"),
+    row(&[Char('r')], Action::Rerun, "rerun",
+        "call again with the same arguments (asks for secrets)"),
+    row(&[Char('R')], Action::RerunEdited, "edit and rerun", "edit the arguments, then call again"),
+    row(&[Char('m')], Action::Mark, "mark", "mark the call for a diff"),
+    row(&[Char('d'), Char('D')], Action::Diff, "diff",
+        "diff with the marked call, or the tool's previous call"),
+    row(&[Char('t')], Action::ChangeFormat, "text/json/raw", "change the format"),
+    row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy the call as a command"),
+    row(&[Char('P')], Action::AllProjects, "", "show calls of all projects or this one"),
+    row(&[Char('E')], Action::Export, "", "export the listed calls as JSON lines"),
+    row(&[Char('u')], Action::Refresh, "", "reload the history"),
+] };

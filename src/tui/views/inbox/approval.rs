@@ -3,9 +3,6 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
 use ratatui::widgets::Clear;
 use serde_json::Value;
 
@@ -13,18 +10,12 @@ use crate::catalogue::fingerprint;
 use crate::host::approval::Approval;
 use crate::host::describe::claims;
 use crate::model::{ToolDefinition, ToolStatus};
-use crate::tui::app::AppState;
-use crate::tui::context::{AppContext, MIN_VISIBLE_TIME};
-use crate::tui::event::{AppEffect, ApprovalPrompt, AskId, Navigation};
-use crate::tui::keys::KeyContext;
-use crate::tui::keys::action::Action;
+use crate::tui::context::MIN_VISIBLE_TIME;
+use crate::tui::event::{ApprovalPrompt, AskId};
 use crate::tui::layout;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::inbox::InboxView;
-use crate::tui::widgets::page;
-use crate::tui::widgets::pane::{self, Styler};
 use crate::tui::widgets::reading::Readiness;
-use crate::tui::widgets::scroll_text::ScrollPosition;
 use crate::util::diff::{DiffLine, DiffMark};
 use crate::util::{diff, json};
 
@@ -127,7 +118,7 @@ impl InboxView {
         id: AskId,
         asked: ApprovalPrompt,
         context: &mut AppContext,
-    ) -> Vec<AppEffect> {
+    ) -> Effects {
         if self.session_approvals.allowed_calls.contains(&asked.identity) {
             let name = asked.tool.name.full();
             context.show_status(format!("allowed {name} with these arguments for this session"));
@@ -155,7 +146,7 @@ impl InboxView {
     }
 
     /// Performs an action while an approval is shown; `None` when the window has no use for it.
-    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         let front = self.approvals.front_mut()?;
         front.note();
         match action {
@@ -182,14 +173,14 @@ impl InboxView {
         }
     }
 
-    fn grant(&mut self) -> Vec<AppEffect> {
+    fn grant(&mut self) -> Effects {
         let Some(pending) = self.approvals.pop_front() else { return Vec::new() };
         self.session_approvals.allow(&pending.prompt.tool);
         vec![AppEffect::AnswerApproval(pending.id, Approval::Granted)]
     }
 
     /// This call and every one that is the same, also of those that already wait.
-    fn grant_for_session(&mut self) -> Vec<AppEffect> {
+    fn grant_for_session(&mut self) -> Effects {
         let Some(front) = self.approvals.front() else { return Vec::new() };
         let identity = front.prompt.identity.clone();
         self.session_approvals.allow(&front.prompt.tool);
@@ -202,7 +193,7 @@ impl InboxView {
             .collect()
     }
 
-    fn deny(&mut self) -> Vec<AppEffect> {
+    fn deny(&mut self) -> Effects {
         let pending = self.approvals.pop_front();
         pending
             .map(|pending| AppEffect::AnswerApproval(pending.id, Approval::Refused))
@@ -211,7 +202,7 @@ impl InboxView {
     }
 
     /// Not this call, but perhaps another one: its arguments are filled in again.
-    fn deny_and_edit(&mut self, context: &AppContext) -> Vec<AppEffect> {
+    fn deny_and_edit(&mut self, context: &AppContext) -> Effects {
         let Some(asked) = self.approvals.front().map(|pending| pending.prompt.clone()) else {
             return Vec::new();
         };
@@ -228,7 +219,7 @@ impl InboxView {
     }
 
     /// The whole call is off, where it was made here; what others made of it is refused.
-    fn cancel_call(&mut self, context: &AppContext) -> Vec<AppEffect> {
+    fn cancel_call(&mut self, context: &AppContext) -> Effects {
         let call = self.approvals.front().and_then(|pending| pending.prompt.call.clone());
         let made = context.calls.running().find(|made| call.is_some() && made.id == call);
         match made.map(|made| made.run) {
@@ -241,34 +232,28 @@ impl InboxView {
     }
 }
 
-pub fn draw(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    state: &AppState,
-    pending: &PendingApproval,
-    area: Rect,
-) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area: Rect) {
     let place = layout::window(area, 76, area.height.saturating_sub(4).clamp(5, 30));
-    frame.render_widget(Clear, place);
+    pen.put(Clear, place);
     let title = format!("Approval needed  1 of {}", state.inbox.approvals.len());
-    let inner = pane::window(frame, styler, place, &title, StyleRole::Warning);
-    let answers = answers(styler, state);
+    let inner = pen.window(place, &title, StyleRole::Warning);
+    let answers = answers(pen, state);
     let height = u16::try_from(answers.len()).unwrap_or(u16::MAX);
     // Where there is little room what is asked goes before what can be answered.
     let height = height.min(inner.height.saturating_sub(4)).max(1);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(inner);
     let lines = match pending.tab {
-        ApprovalTab::Request => request(styler, pending),
-        ApprovalTab::Definition => definition(styler, pending),
+        ApprovalTab::Request => request(pen, pending),
+        ApprovalTab::Definition => definition(pen, pending),
     };
-    page::draw_lines(frame, styler, &lines, &pending.position, above);
+    pen.page(&lines, &pending.position, above);
     let seen: Vec<Line<'static>> = answers.into_iter().take(usize::from(height)).collect();
-    pane::paragraph(frame, styler, below, &seen);
+    pen.paragraph(below, &seen);
 }
 
 /// The possible answers, from the key table; none while what was typed ahead may still come in.
-fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
+fn answers(styler: &Styler, state: &AppState) -> Vec<Line<'static>> {
     let readiness = state.inbox.approval_readiness(state.context.now);
     if readiness == Some(Readiness::TooSoon) {
         return vec![styler.line(StyleRole::Dim, "One moment… (ignoring keys typed ahead)")];
@@ -284,13 +269,13 @@ fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
         };
         Some(Line::from(vec![
             styler.span(StyleRole::Key, format!("{:>5} ", binding.key.to_string())),
-            styler.span(StyleRole::Plain, word),
+            styler.plain(word),
         ]))
     });
     answers.collect()
 }
 
-fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>> {
+fn request(styler: &Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
     let asked = &pending.prompt;
     let tool = &asked.tool;
     let mut lines =
@@ -348,7 +333,7 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
     lines
 }
 
-fn definition(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>> {
+fn definition(styler: &Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
     let tool = &pending.prompt.tool;
     let mut lines = vec![
         styler.line(StyleRole::Name, tool.name.full()),

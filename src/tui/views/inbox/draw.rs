@@ -1,108 +1,95 @@
 //! Draws the inbox: questions, and the answer being written.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
-
 use crate::host::questions::sampling::{ConversationLine, conversation};
 use crate::host::questions::url_review::UrlReview;
 use crate::model::{CallId, QuestionBody};
-use crate::tui::app::AppState;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
 use crate::tui::widgets::input::TextArea;
-use crate::tui::widgets::page::{self, wrap};
-use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::page::wrap;
+use crate::tui::widgets::pane;
 use crate::util::text;
 
 const MAX_SERVER_TEXT_CHARS: usize = 4_000;
 const LINES: usize = 400;
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;
     if shown == Pane::Questions {
-        return list(frame, styler, state, focused, area);
+        return list(pen, state, focused, area);
     }
     let Some(pending) = state.inbox.chosen() else {
-        pane::open(frame, styler, area, "Question", focused);
+        pen.open(area, "Question", focused);
         return;
     };
     let title = format!("{} asks", pending.question.server);
-    let inner = pane::window(frame, styler, area, &title, StyleRole::Question);
-    question(frame, styler, state, pending, focused, inner);
+    let inner = pen.window(area, &title, StyleRole::Question);
+    question(pen, state, pending, focused, inner);
 }
 
-fn list(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
+fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let inbox = &state.inbox;
     let title = format!("Inbox {}", inbox.len());
-    let inner = pane::open(frame, styler, area, &title, focused);
+    let inner = pen.open(area, &title, focused);
     if inbox.is_empty() {
         let text = "No questions. Servers can ask for input during calls.";
-        return pane::paragraph(frame, styler, inner, &[styler.line(StyleRole::Dim, text)]);
+        return pen.paragraph(inner, &[pen.line(StyleRole::Dim, text)]);
     }
-    let mut places = (inner.y..inner.bottom()).map(|y| Rect { y, height: 1, ..inner });
-    for (pending, place) in inbox.approvals.iter().zip(places.by_ref().take(3)) {
+    let asked = inbox.approvals.len().min(3);
+    for (pending, place) in inbox.approvals.iter().take(asked).zip(inner.rows()) {
         let text = format!("  approval  {}", pending.prompt.tool.name.full());
-        frame.render_widget(styler.line(StyleRole::Warning, text), place);
+        pen.put(pen.line(StyleRole::Warning, text), place);
     }
-    let height = places.len();
-    let first = inbox.list.first(height, inbox.questions.len());
-    let seen = inbox.questions.iter().enumerate().skip(first);
-    for ((at, pending), place) in seen.zip(places) {
-        let is_chosen = at == inbox.list.chosen();
-        frame.render_widget(row(styler, state, pending, is_chosen, focused), place);
-    }
+    let asked = u16::try_from(asked).unwrap_or(0).min(inner.height);
+    let rows = Rect { y: inner.y + asked, height: inner.height - asked, ..inner };
+    let styler = pen.styler;
+    pen.list(rows, inbox.list, inbox.questions.len(), |at| {
+        let mark = pane::mark(at == inbox.list.chosen(), focused);
+        row(&styler, state, &inbox.questions[at], mark)
+    });
 }
 
 /// One question: who asks, its kind, how long it has waited, and its first line.
 fn row(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     pending: &PendingQuestion,
-    is_chosen: bool,
-    focused: bool,
+    mark: Option<StyleRole>,
 ) -> Line<'static> {
-    let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
+    let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
     let name = text::cut(&pending.question.server, 12).into_owned();
     let pad = " ".repeat(13_usize.saturating_sub(text::width(&name)));
-    let named = match (is_chosen, focused) {
-        (true, true) => StyleRole::Selected,
-        (true, false) => StyleRole::SelectedUnfocused,
-        _ => StyleRole::Plain,
-    };
     let waited = pending.time_waiting(state.context.now).as_secs();
     let text = text::cut(pending.question.body.message(), 200).into_owned();
     Line::from(vec![
-        styler.span(named, format!("{pointer}{name}{pad}")),
-        styler.span(StyleRole::Plain, format!("{:<9}", pending.question.body.kind())),
-        styler.span(StyleRole::Dim, format!("{:>4} ", format!("{waited}s"))),
-        styler.span(StyleRole::Plain, text),
+        styler.span(mark.unwrap_or(StyleRole::Plain), format!("{pointer}{name}{pad}")),
+        styler.plain(format!("{:<9}", pending.question.body.kind())),
+        styler.dim(format!("{:>4} ", format!("{waited}s"))),
+        styler.plain(text),
     ])
 }
 
 fn question(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
+    pen: &mut Pen<'_>,
     state: &AppState,
     pending: &PendingQuestion,
     focused: bool,
     area: Rect,
 ) {
-    let mut asked = facts(styler, state, pending);
+    let mut asked = facts(pen, state, pending);
     let server = &pending.question.server;
     match &pending.question.body {
         QuestionBody::Form { message, .. } | QuestionBody::Url { message, .. } => {
-            asked.extend(quoted_lines(styler, message));
+            asked.extend(quoted_lines(pen, message));
         }
-        QuestionBody::Sampling { params } => asked.extend(conversation_lines(styler, params)),
+        QuestionBody::Sampling { params } => asked.extend(conversation_lines(pen, params)),
     }
     let position = &state.inbox.position;
     match (&pending.answer, &pending.question.body) {
         (AnswerDraft::OpenUrl(visit), QuestionBody::Url { url, .. }) => {
-            asked.extend(address(styler, url, visit));
-            page::draw_lines(frame, styler, &asked, position, area);
+            asked.extend(address(pen, url, visit));
+            pen.page(&asked, position, area);
         }
         (AnswerDraft::Form(answer), _) => {
             if answer.asks_for_secret() {
@@ -110,19 +97,19 @@ fn question(
                     "! this looks like a request for a secret: what you type is sent to '{server}', and forms \
                      are not meant for that"
                 );
-                asked.insert(0, styler.line(StyleRole::Warning, said));
+                asked.insert(0, pen.line(StyleRole::Warning, said));
             }
             let (above, below) = parts(&asked, area);
-            page::draw_lines(frame, styler, &asked, position, above);
-            form::draw::inside(frame, styler, answer, focused, below);
+            pen.page(&asked, position, above);
+            form::draw::inside(pen, answer, focused, below);
         }
         (AnswerDraft::Text(text), _) => {
             let (above, below) = parts(&asked, area);
-            page::draw_lines(frame, styler, &asked, position, above);
-            reply(frame, styler, server, text, focused, below);
+            pen.page(&asked, position, above);
+            reply(pen, server, text, focused, below);
         }
         (AnswerDraft::OpenUrl(_), _) => {
-            page::draw_lines(frame, styler, &asked, position, area);
+            pen.page(&asked, position, area);
         }
     }
 }
@@ -138,7 +125,7 @@ fn parts(asked: &[Line<'static>], area: Rect) -> (Rect, Rect) {
 }
 
 /// For which call, for how long, and how long there is.
-fn facts(styler: &Styler<'_>, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
+fn facts(styler: &Styler, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
     let question = &pending.question;
     let call = match &question.call {
         Some(call) => call_label(state, call),
@@ -163,15 +150,13 @@ fn call_label(state: &AppState, call: &CallId) -> String {
 }
 
 /// Text from a server, behind a mark that the text cannot suppress.
-fn quoted_lines(styler: &Styler<'_>, text: &str) -> Vec<Line<'static>> {
+fn quoted_lines(styler: &Styler, text: &str) -> Vec<Line<'static>> {
     let text = text::shorten(text.trim(), MAX_SERVER_TEXT_CHARS);
-    let lines = text.lines().map(|line| {
-        Line::from(vec![styler.span(StyleRole::Dim, "| "), styler.span(StyleRole::Plain, line)])
-    });
+    let lines = text.lines().map(|line| Line::from(vec![styler.dim("| "), styler.plain(line)]));
     lines.collect()
 }
 
-fn conversation_lines(styler: &Styler<'_>, params: &serde_json::Value) -> Vec<Line<'static>> {
+fn conversation_lines(styler: &Styler, params: &serde_json::Value) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for part in conversation(params) {
         if lines.len() > LINES {
@@ -196,7 +181,7 @@ fn conversation_lines(styler: &Styler<'_>, params: &serde_json::Value) -> Vec<Li
 }
 
 /// The full address, warnings about it, and that it is not opened automatically.
-fn address(styler: &Styler<'_>, url: &str, visit: &UrlReview) -> Vec<Line<'static>> {
+fn address(styler: &Styler, url: &str, visit: &UrlReview) -> Vec<Line<'static>> {
     let mut lines = vec![Line::default(), styler.line(StyleRole::Name, url)];
     lines.extend(
         visit.warnings.iter().map(|odd| styler.line(StyleRole::Warning, format!("! {odd}"))),
@@ -212,16 +197,9 @@ fn address(styler: &Styler<'_>, url: &str, visit: &UrlReview) -> Vec<Line<'stati
     lines
 }
 
-fn reply(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    server: &str,
-    text: &TextArea,
-    focused: bool,
-    area: Rect,
-) {
+fn reply(pen: &mut Pen<'_>, server: &str, text: &TextArea, focused: bool, area: Rect) {
     let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     let said = format!("Sent to '{server}' as the model's answer:");
-    frame.render_widget(styler.line(StyleRole::Dim, said), above);
-    form::draw::lines(frame, styler, text, focused, below);
+    pen.put(pen.line(StyleRole::Dim, said), above);
+    form::draw::lines(pen, text, focused, below);
 }

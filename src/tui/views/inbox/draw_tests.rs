@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::model::{CallId, Question, QuestionBody};
 use crate::tui::app::AppState;
 use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, UserInput};
-use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{sample, tool};
 use crate::tui::theme::Theme;

@@ -20,19 +20,14 @@ use serde_json::Value;
 
 use crate::host::validate::Violation;
 use crate::model::{JsonObject, Question, QuestionBody, QuestionReply};
-use crate::tui::app::View;
-use crate::tui::context::AppContext;
-use crate::tui::event::{AppEffect, AskId};
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
-use crate::tui::layout::{Pane, ViewId};
+use crate::tui::event::AskId;
+use crate::tui::keys::KeyPress;
+use crate::tui::keys::KeyPress::{AltEnter, Char, Ctrl, Enter, Esc, F, PageDown, PageUp};
+use crate::tui::prelude::*;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::inbox::approval::PendingApproval;
 use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
-use crate::tui::widgets::input::{LineInput, TextArea};
-use crate::tui::widgets::list::ListCursor;
-use crate::tui::widgets::scroll_text::ScrollPosition;
+use crate::tui::widgets::input::TextArea;
 use crate::util::text::shorten;
 
 /// How much of a question is said when it comes, in characters.
@@ -124,7 +119,7 @@ impl InboxView {
         arguments: &JsonObject,
         problems: &[Violation],
         context: &mut AppContext,
-    ) -> Option<Vec<AppEffect>> {
+    ) -> Option<Effects> {
         let about_this = |pending: &mut PendingQuestion| match &mut pending.answer {
             AnswerDraft::Form(form) => form.checked(schema, arguments, problems),
             _ => false,
@@ -154,12 +149,7 @@ impl InboxView {
         Some(pending)
     }
 
-    fn reply(
-        &mut self,
-        id: AskId,
-        reply: QuestionReply,
-        context: &mut AppContext,
-    ) -> Vec<AppEffect> {
+    fn reply(&mut self, id: AskId, reply: QuestionReply, context: &mut AppContext) -> Effects {
         let Some(pending) = self.remove_question(id, context) else { return Vec::new() };
         let server = &pending.question.server;
         context.show_status(match reply {
@@ -171,12 +161,12 @@ impl InboxView {
     }
 
     /// Answers the chosen question without an answer.
-    fn refuse(&mut self, reply: QuestionReply, context: &mut AppContext) -> Vec<AppEffect> {
+    fn refuse(&mut self, reply: QuestionReply, context: &mut AppContext) -> Effects {
         let Some(id) = self.chosen().map(|pending| pending.id) else { return Vec::new() };
         self.reply(id, reply, context)
     }
 
-    fn send(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn send(&mut self, context: &mut AppContext) -> Effects {
         let Some(pending) = self.chosen_mut() else { return Vec::new() };
         match pending.send() {
             Ok(question::AnswerSubmission::Check(effect)) => vec![effect],
@@ -189,7 +179,7 @@ impl InboxView {
         }
     }
 
-    fn copy_selection(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn copy_selection(&self, context: &mut AppContext) -> Effects {
         let Some(pending) = self.chosen() else { return Vec::new() };
         let what = match pending.question.body {
             QuestionBody::Url { .. } => "address",
@@ -200,7 +190,7 @@ impl InboxView {
 }
 
 impl View for InboxView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         match action {
             Action::Open if self.chosen().is_some() => context.focus = Pane::Question,
             Action::Run => return Some(self.send(context)),
@@ -243,7 +233,7 @@ impl View for InboxView {
         }
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
         if let Some(PendingQuestion { answer: AnswerDraft::Form(form), is_sending, .. }) =
             self.chosen_mut()
         {
@@ -280,105 +270,44 @@ impl View for InboxView {
     }
 }
 
-pub const INBOX: KeyTable = KeyTable {
-    context: KeyContext::Inbox,
-    title: "Inbox",
-    bindings: &[
-        footer_binding(KeyPress::Enter, Action::Open, "answer", "open the question"),
-        footer_binding(
-            KeyPress::F(5),
-            Action::Run,
-            "send",
-            "send the answer, or confirm the visit",
-        ),
-        alias_binding(KeyPress::Ctrl('r'), Action::Run),
-        footer_binding(KeyPress::Char('d'), Action::No, "decline", "decline the question"),
-        footer_binding(
-            KeyPress::Char('x'),
-            Action::CancelQuestion,
-            "cancel",
-            "cancel the question without an answer",
-        ),
-    ],
-};
+#[rustfmt::skip]
+pub const INBOX: KeyTable = KeyTable { context: KeyContext::Inbox, name: "inbox", title: "Inbox", rows: &[
+    row(&[Enter], Action::Open, "answer", "open the question"),
+    row(&[F(5), Ctrl('r')], Action::Run, "send", "send the answer, or confirm the visit"),
+    row(&[Char('d')], Action::No, "decline", "decline the question"),
+    row(&[Char('x')], Action::CancelQuestion, "cancel", "cancel the question without an answer"),
+] };
 
-pub const ANSWER: KeyTable = KeyTable {
-    context: KeyContext::Answer,
-    title: "Answer",
-    bindings: &[
-        footer_binding(KeyPress::F(5), Action::Run, "send", "send the answer"),
-        alias_binding(KeyPress::AltEnter, Action::Run),
-        alias_binding(KeyPress::Ctrl('j'), Action::Run),
-        alias_binding(KeyPress::Ctrl('r'), Action::Run),
-        footer_binding(KeyPress::Ctrl('d'), Action::No, "decline", "decline the question"),
-        footer_binding(
-            KeyPress::Ctrl('x'),
-            Action::CancelQuestion,
-            "cancel",
-            "cancel the question without an answer",
-        ),
-        help_binding(KeyPress::PageDown, Action::PageDown, "scroll the question down"),
-        help_binding(KeyPress::PageUp, Action::PageUp, "scroll the question up"),
-    ],
-};
+#[rustfmt::skip]
+pub const ANSWER: KeyTable = KeyTable { context: KeyContext::Answer, name: "answer", title: "Answer", rows: &[
+    row(&[F(5), AltEnter, Ctrl('j'), Ctrl('r')], Action::Run, "send", "send the answer"),
+    row(&[Ctrl('d')], Action::No, "decline", "decline the question"),
+    row(&[Ctrl('x')], Action::CancelQuestion, "cancel", "cancel the question without an answer"),
+    row(&[PageDown], Action::PageDown, "", "scroll the question down"),
+    row(&[PageUp], Action::PageUp, "", "scroll the question up"),
+] };
 
-pub const APPROVAL: KeyTable = KeyTable {
-    context: KeyContext::Approval,
-    title: "Approval",
-    bindings: &[
-        footer_binding(KeyPress::Enter, Action::No, "deny", "deny the call"),
-        alias_binding(KeyPress::Char('n'), Action::No),
-        footer_binding(KeyPress::Char('y'), Action::Yes, "allow once", "allow this call once"),
-        footer_binding(
-            KeyPress::Char('s'),
-            Action::YesForSession,
-            "allow these arguments",
-            "allow this tool with these arguments until the console closes",
-        ),
-        footer_binding(KeyPress::Char('e'), Action::Fill, "edit", "deny and edit the arguments"),
-        footer_binding(
-            KeyPress::Char('v'),
-            Action::ChangeFormat,
-            "definition",
-            "show the tool's definition",
-        ),
-        footer_binding(KeyPress::Esc, Action::CancelQuestion, "cancel the call", "cancel the call"),
-        help_binding(KeyPress::Ctrl('l'), Action::Redraw, "redraw"),
-    ],
-};
+#[rustfmt::skip]
+pub const APPROVAL: KeyTable = KeyTable { context: KeyContext::Approval, name: "approval", title: "Approval", rows: &[
+    row(&[Enter, Char('n')], Action::No, "deny", "deny the call"),
+    row(&[Char('y')], Action::Yes, "allow once", "allow this call once"),
+    row(&[Char('s')], Action::YesForSession, "allow these arguments",
+        "allow this tool with these arguments until the console closes"),
+    row(&[Char('e')], Action::Fill, "edit", "deny and edit the arguments"),
+    row(&[Char('v')], Action::ChangeFormat, "definition", "show the tool's definition"),
+    row(&[Esc], Action::CancelQuestion, "cancel the call", "cancel the call"),
+    row(&[Ctrl('l')], Action::Redraw, "", "redraw"),
+] };
 
-pub const TRUST: KeyTable = KeyTable {
-    context: KeyContext::Trust,
-    title: "Trust",
-    bindings: &[
-        footer_binding(
-            KeyPress::Char('y'),
-            Action::Yes,
-            "trust",
-            "trust exactly this (after reading to the end)",
-        ),
-        footer_binding(
-            KeyPress::Char('n'),
-            Action::No,
-            "refuse",
-            "do not trust it (remembered until it changes)",
-        ),
-        alias_binding(KeyPress::Char('N'), Action::No),
-        alias_binding(KeyPress::Esc, Action::No),
-        footer_binding(
-            KeyPress::Char('a'),
-            Action::YesAsAuthor,
-            "author",
-            "trust as the author: do not ask again when its code changes",
-        ),
-        footer_binding(
-            KeyPress::Char('v'),
-            Action::ChangeFormat,
-            "whole",
-            "show the whole project or the difference",
-        ),
-        footer_binding(KeyPress::Char('q'), Action::Quit, "quit", "quit without an answer"),
-        help_binding(KeyPress::Char(' '), Action::PageDown, "page down"),
-        help_binding(KeyPress::Ctrl('l'), Action::Redraw, "redraw"),
-    ],
-};
+#[rustfmt::skip]
+pub const TRUST: KeyTable = KeyTable { context: KeyContext::Trust, name: "trust", title: "Trust", rows: &[
+    row(&[Char('y')], Action::Yes, "trust", "trust exactly this (after reading to the end)"),
+    row(&[Char('n'), Char('N'), Esc], Action::No, "refuse",
+        "do not trust it (remembered until it changes)"),
+    row(&[Char('a')], Action::YesAsAuthor, "author",
+        "trust as the author: do not ask again when its code changes"),
+    row(&[Char('v')], Action::ChangeFormat, "whole", "show the whole project or the difference"),
+    row(&[Char('q')], Action::Quit, "quit", "quit without an answer"),
+    row(&[Char(' ')], Action::PageDown, "", "page down"),
+    row(&[Ctrl('l')], Action::Redraw, "", "redraw"),
+] };

@@ -11,7 +11,7 @@ use crate::host::questions::sampling;
 use crate::host::questions::url_review::UrlReview;
 use crate::model::{Question, QuestionBody, QuestionReply};
 use crate::tui::event::{AppEffect, AskId};
-use crate::tui::keys::action::Action;
+use crate::tui::keys::Action;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::widgets::input::TextArea;
 

@@ -5,7 +5,6 @@ use serde_json::json;
 
 use crate::host::approval::Approval;
 use crate::model::CallId;
-use crate::tui::app::AppState;
 use crate::tui::event::{AppEvent, ApprovalPrompt, ConsoleCallId, UserInput};
 use crate::tui::tests::drawing::picture;
 use crate::tui::tests::{sample, tool};

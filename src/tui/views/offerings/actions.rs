@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use crate::host::command;
 use crate::model::{HostEvent, JsonObject, ListKind, ListOwner, SubscriptionEvent};
-use crate::tui::context::AppContext;
-use crate::tui::event::AppEffect;
-use crate::tui::layout::{Pane, ViewId};
+use crate::tui::prelude::*;
 use crate::tui::views::offerings::tasks::{OfferingsEffect, WatchedResource};
 use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingTree};
 use crate::tui::views::offerings::{
@@ -14,7 +12,7 @@ use crate::tui::views::offerings::{
 };
 
 impl OfferingsView {
-    pub fn copy_selection(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn copy_selection(&self, context: &mut AppContext) -> Effects {
         let answer = self.open.as_ref().filter(|_| self.is_open()).and_then(|o| o.answer.as_ref());
         let text = match (context.focus, answer) {
             (Pane::Content, Some(OfferingResponse::Contents(parts))) => content::only_text(parts),
@@ -26,7 +24,7 @@ impl OfferingsView {
         context.copy(if context.focus == Pane::Content { "content" } else { "name" }, text)
     }
 
-    pub fn copy_command(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn copy_command(&self, context: &mut AppContext) -> Effects {
         let Some(item) = self.chosen_item() else { return Vec::new() };
         let opened = self.open.as_ref().filter(|opened| opened.item == item);
         let line = match (opened.map(|opened| &opened.request), item.kind) {
@@ -39,7 +37,7 @@ impl OfferingsView {
         context.copy("command", line)
     }
 
-    pub fn export_open(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn export_open(&self, context: &mut AppContext) -> Effects {
         let answer = self.open.as_ref().filter(|_| self.is_open()).and_then(|o| o.answer.as_ref());
         let parts = match answer {
             Some(OfferingResponse::Contents(parts)) if !parts.is_empty() => Arc::clone(parts),
@@ -68,7 +66,7 @@ impl OfferingsView {
         (watched, if self.changed.contains(&watched_resource) { '!' } else { ' ' })
     }
 
-    pub fn handle_host_event(&mut self, event: &HostEvent, view: ViewId) -> Vec<AppEffect> {
+    pub fn handle_host_event(&mut self, event: &HostEvent, view: ViewId) -> Effects {
         match event {
             HostEvent::ListChanged {
                 owner: ListOwner::Server(server),
@@ -97,7 +95,7 @@ impl OfferingsView {
         watched_resource: WatchedResource,
         change: SubscriptionEvent,
         context: &mut AppContext,
-    ) -> Vec<AppEffect> {
+    ) -> Effects {
         let Some(agreed) = self.watched.get_mut(&watched_resource) else { return Vec::new() };
         match change {
             SubscriptionEvent::Subscribed { refused }
@@ -126,7 +124,7 @@ impl OfferingsView {
     }
 
     /// A resource changed: it is marked, or read again when it is open.
-    fn updated(&mut self, resource: WatchedResource) -> Vec<AppEffect> {
+    fn updated(&mut self, resource: WatchedResource) -> Effects {
         let is_read = |opened: &&OpenOffering| {
             opened.item.server == resource.server
                 && opened.request == OfferingRequest::Read(resource.uri.clone())
@@ -146,7 +144,7 @@ impl OfferingsView {
         vec![effect]
     }
 
-    pub fn toggle_watch(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn toggle_watch(&mut self, context: &mut AppContext) -> Effects {
         let opened = self.open.as_ref().filter(|_| self.is_open());
         let read = opened.and_then(|opened| match &opened.request {
             OfferingRequest::Read(uri) => {

@@ -1,18 +1,11 @@
 //! Draws the resources view: the tree, and the opened item.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
-
-use crate::tui::app::AppState;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::offerings::OfferingsView;
 use crate::tui::views::offerings::form::OfferingForm;
 use crate::tui::views::offerings::tree::{OfferingKind, OfferingRow, OfferingServer};
-use crate::tui::widgets::page;
-use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::pane;
 use crate::util::text;
 use crate::util::units::show_size;
 
@@ -20,30 +13,19 @@ const SUGGESTED: usize = 5;
 /// From this height on they have a frame.
 const FRAMED: u16 = 16;
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let (offerings, focused) = (&state.offerings, state.context.focus == shown);
     match (shown, &offerings.asking) {
-        (Pane::OfferingList, _) => tree(frame, styler, offerings, focused, area),
-        (_, Some(asking)) => draw_form(frame, styler, asking, focused, area),
-        _ => content(frame, styler, offerings, focused, area),
+        (Pane::OfferingList, _) => tree(pen, offerings, focused, area),
+        (_, Some(asking)) => draw_form(pen, asking, focused, area),
+        _ => content(pen, offerings, focused, area),
     }
 }
 
-fn tree(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    offerings: &OfferingsView,
-    focused: bool,
-    area: Rect,
-) {
-    let inner = pane::open(frame, styler, area, "Resources and prompts", focused);
+fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect) {
+    let inner = pen.open(area, "Resources and prompts", focused);
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    if offerings.is_filtering {
-        pane::prompt(frame, styler, &offerings.filter, None, line);
-    } else if !offerings.filter.text().is_empty() {
-        let text = format!("/ {}", offerings.filter.text());
-        frame.render_widget(styler.line(StyleRole::Dim, text), line);
-    }
+    pen.filter(line, &offerings.filter, offerings.is_filtering);
     let all = offerings.tree.rows();
     if all.is_empty() {
         let text = match (offerings.tree.servers(), offerings.filter.text()) {
@@ -51,31 +33,22 @@ fn tree(
             (_, "") => "No resources or prompts.",
             _ => "No matches. Esc clears the filter.",
         };
-        return frame.render_widget(styler.line(StyleRole::Dim, text), rows);
+        return pen.put(pen.line(StyleRole::Dim, text), rows);
     }
-    let height = usize::from(rows.height);
-    let first = offerings.list.first(height, all.len());
-    for (at, row) in all.iter().enumerate().skip(first).take(height) {
-        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
-        let chosen = at == offerings.list.chosen();
-        let line = offering_row(styler, offerings, *row, chosen, focused);
-        frame.render_widget(line, Rect { y, height: 1, ..rows });
-    }
+    let styler = pen.styler;
+    pen.list(rows, offerings.list, all.len(), |at| {
+        let mark = pane::mark(at == offerings.list.chosen(), focused);
+        offering_row(&styler, offerings, all[at], mark)
+    });
 }
 
 fn offering_row(
-    styler: &Styler<'_>,
+    styler: &Styler,
     offerings: &OfferingsView,
     row: OfferingRow,
-    chosen: bool,
-    focused: bool,
+    meaning: Option<StyleRole>,
 ) -> Line<'static> {
-    let pointer = if chosen { styler.theme.pointer() } else { "  " };
-    let meaning = match (chosen, focused) {
-        (true, true) => Some(StyleRole::Selected),
-        (true, false) => Some(StyleRole::SelectedUnfocused),
-        _ => None,
-    };
+    let pointer = if meaning.is_some() { styler.theme.pointer() } else { "  " };
     let fold = if offerings.tree.is_folded(row) { "+ " } else { "- " };
     match row {
         OfferingRow::Server(at) => {
@@ -97,17 +70,14 @@ fn offering_row(
         OfferingRow::Item(server, kind, at) => {
             let Some(item) = offerings.tree.item(row) else { return Line::default() };
             let (watched, changed) = offerings.marks(&item);
-            let name = styler.span(StyleRole::Plain, &item.name).content;
+            let name = styler.plain(&item.name).content;
             let name = text::cut(&name, 120).into_owned();
             Line::from(vec![
                 styler.span(meaning.unwrap_or(StyleRole::Plain), pointer),
                 styler.span(StyleRole::Success, watched.to_string()),
                 styler.span(StyleRole::Warning, changed.to_string()),
                 styler.span(meaning.unwrap_or(StyleRole::Plain), format!("  {name}")),
-                styler.span(
-                    StyleRole::Dim,
-                    format!("  {}", item_status(offerings, server, kind, at)),
-                ),
+                styler.dim(format!("  {}", item_status(offerings, server, kind, at))),
             ])
         }
     }
@@ -150,46 +120,33 @@ fn item_status(offerings: &OfferingsView, server: usize, kind: OfferingKind, at:
     text.unwrap_or_default()
 }
 
-fn content(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    offerings: &OfferingsView,
-    focused: bool,
-    area: Rect,
-) {
+fn content(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect) {
     let title = match (offerings.is_open(), offerings.is_raw) {
         (true, true) => "Content  text [raw]",
         (true, false) => "Content  [text] raw",
         (false, _) => "About",
     };
-    let inner = pane::open(frame, styler, area, title, focused);
-    page::draw(frame, styler, &offerings.content, inner);
+    let inner = pen.open(area, title, focused);
+    pen.text(&offerings.content, inner);
 }
 
-fn draw_form(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    asking: &OfferingForm,
-    focused: bool,
-    area: Rect,
-) {
-    let mut lines = form_footer(styler, asking);
-    let is_framed = styler.frames && area.height >= FRAMED && !lines.is_empty();
+fn draw_form(pen: &mut Pen<'_>, asking: &OfferingForm, focused: bool, area: Rect) {
+    let mut lines = form_footer(pen, asking);
+    let is_framed = pen.frames && area.height >= FRAMED && !lines.is_empty();
     let frame_rows = if is_framed { 2 } else { 0 };
     // A small screen keeps the fields.
     let height = u16::try_from(lines.len()).unwrap_or(0) + frame_rows;
     let height = height.min(area.height / 3 + frame_rows);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
-    form::draw::draw(frame, styler, &asking.form, focused, above);
-    let below =
-        if is_framed { pane::open(frame, styler, below, "Suggestions", false) } else { below };
+    form::draw::draw(pen, &asking.form, focused, above);
+    let below = if is_framed { pen.open(below, "Suggestions", false) } else { below };
     lines.truncate(below.height.into());
-    frame.render_widget(ratatui::text::Text::from(lines), below);
+    pen.put(ratatui::text::Text::from(lines), below);
 }
 
 /// What is below the fields: the address that is made of them, what the server suggests.
-fn form_footer(styler: &Styler<'_>, asking: &OfferingForm) -> Vec<Line<'static>> {
+fn form_footer(styler: &Styler, asking: &OfferingForm) -> Vec<Line<'static>> {
     let suggestions = &asking.suggestions;
     let mut lines = Vec::new();
     if let Some(address) = asking.address() {

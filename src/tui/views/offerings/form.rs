@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::{Completion, CompletionQuery, CompletionReference, Error, JsonObject, Prompt};
 use crate::tui::event::AppEffect;
+use crate::tui::event::Effects;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::offerings::form;
 use crate::tui::views::offerings::tasks::OfferingsEffect;
@@ -83,7 +84,7 @@ impl OfferingForm {
     }
 
     /// Asks what the field may be, unless that is known or being asked.
-    pub fn complete(&mut self) -> Vec<AppEffect> {
+    pub fn complete(&mut self) -> Effects {
         let Some(query) = self.query() else { return Vec::new() };
         let is_about = |known: &Option<CompletionQuery>| {
             known.as_ref().is_some_and(|known| known.argument == query.argument)
@@ -116,7 +117,7 @@ impl OfferingForm {
         &mut self,
         query: CompletionQuery,
         done: Result<Completion, Error>,
-    ) -> Vec<AppEffect> {
+    ) -> Effects {
         if self.pending_query.as_ref() != Some(&query) {
             return Vec::new();
         }

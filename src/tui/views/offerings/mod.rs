@@ -18,22 +18,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::model::{Error, JsonObject};
-use crate::tui::app::View;
-use crate::tui::context::AppContext;
-use crate::tui::event::AppEffect;
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, KeyTable, footer_binding, help_binding};
-use crate::tui::layout::Pane;
+use crate::tui::keys::KeyPress::{Char, Enter, Right};
+use crate::tui::prelude::*;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::offerings::form::OfferingForm;
 use crate::tui::views::offerings::tasks::{
     OfferingRequestId, OfferingsEffect, OfferingsEvent, WatchedResource,
 };
 use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingRow, OfferingTree};
-use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::list::{ListCursor, action_step};
-use crate::tui::widgets::scroll_text::ScrollText;
+use crate::tui::widgets::list::action_step;
 
 /// How many resources are marked as changed.
 const MAX_CHANGED: usize = 10_000;
@@ -86,7 +79,7 @@ enum OfferingResponse {
 }
 
 impl View for OfferingsView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         if self.is_asking(context.focus) {
             return self.act_asking(action, context);
         }
@@ -139,7 +132,7 @@ impl View for OfferingsView {
         }
     }
 
-    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, _context: &mut AppContext) -> Effects {
         if !std::mem::replace(&mut self.was_listed, true) {
             return vec![AppEffect::Offerings(OfferingsEffect::ListAll)];
         }
@@ -168,7 +161,7 @@ impl View for OfferingsView {
         self.is_filtering.then_some(&mut self.filter)
     }
 
-    fn on_text_changed(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, context: &mut AppContext) -> Effects {
         if self.is_asking(context.focus)
             && let Some(asking) = &mut self.asking
         {
@@ -195,11 +188,7 @@ impl OfferingsView {
     }
 
     /// Takes in the outcome of an effect.
-    pub fn handle_event(
-        &mut self,
-        event: OfferingsEvent,
-        context: &mut AppContext,
-    ) -> Vec<AppEffect> {
+    pub fn handle_event(&mut self, event: OfferingsEvent, context: &mut AppContext) -> Effects {
         match event {
             OfferingsEvent::Servers(servers) => self.tree.start_listing(servers),
             OfferingsEvent::Listed(server, lists) => {
@@ -298,7 +287,7 @@ impl OfferingsView {
         self.show();
     }
 
-    fn open(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn open(&mut self, context: &mut AppContext) -> Effects {
         if context.focus == Pane::Content && self.is_open() {
             return self.fill(context);
         }
@@ -313,7 +302,7 @@ impl OfferingsView {
     }
 
     /// Opens the selected item, or asks for its arguments first.
-    fn fill(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn fill(&mut self, context: &mut AppContext) -> Effects {
         let Some(item) = self.chosen_item() else { return Vec::new() };
         context.focus = Pane::Content;
         let Some(mut asking) = OfferingForm::of(&self.tree, &item, self.last_arguments.get(&item))
@@ -350,7 +339,7 @@ impl OfferingsView {
         AppEffect::Offerings(effect)
     }
 
-    fn act_asking(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn act_asking(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         let asking = self.asking.as_mut()?;
         match action {
             Action::Run => Some(self.run()),
@@ -364,7 +353,7 @@ impl OfferingsView {
         }
     }
 
-    fn run(&mut self) -> Vec<AppEffect> {
+    fn run(&mut self) -> Effects {
         let Some(asking) = &mut self.asking else { return Vec::new() };
         if !asking.is_filled() {
             return Vec::new();
@@ -381,7 +370,7 @@ impl OfferingsView {
 
     /// The servers are those of another host now: nothing is watched there, and what was listed is
     /// asked for anew.
-    pub fn forget_servers(&mut self) -> Vec<AppEffect> {
+    pub fn forget_servers(&mut self) -> Effects {
         self.watched.clear();
         if !self.was_listed {
             return Vec::new();
@@ -390,7 +379,7 @@ impl OfferingsView {
         vec![AppEffect::Offerings(OfferingsEffect::ListAll)]
     }
 
-    fn relist_all(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn relist_all(&mut self, context: &mut AppContext) -> Effects {
         context.show_status("reloading from all servers…");
         self.tree.ask_all();
         vec![AppEffect::Offerings(OfferingsEffect::ListAll)]
@@ -404,7 +393,7 @@ impl OfferingsView {
         self.arrange(chosen.as_ref());
     }
 
-    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn back(&mut self, context: &mut AppContext) -> Option<Effects> {
         if std::mem::take(&mut self.is_filtering) {
             self.clear_filter();
         } else if self.is_reading() {
@@ -438,43 +427,19 @@ fn form(title: &str, schema: Value, earlier: Option<&JsonObject>) -> SchemaForm 
     SchemaForm::of_schema(title, &Arc::new(schema), earlier)
 }
 
-pub const OFFERINGS: KeyTable = KeyTable {
-    context: KeyContext::Offerings,
-    title: "Resources and prompts",
-    bindings: &[
-        footer_binding(KeyPress::Enter, Action::Open, "open", "read, fill in or fold"),
-        footer_binding(KeyPress::Char('/'), Action::Filter, "filter", "filter by name"),
-        footer_binding(
-            KeyPress::Char('S'),
-            Action::Subscribe,
-            "watch",
-            "watch or unwatch the resource",
-        ),
-        footer_binding(
-            KeyPress::Char('t'),
-            Action::ChangeFormat,
-            "text/raw",
-            "switch between text and raw",
-        ),
-        footer_binding(
-            KeyPress::Char('Y'),
-            Action::CopyCommand,
-            "copy as command",
-            "copy as a command",
-        ),
-        footer_binding(KeyPress::Char('E'), Action::Export, "write", "save to a file"),
-        help_binding(KeyPress::Char('e'), Action::Fill, "edit the arguments"),
-        help_binding(KeyPress::Char('u'), Action::Refresh, "reload from all servers"),
-    ],
-};
+#[rustfmt::skip]
+pub const OFFERINGS: KeyTable = KeyTable { context: KeyContext::Offerings, name: "offers", title: "Resources and prompts", rows: &[
+    row(&[Enter], Action::Open, "open", "read, fill in or fold"),
+    row(&[Char('/')], Action::Filter, "filter", "filter by name"),
+    row(&[Char('S')], Action::Subscribe, "watch", "watch or unwatch the resource"),
+    row(&[Char('t')], Action::ChangeFormat, "text/raw", "switch between text and raw"),
+    row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy as a command"),
+    row(&[Char('E')], Action::Export, "write", "save to a file"),
+    row(&[Char('e')], Action::Fill, "", "edit the arguments"),
+    row(&[Char('u')], Action::Refresh, "", "reload from all servers"),
+] };
 
-pub const OFFERING_FORM: KeyTable = KeyTable {
-    context: KeyContext::OfferingForm,
-    title: "Template and prompt arguments",
-    bindings: &[footer_binding(
-        KeyPress::Right,
-        Action::NextChoice,
-        "suggestion",
-        "accept the next suggestion, or cursor right",
-    )],
-};
+#[rustfmt::skip]
+pub const OFFERING_FORM: KeyTable = KeyTable { context: KeyContext::OfferingForm, name: "asking", title: "Template and prompt arguments", rows: &[
+    row(&[Right], Action::NextChoice, "suggestion", "accept the next suggestion, or cursor right"),
+] };

@@ -156,9 +156,8 @@ impl EffectRunner {
                 let path = self.deps.cwd.join(name);
                 let work = tokio::task::spawn_blocking(move || save(&path, &parts));
                 self.spawn(async move {
-                    work.await.unwrap_or_else(|error| AppEvent::StatusText {
-                        text: format!("nothing written: {error}"),
-                        is_bad: true,
+                    work.await.unwrap_or_else(|error| {
+                        AppEvent::failed(format!("nothing written: {error}"))
                     })
                 });
             }
@@ -252,7 +251,7 @@ fn save(path: &Path, parts: &[Value]) -> AppEvent {
     }
     match &written[..] {
         [one] => tasks::write_result_event(&PathBuf::from(one), Ok::<(), SavePartError>(())),
-        all => AppEvent::StatusText { text: format!("wrote {}", all.join(", ")), is_bad: false },
+        all => AppEvent::said(format!("wrote {}", all.join(", "))),
     }
 }
 

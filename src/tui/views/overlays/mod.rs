@@ -3,32 +3,16 @@
 pub mod palette;
 pub mod problems;
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
-use ratatui::widgets::Clear;
-
 use crate::catalogue::pins::PinReportState;
 use crate::model::{JsonObject, check_name};
-use crate::tui::app::AppState;
-use crate::tui::context::{AppContext, Overlay};
-use crate::tui::event::{AppEffect, Navigation};
-use crate::tui::keys::action::Action;
-use crate::tui::keys::{KEY_TABLES, KeyContext, KeyTable};
-use crate::tui::layout;
-use crate::tui::theme::StyleRole;
+use crate::tui::keys::KEY_TABLES;
+use crate::tui::prelude::*;
 use crate::tui::views::inbox::approval;
 use crate::tui::views::overlays::palette::{PaletteCommand, PaletteWindow};
 use crate::tui::views::pins::PinWindow;
 use crate::tui::views::result;
 use crate::tui::views::tools::tasks::ToolsEffect;
 use crate::tui::views::trust::window;
-use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::list::ListCursor;
-use crate::tui::widgets::page;
-use crate::tui::widgets::pane::{self, Styler};
-use crate::tui::widgets::reading::Readiness;
-use crate::tui::widgets::scroll_text::ScrollPosition;
 
 impl AppState {
     pub fn view_key_contexts(&self) -> Vec<KeyContext> {
@@ -66,7 +50,7 @@ impl AppState {
     }
 
     /// Performs an action in the open window; `None` when the window has no use for it.
-    pub fn act_in_window(&mut self, action: Action) -> Option<Vec<AppEffect>> {
+    pub fn act_in_window(&mut self, action: Action) -> Option<Effects> {
         match (&mut self.context.overlay, action) {
             (Some(Overlay::Palette(palette)), Action::Open) => {
                 let command = palette.chosen().map(|entry| entry.command.clone());
@@ -98,7 +82,7 @@ impl AppState {
         }
     }
 
-    fn command(&mut self, command: PaletteCommand) -> Vec<AppEffect> {
+    fn command(&mut self, command: PaletteCommand) -> Effects {
         match command {
             PaletteCommand::Action(action) => self.act(action),
             PaletteCommand::Tool(tool) => {
@@ -135,7 +119,7 @@ impl AppState {
     }
 
     /// The button of the mouse was pressed here.
-    pub fn clicked(&mut self, x: u16, y: u16) -> Vec<AppEffect> {
+    pub fn clicked(&mut self, x: u16, y: u16) -> Effects {
         if self.has_overlay() {
             return Vec::new();
         }
@@ -174,25 +158,21 @@ impl AppState {
     }
 }
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     if let Some(pending) = state.inbox.approvals.front() {
-        return approval::draw(frame, styler, state, pending, area);
+        return approval::draw(pen, state, pending, area);
     }
     if let Some(window) = &state.trust.window {
-        return window::draw(frame, styler, state, window, area);
+        return window::draw(pen, state, window, area);
     }
     match &state.context.overlay {
-        Some(Overlay::Palette(window)) => palette::draw(frame, styler, window, area),
-        Some(Overlay::Running(list)) => result::draw::list(frame, styler, state, *list, area),
+        Some(Overlay::Palette(window)) => palette::draw(pen, window, area),
+        Some(Overlay::Running(list)) => result::draw::list(pen, state, *list, area),
         Some(Overlay::Help(position)) => {
-            let place = layout::window(area, 72, area.height.saturating_sub(4));
-            frame.render_widget(Clear, place);
-            let inner = pane::open(frame, styler, place, "Help", true);
-            page::draw_lines(frame, styler, &help(styler, state), position, inner);
+            let inner = pen.open_over(area, (72, area.height.saturating_sub(4)), "Help");
+            pen.page(&help(pen, state), position, inner);
         }
         Some(Overlay::ConfirmQuit) => {
-            let place = layout::window(area, 52, 5);
-            frame.render_widget(Clear, place);
             let running = state.context.calls.running().count();
             let calls = if running == 1 { "1 call".to_owned() } else { format!("{running} calls") };
             let (title, text) = match (running, state.bench.is_running()) {
@@ -207,26 +187,26 @@ pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: 
                 ),
                 _ => ("Calls are running", format!("Quitting cancels {calls}.")),
             };
-            let inner = pane::open(frame, styler, place, title, true);
+            let inner = pen.open_over(area, (52, 5), title);
             let lines = vec![
-                styler.line(StyleRole::Plain, text),
-                styler.line(StyleRole::Key, "y quit   Esc stay"),
+                pen.line(StyleRole::Plain, text),
+                pen.line(StyleRole::Key, "y quit   Esc stay"),
             ];
-            pane::paragraph(frame, styler, inner, &lines);
+            pen.paragraph(inner, &lines);
         }
-        Some(Overlay::Problems) => problems(frame, styler, state, area),
+        Some(Overlay::Problems) => problems(pen, state, area),
         Some(Overlay::Pin) => {
             if let Some(window) = &state.pin_window {
-                pin(frame, styler, state, window, area);
+                pin(pen, state, window, area);
             }
         }
-        Some(Overlay::SaveCall(window)) => save_call(frame, styler, window, area),
+        Some(Overlay::SaveCall(window)) => save_call(pen, window, area),
         None => {}
     }
 }
 
 /// All keys, from the table that also says what they do: those that hold here first.
-fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
+fn help(styler: &Styler, state: &AppState) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !state.context.problems.is_empty() {
         lines.push(styler.line(StyleRole::Title, "Settings problems"));
@@ -247,7 +227,7 @@ fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
             let keys: Vec<String> = same.map(|same| same.key.to_string()).collect();
             lines.push(Line::from(vec![
                 styler.span(StyleRole::Key, format!("  {:<16}", keys.join(" "))),
-                styler.span(StyleRole::Plain, binding.about),
+                styler.plain(binding.about),
             ]));
         }
         lines.push(Line::default());
@@ -261,7 +241,7 @@ fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     ] {
         lines.push(Line::from(vec![
             styler.span(StyleRole::Key, format!("  {mark:<16}")),
-            styler.span(StyleRole::Plain, text),
+            styler.plain(text),
         ]));
     }
     lines
@@ -270,61 +250,43 @@ fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
 /// The columns of such a window, where there is room.
 const WIDTH: u16 = 100;
 
-fn open(frame: &mut Frame<'_>, styler: &Styler<'_>, title: &str, area: Rect) -> Rect {
+fn open(pen: &mut Pen<'_>, title: &str, area: Rect) -> Rect {
     let margin = if area.height < 20 { 2 } else { 4 };
-    let place = layout::window(area, WIDTH, area.height.saturating_sub(margin).max(5));
-    frame.render_widget(Clear, place);
-    pane::open(frame, styler, place, title, true)
+    pen.open_over(area, (WIDTH, area.height.saturating_sub(margin).max(5)), title)
 }
 
-pub fn problems(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn problems(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let title = format!("Configuration  {}", state.configuration_problems.summary());
-    let inner = open(frame, styler, &title, area);
-    page::draw(frame, styler, &state.configuration_problems.text, inner);
+    let inner = open(pen, &title, area);
+    pen.text(&state.configuration_problems.text, inner);
 }
 
-pub fn pin(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    state: &AppState,
-    window: &PinWindow,
-    area: Rect,
-) {
-    let inner = open(frame, styler, &format!("Pin  {}", window.review.tool), area);
+pub fn pin(pen: &mut Pen<'_>, state: &AppState, window: &PinWindow, area: Rect) {
+    let inner = open(pen, &format!("Pin  {}", window.review.tool), area);
     let [above, line] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
-    page::draw(frame, styler, &window.text, above);
+    pen.text(&window.text, above);
     let question = match window.review.state {
         PinReportState::New => "Pin this definition? [y/N]",
         _ => "Accept all of these changes? [y/N]",
     };
     // Only now is it known whether the end is on the screen.
+    let command = format!("toolhost pin {}", window.review.tool);
     let (role, text) = match window.readiness(state.context.now) {
         _ if !window.is_question() => (StyleRole::Dim, "Esc closes".to_owned()),
-        Readiness::Ready => (StyleRole::Title, question.to_owned()),
-        Readiness::TooSoon => {
-            (StyleRole::Dim, "One moment… (ignoring keys typed ahead)".to_owned())
-        }
-        Readiness::Unread => (StyleRole::Warning, "Read to the end to answer (G)".to_owned()),
-        Readiness::TooLong => {
-            let command = format!("toolhost pin {}", window.review.tool);
-            (StyleRole::Error, format!("Too long to show here. Run: {command}"))
-        }
+        readiness => readiness.line(question, &command),
     };
-    frame.render_widget(styler.line(role, text), line);
+    pen.put(pen.line(role, text), line);
 }
 
-pub fn save_call(frame: &mut Frame<'_>, styler: &Styler<'_>, window: &SaveCallWindow, area: Rect) {
-    let place = layout::window(area, 64, 5);
-    frame.render_widget(Clear, place);
-    let title = format!("Save call  {}", window.tool);
-    let inner = pane::open(frame, styler, place, &title, true);
-    let above = pane::input_row(frame, styler, inner, "name  ", &window.name);
+pub fn save_call(pen: &mut Pen<'_>, window: &SaveCallWindow, area: Rect) {
+    let inner = pen.open_over(area, (64, 5), &format!("Save call  {}", window.tool));
+    let above = pen.input_row(inner, "name  ", &window.name);
     let name = Some(window.name.text().trim()).filter(|name| !name.is_empty()).unwrap_or("NAME");
     let (role, text) = match &window.error {
         Some(error) => (StyleRole::Error, error.clone()),
         None => (StyleRole::Dim, format!("run it again: toolhost run {name}")),
     };
-    frame.render_widget(styler.line(role, text), above);
+    pen.put(pen.line(role, text), above);
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -345,7 +307,7 @@ impl SaveCallWindow {
 impl AppContext {
     /// Saves the call that is being named, and closes its window; a name that cannot be used is
     /// said in the window.
-    pub fn save_named_call(&mut self) -> Vec<AppEffect> {
+    pub fn save_named_call(&mut self) -> Effects {
         let Some(Overlay::SaveCall(window)) = &mut self.overlay else { return Vec::new() };
         let name = window.name.text().trim();
         if check_name(name).is_err() {

@@ -4,20 +4,11 @@ use std::sync::Arc;
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
-use ratatui::widgets::Clear;
 
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, Keymap};
-use crate::tui::layout;
-use crate::tui::theme::{ColourScheme, StyleRole};
+use crate::tui::keys::{KeyPress, Keymap};
+use crate::tui::prelude::*;
+use crate::tui::theme::ColourScheme;
 use crate::tui::views::tools::list::ToolRow;
-use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::list::ListCursor;
-use crate::tui::widgets::pane::{self, Styler};
 use crate::util::text;
 
 /// Something that can be chosen.
@@ -133,38 +124,28 @@ impl PaletteWindow {
     }
 }
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, palette: &PaletteWindow, area: Rect) {
-    let place = layout::window(area, 78, area.height.saturating_sub(4).clamp(5, 22));
-    frame.render_widget(Clear, place);
-    let title = format!("Commands ({})", palette.len());
-    let inner = pane::open(frame, styler, place, &title, true);
+pub fn draw(pen: &mut Pen<'_>, palette: &PaletteWindow, area: Rect) {
+    let size = (78, area.height.saturating_sub(4).clamp(5, 22));
+    let inner = pen.open_over(area, size, &format!("Commands ({})", palette.len()));
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    let (before, behind) = palette.line.split();
-    let spans = [("> ", StyleRole::Key), (before, StyleRole::Plain), (behind, StyleRole::Plain)];
-    let spans: Vec<_> = spans.into_iter().map(|(text, how)| styler.span(how, text)).collect();
-    let at: usize = spans.iter().take(2).map(ratatui::text::Span::width).sum();
-    frame.render_widget(Line::from(spans), line);
-    let x = line.x + u16::try_from(at).unwrap_or(0).min(line.width.saturating_sub(1));
-    frame.set_cursor_position((x, line.y));
+    pen.input(line, "> ", &palette.line, None);
     if palette.is_empty() {
         let text = "No matching command. Esc closes.";
-        return frame.render_widget(styler.line(StyleRole::Dim, text), rows);
+        return pen.put(pen.line(StyleRole::Dim, text), rows);
     }
-    let height = usize::from(rows.height);
-    let first = palette.list.first(height, palette.len());
-    for (number, entry) in palette.from(first).take(height).enumerate() {
-        let y = rows.y + u16::try_from(number).unwrap_or(0);
-        let chosen = first + number == palette.list.chosen();
+    let styler = pen.styler;
+    pen.list(rows, palette.list, palette.len(), |at| {
+        let Some(entry) = palette.from(at).next() else { return Line::default() };
+        let chosen = at == palette.list.chosen();
         let pointer = if chosen { styler.theme.pointer() } else { "  " };
         let key = entry.key.map(|key| key.to_string()).unwrap_or_default();
         let name = text::cut(&entry.name, 20).into_owned();
         let pad = " ".repeat(22_usize.saturating_sub(text::width(&name)));
         let meaning = |other| if chosen { StyleRole::Selected } else { other };
-        let line = Line::from(vec![
+        Line::from(vec![
             styler.span(meaning(StyleRole::Key), format!("{pointer}{key:<10}")),
             styler.span(meaning(StyleRole::Name), format!("{name}{pad}")),
             styler.span(meaning(StyleRole::Plain), &entry.about),
-        ]);
-        frame.render_widget(line, Rect { y, height: 1, ..rows });
-    }
+        ])
+    });
 }

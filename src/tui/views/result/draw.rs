@@ -1,50 +1,40 @@
 //! Draws the result pane of the selected tool.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
-use ratatui::widgets::Clear;
-
 use crate::bench::formatting::per_second;
-use crate::tui::app::AppState;
 use crate::tui::calls::{CallProgress, ConsoleCall, LIVE_SECONDS, LiveToolCalls, OtherCall};
-use crate::tui::keys::KeyContext;
-use crate::tui::keys::action::Action;
-use crate::tui::layout::{self, Pane};
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::result::ResultViewer;
 use crate::tui::views::result::documents::schema_verdict;
 use crate::tui::views::result::presentation::ResultFormat;
 use crate::tui::widgets::chart::{self, grouped};
 use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
-use crate::tui::widgets::list::ListCursor;
-use crate::tui::widgets::pane::{self, Styler};
-use crate::tui::widgets::{page, table};
+use crate::tui::widgets::pane;
+use crate::tui::widgets::table;
 use crate::util::number::float;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let focused = state.context.focus == Pane::Result;
     let viewer = &state.tools.viewer;
     let tool = state.tools.subject();
     if let Some(document) = tool.and_then(|tool| viewer.dry_run_of(tool)) {
         let title = "Dry run  (not sent)";
-        let inner = pane::open(frame, styler, area, title, focused);
-        return page::draw(frame, styler, document, inner);
+        let inner = pen.open(area, title, focused);
+        return pen.text(document, inner);
     }
     let Some((tool, call)) =
         tool.and_then(|tool| Some((tool, viewer.call(tool, &state.context.calls)?)))
     else {
-        let inner = pane::open(frame, styler, area, "Result", focused);
-        let inner = live_line(frame, styler, state, inner);
-        return frame.render_widget(styler.line(StyleRole::Dim, nothing(state)), inner);
+        let inner = pen.open(area, "Result", focused);
+        let inner = live_line(pen, state, inner);
+        return pen.put(pen.line(StyleRole::Dim, nothing(state)), inner);
     };
     let chip;
     let mut title = match call.outcome.as_deref() {
         None => {
-            let status = status_text(styler, state, call);
+            let status = status_text(pen, state, call);
             chip = (StyleRole::Warning, status.replacen("running", "RUNNING", 1));
             "Result".to_owned()
         }
@@ -80,23 +70,23 @@ pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: 
     for note in notes(viewer) {
         title = format!("{title}  {note}");
     }
-    let inner = pane::open_with(frame, styler, area, &title, Some(&chip), focused);
-    let inner = live_line(frame, styler, state, inner);
+    let inner = pen.open_with(area, &title, Some(&chip), focused);
+    let inner = live_line(pen, state, inner);
     let inner = match (viewer.search.is_typing, viewer.filter.is_typing) {
-        (true, _) => pane::input_row(frame, styler, inner, "/", &viewer.search.line),
-        (_, true) => pane::input_row(frame, styler, inner, "jq ", &viewer.filter.line),
+        (true, _) => pen.input_row(inner, "/", &viewer.search.line),
+        (_, true) => pen.input_row(inner, "jq ", &viewer.filter.line),
         _ => inner,
     };
     if call.outcome.is_none() {
-        let lines = lines(styler, state, call, usize::from(inner.width));
-        page::draw_lines(frame, styler, &lines, &viewer.position, inner);
+        let lines = lines(pen, state, call, usize::from(inner.width));
+        pen.page(&lines, &viewer.position, inner);
     } else if let Some(text) = viewer.shown_text() {
-        let inner = filter_error(frame, styler, viewer, inner);
-        page::draw(frame, styler, text, inner);
+        let inner = filter_error(pen, viewer, inner);
+        pen.text(text, inner);
     } else if let Some(table) = &viewer.table {
-        table::draw(frame, styler, table, focused, inner);
+        table::draw(pen, table, focused, inner);
     } else {
-        tree(frame, styler, &viewer.tree, focused, inner);
+        tree(pen, &viewer.tree, focused, inner);
     }
 }
 
@@ -120,36 +110,28 @@ fn notes(viewer: &ResultViewer) -> Vec<String> {
     [viewer.search.summary(), compared, filtered].into_iter().flatten().collect()
 }
 
-fn filter_error(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    viewer: &ResultViewer,
-    area: Rect,
-) -> Rect {
+fn filter_error(pen: &mut Pen<'_>, viewer: &ResultViewer, area: Rect) -> Rect {
     let error = viewer.filter.error.as_ref().filter(|_| viewer.filter.is_on());
     let Some(error) = error.filter(|_| !area.is_empty()) else { return area };
-    let line = styler.line(StyleRole::Error, format!("! {error}"));
-    frame.render_widget(line, Rect { height: 1, ..area });
+    let line = pen.line(StyleRole::Error, format!("! {error}"));
+    pen.put(line, Rect { height: 1, ..area });
     Rect { y: area.y + 1, height: area.height - 1, ..area }
 }
 
-fn tree(frame: &mut Frame<'_>, styler: &Styler<'_>, tree: &JsonTree, focused: bool, area: Rect) {
+fn tree(pen: &mut Pen<'_>, tree: &JsonTree, focused: bool, area: Rect) {
     let height = usize::from(area.height);
     let first = tree.list.first(height, tree.len());
-    for (line, node) in tree.from(first).take(height).enumerate() {
-        let y = area.y + u16::try_from(line).unwrap_or(0);
-        let chosen = first + line == tree.list.chosen();
-        let place = Rect { y, height: 1, ..area };
-        frame.render_widget(leaf(styler, node, chosen, focused), place);
+    for ((at, node), place) in (first..).zip(tree.from(first)).zip(area.rows()) {
+        pen.put(leaf(pen, node, pane::mark(at == tree.list.chosen(), focused)), place);
     }
     if tree.is_cut() && first + height >= tree.len() && !area.is_empty() {
         let place = Rect { y: area.bottom() - 1, height: 1, ..area };
         let text = "The rest is not shown; E saves all of it.";
-        frame.render_widget(styler.line(StyleRole::Warning, text).right_aligned(), place);
+        pen.put(pen.line(StyleRole::Warning, text).right_aligned(), place);
     }
 }
 
-fn leaf(styler: &Styler<'_>, node: &JsonTreeNode, chosen: bool, focused: bool) -> Line<'static> {
+fn leaf(styler: &Styler, node: &JsonTreeNode, mark: Option<StyleRole>) -> Line<'static> {
     let fold = match (node.is_branch, node.is_open) {
         (true, true) => "- ",
         (true, false) => "+ ",
@@ -157,20 +139,10 @@ fn leaf(styler: &Styler<'_>, node: &JsonTreeNode, chosen: bool, focused: bool) -
     };
     let indent = "  ".repeat(node.depth.min(40));
     let colon = if node.key.is_empty() { "" } else { ": " };
-    let (key, value) = match (chosen, focused) {
-        (true, true) => (StyleRole::Selected, StyleRole::Selected),
-        (true, false) => (StyleRole::SelectedUnfocused, StyleRole::SelectedUnfocused),
-        (false, _) => (StyleRole::JsonKey, StyleRole::Plain),
-    };
-    let role = if chosen {
-        value
-    } else if node.is_branch {
-        StyleRole::Dim
-    } else {
-        json_role(&node.text)
-    };
+    let value = if node.is_branch { StyleRole::Dim } else { json_role(&node.text) };
+    let (key, role) = (mark.unwrap_or(StyleRole::JsonKey), mark.unwrap_or(value));
     Line::from(vec![
-        styler.span(StyleRole::Dim, format!("{indent}{fold}")),
+        styler.dim(format!("{indent}{fold}")),
         styler.span(key, format!("{}{colon}", node.key)),
         styler.span(role, &node.text),
     ])
@@ -180,7 +152,7 @@ fn leaf(styler: &Styler<'_>, node: &JsonTreeNode, chosen: bool, focused: bool) -
 const BAR: usize = 40;
 
 /// `running` with the seconds since its start, and a spinner.
-pub fn status_text(styler: &Styler<'_>, state: &AppState, call: &ConsoleCall) -> String {
+pub fn status_text(styler: &Styler, state: &AppState, call: &ConsoleCall) -> String {
     let now = state.context.now;
     let since = call.activity.since.map(|since| now.saturating_sub(since));
     // Whole seconds: what changes less often is read more easily.
@@ -200,7 +172,7 @@ pub fn status_text(styler: &Styler<'_>, state: &AppState, call: &ConsoleCall) ->
 
 /// Everything reported for the call so far.
 pub fn lines(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     call: &ConsoleCall,
     width: usize,
@@ -244,7 +216,7 @@ fn cancel_key(state: &AppState) -> String {
     key.map_or_else(|| "^C".to_owned(), |key| key.to_string())
 }
 
-fn bar(styler: &Styler<'_>, progress: &CallProgress, width: usize) -> String {
+fn bar(styler: &Styler, progress: &CallProgress, width: usize) -> String {
     let Some(share) = progress.share() else {
         return format!("progress {}", number(progress.at));
     };
@@ -278,100 +250,90 @@ fn number(value: f64) -> String {
 }
 
 /// The calls that run, to stop one of them.
-pub fn list(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    state: &AppState,
-    list: ListCursor,
-    area: Rect,
-) {
+pub fn list(pen: &mut Pen<'_>, state: &AppState, list: ListCursor, area: Rect) {
     let running: Vec<&ConsoleCall> = state.context.calls.running().collect();
     let others: Vec<&OtherCall> = state.others.running().collect();
     let count = running.len() + others.len();
     let rows = u16::try_from(count).unwrap_or(u16::MAX).clamp(1, 16);
-    let place = layout::window(area, 76, rows.saturating_add(4));
-    frame.render_widget(Clear, place);
-    let inner = pane::open(frame, styler, place, &format!("Running {count}"), true);
+    let size = (76, rows.saturating_add(4));
+    let inner = pen.open_over(area, size, &format!("Running {count}"));
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
-    frame.render_widget(styler.line(StyleRole::Key, "Enter cancel call   Esc close"), below);
+    pen.put(pen.line(StyleRole::Key, "Enter cancel call   Esc close"), below);
     if count == 0 {
-        return frame.render_widget(styler.line(StyleRole::Dim, "No running calls."), above);
+        return pen.put(pen.line(StyleRole::Dim, "No running calls."), above);
     }
-    let height = usize::from(above.height);
     let mut list = list;
     list.choose(list.chosen(), running.len());
-    let first = list.first(height, running.len());
     // Those of other clients come below: only their clients can cancel them.
-    let below = running.len().saturating_sub(first);
-    for (row, call) in (below..height).zip(others) {
-        let y = above.y + u16::try_from(row).unwrap_or(0);
-        let seconds = state.context.now.saturating_sub(call.since).as_secs();
-        let name = text::cut(&call.tool, 30).into_owned();
+    let below = running.len() - list.first(usize::from(above.height), running.len());
+    let name = |tool: &str| {
+        let name = text::cut(tool, 30).into_owned();
         let pad = " ".repeat(32_usize.saturating_sub(text::width(&name)));
-        let line = format!("  {name}{pad}{:<14}[{}]", format!("running {seconds}s"), call.client);
-        frame.render_widget(styler.line(StyleRole::Dim, line), Rect { y, height: 1, ..above });
+        format!("{name}{pad}")
+    };
+    for (place, call) in above.rows().skip(below).zip(others) {
+        let seconds = state.context.now.saturating_sub(call.since).as_secs();
+        let state = format!("running {seconds}s");
+        let line = format!("  {}{state:<14}[{}]", name(&call.tool), call.client);
+        pen.put(pen.line(StyleRole::Dim, line), place);
     }
-    for (at, call) in running.iter().enumerate().skip(first).take(height) {
-        let y = above.y + u16::try_from(at - first).unwrap_or(0);
-        let chosen = at == list.chosen();
+    let styler = pen.styler;
+    pen.list(above, list, running.len(), |at| {
+        let (call, chosen) = (running[at], at == list.chosen());
         let pointer = if chosen { styler.theme.pointer() } else { "  " };
         let text = match (&call.activity.retry, &call.activity.progress) {
-            (Some(retry), _) => format!(
-                "attempt {} in {}",
-                retry.attempt + 1,
-                show_duration(retry.remaining(state.context.now))
-            ),
+            (Some(retry), _) => {
+                let left = show_duration(retry.remaining(state.context.now));
+                format!("attempt {} in {left}", retry.attempt + 1)
+            }
             (None, Some(progress)) => {
                 let share = progress.share().map(|share| format!("{:.0}% ", share * 100.0));
-                let share = share.unwrap_or_default();
-                format!("{share}{}", progress.message.as_deref().unwrap_or_default())
+                let message = progress.message.as_deref().unwrap_or_default();
+                format!("{}{message}", share.unwrap_or_default())
             }
             (None, None) => String::new(),
         };
-        let name = text::cut(&call.tool, 30).into_owned();
-        let pad = " ".repeat(32_usize.saturating_sub(text::width(&name)));
         let meaning = if chosen { StyleRole::Selected } else { StyleRole::Plain };
-        let line = format!("{pointer}{name}{pad}{:<14}{text}", status_text(styler, state, call));
-        frame.render_widget(styler.line(meaning, line), Rect { y, height: 1, ..above });
-    }
+        let status = status_text(&styler, state, call);
+        styler.line(meaning, format!("{pointer}{}{status:<14}{text}", name(&call.tool)))
+    });
 }
 
 /// From how many calls on their rate is drawn, too.
 const ENOUGH: u64 = 10;
 
 /// Says above a result how its tool was called in this session; gives the rows below that.
-pub fn live_line(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) -> Rect {
+pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
     let tool = state.tools.subject().unwrap_or_default();
     let Some(calls) = state.live.of(tool).filter(|_| area.height >= 8) else { return area };
     let running = state.context.calls.running().filter(|call| call.tool == tool).count()
         + state.others.running().filter(|call| call.tool == tool).count();
     let now = calls.by_second(state.context.now);
-    let mut lines = vec![counts(styler, calls, running)];
+    let mut lines = vec![counts(pen, calls, running)];
     if calls.count() >= ENOUGH {
-        lines.push(rate(styler, &now, usize::from(area.width)));
+        lines.push(rate(pen, &now, usize::from(area.width)));
     }
     let height = u16::try_from(lines.len()).unwrap_or(1);
     let [above, below] =
         Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
-    pane::paragraph(frame, styler, above, &lines);
+    pen.paragraph(above, &lines);
     below
 }
 
-fn counts(styler: &Styler<'_>, calls: &LiveToolCalls, running: usize) -> Line<'static> {
-    let mut spans =
-        vec![styler.span(StyleRole::Plain, format!("calls {}", grouped(calls.count())))];
+fn counts(styler: &Styler, calls: &LiveToolCalls, running: usize) -> Line<'static> {
+    let mut spans = vec![styler.plain(format!("calls {}", grouped(calls.count())))];
     let role = if calls.failed > 0 { StyleRole::Error } else { StyleRole::Dim };
     spans.push(styler.span(role, format!("  errors {}", grouped(calls.failed))));
     if calls.cancelled > 0 {
         let text = format!("  cancelled {}", grouped(calls.cancelled));
-        spans.push(styler.span(StyleRole::Dim, text));
+        spans.push(styler.dim(text));
     }
     for (name, share) in [("p50", 0.5), ("p95", 0.95)] {
         if let Some(time) = calls.durations.quantile(share) {
             let is_sure = calls.durations.is_reliable_at(share);
             let (role, mark) = if is_sure { (StyleRole::Plain, "") } else { (StyleRole::Dim, "?") };
-            spans.push(styler.span(StyleRole::Dim, format!("  {name} ")));
+            spans.push(styler.dim(format!("  {name} ")));
             spans.push(styler.span(role, format!("{}{mark}", show_duration(time))));
         }
     }
@@ -380,19 +342,19 @@ fn counts(styler: &Styler<'_>, calls: &LiveToolCalls, running: usize) -> Line<'s
     }
     for (client, count) in &calls.clients {
         spans.push(styler.span(StyleRole::Name, format!("  [{client}] ")));
-        spans.push(styler.span(StyleRole::Plain, grouped(*count)));
+        spans.push(styler.plain(grouped(*count)));
     }
     Line::from(spans)
 }
 
-fn rate(styler: &Styler<'_>, seconds: &[u64], width: usize) -> Line<'static> {
+fn rate(styler: &Styler, seconds: &[u64], width: usize) -> Line<'static> {
     let numbers: Vec<f64> = seconds.iter().map(|count| float(*count)).collect();
     let mean = float(seconds.iter().sum()) / float(LIVE_SECONDS);
     let text = format!(" {}/s in the last minute", per_second(mean));
     let cells = width.saturating_sub(5 + text.len()).min(seconds.len());
     Line::from(vec![
-        styler.span(StyleRole::Dim, "rate "),
+        styler.dim("rate "),
         styler.span(StyleRole::Success, chart::sparkline(&numbers, cells, styler.theme.ascii)),
-        styler.span(StyleRole::Plain, text),
+        styler.plain(text),
     ])
 }

@@ -15,17 +15,15 @@ use crate::host::request::DryRun;
 use crate::model::Error;
 use crate::tui::calls::{CallActivity, ConsoleCall, ConsoleCalls};
 use crate::tui::event::ConsoleCallId;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::{
     FilterInput, Presentation, PresentationKind, PresentationRequest, ResultFormat, has_pictures,
     result_of,
 };
 use crate::tui::views::tools::tasks::{ResultExport, ToolsEffect};
-use crate::tui::widgets::input::LineInput;
 use crate::tui::widgets::json_tree::JsonTree;
 use crate::tui::widgets::page::has_words;
 use crate::tui::widgets::picture::PictureBox;
-use crate::tui::widgets::scroll_text::{ScrollPosition, ScrollText};
 use crate::tui::widgets::table::ResultTable;
 use crate::util::jq::JqError;
 use crate::util::units::show_duration;

@@ -1,14 +1,8 @@
 //! Draws the servers view.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
-
 use crate::model::{ServerState, ServerStatus};
-use crate::tui::app::AppState;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
-use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::prelude::*;
+use crate::tui::widgets::pane;
 use crate::tui::widgets::table::{ColumnSpec, fitting};
 use crate::util::text;
 use crate::util::units::show_duration;
@@ -72,38 +66,27 @@ const fn column(
 const LAST: usize = 8;
 const STATE: usize = 11;
 
-pub fn list(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let servers = &state.servers;
     let focused = state.context.focus == Pane::Servers;
     let title = format!("Servers {}", servers.rows.len());
-    let inner = pane::open(frame, styler, area, &title, focused);
+    let inner = pen.open(area, &title, focused);
     if servers.rows.is_empty() {
         let text = "No servers. Define them in mcp.yaml, or take those of your editor:\n\
                     toolhost import";
-        return pane::paragraph(frame, styler, inner, &styler.lines(StyleRole::Dim, text));
+        return pen.paragraph(inner, &pen.lines(StyleRole::Dim, text));
     }
-    let inner = if servers.is_finding {
-        pane::input_row(frame, styler, inner, "/ ", &servers.find)
-    } else {
-        inner
-    };
+    let inner = if servers.is_finding { pen.input_row(inner, "/ ", &servers.find) } else { inner };
     let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let width = usize::from(inner.width);
     let name = if width >= 100 { 16 } else { 14 };
     let (columns, _) = fitting(&COLUMNS, width, 2 + name + STATE + LAST);
-    frame.render_widget(styler.line(StyleRole::Dim, heading(name, &columns)), head);
-    let height = usize::from(rows.height);
-    let first = servers.list.first(height, servers.rows.len());
-    for (at, server) in servers.rows.iter().enumerate().skip(first).take(height) {
-        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
-        let mark = match (at == servers.list.chosen(), focused) {
-            (true, true) => Some(StyleRole::Selected),
-            (true, false) => Some(StyleRole::SelectedUnfocused),
-            _ => None,
-        };
-        let line = row(styler, state, server, name, &columns, mark, width);
-        frame.render_widget(line, Rect { y, height: 1, ..rows });
-    }
+    pen.put(pen.line(StyleRole::Dim, heading(name, &columns)), head);
+    let styler = pen.styler;
+    pen.list(rows, servers.list, servers.rows.len(), |at| {
+        let mark = pane::mark(at == servers.list.chosen(), focused);
+        row(&styler, state, &servers.rows[at], name, &columns, mark, width)
+    });
 }
 
 fn heading(name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
@@ -115,7 +98,7 @@ fn heading(name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
 }
 
 fn row(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     server: &ServerStatus,
     name: usize,
@@ -137,16 +120,11 @@ fn row(
             |column: &ColumnSpec<ServerCell>| padded(&(column.what)(state, server), column.width);
         let facts: String = columns.iter().map(cell).collect();
         let process = server.pid.map(|pid| pid.to_string());
-        styler.span(StyleRole::Plain, facts + &process.unwrap_or_else(|| address(&server.endpoint)))
+        styler.plain(facts + &process.unwrap_or_else(|| address(&server.endpoint)))
     });
     let line = Line::from(spans);
-    match mark {
-        Some(mark) => {
-            let room = width.saturating_sub(line.width());
-            pane::chosen(styler, line, Some(mark == StyleRole::Selected), room)
-        }
-        None => line,
-    }
+    let room = width.saturating_sub(line.width());
+    pane::marked(styler, line, mark, room)
 }
 
 fn address(endpoint: &str) -> String {

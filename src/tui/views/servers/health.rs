@@ -4,21 +4,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
 use serde_json::Value;
 
 use crate::model::{Era, Error, ServerStatus};
-use crate::tui::app::AppState;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::servers::ServerTab;
 use crate::tui::views::servers::activity::{DriftLine, ServerActivity, ServerToolLists};
 use crate::tui::views::servers::draw::{clock, state_of};
 use crate::tui::views::trace::draw::{TraceColumns, row};
-use crate::tui::widgets::page;
-use crate::tui::widgets::pane::{self, Styler};
 use crate::util::text::shorten;
 use crate::util::timestamp;
 use crate::util::units::{show_duration, show_size};
@@ -34,11 +27,11 @@ const WIDE: u16 = 100;
 /// How wide the history of pings, memory and load is drawn at most.
 const SPARKS: usize = 30;
 
-pub fn health(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let focused = state.context.focus == Pane::Health;
     let servers = &state.servers;
     let Some(server) = servers.chosen() else {
-        pane::open(frame, styler, area, "Server", focused);
+        pen.open(area, "Server", focused);
         return;
     };
     let (left, right) = if area.width >= WIDE {
@@ -53,43 +46,35 @@ pub fn health(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area
         ServerTab::Log => "log, newest first",
         ServerTab::Drift => "declared and advertised tools",
     };
-    let inner = pane::open(frame, styler, left, &format!("{}  {tab}", server.name), focused);
+    let inner = pen.open(left, &format!("{}  {tab}", server.name), focused);
     let past = servers.activity_of(&server.name);
     let advertised = servers.advertised(&server.name);
     let lines = match servers.tab {
-        ServerTab::Log => log(styler, state, server, past),
-        ServerTab::Drift => drift(styler, advertised),
-        ServerTab::Health => facts(styler, state, server, past, advertised),
+        ServerTab::Log => log(pen, state, server, past),
+        ServerTab::Drift => drift(pen, advertised),
+        ServerTab::Health => facts(pen, state, server, past, advertised),
     };
-    page::draw_lines(frame, styler, &lines, &servers.position, inner);
+    pen.page(&lines, &servers.position, inner);
     if let Some(right) = right {
-        wire(frame, styler, state, server, right);
+        wire(pen, state, server, right);
     }
 }
 
 /// The newest messages to and from the server, the last at the bottom.
-fn wire(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    state: &AppState,
-    server: &ServerStatus,
-    area: Rect,
-) {
-    let inner = pane::open(frame, styler, area, &format!("Trace  {}  (T)", server.name), false);
+fn wire(pen: &mut Pen<'_>, state: &AppState, server: &ServerStatus, area: Rect) {
+    let inner = pen.open(area, &format!("Trace  {}  (T)", server.name), false);
     let columns = TraceColumns::of(usize::from(inner.width)).without_server();
     let newest = state.trace.newest_of(&server.name, MAX_SCANNED_ITEMS);
-    let lines: Vec<Line<'static>> = newest
-        .take(usize::from(inner.height))
-        .map(|item| row(styler, item, columns, None))
-        .collect();
+    let lines: Vec<Line<'static>> =
+        newest.take(usize::from(inner.height)).map(|item| row(pen, item, columns, None)).collect();
     for (y, line) in (inner.y..inner.bottom()).zip(lines.into_iter().rev()) {
-        frame.render_widget(line, Rect { y, height: 1, ..inner });
+        pen.put(line, Rect { y, height: 1, ..inner });
     }
 }
 
 /// What the server logged, then what it wrote to its standard error, the newest first.
 fn log(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     server: &ServerStatus,
     past: Option<&ServerActivity>,
@@ -114,14 +99,11 @@ fn log(
     lines
 }
 
-fn log_line(styler: &Styler<'_>, level: &str, text: &str) -> Line<'static> {
-    Line::from(vec![
-        styler.span(StyleRole::Dim, format!("{level} ")),
-        styler.span(StyleRole::Plain, text),
-    ])
+fn log_line(styler: &Styler, level: &str, text: &str) -> Line<'static> {
+    Line::from(vec![styler.dim(format!("{level} ")), styler.plain(text)])
 }
 
-fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
+fn drift(styler: &Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
     let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
         let text = "No tools declared. Declare them with provides_tools in mcp.yaml.";
         return vec![styler.line(StyleRole::Dim, text)];
@@ -145,7 +127,7 @@ fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<
 }
 
 fn facts(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     server: &ServerStatus,
     past: Option<&ServerActivity>,
@@ -215,7 +197,7 @@ fn facts(
     lines
 }
 
-fn error_lines(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
+fn error_lines(styler: &Styler, error: &Error) -> Vec<Line<'static>> {
     let text = format!("{}: {}", error.kind().as_str(), error.message());
     let mut lines = vec![styler.line(StyleRole::Error, text)];
     lines.extend(error.details().iter().map(|text| styler.line(StyleRole::Plain, text)));
@@ -231,7 +213,7 @@ fn line_count(lines: usize) -> String {
 
 /// The end of its log and of its standard error.
 fn tails(
-    styler: &Styler<'_>,
+    styler: &Styler,
     server: &ServerStatus,
     past: Option<&ServerActivity>,
     lines: &mut Vec<Line<'static>>,
@@ -290,7 +272,7 @@ fn pings(past: Option<&ServerActivity>) -> Option<String> {
 }
 
 /// Recent ping times and the longest; a single ping is not shown as history.
-fn history(styler: &Styler<'_>, past: Option<&ServerActivity>) -> Option<String> {
+fn history(styler: &Styler, past: Option<&ServerActivity>) -> Option<String> {
     let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
     let longest = *pings.iter().max()?;
     let nanos = |took: &Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -299,7 +281,7 @@ fn history(styler: &Styler<'_>, past: Option<&ServerActivity>) -> Option<String>
 
 /// How much of something a process used over time: the newest sample, and the most.
 fn usage(
-    styler: &Styler<'_>,
+    styler: &Styler,
     samples: Option<&VecDeque<u64>>,
     show: impl Fn(u64) -> String,
 ) -> Option<String> {
@@ -309,7 +291,7 @@ fn usage(
     Some(format!("{}  {sparks}  max {}", show(newest), show(most)))
 }
 
-fn sparks(styler: &Styler<'_>, samples: impl ExactSizeIterator<Item = u64> + Clone) -> String {
+fn sparks(styler: &Styler, samples: impl ExactSizeIterator<Item = u64> + Clone) -> String {
     let most = u128::from(samples.clone().max().unwrap_or(0).max(1));
     let marks: &[char] = if styler.theme.ascii {
         &['.', ':', '|']

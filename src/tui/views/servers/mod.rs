@@ -17,18 +17,11 @@ use crate::host::ToolHost;
 use crate::host::request::ListScope;
 use crate::model::event::LOG_LEVELS;
 use crate::model::{Error, HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSource};
-use crate::tui::app::View;
-use crate::tui::context::AppContext;
-use crate::tui::event::{AppEffect, AppEvent, Navigation};
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
-use crate::tui::layout::Pane;
+use crate::tui::event::AppEvent;
+use crate::tui::keys::KeyPress::{Char, Enter};
+use crate::tui::prelude::*;
 use crate::tui::tasks::listed;
 use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
-use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::list::ListCursor;
-use crate::tui::widgets::scroll_text::ScrollPosition;
 
 /// How often the states of the servers are refreshed while they are shown. No server is contacted
 /// for that.
@@ -63,7 +56,7 @@ pub enum ServerTab {
 }
 
 impl View for ServersView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         match action {
             Action::Filter => {
                 context.focus = Pane::Servers;
@@ -113,7 +106,7 @@ impl View for ServersView {
         self.is_finding.then_some(&mut self.find)
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
         let words = self.find.text().to_lowercase();
         let found = self.rows.iter().position(|row| row.name.to_lowercase().contains(&words));
         self.list.choose(found.unwrap_or(self.list.chosen()), self.rows.len());
@@ -138,12 +131,12 @@ impl View for ServersView {
         }
     }
 
-    fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, context: &mut AppContext) -> Effects {
         self.last_refresh = context.now;
         vec![AppEffect::RefreshServers]
     }
 
-    fn tick(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn tick(&mut self, context: &mut AppContext) -> Effects {
         if context.now.saturating_sub(self.last_refresh) < REFRESH_INTERVAL {
             return Vec::new();
         }
@@ -163,7 +156,7 @@ impl View for ServersView {
     }
 }
 
-fn trace(server: String) -> Vec<AppEffect> {
+fn trace(server: String) -> Effects {
     vec![AppEffect::Navigate(Navigation::ShowTrace(server))]
 }
 
@@ -288,7 +281,7 @@ impl ServersView {
     }
 
     /// Shows this of the chosen one, or its health again.
-    fn toggle_tab(&mut self, tab: ServerTab) -> Vec<AppEffect> {
+    fn toggle_tab(&mut self, tab: ServerTab) -> Effects {
         self.set_tab(if self.tab == tab { ServerTab::Health } else { tab });
         Vec::new()
     }
@@ -307,45 +300,21 @@ impl ServersView {
     }
 }
 
-pub const SERVERS: KeyTable = KeyTable {
-    context: KeyContext::Servers,
-    title: "Servers",
-    bindings: &[
-        footer_binding(
-            KeyPress::Enter,
-            Action::Open,
-            "open",
-            "connect; in the details: show the trace",
-        ),
-        footer_binding(KeyPress::Char('/'), Action::Filter, "find", "find a server by its name"),
-        footer_binding(KeyPress::Char('c'), Action::Connect, "connect", "connect or ping"),
-        alias_binding(KeyPress::Char('P'), Action::Connect),
-        footer_binding(KeyPress::Char('R'), Action::Restart, "restart", "restart the server"),
-        footer_binding(
-            KeyPress::Char('x'),
-            Action::Stop,
-            "stop",
-            "stop the server; the next call starts it",
-        ),
-        footer_binding(KeyPress::Char('l'), Action::Log, "log", "switch between log and health"),
-        footer_binding(
-            KeyPress::Char('d'),
-            Action::Diff,
-            "diff",
-            "compare declared and advertised tools",
-        ),
-        footer_binding(
-            KeyPress::Char('t'),
-            Action::ShowTools,
-            "tools",
-            "show the tools of this server",
-        ),
-        footer_binding(KeyPress::Char('T'), Action::ShowTrace, "trace", "show its trace"),
-        help_binding(KeyPress::Char('L'), Action::Level, "change the log level"),
-        help_binding(KeyPress::Char('A'), Action::Attach, "use the background host"),
-        help_binding(KeyPress::Char('u'), Action::Refresh, "reload its tools"),
-    ],
-};
+#[rustfmt::skip]
+pub const SERVERS: KeyTable = KeyTable { context: KeyContext::Servers, name: "servers", title: "Servers", rows: &[
+    row(&[Enter], Action::Open, "open", "connect; in the details: show the trace"),
+    row(&[Char('/')], Action::Filter, "find", "find a server by its name"),
+    row(&[Char('c'), Char('P')], Action::Connect, "connect", "connect or ping"),
+    row(&[Char('R')], Action::Restart, "restart", "restart the server"),
+    row(&[Char('x')], Action::Stop, "stop", "stop the server; the next call starts it"),
+    row(&[Char('l')], Action::Log, "log", "switch between log and health"),
+    row(&[Char('d')], Action::Diff, "diff", "compare declared and advertised tools"),
+    row(&[Char('t')], Action::ShowTools, "tools", "show the tools of this server"),
+    row(&[Char('T')], Action::ShowTrace, "trace", "show its trace"),
+    row(&[Char('L')], Action::Level, "", "change the log level"),
+    row(&[Char('A')], Action::Attach, "", "use the background host"),
+    row(&[Char('u')], Action::Refresh, "", "reload its tools"),
+] };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServersEffect {
@@ -378,9 +347,9 @@ pub async fn perform(host: Arc<ToolHost>, effect: ServersEffect, send: mpsc::Sen
         {
             Ok(()) => {
                 let text = format!("requested log level {level} from {server}");
-                AppEvent::StatusText { text, is_bad: false }
+                AppEvent::said(text)
             }
-            Err(error) => failed(&error),
+            Err(error) => AppEvent::failed(error.to_string()),
         },
     };
     // The console is gone; its events are not needed.
@@ -390,10 +359,6 @@ pub async fn perform(host: Arc<ToolHost>, effect: ServersEffect, send: mpsc::Sen
 fn status(done: Result<ServerStatus, Error>) -> AppEvent {
     match done {
         Ok(status) => AppEvent::ServerStatuses(vec![status]),
-        Err(error) => failed(&error),
+        Err(error) => AppEvent::failed(error.to_string()),
     }
-}
-
-fn failed(error: &Error) -> AppEvent {
-    AppEvent::StatusText { text: error.to_string(), is_bad: true }
 }

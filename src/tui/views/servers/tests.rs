@@ -5,9 +5,8 @@ use serde_json::json;
 
 use crate::catalogue::ServerListing;
 use crate::model::{Era, ListKind, ListOwner, LogLevel, PastError, ToolStatus};
-use crate::tui::app::AppState;
 use crate::tui::event::UserInput;
-use crate::tui::layout::ViewId;
+use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::tool;
 use crate::tui::theme::Theme;

@@ -1,18 +1,12 @@
 //! Draws the statistics view.
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-
 use crate::stats::Usage;
 use crate::stats::count::CallCounts;
-use crate::tui::app::AppState;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::stats::latency;
 use crate::tui::views::stats::tasks::StatsWindow;
 use crate::tui::widgets::chart::{grouped, sparkline};
-use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::pane;
 use crate::tui::widgets::table::{self, ColumnSpec};
 use crate::util::histogram::Durations;
 use crate::util::text;
@@ -23,7 +17,7 @@ const LOW_SAMPLE_MARK: char = '?';
 /// The percentiles that are shown, with their names.
 pub const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;
     let stats = &state.stats;
     let title = if shown == Pane::Usage {
@@ -32,11 +26,11 @@ pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown:
         let name = stats.chosen().map_or("", |usage| name_of(usage, stats.by_server));
         format!("Latency  {name}")
     };
-    let inner = pane::open(frame, styler, area, &title, focused);
+    let inner = pen.open(area, &title, focused);
     if shown == Pane::Usage {
-        usage_table(frame, styler, state, inner);
+        usage_table(pen, state, inner);
     } else {
-        latency::draw(frame, styler, state, inner);
+        latency::draw(pen, state, inner);
     }
 }
 
@@ -56,7 +50,7 @@ fn title(state: &AppState) -> String {
     parts.join("  ")
 }
 
-pub fn line_of(styler: &Styler<'_>, usage: &Usage, window: StatsWindow) -> Line<'static> {
+pub fn line_of(styler: &Styler, usage: &Usage, window: StatsWindow) -> Line<'static> {
     let counts = &usage.counts;
     let calls = match counts.calls() {
         1 => "1 call".to_owned(),
@@ -152,25 +146,19 @@ pub fn name_of(usage: &Usage, by_server: bool) -> &str {
     }
 }
 
-pub fn usage_table(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let stats = &state.stats;
-    let area = if stats.is_finding {
-        pane::input_row(frame, styler, area, "/ ", &stats.find)
-    } else {
-        area
-    };
+    let area = if stats.is_finding { pen.input_row(area, "/ ", &stats.find) } else { area };
     let mut above = Vec::new();
     if let Some(error) = &stats.error {
         above.push(
-            styler.line(StyleRole::Error, format!("cannot read statistics: {}", error.message())),
+            pen.line(StyleRole::Error, format!("cannot read statistics: {}", error.message())),
         );
-        above.extend(error.hint().map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}"))));
+        above.extend(error.hint().map(|hint| pen.line(StyleRole::Dim, format!("hint: {hint}"))));
     }
-    above.extend(
-        stats.notes.iter().map(|note| styler.line(StyleRole::Warning, format!("! {note}"))),
-    );
+    above.extend(stats.notes.iter().map(|note| pen.line(StyleRole::Warning, format!("! {note}"))));
     if stats.snapshot.as_ref().is_some_and(|seen| seen.summary.is_behind) {
-        above.push(styler.line(StyleRole::Warning, "! more recorded calls are still being read"));
+        above.push(pen.line(StyleRole::Warning, "! more recorded calls are still being read"));
     }
     if stats.rows().is_empty() {
         let text = match (&stats.snapshot, &stats.error) {
@@ -180,12 +168,12 @@ pub fn usage_table(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
             (None, None) => "Loading…",
             (None, Some(_)) => "",
         };
-        above.push(styler.line(StyleRole::Dim, text));
-        return pane::paragraph(frame, styler, area, &above);
+        above.push(pen.line(StyleRole::Dim, text));
+        return pen.paragraph(area, &above);
     }
     let mut y = area.y;
     for line in above.into_iter().take(usize::from(area.height / 3)) {
-        frame.render_widget(line, Rect { y, height: 1, ..area });
+        pen.put(line, Rect { y, height: 1, ..area });
         y += 1;
     }
     let room = usize::from(area.width).saturating_sub(2);
@@ -196,21 +184,18 @@ pub fn usage_table(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let widest = names.max().unwrap_or(0).min(36);
     let (kept, first) = table::fitting(&all, room, NAME.max(widest));
     if y < area.bottom() {
-        let head = head(styler, &kept, first, stats.by_server);
-        frame.render_widget(head, Rect { y, height: 1, ..area });
+        let head = head(pen, &kept, first, stats.by_server);
+        pen.put(head, Rect { y, height: 1, ..area });
         y += 1;
     }
-    let height = usize::from(area.bottom().saturating_sub(y));
-    let from = stats.list.first(height, stats.rows().len());
-    for (at, usage) in stats.rows().iter().enumerate().skip(from).take(height) {
-        let line = row(styler, state, usage, at == stats.list.chosen(), &kept, first);
-        frame.render_widget(line, Rect { y, height: 1, ..area });
-        y += 1;
-    }
+    let (styler, rows) = (pen.styler, Rect { y, height: area.bottom().saturating_sub(y), ..area });
+    pen.list(rows, stats.list, stats.rows().len(), |at| {
+        row(&styler, state, &stats.rows()[at], at == stats.list.chosen(), &kept, first)
+    });
 }
 
 fn head(
-    styler: &Styler<'_>,
+    styler: &Styler,
     kept: &[ColumnSpec<StatsCell>],
     first: usize,
     by_server: bool,
@@ -228,7 +213,7 @@ fn head(
 }
 
 fn row(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     usage: &Usage,
     is_chosen: bool,
@@ -237,11 +222,8 @@ fn row(
 ) -> Line<'static> {
     let stats = &state.stats;
     let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
-    let named = match (is_chosen, state.context.focus == Pane::Usage) {
-        (true, true) => StyleRole::Selected,
-        (true, false) => StyleRole::SelectedUnfocused,
-        _ => StyleRole::Plain,
-    };
+    let mark = pane::mark(is_chosen, state.context.focus == Pane::Usage);
+    let named = mark.unwrap_or(StyleRole::Plain);
     let name = table::align_left(name_of(usage, stats.by_server), first);
     let mut spans = vec![styler.span(named, format!("{pointer}{name}"))];
     spans.extend(kept.iter().map(|column| cell(styler, state, usage, column)));
@@ -249,7 +231,7 @@ fn row(
 }
 
 fn cell(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     usage: &Usage,
     column: &ColumnSpec<StatsCell>,
@@ -259,8 +241,7 @@ fn cell(
     let (text, meaning) = match column.what {
         StatsCell::Source => {
             let source = usage.tool.server.as_deref().unwrap_or("local");
-            return styler
-                .span(StyleRole::Dim, table::align_left(&format!(" {source}"), column.width));
+            return styler.dim(table::align_left(&format!(" {source}"), column.width));
         }
         StatsCell::Trend => {
             let timeline = state.stats.timeline_of(&usage.tool);

@@ -1,19 +1,12 @@
 //! Draws the selected row's latency histogram, errors and timeline.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
-
 use crate::bench::distribution::Distribution;
 use crate::stats::Usage;
 use crate::stats::comparison::UsageChange;
 use crate::stats::summary::SeriesPoint;
-use crate::tui::app::AppState;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::stats::draw::{QUANTILES, per_second, quantile};
 use crate::tui::widgets::chart::{self, grouped};
-use crate::tui::widgets::page;
-use crate::tui::widgets::pane::{self, Styler};
 use crate::util::number::float;
 use crate::util::units::{show_duration, show_size};
 
@@ -21,33 +14,33 @@ use crate::util::units::{show_duration, show_size};
 const WIDE: u16 = 96;
 const KINDS: usize = 8;
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let Some(usage) = state.stats.chosen() else {
         let text = "Latencies appear here after the first call.";
-        return pane::paragraph(frame, styler, area, &[styler.line(StyleRole::Dim, text)]);
+        return pen.paragraph(area, &[pen.line(StyleRole::Dim, text)]);
     };
     let spread = state.stats.spread.as_ref();
     if area.width >= WIDE {
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(area);
         let left = Rect { width: left.width.saturating_sub(2), ..left };
-        let drawn = drawn(styler, state, usage, spread, left.width, left.height);
-        pane::paragraph(frame, styler, left, &drawn);
-        let mut lines = facts(styler, state, usage, right.width);
-        lines.extend(store(styler, state));
-        return page::draw_lines(frame, styler, &lines, &state.stats.position, right);
+        let drawn = drawn(pen, state, usage, spread, left.width, left.height);
+        pen.paragraph(left, &drawn);
+        let mut lines = facts(pen, state, usage, right.width);
+        lines.extend(store(pen, state));
+        return pen.page(&lines, &state.stats.position, right);
     }
-    let mut lines = facts(styler, state, usage, area.width);
+    let mut lines = facts(pen, state, usage, area.width);
     // The histogram takes the lines that are left, and a few in any case.
     let left = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(6);
-    lines.extend(drawn(styler, state, usage, spread, area.width, left));
-    lines.extend(store(styler, state));
-    page::draw_lines(frame, styler, &lines, &state.stats.position, area);
+    lines.extend(drawn(pen, state, usage, spread, area.width, left));
+    lines.extend(store(pen, state));
+    pen.page(&lines, &state.stats.position, area);
 }
 
 /// The histogram, with what its axis is.
 fn drawn(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     usage: &Usage,
     spread: Option<&Distribution>,
@@ -72,14 +65,14 @@ fn drawn(
 }
 
 /// Below the histogram: percentiles, the kinds of failures, retries, rates over time and the store.
-fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
+fn facts(styler: &Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
     let counts = &usage.counts;
     let durations = &counts.durations;
     let mut lines = Vec::new();
     let mut figures = Vec::new();
     for (name, share) in QUANTILES {
         let (text, meaning) = quantile(durations, share);
-        figures.push(styler.span(StyleRole::Dim, format!("{name} ")));
+        figures.push(styler.dim(format!("{name} ")));
         figures.push(styler.span(meaning, format!("{text}  ")));
     }
     if durations.count() > 0 {
@@ -102,7 +95,7 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
         let parts: Vec<String> =
             kinds.iter().take(KINDS).map(|(kind, count)| format!("{kind} {count}")).collect();
         lines.push(Line::from(vec![
-            styler.span(StyleRole::Dim, format!("{:<8}", "failed")),
+            styler.dim(format!("{:<8}", "failed")),
             styler.span(StyleRole::Error, parts.join("  ")),
         ]));
     }
@@ -123,20 +116,20 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
 }
 
 /// Which other clients called since the console was opened.
-fn callers(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+fn callers(styler: &Styler, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
     let clients = &state.live.of(&usage.tool.name)?.clients;
     let text = clients.iter().map(|(client, count)| format!("{client} {}", grouped(*count)));
     let text = text.collect::<Vec<_>>().join("  ");
     (!text.is_empty()).then(|| {
         Line::from(vec![
-            styler.span(StyleRole::Dim, format!("{:<8}", "clients")),
+            styler.dim(format!("{:<8}", "clients")),
             styler.span(StyleRole::Name, text),
         ])
     })
 }
 
 /// What changed since the period of equal length before the window.
-fn since_before(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+fn since_before(styler: &Styler, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
     let earlier = state.stats.snapshot.as_ref()?.earlier.as_ref()?;
     let before = earlier.iter().find(|before| before.tool == usage.tool);
     let before = before.map(|before| before.counts.clone()).unwrap_or_default();
@@ -149,24 +142,16 @@ fn since_before(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<
     ];
     let told = figures.into_iter().filter(|(_, text)| !text.is_empty());
     let told: Vec<String> = told.map(|(name, text)| format!("{name} {text}")).collect();
-    Some(Line::from(vec![
-        styler.span(StyleRole::Dim, format!("{:<8}", "change")),
-        styler.span(StyleRole::Plain, told.join("  ")),
-    ]))
+    Some(Line::from(vec![styler.dim(format!("{:<8}", "change")), styler.plain(told.join("  "))]))
 }
 
-fn store(styler: &Styler<'_>, state: &AppState) -> Option<Line<'static>> {
+fn store(styler: &Styler, state: &AppState) -> Option<Line<'static>> {
     let seen = state.stats.snapshot.as_ref()?;
     let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
     Some(styler.line(StyleRole::Dim, format!("store   {}{size}", seen.place)))
 }
 
-fn over_time(
-    styler: &Styler<'_>,
-    state: &AppState,
-    usage: &Usage,
-    width: u16,
-) -> Vec<Line<'static>> {
+fn over_time(styler: &Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
     let points = state.stats.timeline_of(&usage.tool);
     let Some(seen) = state.stats.snapshot.as_ref().filter(|_| !points.is_empty()) else {
         return Vec::new();
@@ -177,9 +162,9 @@ fn over_time(
         let numbers: Vec<f64> = points.iter().map(value).collect();
         let drawn = chart::sparkline(&numbers, cells, styler.theme.ascii);
         Line::from(vec![
-            styler.span(StyleRole::Dim, format!("{name:<8}")),
+            styler.dim(format!("{name:<8}")),
             styler.span(meaning, format!("{drawn} ")),
-            styler.span(StyleRole::Plain, text),
+            styler.plain(text),
         ])
     };
     let most = points.iter().map(|point| point.calls).max().unwrap_or(0);

@@ -15,20 +15,14 @@ use crate::stats::Usage;
 use crate::stats::count::ToolKey;
 use crate::stats::declared_speed::ExceededSpeed;
 use crate::stats::summary::{SeriesPoint, UsageOrder, sort};
-use crate::tui::app::View;
-use crate::tui::context::{AppContext, ShownProjects};
-use crate::tui::event::{AppEffect, Navigation};
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
-use crate::tui::layout::Pane;
+use crate::tui::context::ShownProjects;
+use crate::tui::keys::KeyPress::{Char, Enter};
+use crate::tui::prelude::*;
 use crate::tui::views::stats::tasks::{
     StatsEffect, StatsEvent, StatsSnapshot, StatsViewQuery, StatsWindow,
 };
 use crate::tui::views::tools::list::{UsageByName, UsageFigures};
-use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::list::ListCursor;
-use crate::tui::widgets::scroll_text::ScrollPosition;
+use crate::tui::widgets::list::after;
 use crate::util::number::float;
 
 /// How often is looked while the view is shown.
@@ -90,11 +84,6 @@ impl StatsSort {
             Self::Name => UsageOrder::Name,
         }
     }
-
-    fn next(self) -> Self {
-        let at = Self::ALL.iter().position(|column| *column == self).unwrap_or(0);
-        Self::ALL[(at + 1) % Self::ALL.len()]
-    }
 }
 
 /// The statistics view: what is read, the sort order and the selection.
@@ -128,7 +117,7 @@ pub struct StatsView {
 }
 
 impl View for StatsView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         match action {
             Action::Filter => {
                 context.focus = Pane::Usage;
@@ -141,7 +130,7 @@ impl View for StatsView {
                 return Some(self.open_tool(context));
             }
             Action::Sort => {
-                self.column = self.column.next();
+                self.column = after(&StatsSort::ALL, self.column);
                 self.arrange(self.chosen().map(|usage| usage.tool.clone()));
                 context.show_status(format!("sorted by {}", self.column.title()));
             }
@@ -209,7 +198,7 @@ impl View for StatsView {
         self.is_finding.then_some(&mut self.find)
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
         let words = self.find.text().to_lowercase();
         let name = |usage: &Usage| match &usage.tool.server {
             Some(server) if self.by_server => server.to_lowercase(),
@@ -239,12 +228,12 @@ impl View for StatsView {
         }
     }
 
-    fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, context: &mut AppContext) -> Effects {
         self.all_projects = context.shown_projects == ShownProjects::All;
         if self.is_paused { Vec::new() } else { self.refresh() }
     }
 
-    fn tick(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn tick(&mut self, context: &mut AppContext) -> Effects {
         if self.is_paused || context.now.saturating_sub(self.last_query) < REFRESH_INTERVAL {
             return Vec::new();
         }
@@ -269,7 +258,7 @@ impl StatsView {
     }
 
     /// Reads the statistics, unless a read is in progress.
-    pub fn refresh(&mut self) -> Vec<AppEffect> {
+    pub fn refresh(&mut self) -> Effects {
         if self.is_querying {
             return Vec::new();
         }
@@ -277,7 +266,7 @@ impl StatsView {
         vec![AppEffect::Stats(StatsEffect::Query(self.query()))]
     }
 
-    pub fn handle_event(&mut self, event: StatsEvent) -> Vec<AppEffect> {
+    pub fn handle_event(&mut self, event: StatsEvent) -> Effects {
         self.is_querying = false;
         match event {
             StatsEvent::Failed(error) => self.error = Some(error),
@@ -394,7 +383,7 @@ impl StatsView {
         self.spread = durations.and_then(|durations| classed(durations, HISTOGRAM_BUCKETS));
     }
 
-    fn open_tool(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn open_tool(&self, context: &mut AppContext) -> Effects {
         let Some(usage) = self.chosen() else { return Vec::new() };
         match (&usage.tool.server, self.by_server) {
             (Some(server), true) => {
@@ -408,7 +397,7 @@ impl StatsView {
         }
     }
 
-    fn benchmark_selected(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn benchmark_selected(&self, context: &mut AppContext) -> Effects {
         match self.chosen() {
             Some(usage) if !self.by_server => {
                 let tool = usage.tool.name.clone();
@@ -422,46 +411,18 @@ impl StatsView {
     }
 }
 
-pub const STATS: KeyTable = KeyTable {
-    context: KeyContext::Stats,
-    title: "Statistics",
-    bindings: &[
-        footer_binding(
-            KeyPress::Char('w'),
-            Action::Window,
-            "window",
-            "change the window: 1m 5m 1h session all",
-        ),
-        footer_binding(KeyPress::Char('s'), Action::Sort, "sort", "change the sort order"),
-        footer_binding(KeyPress::Char('/'), Action::Filter, "find", "find a row by its name"),
-        footer_binding(
-            KeyPress::Char('t'),
-            Action::ChangeFormat,
-            "by server",
-            "group by tool or by server",
-        ),
-        footer_binding(
-            KeyPress::Enter,
-            Action::Open,
-            "tool",
-            "show the tool, or the server's tools",
-        ),
-        footer_binding(KeyPress::Char('b'), Action::Bench, "bench", "benchmark the tool"),
-        footer_binding(KeyPress::Char(' '), Action::Pause, "pause", "pause or resume"),
-        footer_binding(
-            KeyPress::Char('0'),
-            Action::Reset,
-            "reset",
-            "count from now on; keeps the data",
-        ),
-        help_binding(
-            KeyPress::Char('P'),
-            Action::AllProjects,
-            "show calls of all projects or this one",
-        ),
-        help_binding(KeyPress::Char('H'), Action::Scale, "switch between linear and log scale"),
-        help_binding(KeyPress::Char('h'), Action::ShowHistory, "show the history of the tool"),
-        help_binding(KeyPress::Char('u'), Action::Refresh, "refresh now and clear messages"),
-        alias_binding(KeyPress::Char('r'), Action::Refresh),
-    ],
-};
+#[rustfmt::skip]
+pub const STATS: KeyTable = KeyTable { context: KeyContext::Stats, name: "stats", title: "Statistics", rows: &[
+    row(&[Char('w')], Action::Window, "window", "change the window: 1m 5m 1h session all"),
+    row(&[Char('s')], Action::Sort, "sort", "change the sort order"),
+    row(&[Char('/')], Action::Filter, "find", "find a row by its name"),
+    row(&[Char('t')], Action::ChangeFormat, "by server", "group by tool or by server"),
+    row(&[Enter], Action::Open, "tool", "show the tool, or the server's tools"),
+    row(&[Char('b')], Action::Bench, "bench", "benchmark the tool"),
+    row(&[Char(' ')], Action::Pause, "pause", "pause or resume"),
+    row(&[Char('0')], Action::Reset, "reset", "count from now on; keeps the data"),
+    row(&[Char('P')], Action::AllProjects, "", "show calls of all projects or this one"),
+    row(&[Char('H')], Action::Scale, "", "switch between linear and log scale"),
+    row(&[Char('h')], Action::ShowHistory, "", "show the history of the tool"),
+    row(&[Char('u'), Char('r')], Action::Refresh, "", "refresh now and clear messages"),
+] };

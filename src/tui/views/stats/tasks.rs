@@ -11,6 +11,7 @@ use crate::stats::summary::TimeSeriesSet;
 use crate::stats::{ReadBudget, Statistics, Summary, Usage};
 use crate::tui::event::AppEvent;
 use crate::tui::tasks::ConsoleDeps;
+use crate::tui::widgets::list::after;
 use crate::util::clock::Clock;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -74,13 +75,8 @@ pub enum StatsWindow {
 impl StatsWindow {
     #[must_use]
     pub fn next(self) -> Self {
-        match self {
-            Self::Minute => Self::FiveMinutes,
-            Self::FiveMinutes => Self::Hour,
-            Self::Hour => Self::Session,
-            Self::Session => Self::All,
-            Self::All | Self::SinceReset => Self::Minute,
-        }
+        let all = [Self::Minute, Self::FiveMinutes, Self::Hour, Self::Session, Self::All];
+        after(&all, self)
     }
 
     /// How long it is, when that does not depend on anything.

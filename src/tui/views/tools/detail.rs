@@ -2,23 +2,17 @@
 
 use std::sync::Arc;
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::Line;
 use serde_json::{Value, json};
 
 use crate::host::describe::{claims, limits, retries, type_name};
 use crate::host::example::{command_line, resolve};
 use crate::host::limits::CallLimits;
 use crate::model::{Origin, PinState, ToolDefinition, ToolStatus};
-use crate::tui::app::AppState;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::views::{stats, tools};
-use crate::tui::widgets::page;
-use crate::tui::widgets::pane::{self, Styler};
-use crate::tui::widgets::scroll_text::{ScrollPosition, ScrollText, TextLimits};
+use crate::tui::widgets::list::after;
+use crate::tui::widgets::scroll_text::TextLimits;
 use crate::util::json as json_text;
 use crate::util::text::shorten;
 use crate::util::units::show_duration;
@@ -64,11 +58,7 @@ pub struct ToolDetail {
 impl ToolDetail {
     /// Switches to the next tab; the last leads to the first.
     pub fn next_tab(&mut self) {
-        self.tab = match self.tab {
-            DetailTab::Detail => DetailTab::Schema,
-            DetailTab::Schema => DetailTab::Raw,
-            DetailTab::Raw => DetailTab::Detail,
-        };
+        self.tab = after(&[DetailTab::Detail, DetailTab::Schema, DetailTab::Raw], self.tab);
     }
 
     /// Scrolls by this many rows; negative moves up.
@@ -247,42 +237,36 @@ const ARGUMENTS: usize = 100;
 /// The maximum number of characters of a tool's description; its other tabs show all.
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let focused = state.context.focus == Pane::Detail;
     let Some(row) = state.tools.catalogue.chosen() else {
-        let group = tools::draw::group_lines(styler, state, &state.tools.catalogue);
-        let (title, lines) = group.unwrap_or_else(|| ("Tool".to_owned(), nothing(styler)));
-        let inner = pane::open(frame, styler, area, &title, focused);
-        return pane::paragraph(frame, styler, inner, &lines);
+        let group = tools::draw::group_lines(pen, state, &state.tools.catalogue);
+        let (title, lines) = group.unwrap_or_else(|| ("Tool".to_owned(), nothing(pen)));
+        let inner = pen.open(area, &title, focused);
+        return pen.paragraph(inner, &lines);
     };
     let detail = &state.tools.detail;
     if detail.tab != DetailTab::Detail {
         let title = format!("{}  {}", row.name, detail.tab.title());
-        let inner = pane::open(frame, styler, area, &title, focused);
-        return page::draw(frame, styler, &detail.text, inner);
+        let inner = pen.open(area, &title, focused);
+        return pen.text(&detail.text, inner);
     }
-    let inner = pane::open(frame, styler, area, &row.name, focused);
-    chips(frame, styler, state, row, area);
-    let mut lines = about(styler, &row.tool);
+    let inner = pen.open(area, &row.name, focused);
+    chips(pen, state, row, area);
+    let mut lines = about(pen, &row.tool);
     let usage = state.stats.usage_of(&row.tool);
-    lines.extend(usage.map(|(usage, window)| stats::draw::line_of(styler, usage, window)));
+    lines.extend(usage.map(|(usage, window)| stats::draw::line_of(pen, usage, window)));
     if let Some(slower) = state.stats.exceeded_speed_of(&row.tool) {
         let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
         let (limit, p95) = (show_duration(limit), show_duration(slower.p95));
         let text = format!("! slower than declared: p95 {p95}, {speed} is up to {limit}");
-        lines.insert(0, styler.line(StyleRole::Warning, text));
+        lines.insert(0, pen.line(StyleRole::Warning, text));
     }
-    page::draw_lines(frame, styler, &lines, &detail.position, inner);
+    pen.page(&lines, &detail.position, inner);
 }
 
 /// What the tool does to the world, at the right end of the frame.
-pub fn chips(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    state: &AppState,
-    row: &ToolRow,
-    area: Rect,
-) {
+pub fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect) {
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
     let mut marks = tools::draw::marks(row, is_slow);
     if row.tool.annotations.read_only == Some(true) {
@@ -293,23 +277,23 @@ pub fn chips(
     }
     let mut spans = Vec::new();
     for (role, word) in marks {
-        spans.extend([styler.span(StyleRole::Plain, " "), styler.chip(role, word)]);
+        spans.extend([pen.plain(" "), pen.chip(role, word)]);
     }
     let line = Line::from(spans);
     let width = u16::try_from(line.width()).unwrap_or(u16::MAX);
     let taken = u16::try_from(row.name.len()).unwrap_or(u16::MAX).saturating_add(8);
-    if styler.frames && area.width > width.saturating_add(taken) {
-        frame.render_widget(line, Rect { x: area.right() - width - 2, width, height: 1, ..area });
+    if pen.frames && area.width > width.saturating_add(taken) {
+        pen.put(line, Rect { x: area.right() - width - 2, width, height: 1, ..area });
     }
 }
 
-fn nothing(styler: &Styler<'_>) -> Vec<Line<'static>> {
+fn nothing(styler: &Styler) -> Vec<Line<'static>> {
     let text = "Choose a tool on the left; / finds one by a few letters.\n\
                 Enter fills in its arguments and runs it.";
     styler.lines(StyleRole::Dim, text)
 }
 
-fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
+fn about(styler: &Styler, tool: &ToolDefinition) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(error) = &tool.unavailable_reason {
         lines.push(styler.line(StyleRole::Error, format!("unavailable: {}", error.message())));
@@ -370,7 +354,7 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
 }
 
 /// Problems and warnings: how it differs from what was declared or pinned, what the scan found.
-fn state_of(styler: &Styler<'_>, tool: &ToolDefinition, lines: &mut Vec<Line<'static>>) {
+fn state_of(styler: &Styler, tool: &ToolDefinition, lines: &mut Vec<Line<'static>>) {
     let word = match tool.status {
         ToolStatus::Drifted => Some("differs from its declaration"),
         ToolStatus::Changed => Some("differs from its pin"),
@@ -394,7 +378,7 @@ fn state_of(styler: &Styler<'_>, tool: &ToolDefinition, lines: &mut Vec<Line<'st
     }
 }
 
-fn arguments(styler: &Styler<'_>, schema: &Value) -> Vec<Line<'static>> {
+fn arguments(styler: &Styler, schema: &Value) -> Vec<Line<'static>> {
     let top = resolve(schema, schema, 0);
     let required = top.get("required").and_then(Value::as_array);
     let is_required =
@@ -410,17 +394,14 @@ fn arguments(styler: &Styler<'_>, schema: &Value) -> Vec<Line<'static>> {
         let mut spans = vec![
             styler.span(StyleRole::Key, mark),
             styler.span(StyleRole::Name, key),
-            styler.span(
-                StyleRole::Dim,
-                format!("  {}", shorten(&type_name(schema, property, 0), 200)),
-            ),
+            styler.dim(format!("  {}", shorten(&type_name(schema, property, 0), 200))),
         ];
         let bounds = limits(property);
         if !bounds.is_empty() {
-            spans.push(styler.span(StyleRole::Dim, format!(", {}", shorten(&bounds, 200))));
+            spans.push(styler.dim(format!(", {}", shorten(&bounds, 200))));
         }
         if let Some(default) = property.get("default") {
-            spans.push(styler.span(StyleRole::Dim, format!(", default {default}")));
+            spans.push(styler.dim(format!(", default {default}")));
         }
         lines.push(Line::from(spans));
         if let Some(text) = property.get("description").and_then(Value::as_str) {

@@ -1,20 +1,14 @@
 //! Draws the tools as a tree of their servers and kinds, or as what a filter finds.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Span};
-
 use crate::model::{ServerState, ToolStatus};
-use crate::tui::app::AppState;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::servers;
 use crate::tui::views::tools::list::{
     ToolGroup, ToolLine, ToolListState, ToolRow, ToolSort, UsageFigures,
 };
 use crate::tui::views::trust::window;
 use crate::tui::widgets::chart::grouped;
-use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::pane;
 use crate::tui::widgets::table::{self, ColumnSpec};
 use crate::util::text;
 use crate::util::units::show_duration;
@@ -36,7 +30,7 @@ const COLUMNS: [ColumnSpec<UsageCell>; 3] = [
 /// The cells before a name: the pointer and the indentation.
 const BEFORE: usize = 4;
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let catalogue = &state.tools.catalogue;
     let found = catalogue.found().len();
     let count = match catalogue.len() {
@@ -48,7 +42,7 @@ pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: 
         title = format!("{title}  {}", catalogue.order());
     }
     let focused = state.context.focus == Pane::Catalogue;
-    let inner = pane::open(frame, styler, area, &title, focused);
+    let inner = pen.open(area, &title, focused);
     // Columns go before names are cut.
     let first = catalogue.widest_name().min(usize::from(inner.width).saturating_sub(BEFORE));
     let (columns, room) = table::fitting(&COLUMNS, usize::from(inner.width), first + BEFORE + 1);
@@ -59,20 +53,15 @@ pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: 
         (column.what, column.title) = (UsageCell::P95, "p95");
     }
     let room = if columns.is_empty() { usize::from(inner.width) } else { room };
-    headings(frame, styler, &columns, area, text::width(&title));
+    headings(pen, &columns, area, text::width(&title));
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let has_text = !catalogue.filter.text().is_empty();
     let has_filter = catalogue.is_filtering || has_text;
-    let (line, rows) = if has_filter { (Some(line), rows) } else { (None, inner) };
-    if let Some(line) = line {
-        if catalogue.is_filtering {
-            pane::prompt(frame, styler, &catalogue.filter, None, line);
-        } else {
-            let text = format!("/ {}", catalogue.filter.text());
-            frame.render_widget(styler.line(StyleRole::Dim, text), line);
-        }
+    let rows = if has_filter { rows } else { inner };
+    if has_filter {
+        pen.filter(line, &catalogue.filter, catalogue.is_filtering);
     }
-    let rows = window::notice(frame, styler, state, rows);
+    let rows = window::notice(pen, state, rows);
     let lines = catalogue.lines();
     if lines.is_empty() {
         let text = if has_text {
@@ -80,45 +69,32 @@ pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: 
         } else {
             "No tools yet. Define them in tools.yaml,\nor servers in mcp.yaml; U reloads."
         };
-        return pane::paragraph(frame, styler, rows, &styler.lines(StyleRole::Dim, text));
+        return pen.paragraph(rows, &pen.lines(StyleRole::Dim, text));
     }
-    let height = usize::from(rows.height);
-    let first = catalogue.list.first(height, lines.len());
-    for (at, line) in lines.iter().enumerate().skip(first).take(height) {
-        let y = rows.y + u16::try_from(at - first).unwrap_or(0);
-        let place = Rect { y, height: 1, ..rows };
+    let styler = pen.styler;
+    pen.list(rows, catalogue.list, lines.len(), |at| {
         let is_chosen = at == catalogue.list.chosen();
-        let mut spans = match line {
-            ToolLine::Group(at) => match catalogue.group(*at) {
-                Some(group) => heading(styler, state, group),
-                None => Vec::new(),
-            },
-            ToolLine::Tool(at) => match catalogue.row(*at) {
-                Some(row) => tool(styler, state, row, &columns, room),
-                None => Vec::new(),
-            },
-        };
-        if is_chosen {
-            spans[0] = styler.span(StyleRole::Key, styler.theme.pointer());
+        let mut spans = match lines[at] {
+            ToolLine::Group(at) => catalogue.group(at).map(|group| heading(&styler, state, group)),
+            ToolLine::Tool(at) => {
+                catalogue.row(at).map(|row| tool(&styler, state, row, &columns, room))
+            }
+        }
+        .unwrap_or_default();
+        if let (true, Some(first)) = (is_chosen, spans.first_mut()) {
+            *first = styler.span(StyleRole::Key, styler.theme.pointer());
         }
         let line = Line::from(spans);
-        let width = usize::from(place.width).saturating_sub(line.width());
-        let line = pane::chosen(styler, line, is_chosen.then_some(focused), width);
-        frame.render_widget(line, place);
-    }
+        let room = usize::from(rows.width).saturating_sub(line.width());
+        pane::marked(&styler, line, pane::mark(is_chosen, focused), room)
+    });
 }
 
 /// The titles of the columns, in the frame above them.
-fn headings(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    columns: &[ColumnSpec<UsageCell>],
-    area: Rect,
-    title: usize,
-) {
+fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, title: usize) {
     let titles: String = columns.iter().map(|c| table::right(c.title, c.width)).collect();
     let width = u16::try_from(titles.len()).unwrap_or(0);
-    if !styler.frames || columns.is_empty() || usize::from(area.width) < titles.len() + title + 6 {
+    if !pen.frames || columns.is_empty() || usize::from(area.width) < titles.len() + title + 6 {
         return;
     }
     let mut x = area.right().saturating_sub(width + 1);
@@ -129,13 +105,13 @@ fn headings(
         let width = (own + 1).min(area.right().saturating_sub(end - own + 1));
         let place = Rect { x: end.saturating_sub(own), y: area.y, width, height: 1 };
         let text = format!(" {} ", column.title);
-        frame.render_widget(styler.line(StyleRole::Dim, text), place);
+        pen.put(pen.line(StyleRole::Dim, text), place);
         x = end;
     }
 }
 
 /// The line of a server or a kind: whether it is folded, how it is, and why not.
-fn heading(styler: &Styler<'_>, state: &AppState, group: &ToolGroup) -> Vec<Span<'static>> {
+fn heading(styler: &Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'static>> {
     let is_open = !state.tools.catalogue.is_folded(&group.name);
     let fold = match (styler.theme.ascii, is_open) {
         (true, true) => "- ",
@@ -153,8 +129,8 @@ fn heading(styler: &Styler<'_>, state: &AppState, group: &ToolGroup) -> Vec<Span
         None => StyleRole::Plain,
     };
     let mut spans = vec![
-        styler.span(StyleRole::Plain, "  "),
-        styler.span(StyleRole::Dim, fold),
+        styler.plain("  "),
+        styler.dim(fold),
         styler.span(role, format!("{dot} ")),
         styler.bold(name, &group.name),
     ];
@@ -178,7 +154,7 @@ fn heading(styler: &Styler<'_>, state: &AppState, group: &ToolGroup) -> Vec<Span
 
 /// One tool: its name, what it does to the world, and how it was used.
 fn tool(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     row: &ToolRow,
     columns: &[ColumnSpec<UsageCell>],
@@ -193,18 +169,18 @@ fn tool(
         _ => StyleRole::Plain,
     };
     let mut spans = vec![
-        styler.span(StyleRole::Plain, "  "),
+        styler.plain("  "),
         styler.span(role, format!("{indent}{}", text::cut(name, room.saturating_sub(BEFORE)))),
     ];
     let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
     for (role, word) in marks(row, is_slow) {
         if width(&spans) + word.len() + 4 <= room {
-            spans.push(styler.span(StyleRole::Plain, "  "));
+            spans.push(styler.plain("  "));
             spans.push(styler.chip(role, word));
         }
     }
-    spans.push(styler.span(StyleRole::Plain, " ".repeat(room.saturating_sub(width(&spans)))));
+    spans.push(styler.plain(" ".repeat(room.saturating_sub(width(&spans)))));
     let usage = catalogue.usage_of(row);
     for column in columns {
         let (role, text) = cell(column.what, usage, is_slow);
@@ -255,7 +231,7 @@ fn cell(what: UsageCell, usage: Option<UsageFigures>, is_slow: bool) -> (StyleRo
 
 /// Whether the tool list has something to say of this group beside its tools.
 pub fn group_lines(
-    styler: &Styler<'_>,
+    styler: &Styler,
     state: &AppState,
     catalogue: &ToolListState,
 ) -> Option<(String, Vec<Line<'static>>)> {

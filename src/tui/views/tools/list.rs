@@ -13,7 +13,7 @@ use crate::model::{ToolDefinition, ToolSource, ToolStatus};
 use crate::stats::count::ToolKey;
 use crate::tui::widgets::filter::{FilterSyntax, is_yes};
 use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::list::{ListCursor, after};
 use crate::util::text;
 
 /// In which order tools stand while nothing is searched for.
@@ -216,11 +216,8 @@ impl ToolListState {
     }
 
     pub fn group_next(&mut self) {
-        self.grouping = match self.grouping {
-            ToolGrouping::Source => ToolGrouping::Category,
-            ToolGrouping::Category => ToolGrouping::None,
-            ToolGrouping::None => ToolGrouping::Source,
-        };
+        let all = [ToolGrouping::Source, ToolGrouping::Category, ToolGrouping::None];
+        self.grouping = after(&all, self.grouping);
         self.arrange();
     }
 
@@ -297,8 +294,7 @@ impl ToolListState {
     }
 
     pub fn sort_next(&mut self) {
-        let at = ToolSort::ALL.iter().position(|sort| *sort == self.sort).unwrap_or(0);
-        self.sort = ToolSort::ALL[(at + 1) % ToolSort::ALL.len()];
+        self.sort = after(&ToolSort::ALL, self.sort);
         self.arrange();
     }
 

@@ -9,14 +9,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::model::{JsonObject, Origin, ToolStatus};
-use crate::tui::app::View;
 use crate::tui::calls::ConsoleCall;
-use crate::tui::context::{AppContext, Overlay};
-use crate::tui::event::{AppEffect, ConsoleCallId, Navigation};
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
-use crate::tui::layout::Pane;
+use crate::tui::event::ConsoleCallId;
+use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
+use crate::tui::prelude::*;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins::PinsEffect;
@@ -25,7 +21,6 @@ use crate::tui::views::result::presentation::ResultFormat;
 use crate::tui::views::tools::detail::ToolDetail;
 use crate::tui::views::tools::list::ToolListState;
 use crate::tui::views::tools::tasks::{ToolsEffect, ToolsEvent};
-use crate::tui::widgets::input::LineInput;
 use crate::tui::widgets::table::ResultTable;
 
 #[derive(Debug, Default)]
@@ -43,7 +38,7 @@ pub struct ToolsView {
 }
 
 impl View for ToolsView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         match action {
             Action::Filter if context.focus == Pane::Result => {
                 self.viewer.end_typing();
@@ -242,7 +237,7 @@ impl View for ToolsView {
         }
     }
 
-    fn on_text_changed(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, context: &mut AppContext) -> Effects {
         if self.viewer.is_typing() && context.focus == Pane::Result {
             let tool = self.subject.clone().unwrap_or_default();
             let effect = self.viewer.on_text_changed(&tool, &context.calls);
@@ -316,7 +311,7 @@ impl ToolsView {
         self.viewer.refresh(tool, &context.calls, room).map(AppEffect::Tools)
     }
 
-    pub fn handle_event(&mut self, event: ToolsEvent, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn handle_event(&mut self, event: ToolsEvent, context: &mut AppContext) -> Effects {
         match event {
             ToolsEvent::DryRunFinished { tool, dry_run } => {
                 context.message = None;
@@ -335,7 +330,7 @@ impl ToolsView {
         }
     }
 
-    fn request_filter(&mut self, context: &AppContext) -> Vec<AppEffect> {
+    fn request_filter(&mut self, context: &AppContext) -> Effects {
         let tool = self.subject.clone().unwrap_or_default();
         let effect = self.viewer.request_filter(&tool, &context.calls);
         effect.map(AppEffect::Tools).into_iter().collect()
@@ -368,7 +363,7 @@ impl ToolsView {
         context.focus = Pane::Detail;
     }
 
-    fn run(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn run(&mut self, context: &mut AppContext) -> Effects {
         let Some(form) = &mut self.form else { return Vec::new() };
         if !form.is_ready() {
             return Vec::new();
@@ -397,7 +392,7 @@ impl ToolsView {
         if context.is_pane_shown(Pane::Result) { Pane::Detail } else { Pane::Result }
     }
 
-    fn dry_run(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn dry_run(&mut self, context: &mut AppContext) -> Effects {
         let Some(form) = &self.form else { return Vec::new() };
         context.show_status("preparing a dry run…");
         let (tool, arguments) = (form.tool.clone(), form.arguments());
@@ -405,7 +400,7 @@ impl ToolsView {
         vec![AppEffect::Tools(ToolsEffect::DryRun { tool, arguments })]
     }
 
-    fn save_result(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn save_result(&mut self, context: &mut AppContext) -> Effects {
         let call = self.subject().and_then(|tool| self.viewer.call(tool, &context.calls));
         let saved = call.and_then(|call| Some((call, self.viewer.exportable(call)?)));
         let Some((call, what)) = saved else {
@@ -439,13 +434,13 @@ impl ToolsView {
         }
     }
 
-    fn benchmark_selected(&self) -> Vec<AppEffect> {
+    fn benchmark_selected(&self) -> Effects {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let tool = row.name.clone();
         vec![AppEffect::Navigate(Navigation::Bench { tool, arguments: None })]
     }
 
-    fn copy_selection(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn copy_selection(&mut self, context: &mut AppContext) -> Effects {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let shown = self.viewer.call(self.subject().unwrap_or(&row.name), &context.calls);
         let result = shown.and_then(|call| call.outcome.as_deref());
@@ -462,7 +457,7 @@ impl ToolsView {
         context.copy(what, text)
     }
 
-    fn copy_command(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn copy_command(&mut self, context: &mut AppContext) -> Effects {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let line = match context.calls.arguments_of(&row.name) {
             Some(arguments) => {
@@ -473,7 +468,7 @@ impl ToolsView {
         context.copy("command", line)
     }
 
-    fn wire(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn wire(&self, context: &mut AppContext) -> Effects {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let call = context.calls.newest_of(&row.name).and_then(|call| call.id.clone());
         let navigation = match (&row.tool.origin, call) {
@@ -487,7 +482,7 @@ impl ToolsView {
         vec![AppEffect::Navigate(navigation)]
     }
 
-    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn back(&mut self, context: &mut AppContext) -> Option<Effects> {
         if self.catalogue.is_filtering {
             self.catalogue.clear_filter();
         } else if self.viewer.is_typing() {
@@ -509,121 +504,52 @@ impl ToolsView {
     }
 }
 
-pub const TOOLS: KeyTable = KeyTable {
-    context: KeyContext::Tools,
-    title: "Tools",
-    bindings: &[
-        footer_binding(KeyPress::Enter, Action::Fill, "call", "fill in the arguments and call"),
-        alias_binding(KeyPress::Char('e'), Action::Fill),
-        footer_binding(
-            KeyPress::Char('/'),
-            Action::Filter,
-            "filter",
-            "filter: words src:NAME kind:NAME approval:yes !word",
-        ),
-        help_binding(KeyPress::Char('Y'), Action::CopyCommand, "copy the call as a command"),
-        footer_binding(KeyPress::Char('b'), Action::Bench, "bench", "benchmark this tool"),
-        footer_binding(
-            KeyPress::Char('h'),
-            Action::ShowHistory,
-            "history",
-            "show the history of this tool",
-        ),
-        footer_binding(
-            KeyPress::Char('d'),
-            Action::Detail,
-            "detail",
-            "switch between details, schema and raw",
-        ),
-        footer_binding(KeyPress::Char('t'), Action::Wire, "trace", "open or close the trace"),
-        help_binding(
-            KeyPress::Char('v'),
-            Action::ChangeFormat,
-            "show the result as text, JSON tree, table or raw",
-        ),
-        footer_binding(
-            KeyPress::Char('E'),
-            Action::Export,
-            "save",
-            "save the shown result to a file",
-        ),
-        footer_binding(
-            KeyPress::Char('S'),
-            Action::SaveCall,
-            "save call",
-            "save the call under a name, for 'toolhost run NAME'",
-        ),
-        help_binding(KeyPress::Char('s'), Action::Sort, "change the sort order"),
-        help_binding(KeyPress::Char('p'), Action::Pin, "compare with the pin, then pin it"),
-        help_binding(KeyPress::Char('T'), Action::ShowTrace, "show the trace of its newest call"),
-        footer_binding(
-            KeyPress::Char('u'),
-            Action::Refresh,
-            "reload",
-            "reload the tools of all sources",
-        ),
-    ],
-};
+#[rustfmt::skip]
+pub const TOOLS: KeyTable = KeyTable { context: KeyContext::Tools, name: "tools", title: "Tools", rows: &[
+    row(&[Enter, Char('e')], Action::Fill, "call", "fill in the arguments and call"),
+    row(&[Char('/')], Action::Filter, "filter",
+        "filter: words src:NAME kind:NAME approval:yes !word"),
+    row(&[Char('Y')], Action::CopyCommand, "", "copy the call as a command"),
+    row(&[Char('b')], Action::Bench, "bench", "benchmark this tool"),
+    row(&[Char('h')], Action::ShowHistory, "history", "show the history of this tool"),
+    row(&[Char('d')], Action::Detail, "detail", "switch between details, schema and raw"),
+    row(&[Char('t')], Action::Wire, "trace", "open or close the trace"),
+    row(&[Char('v')], Action::ChangeFormat, "", "show the result as text, JSON tree, table or raw"),
+    row(&[Char('E')], Action::Export, "save", "save the shown result to a file"),
+    row(&[Char('S')], Action::SaveCall, "save call",
+        "save the call under a name, for 'toolhost run NAME'"),
+    row(&[Char('s')], Action::Sort, "", "change the sort order"),
+    row(&[Char('p')], Action::Pin, "", "compare with the pin, then pin it"),
+    row(&[Char('T')], Action::ShowTrace, "", "show the trace of its newest call"),
+    row(&[Char('u')], Action::Refresh, "reload", "reload the tools of all sources"),
+] };
 
 /// What holds in the tree only: elsewhere these keys scroll.
-pub const TOOL_TREE: KeyTable = KeyTable {
-    context: KeyContext::ToolTree,
-    title: "Tree of tools",
-    bindings: &[
-        help_binding(
-            KeyPress::Char('g'),
-            Action::Group,
-            "group by server or kind, by category, or not",
-        ),
-        help_binding(KeyPress::Left, Action::PreviousChoice, "fold"),
-        help_binding(KeyPress::Right, Action::NextChoice, "unfold"),
-    ],
-};
+#[rustfmt::skip]
+pub const TOOL_TREE: KeyTable = KeyTable { context: KeyContext::ToolTree, name: "tree", title: "Tree of tools", rows: &[
+    row(&[Char('g')], Action::Group, "", "group by server or kind, by category, or not"),
+    row(&[Left], Action::PreviousChoice, "", "fold"),
+    row(&[Right], Action::NextChoice, "", "unfold"),
+] };
 
-pub const RESULT: KeyTable = KeyTable {
-    context: KeyContext::Result,
-    title: "Result",
-    bindings: &[
-        footer_binding(
-            KeyPress::Enter,
-            Action::Open,
-            "fold",
-            "fold or unfold; in text: call again",
-        ),
-        alias_binding(KeyPress::Char(' '), Action::Open),
-        footer_binding(KeyPress::Char('/'), Action::Filter, "search", "search in the result"),
-        help_binding(KeyPress::Char('n'), Action::NextMatch, "next match"),
-        help_binding(KeyPress::Char('N'), Action::PreviousMatch, "previous match"),
-        footer_binding(
-            KeyPress::Char('|'),
-            Action::Query,
-            "jq",
-            "filter the result with jq as you type",
-        ),
-        footer_binding(KeyPress::Char('d'), Action::Diff, "diff", "compare with the previous call"),
-        help_binding(
-            KeyPress::Char('c'),
-            Action::CopyPath,
-            "copy the jq path of the selected tree line",
-        ),
-        footer_binding(KeyPress::Left, Action::PreviousChoice, "older", "show an older call"),
-        footer_binding(KeyPress::Right, Action::NextChoice, "newer", "show a newer call"),
-    ],
-};
+#[rustfmt::skip]
+pub const RESULT: KeyTable = KeyTable { context: KeyContext::Result, name: "result", title: "Result", rows: &[
+    row(&[Enter, Char(' ')], Action::Open, "fold", "fold or unfold; in text: call again"),
+    row(&[Char('/')], Action::Filter, "search", "search in the result"),
+    row(&[Char('n')], Action::NextMatch, "", "next match"),
+    row(&[Char('N')], Action::PreviousMatch, "", "previous match"),
+    row(&[Char('|')], Action::Query, "jq", "filter the result with jq as you type"),
+    row(&[Char('d')], Action::Diff, "diff", "compare with the previous call"),
+    row(&[Char('c')], Action::CopyPath, "", "copy the jq path of the selected tree line"),
+    row(&[Left], Action::PreviousChoice, "older", "show an older call"),
+    row(&[Right], Action::NextChoice, "newer", "show a newer call"),
+] };
 
-pub const RESULT_TABLE: KeyTable = KeyTable {
-    context: KeyContext::ResultTable,
-    title: "Result as a table",
-    bindings: &[
-        footer_binding(KeyPress::Enter, Action::Open, "row", "show the row in the JSON tree"),
-        footer_binding(KeyPress::Left, Action::PreviousColumn, "column", "column to the left"),
-        help_binding(KeyPress::Right, Action::NextColumn, "column to the right"),
-        footer_binding(
-            KeyPress::Char('s'),
-            Action::Sort,
-            "sort",
-            "sort by column: up, down, unsorted",
-        ),
-        help_binding(KeyPress::Char('c'), Action::CopyPath, "copy the jq path of the cell"),
-    ],
-};
+#[rustfmt::skip]
+pub const RESULT_TABLE: KeyTable = KeyTable { context: KeyContext::ResultTable, name: "table", title: "Result as a table", rows: &[
+    row(&[Enter], Action::Open, "row", "show the row in the JSON tree"),
+    row(&[Left], Action::PreviousColumn, "column", "column to the left"),
+    row(&[Right], Action::NextColumn, "", "column to the right"),
+    row(&[Char('s')], Action::Sort, "sort", "sort by column: up, down, unsorted"),
+    row(&[Char('c')], Action::CopyPath, "", "copy the jq path of the cell"),
+] };

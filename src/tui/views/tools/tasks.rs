@@ -103,10 +103,7 @@ pub async fn perform(
                 let results = results.map(|values| (presentation::filtered(&values), values.len()));
                 AppEvent::Tools(Box::new(ToolsEvent::QueryFinished { filter, input, results }))
             };
-            let lost = |_panicked| AppEvent::StatusText {
-                text: "the filter thread stopped unexpectedly".to_owned(),
-                is_bad: true,
-            };
+            let lost = |_panicked| AppEvent::failed("the filter thread stopped unexpectedly");
             tokio::task::spawn_blocking(work).await.unwrap_or_else(lost)
         }
         ToolsEffect::SaveCall { name, tool, arguments } => {
@@ -116,20 +113,19 @@ pub async fn perform(
                 ..SavedCall::default()
             };
             match save_call(&name, call, saved_calls) {
-                Ok(text) => AppEvent::StatusText { text, is_bad: false },
+                Ok(text) => AppEvent::said(text),
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-                    AppEvent::StatusText { text: format!("{error}{hint}"), is_bad: true }
+                    AppEvent::failed(format!("{error}{hint}"))
                 }
             }
         }
         ToolsEffect::Save { stem, what } => match decoded(what).await {
-            Ok(payloads) if payloads.is_empty() => AppEvent::StatusText {
-                text: "nothing to save in this result".to_owned(),
-                is_bad: true,
-            },
+            Ok(payloads) if payloads.is_empty() => {
+                AppEvent::failed("nothing to save in this result")
+            }
             Ok(payloads) => save(&stem, payloads, cwd).await,
-            Err(error) => AppEvent::StatusText { text: error.message().to_owned(), is_bad: true },
+            Err(error) => AppEvent::failed(error.message().to_owned()),
         },
     }
 }
@@ -182,8 +178,5 @@ async fn save(stem: &str, payloads: Vec<ContentPayload>, cwd: &Path) -> AppEvent
             failed => last = Some(failed),
         }
     }
-    last.unwrap_or_else(|| AppEvent::StatusText {
-        text: format!("wrote {}", names.join(", ")),
-        is_bad: false,
-    })
+    last.unwrap_or_else(|| AppEvent::said(format!("wrote {}", names.join(", "))))
 }

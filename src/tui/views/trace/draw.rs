@@ -1,32 +1,24 @@
 //! Draws the trace view: one line for each frame, and the selected frame.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Span};
-
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
-use crate::tui::app::AppState;
-use crate::tui::keys::action::Action;
-use crate::tui::layout::Pane;
-use crate::tui::theme::StyleRole;
+use crate::tui::prelude::*;
 use crate::tui::views::trace::frame::FrameScope;
 use crate::tui::views::trace::item::{TraceContent, TraceItem};
 use crate::tui::widgets::chart::grouped;
-use crate::tui::widgets::page;
-use crate::tui::widgets::pane::{self, Styler};
+use crate::tui::widgets::pane;
 use crate::util::units::{show_duration, show_size};
 use crate::util::{text, timestamp};
 
-pub fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, shown: Pane, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;
     if shown == Pane::TraceList {
-        lines(frame, styler, state, focused, area);
+        lines(pen, state, focused, area);
     } else {
-        whole(frame, styler, state, focused, area);
+        whole(pen, state, focused, area);
     }
 }
 
-pub fn newest_line(styler: &Styler<'_>, state: &AppState, width: u16) -> Line<'static> {
+pub fn newest_line(styler: &Styler, state: &AppState, width: u16) -> Line<'static> {
     let key = state.context.keys.key_of(Action::Wire, &state.view_key_contexts());
     let way = key.map(|key| format!("{key} opens  ")).unwrap_or_default();
     let room = usize::from(width).saturating_sub(way.len() + 8);
@@ -34,49 +26,42 @@ pub fn newest_line(styler: &Styler<'_>, state: &AppState, width: u16) -> Line<'s
     let (mut items, _) = state.trace.window(1);
     let Some((_, item)) = items.next().filter(|_| width >= 60) else { return Line::default() };
     let line = row(styler, item, columns, None);
-    let head = styler.span(StyleRole::Dim, " trace ");
-    let tail = styler.span(StyleRole::Dim, format!(" {way}"));
+    let head = styler.dim(" trace ");
+    let tail = styler.dim(format!(" {way}"));
     Line::from([vec![head], line.spans, vec![tail]].concat())
 }
 
 /// The newest lines, beside something else.
-pub fn newest(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
-    let inner = pane::open(frame, styler, area, &format!("{}  (3)", title(state)), false);
+pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
+    let inner = pen.open(area, &format!("{}  (3)", title(state)), false);
     if state.trace.counts().1 == 0 {
         let text = "Messages to and from servers appear here.";
-        return frame.render_widget(styler.line(StyleRole::Dim, text), inner);
+        return pen.put(pen.line(StyleRole::Dim, text), inner);
     }
     let columns = TraceColumns::of(usize::from(inner.width));
     let (items, _) = state.trace.window(usize::from(inner.height));
-    for (y, (_, item)) in (inner.y..inner.bottom()).zip(items) {
-        frame.render_widget(row(styler, item, columns, None), Rect { y, height: 1, ..inner });
+    for ((_, item), place) in items.zip(inner.rows()) {
+        pen.put(row(pen, item, columns, None), place);
     }
 }
 
-fn lines(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
+fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let trace = &state.trace;
-    let inner = pane::open(frame, styler, area, &title(state), focused);
+    let inner = pen.open(area, &title(state), focused);
     let has_filter = trace.is_filtering || !trace.filter.text().is_empty();
     let [line, rows] =
         Layout::vertical([Constraint::Length(u16::from(has_filter)), Constraint::Fill(1)])
             .areas(inner);
-    if has_filter {
-        filter(frame, styler, state, line);
-    }
+    pen.filter(line, &trace.filter, trace.is_filtering);
     let (all, found) = trace.counts();
     if found == 0 {
         let text = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
-        return frame.render_widget(styler.line(StyleRole::Dim, text), rows);
+        return pen.put(pen.line(StyleRole::Dim, text), rows);
     }
     let columns = TraceColumns::of(usize::from(rows.width));
     let (items, chosen) = trace.window(usize::from(rows.height));
-    for (y, (number, item)) in (rows.y..rows.bottom()).zip(items) {
-        let mark = match (number == chosen, focused) {
-            (true, true) => Some(StyleRole::Selected),
-            (true, false) => Some(StyleRole::SelectedUnfocused),
-            _ => None,
-        };
-        frame.render_widget(row(styler, item, columns, mark), Rect { y, height: 1, ..rows });
+    for ((number, item), place) in items.zip(rows.rows()) {
+        pen.put(row(pen, item, columns, pane::mark(number == chosen, focused)), place);
     }
 }
 
@@ -96,28 +81,10 @@ fn title(state: &AppState) -> String {
     format!("Trace {count}{still}{lost}")
 }
 
-fn filter(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
-    let trace = &state.trace;
-    if !trace.is_filtering {
-        let text = format!("/ {}", trace.filter.text());
-        return frame.render_widget(styler.line(StyleRole::Dim, text), area);
-    }
-    let (before, behind) = trace.filter.split();
-    let spans = vec![
-        styler.span(StyleRole::Key, "/ "),
-        styler.span(StyleRole::Plain, before),
-        styler.span(StyleRole::Plain, behind),
-    ];
-    let at = spans[0].width() + spans[1].width();
-    frame.render_widget(Line::from(spans), area);
-    let x = area.x + u16::try_from(at).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
-    frame.set_cursor_position((x, area.y));
-}
-
-fn whole(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
+fn whole(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let trace = &state.trace;
     let Some(item) = trace.chosen() else {
-        pane::open(frame, styler, area, "Frame", focused);
+        pen.open(area, "Frame", focused);
         return;
     };
     let number = item.glance().and_then(crate::model::traffic::MessageInfo::id_text);
@@ -140,8 +107,8 @@ fn whole(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: 
             title.push_str(&text);
         }
     }
-    let inner = pane::open(frame, styler, area, &title, focused);
-    page::draw(frame, styler, &trace.frame, inner);
+    let inner = pen.open(area, &title, focused);
+    pen.text(&trace.frame, inner);
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -172,21 +139,21 @@ impl TraceColumns {
 
 /// One line, styled as a whole when it is the chosen one.
 pub fn row(
-    styler: &Styler<'_>,
+    styler: &Styler,
     item: &TraceItem,
     columns: TraceColumns,
     mark: Option<StyleRole>,
 ) -> Line<'static> {
     let (sign, meaning) = direction_mark(styler, item);
     let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
-    let mut left = vec![styler.span(StyleRole::Plain, pointer)];
+    let mut left = vec![styler.plain(pointer)];
     if columns.time {
         let time = if columns.exact {
             timestamp::time_of_day_millis(item.at)
         } else {
             timestamp::time_of_day(item.at)
         };
-        left.push(styler.span(StyleRole::Dim, format!("{time} ")));
+        left.push(styler.dim(format!("{time} ")));
     }
     left.push(styler.span(meaning, format!("{sign} ")));
     if columns.server > 0 {
@@ -204,7 +171,7 @@ pub fn row(
     let text = text::cut(&text.content, room.saturating_sub(slack)).into_owned();
     let text = styler.span(row_style(item), text);
     let gap = " ".repeat(room.saturating_sub(text.width()));
-    let spans = left.into_iter().chain([text, styler.span(StyleRole::Plain, gap)]).chain(right);
+    let spans = left.into_iter().chain([text, styler.plain(gap)]).chain(right);
     match mark {
         Some(mark) => {
             let style = styler.theme.style(mark);
@@ -215,7 +182,7 @@ pub fn row(
 }
 
 /// The arrow for the direction, or the mark of an item that is not a message.
-fn direction_mark(styler: &Styler<'_>, item: &TraceItem) -> (&'static str, StyleRole) {
+fn direction_mark(styler: &Styler, item: &TraceItem) -> (&'static str, StyleRole) {
     let ascii = styler.theme.ascii;
     match &item.what {
         TraceContent::Wire(
@@ -284,16 +251,16 @@ fn shorten_name(name: &str) -> &str {
 }
 
 /// How long it took and how large it was, at the right.
-fn figures(styler: &Styler<'_>, item: &TraceItem, columns: TraceColumns) -> Vec<Span<'static>> {
+fn figures(styler: &Styler, item: &TraceItem, columns: TraceColumns) -> Vec<Span<'static>> {
     let latency = item.latency().map(show_duration).unwrap_or_default();
     let mut spans = Vec::new();
     if columns.size || !latency.is_empty() {
-        spans.push(styler.span(StyleRole::Plain, format!("{latency:>LATENCY$}")));
+        spans.push(styler.plain(format!("{latency:>LATENCY$}")));
     }
     if columns.size {
         let is_message = matches!(item.what, TraceContent::Wire(TrafficKind::Message { .. }));
         let size = if is_message { show_size(item.size as u64) } else { String::new() };
-        spans.push(styler.span(StyleRole::Dim, format!("{size:>SIZE$}")));
+        spans.push(styler.dim(format!("{size:>SIZE$}")));
     }
     spans
 }

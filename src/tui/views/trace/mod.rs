@@ -17,18 +17,11 @@ use std::time::Duration;
 use crate::audit::trace::write::TraceFile;
 use crate::model::traffic::TrafficKind;
 use crate::model::{CapturedTraffic, Error, HostEvent, Traffic};
-use crate::tui::app::View;
-use crate::tui::context::AppContext;
-use crate::tui::event::{AppEffect, AppEvent};
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
-use crate::tui::keys::{KeyContext, KeyTable, alias_binding, footer_binding, help_binding};
-use crate::tui::layout::Pane;
+use crate::tui::event::AppEvent;
+use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
+use crate::tui::prelude::*;
 use crate::tui::views::trace::frame::{FrameScope, TraceSearch, frame_text};
 use crate::tui::views::trace::item::{TraceContent, TraceItem, TraceRing};
-use crate::tui::widgets::input::LineInput;
-use crate::tui::widgets::list::ListCursor;
-use crate::tui::widgets::scroll_text::ScrollText;
 use crate::util::timestamp;
 use crate::util::units::show_duration;
 
@@ -79,7 +72,7 @@ impl Default for TraceView {
 }
 
 impl View for TraceView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         match action {
             Action::Filter => {
                 context.focus = Pane::TraceList;
@@ -144,7 +137,7 @@ impl View for TraceView {
         self.lay_out();
     }
 
-    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, _context: &mut AppContext) -> Effects {
         self.lay_out();
         Vec::new()
     }
@@ -153,12 +146,12 @@ impl View for TraceView {
         self.is_filtering.then_some(&mut self.filter)
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
         self.refilter();
         Vec::new()
     }
 
-    fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn tick(&mut self, _context: &mut AppContext) -> Effects {
         // Not with each line that comes: thousands of frames a second cannot be read.
         self.lay_out();
         Vec::new()
@@ -393,7 +386,7 @@ impl TraceView {
         (self.frame, self.scope) = (ScrollText::default(), FrameScope::Chosen);
     }
 
-    fn copy_selection(&self, both: bool, context: &mut AppContext) -> Vec<AppEffect> {
+    fn copy_selection(&self, both: bool, context: &mut AppContext) -> Effects {
         let items = match (both, self.scope) {
             (true, _) | (false, FrameScope::Both) => self.pair(),
             (false, FrameScope::Request) => self.pair().into_iter().take(1).collect(),
@@ -409,7 +402,7 @@ impl TraceView {
         context.copy(what, texts.collect::<Vec<_>>().join("\n"))
     }
 
-    fn export(&self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn export(&self, context: &mut AppContext) -> Effects {
         let shown = self.found.iter().filter_map(|number| self.ring.get(*number));
         let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);
         let items: Vec<Traffic> = whole.into_iter().filter_map(TraceItem::traffic).collect();
@@ -422,7 +415,7 @@ impl TraceView {
         vec![AppEffect::Trace(TraceEffect::Export { path: path.into(), trace_export })]
     }
 
-    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    fn back(&mut self, context: &mut AppContext) -> Option<Effects> {
         if !std::mem::take(&mut self.is_filtering) && context.focus == Pane::Frame {
             context.focus = Pane::TraceList;
         } else if !self.filter.text().is_empty() {
@@ -439,42 +432,18 @@ impl TraceView {
     }
 }
 
-pub const TRACE: KeyTable = KeyTable {
-    context: KeyContext::Trace,
-    title: "Trace",
-    bindings: &[
-        footer_binding(
-            KeyPress::Char(' '),
-            Action::Pause,
-            "pause",
-            "pause or resume; new lines are kept",
-        ),
-        footer_binding(
-            KeyPress::Char('/'),
-            Action::Filter,
-            "filter",
-            "filter: words srv:NAME method:tools/* way:sent error:yes call:ID !word",
-        ),
-        footer_binding(
-            KeyPress::Enter,
-            Action::Open,
-            "pair",
-            "show the frame with its request or response",
-        ),
-        footer_binding(
-            KeyPress::Char('t'),
-            Action::ChangeFormat,
-            "view",
-            "show request, response or both",
-        ),
-        alias_binding(KeyPress::Left, Action::ChangeFormat),
-        alias_binding(KeyPress::Right, Action::ChangeFormat),
-        footer_binding(KeyPress::Char('f'), Action::Follow, "follow", "follow the newest line"),
-        help_binding(KeyPress::Char('Y'), Action::CopyCommand, "copy the request and its response"),
-        footer_binding(KeyPress::Char('E'), Action::Export, "export", "export for replay"),
-        help_binding(KeyPress::Char('C'), Action::Reset, "clear the trace"),
-    ],
-};
+#[rustfmt::skip]
+pub const TRACE: KeyTable = KeyTable { context: KeyContext::Trace, name: "trace", title: "Trace", rows: &[
+    row(&[Char(' ')], Action::Pause, "pause", "pause or resume; new lines are kept"),
+    row(&[Char('/')], Action::Filter, "filter",
+        "filter: words srv:NAME method:tools/* way:sent error:yes call:ID !word"),
+    row(&[Enter], Action::Open, "pair", "show the frame with its request or response"),
+    row(&[Char('t'), Left, Right], Action::ChangeFormat, "view", "show request, response or both"),
+    row(&[Char('f')], Action::Follow, "follow", "follow the newest line"),
+    row(&[Char('Y')], Action::CopyCommand, "", "copy the request and its response"),
+    row(&[Char('E')], Action::Export, "export", "export for replay"),
+    row(&[Char('C')], Action::Reset, "", "clear the trace"),
+] };
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum TraceEffect {
@@ -523,9 +492,9 @@ pub async fn write(path: PathBuf, trace_export: TraceExport) -> AppEvent {
                 cut => format!("; skipped {cut} too large to keep"),
             };
             let text = format!("wrote {shown}: {length} lines for replay{cut}");
-            AppEvent::StatusText { text, is_bad: false }
+            AppEvent::said(text)
         }
-        Err(error) => AppEvent::StatusText { text: error.to_string(), is_bad: true },
+        Err(error) => AppEvent::failed(error.to_string()),
     }
 }
 

@@ -14,11 +14,8 @@ use std::time::Duration;
 use crate::config::consent::{ProjectRecord, TrustRequest};
 use crate::config::spec::Configuration;
 use crate::model::{Diagnostic, Error, ErrorCause};
-use crate::tui::context::AppContext;
-use crate::tui::event::AppEffect;
-use crate::tui::keys::KeyContext;
-use crate::tui::keys::action::Action;
-use crate::tui::keys::key_press::KeyPress;
+use crate::tui::keys::KeyPress;
+use crate::tui::prelude::*;
 use crate::tui::views::trust::window::TrustWindow;
 use crate::tui::widgets::reading::Readiness;
 
@@ -74,7 +71,7 @@ impl ProjectTrust {
     }
 
     /// Offers what the configuration files say now; `may_end_calls` where that needs another host.
-    pub fn reload(&mut self, may_end_calls: bool, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn reload(&mut self, may_end_calls: bool, context: &mut AppContext) -> Effects {
         if self.work != TrustTask::Idle {
             context.show_status("the configuration is already being read");
             return Vec::new();
@@ -130,7 +127,7 @@ impl ProjectTrust {
 
     /// Reads the configuration again and builds another host, which uses the background host if one
     /// runs for that.
-    pub fn attach(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn attach(&mut self, context: &mut AppContext) -> Effects {
         if let Some(pid) = context.attached_host {
             context.show_status(format!("already attached to the background host (pid {pid})"));
         } else if context.calls.running().next().is_some() {
@@ -142,7 +139,7 @@ impl ProjectTrust {
         Vec::new()
     }
 
-    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         let window = self.window.as_mut()?;
         match action {
             Action::ChangeFormat if window.request.previous.is_some() => window.toggle_whole(),
@@ -158,7 +155,7 @@ impl ProjectTrust {
 
     /// A call or a server failed; when that is because the project is not what was trusted, the
     /// difference is looked for.
-    pub fn failed(&mut self, error: &Error) -> Vec<AppEffect> {
+    pub fn failed(&mut self, error: &Error) -> Effects {
         if error.cause() == ErrorCause::TrustOutdated && self.window.is_none() {
             self.check()
         } else {
@@ -166,7 +163,7 @@ impl ProjectTrust {
         }
     }
 
-    pub fn handle_event(&mut self, event: TrustEvent, context: &mut AppContext) -> Vec<AppEffect> {
+    pub fn handle_event(&mut self, event: TrustEvent, context: &mut AppContext) -> Effects {
         match event {
             TrustEvent::StoreChanged => self.check(),
             TrustEvent::Checked(status) if self.work == TrustTask::Checking => {
@@ -194,7 +191,7 @@ impl ProjectTrust {
         }
     }
 
-    fn accept(&mut self, as_author: bool, context: &mut AppContext) -> Vec<AppEffect> {
+    fn accept(&mut self, as_author: bool, context: &mut AppContext) -> Effects {
         let Some(window) = &self.window else { return Vec::new() };
         match self.work {
             TrustTask::Reloading(ReloadCause::StoreChanged) => {
@@ -222,7 +219,7 @@ impl ProjectTrust {
         vec![AppEffect::Trust(TrustEffect::Trust { request, as_author })]
     }
 
-    fn refuse(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn refuse(&mut self, context: &mut AppContext) -> Effects {
         let Some(window) = self.window.take() else { return Vec::new() };
         if let Some(question) = &mut self.question
             && question.bundle == window.request.bundle
@@ -239,7 +236,7 @@ impl ProjectTrust {
         self.question.as_ref().map(|request| request.command()).unwrap_or_default()
     }
 
-    fn check(&mut self) -> Vec<AppEffect> {
+    fn check(&mut self) -> Effects {
         if self.work != TrustTask::Idle {
             self.needs_recheck = true;
             return Vec::new();
@@ -248,11 +245,11 @@ impl ProjectTrust {
         vec![AppEffect::Trust(TrustEffect::Check)]
     }
 
-    fn recheck(&mut self) -> Vec<AppEffect> {
+    fn recheck(&mut self) -> Effects {
         if std::mem::take(&mut self.needs_recheck) { self.check() } else { Vec::new() }
     }
 
-    fn compare(&mut self, now: TrustStatus, context: &mut AppContext) -> Vec<AppEffect> {
+    fn compare(&mut self, now: TrustStatus, context: &mut AppContext) -> Effects {
         if now.record == self.status.record && now.request == self.question {
             return Vec::new();
         }
@@ -292,7 +289,7 @@ impl ProjectTrust {
 
     /// The answer does not cover the project as it is now: what was trusted goes on, and a person is
     /// asked about the change.
-    fn on_host_kept(&mut self, now: TrustStatus, context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_host_kept(&mut self, now: TrustStatus, context: &mut AppContext) -> Effects {
         self.question = now.request;
         if std::mem::take(&mut self.work) == TrustTask::Reloading(ReloadCause::Answered) {
             context
@@ -304,7 +301,7 @@ impl ProjectTrust {
         self.recheck()
     }
 
-    fn on_host_switched(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_host_switched(&mut self, context: &mut AppContext) -> Effects {
         let before = std::mem::replace(&mut self.status, std::mem::take(&mut self.next));
         let cause = std::mem::take(&mut self.work);
         self.question.clone_from(&self.status.request);

@@ -5,8 +5,6 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 use crate::host::approval::Approval;
 use crate::model::{HostEvent, ServerState, ToolStatus};
-use crate::tui::app::AppState;
-use crate::tui::context::Overlay;
 use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
 use crate::tui::painter::Painter;
 use crate::tui::tests::drawing::{ASCII, picture};
