@@ -40,9 +40,9 @@ pub fn sparkline(numbers: &[f64], cells: usize, ascii: bool) -> String {
     fitted.iter().map(mark).collect()
 }
 
-/// Counts as columns of this many rows, the top row first; each column is `wide` cells.
-pub fn columns(counts: &[u64], height: usize, wide: usize, ascii: bool) -> Vec<String> {
-    let most = float(counts.iter().copied().max().unwrap_or(0));
+/// Counts as columns of this many rows, the top row first; each column is `wide` cells, and one of
+/// `most` reaches the top.
+pub fn columns(counts: &[u64], most: f64, height: usize, wide: usize, ascii: bool) -> Vec<String> {
     let marks = levels(ascii);
     let filled: Vec<usize> =
         counts.iter().map(|count| to_eighths(float(*count), most, height * 8)).collect();
@@ -57,11 +57,70 @@ pub fn columns(counts: &[u64], height: usize, wide: usize, ascii: bool) -> Vec<S
     (0..height).map(row).collect()
 }
 
-/// A bar of exactly `cells` cells between brackets, of which a share from 0 to 1 is full.
-pub fn progress(share: f64, cells: usize) -> String {
-    let room = cells.saturating_sub(2);
-    let full = to_eighths(share.clamp(0.0, 1.0), 1.0, room * 8).div_ceil(8).min(room);
-    format!("[{}{}]", "#".repeat(full), ".".repeat(room - full))
+/// A bar of exactly `cells` cells, of which a share from 0 to 1 is full: the full part, and the rest.
+pub fn progress(share: f64, cells: usize, ascii: bool) -> [String; 2] {
+    let full = to_eighths(share.clamp(0.0, 1.0), 1.0, cells * 8).div_ceil(8).min(cells);
+    let (done, ahead) = if ascii { ("#", ".") } else { ("━", "─") };
+    [done.repeat(full), ahead.repeat(cells - full)]
+}
+
+/// Numbers over time as a curve of dots in this many cells, the newest at the right, over an axis
+/// that begins at nothing and ends at a round number.
+pub fn curve(
+    styler: &Styler,
+    numbers: &[f64],
+    show: &dyn Fn(f64) -> String,
+    width: usize,
+    height: usize,
+) -> Vec<Line<'static>> {
+    let room = width.saturating_sub(MARGIN);
+    let fitted = downsample(numbers, room * 2);
+    if height < 3 || room < 4 || fitted.is_empty() || styler.theme.ascii {
+        let drawn = sparkline(numbers, room, styler.theme.ascii);
+        return vec![Line::from(vec![
+            styler.span(StyleRole::Plain, " ".repeat(MARGIN)),
+            styler.span(StyleRole::Success, drawn),
+        ])];
+    }
+    let rows = height - 1;
+    let top = round_up(fitted.iter().copied().fold(0.0, f64::max));
+    let dots: Vec<usize> = fitted.iter().map(|number| to_eighths(*number, top, rows * 4)).collect();
+    // The dots of a cell from its bottom, on its left and on its right.
+    const DOTS: [[u32; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
+    let mut lines = Vec::new();
+    for row in 0..rows {
+        let below = (rows - 1 - row) * 4;
+        let cell = |pair: &[usize]| {
+            let lit = pair.iter().zip(DOTS).map(|(level, dots)| {
+                let filled = level.saturating_sub(below).min(4);
+                dots[..filled].iter().sum::<u32>()
+            });
+            char::from_u32(0x2800 + lit.sum::<u32>()).unwrap_or(' ')
+        };
+        let label = match row {
+            0 => show(top),
+            _ if rows >= 4 && row == rows / 2 && rows.is_multiple_of(2) => show(top / 2.0),
+            _ => String::new(),
+        };
+        lines.push(Line::from(vec![
+            styler.span(StyleRole::Dim, format!("{label:>5} │")),
+            styler.span(StyleRole::Success, dots.chunks(2).map(cell).collect::<String>()),
+        ]));
+    }
+    let margin = " ".repeat(MARGIN - 1);
+    let axis = format!("{margin}└{}", "─".repeat(dots.len().div_ceil(2)));
+    lines.push(styler.line(StyleRole::Dim, axis));
+    lines
+}
+
+/// The least of 1, 2 and 5 and their multiples by ten that is not less.
+fn round_up(number: f64) -> f64 {
+    if number <= 0.0 || !number.is_finite() {
+        return 1.0;
+    }
+    let decade = 10_f64.powf(number.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
+    steps.into_iter().find(|step| *step >= number).unwrap_or(number)
 }
 
 /// Labels below an axis of this many cells, each starting as near to its place as the others leave
@@ -108,6 +167,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::tui::theme::Theme;
 
     #[test]
     fn a_line_rises_to_the_greatest_number_and_shows_what_is_little() {
@@ -121,19 +181,36 @@ mod tests {
 
     #[test]
     fn columns_stand_on_their_axis() {
-        assert_eq!(columns(&[0, 1, 8, 16], 2, 1, false), ["   █", " ▁██"]);
-        assert_eq!(columns(&[4, 2], 1, 2, true), ["##::"]);
-        assert_eq!(columns(&[4], 0, 2, true), [""; 0]);
-        assert_eq!(columns(&[], 2, 2, true), ["", ""]);
+        assert_eq!(columns(&[0, 1, 8, 16], 16.0, 2, 1, false), ["   █", " ▁██"]);
+        assert_eq!(columns(&[4, 2], 4.0, 1, 2, true), ["##::"]);
+        assert_eq!(columns(&[4], 4.0, 0, 2, true), [""; 0]);
+        assert_eq!(columns(&[], 1.0, 2, 2, true), ["", ""]);
     }
 
     #[test]
     fn a_bar_is_full_when_all_is_done_and_never_empty_after_the_beginning() {
-        assert_eq!(progress(0.0, 6), "[....]");
-        assert_eq!(progress(0.01, 6), "[#...]");
-        assert_eq!(progress(1.0, 6), "[####]");
-        assert_eq!(progress(f64::NAN, 6), "[....]");
-        assert_eq!(progress(0.5, 1), "[]");
+        for (share, full) in [(0.0, 0), (0.01, 1), (0.5, 2), (1.0, 4), (f64::NAN, 0)] {
+            assert_eq!(progress(share, 4, true), ["#".repeat(full), ".".repeat(4 - full)]);
+        }
+        assert_eq!(progress(0.5, 0, false), ["", ""]);
+    }
+
+    #[test]
+    fn axes_end_at_round_numbers() {
+        for (number, rounded) in [(0.0, 1.0), (977.0, 1_000.0), (12_870.0, 20_000.0), (0.3, 0.5)] {
+            assert!((round_up(number) - rounded).abs() < 1e-9, "{number}: {}", round_up(number));
+        }
+    }
+
+    #[test]
+    fn a_curve_stands_on_its_axis() {
+        let theme = Theme::default();
+        let show = |number: f64| format!("{number:.0}");
+        let numbers: Vec<f64> = (0..40).map(|n| f64::from(n * n)).collect();
+        let lines = curve(&Styler::new(theme), &numbers, &show, 27, 5);
+        insta::assert_snapshot!(
+            lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        );
     }
 
     #[test]
@@ -151,14 +228,19 @@ mod tests {
         ) {
             let floats: Vec<f64> = numbers.iter().copied().map(float).collect();
             prop_assert!(sparkline(&floats, cells, true).chars().count() <= cells);
-            let drawn = columns(&numbers, height, 1, true);
+            let most = numbers.iter().copied().max().unwrap_or(0);
+            let drawn = columns(&numbers, float(most), height, 1, true);
             prop_assert_eq!(drawn.len(), height);
             if height > 0 {
                 let shown = drawn[height - 1].chars().filter(|c| *c != ' ').count();
                 prop_assert_eq!(shown, numbers.iter().filter(|n| **n > 0).count());
             }
             prop_assert!(labels(&[(at, "p50"), (at / 2, "p99")], cells).len() <= cells);
-            prop_assert!(progress(0.3, cells).len() <= cells.max(2));
+            prop_assert_eq!(progress(0.3, cells, true).concat().len(), cells);
+            let theme = Theme::default();
+            for line in curve(&Styler::new(theme), &floats, &|number| format!("{number:.0}"), cells, height) {
+                prop_assert!(line.width() <= cells.max(MARGIN));
+            }
         }
     }
 }
@@ -184,7 +266,8 @@ pub fn lines(
     if height < 4 {
         let cells = width.saturating_sub(ends.0.len() + to.len() + 2);
         let (counts, wide) = shaped(spread, cells);
-        let mut drawn = columns(&counts, 1, wide, ascii);
+        let most = float(counts.iter().max().copied().unwrap_or(0));
+        let mut drawn = columns(&counts, most, 1, wide, ascii);
         return vec![Line::from(vec![
             styler.dim(format!("{} ", ends.0)),
             styler.span(StyleRole::Success, drawn.pop().unwrap_or_default()),
@@ -194,14 +277,21 @@ pub fn lines(
     let (counts, wide) = shaped(spread, width.saturating_sub(MARGIN));
     let cells = counts.len() * wide;
     let rows = (height - 3).clamp(1, HIGHEST);
-    let most = counts.iter().max().copied().unwrap_or(0);
+    let most = round_up(float(counts.iter().max().copied().unwrap_or(0)));
     let mut lines = Vec::new();
-    for (at, row) in columns(&counts, rows, wide, ascii).into_iter().enumerate() {
-        let count = if at == 0 { most.to_string() } else { String::new() };
+    // What most calls took is green, what few did amber, and the last hundredth red.
+    let (slow, slowest) = tail(&counts);
+    for (at, row) in columns(&counts, most, rows, wide, ascii).into_iter().enumerate() {
+        let count = if at == 0 { compact(most) } else { String::new() };
         let edge = if ascii { "|" } else { "│" };
+        let cells: Vec<char> = row.chars().collect();
+        let part =
+            |from: usize, to: usize| cells[from * wide..to * wide].iter().collect::<String>();
         lines.push(Line::from(vec![
             styler.dim(format!("{count:>5} {edge}")),
-            styler.span(StyleRole::Success, row),
+            styler.span(StyleRole::Success, part(0, slow)),
+            styler.span(StyleRole::Warning, part(slow, slowest)),
+            styler.span(StyleRole::Error, part(slowest, counts.len())),
         ]));
     }
     let (corner, dash) = if ascii { ("+", "-") } else { ("└", "─") };
@@ -236,8 +326,34 @@ fn shaped(spread: &Distribution, cells: usize) -> (Vec<u64>, usize) {
     }
     let each = counts.len().div_ceil(cells);
     let merged: Vec<u64> = counts.chunks(each).map(|chunk| chunk.iter().sum()).collect();
-    let wide = (cells / merged.len()).clamp(1, 3);
+    let wide = (cells / merged.len()).clamp(1, 6);
     (merged, wide)
+}
+
+/// The first columns of the slowest tenth and of the slowest hundredth.
+fn tail(counts: &[u64]) -> (usize, usize) {
+    let all: u64 = counts.iter().sum();
+    let first_beyond = |share: u64| {
+        let mut sum = 0;
+        counts
+            .iter()
+            .take_while(|count| {
+                let is_before = sum * 100 < all * share;
+                sum += **count;
+                is_before
+            })
+            .count()
+    };
+    (first_beyond(90), first_beyond(99))
+}
+
+/// A round number in at most five cells.
+pub fn compact(number: f64) -> String {
+    match number {
+        n if n >= 1e6 => format!("{}M", n / 1e6),
+        n if n >= 1e4 => format!("{}k", n / 1e3),
+        n => n.to_string(),
+    }
 }
 
 fn place(spread: &Distribution, time: Duration) -> usize {

@@ -1,6 +1,7 @@
 //! What the views are made of.
 
 pub mod chart;
+pub mod empty;
 pub mod filter;
 pub mod input;
 pub mod json_lines;

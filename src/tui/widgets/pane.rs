@@ -266,6 +266,7 @@ fn ascii(text: &str) -> String {
             '…' => out.push_str("..."),
             '·' => out.push('-'),
             'µ' => out.push('u'),
+            '±' => out.push_str("+-"),
             '→' => out.push_str("->"),
             '●' => out.push('*'),
             '◐' => out.push('~'),

@@ -58,11 +58,11 @@ pub fn title(bench: &BenchView) -> String {
 /// The verdict of the newest run: comparisons, errors and caveats.
 pub fn lines(styler: &Styler, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
     let Some(run) = &bench.run else {
-        let text = "Results appear here when the run finishes.";
+        let text = "What it means stands here afterwards: limits, comparison, caveats.";
         return vec![styler.line(StyleRole::Dim, text)];
     };
     match &run.end {
-        None => vec![styler.line(StyleRole::Dim, "Results appear here when the run finishes.")],
+        None => vec![styler.line(StyleRole::Dim, "What it means stands here afterwards.")],
         Some(Err(error)) => {
             let command_line = styler.line(StyleRole::Dim, run.command_line.as_str());
             failed(styler, error).into_iter().chain([command_line]).collect()

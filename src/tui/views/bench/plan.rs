@@ -102,9 +102,9 @@ impl PlanForm {
     /// The default of an entry, shown while it is empty.
     pub fn placeholder(&self, entry: PlanField) -> &'static str {
         match entry {
-            PlanField::ToolA => "none; press a to choose",
+            PlanField::ToolA => "a chooses one",
             PlanField::ArgumentsA => "none",
-            PlanField::ToolB => "none; press b to compare with one",
+            PlanField::ToolB => "b chooses one",
             PlanField::InFlight if self.text(PlanField::Rate).is_empty() => "1; steps as 1,4,16,64",
             PlanField::InFlight => "100 at most",
             PlanField::Rate => "none; 50 calls a second, however slow the tool",
@@ -304,9 +304,9 @@ impl PlanField {
     /// The label in the form.
     pub fn title(self) -> &'static str {
         match self {
-            Self::ToolA => "A",
+            Self::ToolA => "tool",
             Self::ArgumentsA => "arguments",
-            Self::ToolB => "B",
+            Self::ToolB => "compare with",
             Self::InFlight => "in flight",
             Self::Rate => "rate",
             Self::Calls => "calls",
@@ -363,7 +363,7 @@ impl ToolPicker {
     }
 }
 
-const NAME: usize = 11;
+const NAME: usize = 13;
 /// Lines below the entries at most.
 const FOOT: u16 = 6;
 

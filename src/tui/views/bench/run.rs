@@ -10,9 +10,10 @@ use crate::bench::snapshot::{
 use crate::bench::steps;
 use crate::bench::steps::StepRow;
 use crate::tui::prelude::*;
-use crate::tui::views::bench::plan::PlanForm;
+use crate::tui::views::bench::plan::{PlanField, PlanForm};
 use crate::tui::views::bench::{BenchRun, BenchView};
 use crate::tui::widgets::chart::{self, grouped};
+use crate::tui::widgets::empty;
 use crate::tui::widgets::page::wrap;
 use crate::tui::widgets::table;
 use crate::util::text;
@@ -22,6 +23,10 @@ use crate::util::units::show_duration;
 const WIDE: usize = 66;
 const KINDS: usize = 3;
 const RATE: usize = 60;
+/// From this width on the two charts of a tool stand beside each other.
+const CHARTS_BESIDE: usize = 80;
+/// The most lines that they get.
+const HIGHEST: usize = 14;
 /// The position of p50 among the step columns.
 const P50: usize = 2;
 /// The position of p99 among them.
@@ -48,11 +53,14 @@ pub fn title(bench: &BenchView) -> String {
 pub fn lines(styler: &Styler, bench: &BenchView, width: u16, height: u16) -> Vec<Line<'static>> {
     let (width, height) = (usize::from(width), usize::from(height));
     let Some(run) = &bench.run else {
-        let lines = [
-            "Press a to choose a tool, b for one to compare it with, Enter to start.",
-            "Progress appears here during the run.",
+        let has_tool = !bench.form.text(PlanField::ToolA).is_empty();
+        let missing = if has_tool { "Nothing measured yet." } else { "No tool chosen yet." };
+        let keys = [
+            ("a", "chooses the tool to measure"),
+            ("b", "chooses one to compare it with"),
+            ("Enter", "starts: 1,000 calls, or 10 s, unless the plan says otherwise"),
         ];
-        return lines.into_iter().map(|text| styler.line(StyleRole::Dim, text)).collect();
+        return empty::lines(styler, missing, &keys, u16::try_from(height).unwrap_or(0));
     };
     let mut lines: Vec<Line<'static>> = run
         .warnings
@@ -148,8 +156,13 @@ fn progress(styler: &Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize)
     let share = if is_over && !run.is_stopping { 1.0 } else { seen.progress.unwrap_or(0.0) };
     let tail = format!(" {:>3.0} %  {of}  {time}", share * 100.0);
     let room = width.saturating_sub(tail.len()).min(60);
-    let bar = if room < 8 { String::new() } else { chart::progress(share, room) };
-    Line::from(vec![styler.span(StyleRole::Success, bar), styler.plain(tail)])
+    let room = if room < 8 { 0 } else { room };
+    let [done, ahead] = chart::progress(share, room, styler.theme.ascii);
+    Line::from(vec![
+        styler.span(StyleRole::Success, done),
+        styler.span(StyleRole::Frame, ahead),
+        styler.span(StyleRole::Plain, tail),
+    ])
 }
 
 fn totals_line(styler: &Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
@@ -209,56 +222,103 @@ fn of_target(
         lines.extend(kinds(styler, target));
         return lines;
     };
-    let service = target.service.as_ref().filter(|_| is_open);
-    let first = if is_open { "response" } else { "service" };
-    lines.extend(times(styler, first, response, width));
-    lines.extend(service.into_iter().flat_map(|service| times(styler, "service", service, width)));
-    let (mean, deviation) = (show_duration(response.mean), show_duration(response.deviation));
-    let text = format!("mean {mean} +- {deviation}  max {}", show_duration(response.max));
-    lines.push(styler.line(StyleRole::Plain, text));
+    lines.push(headline(styler, target, response, width));
+    let rest = if is_open { "response" } else { "" };
+    lines.push(rest_of(styler, rest, response, width));
+    if let Some(service) = target.service.as_ref().filter(|_| is_open) {
+        lines.push(rest_of(styler, "service", service, width));
+    }
     lines.extend(kinds(styler, target));
-    let drawn =
-        chart::sparkline(&target.rates, width.saturating_sub(16).min(RATE), styler.theme.ascii);
-    let now = target.rates.last().copied().unwrap_or_default();
-    lines.push(Line::from(vec![
-        styler.dim("rate "),
-        styler.span(StyleRole::Success, drawn),
-        styler.plain(format!(" {}/s", per_second(now))),
-    ]));
-    if let Some(spread) = &target.distribution {
-        let quantiles = PERCENTILES.iter().zip(response.quantiles);
-        let mut marks: Vec<_> = quantiles
-            .filter(|((name, _), _)| *name != "p90")
-            .map(|((name, _), (time, _))| (*name, time))
-            .collect();
-        // The last one is the most important.
-        marks.swap(0, 1);
-        let left = height.saturating_sub(lines.len());
-        lines.extend(chart::lines(styler, spread, &marks, width, left));
+    let mut marks: Vec<_> = PERCENTILES
+        .iter()
+        .zip(response.quantiles)
+        .filter(|((name, _), _)| *name != "p90")
+        .map(|((name, _), (time, _))| (*name, time))
+        .collect();
+    // The last one is the most important.
+    marks.swap(0, 1);
+    let room = height.saturating_sub(lines.len());
+    let histogram = |width, height| {
+        let spread = target.distribution.as_ref();
+        spread.map_or_else(Vec::new, |spread| chart::lines(styler, spread, &marks, width, height))
+    };
+    let curve = |width, height| chart::curve(styler, &target.rates, &chart::compact, width, height);
+    let titled = |title, chart: Vec<Line<'static>>| {
+        std::iter::once(styler.line(StyleRole::Dim, title)).chain(chart).collect::<Vec<_>>()
+    };
+    if width >= CHARTS_BESIDE && room >= 6 {
+        let half = (width - 2) / 2;
+        let latency = titled("latency", histogram(half, (room - 1).min(HIGHEST)));
+        let rate = titled("calls a second", curve(half, latency.len() - 2));
+        lines.extend(side_by_side(styler, latency, rate, half + 2));
+    } else {
+        lines.extend(curve(width.min(RATE), if room >= 12 { 3 } else { 1 }));
+        let room = height.saturating_sub(lines.len());
+        lines.extend(histogram(width, room));
     }
     lines
 }
 
-/// Percentiles, in as many lines as needed; those from too few calls are dim and marked.
-fn times(styler: &Styler, name: &str, times: &LatencySummary, width: usize) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    let mut spans = vec![styler.dim(format!("{name:<8}"))];
-    let mut used = 8;
-    for ((name, _), (time, is_sure)) in PERCENTILES.iter().zip(times.quantiles) {
-        let (meaning, mark) = if is_sure { (StyleRole::Plain, "") } else { (StyleRole::Dim, "?") };
-        let text = format!("{}{mark}", show_duration(time));
-        let own = 5 + text::width(&text);
-        if used + own > width && used > 8 {
-            lines.push(Line::from(std::mem::take(&mut spans)));
-            spans.push(styler.dim(" ".repeat(8)));
-            used = 8;
-        }
-        spans.push(styler.dim(format!(" {name} ")));
-        spans.push(styler.span(meaning, text));
-        used += own;
+/// What a person wants to know first, as much as fits.
+fn headline(
+    styler: &Styler,
+    target: &TargetSnapshot,
+    response: &LatencySummary,
+    width: usize,
+) -> Line<'static> {
+    let [(median, median_is_sure), .., (slow, slow_is_sure)] = response.quantiles;
+    let now = target.rates.last().copied().unwrap_or_default();
+    let errors = if target.failed > 0 { StyleRole::Error } else { StyleRole::Success };
+    let figure = |before, role, figure: String, behind: &str| {
+        let dim = |text: &str| styler.span(StyleRole::Dim, text);
+        vec![dim(before), styler.bold(role, figure), dim(behind)]
+    };
+    let plural = if target.failed == 1 { " error" } else { " errors" };
+    let parts = [
+        figure("p50 ", StyleRole::Name, show_duration(median), unsure(median_is_sure)),
+        figure("p99 ", StyleRole::Name, show_duration(slow), unsure(slow_is_sure)),
+        figure("", errors, grouped(target.failed), plural),
+        figure("", StyleRole::Name, per_second(now), " calls/s"),
+    ];
+    fitting(styler, parts.into(), width)
+}
+
+/// Marks a percentile of which too few calls tell.
+fn unsure(is_sure: bool) -> &'static str {
+    if is_sure { "" } else { "?" }
+}
+
+/// The other figures about some times, as many as fit.
+fn rest_of(styler: &Styler, name: &str, times: &LatencySummary, width: usize) -> Line<'static> {
+    let part = |text: String| vec![styler.span(StyleRole::Dim, text)];
+    let mut parts = Vec::new();
+    if !name.is_empty() {
+        parts.push(part(name.to_owned()));
     }
-    lines.push(Line::from(spans));
-    lines
+    let is_shown = |at: &usize| name == "service" || !matches!(at, 0 | 3);
+    for at in (0..PERCENTILES.len()).filter(is_shown) {
+        let ((percentile, _), (time, is_sure)) = (PERCENTILES[at], times.quantiles[at]);
+        parts.push(part(format!("{percentile} {}{}", show_duration(time), unsure(is_sure))));
+    }
+    parts.push(part(format!("max {}", show_duration(times.max))));
+    let deviation = show_duration(times.deviation);
+    parts.push(part(format!("mean {} ± {deviation}", show_duration(times.mean))));
+    fitting(styler, parts, width)
+}
+
+/// As many of these, from the first, as fit in a line.
+fn fitting(styler: &Styler, parts: Vec<Vec<Span<'static>>>, width: usize) -> Line<'static> {
+    let mut line = Line::default();
+    for part in parts {
+        let gap = if line.spans.is_empty() { "" } else { "   " };
+        let cells: usize = part.iter().map(Span::width).sum();
+        if line.width() + gap.len() + cells > width {
+            break;
+        }
+        line.spans.push(styler.span(StyleRole::Plain, gap));
+        line.spans.extend(part);
+    }
+    line
 }
 
 fn kinds(styler: &Styler, target: &TargetSnapshot) -> Option<Line<'static>> {

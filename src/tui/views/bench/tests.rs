@@ -120,7 +120,7 @@ fn entries_are_written_and_what_is_wrong_stands_at_its_entry() {
     let mut state = sample();
     press(&mut state, &["5", "<enter>"]);
     assert!(state.bench.form.error.is_some(), "without a tool nothing is run");
-    assert_eq!(state.context.message.as_ref().unwrap().text, "A: no tool chosen");
+    assert_eq!(state.context.message.as_ref().unwrap().text, "tool: no tool chosen");
     press(&mut state, &["a", "clock", "<enter>"]);
     press(&mut state, &["j", "j", "j", "e"]);
     assert_eq!(state.bench.form.current(), PlanField::InFlight);

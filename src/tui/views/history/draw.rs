@@ -5,6 +5,7 @@ use crate::tui::views::history::entry_text::EntryFormat;
 use crate::tui::views::history::tasks::PastCall;
 use crate::tui::views::history::{HistoryFileState, HistoryView};
 use crate::tui::widgets::chart::grouped;
+use crate::tui::widgets::empty;
 use crate::tui::widgets::pane;
 use crate::util::text;
 use crate::util::units::show_duration;
@@ -81,7 +82,8 @@ fn nothing(styler: &Styler, history: &HistoryView) -> Vec<Line<'static>> {
             lines.extend(hint.map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}"))));
         }
         HistoryFileState::Read { .. } if history.filter.text().is_empty() => {
-            lines.push(styler.line(StyleRole::Dim, "No calls yet."));
+            let keys = [("1", "tools: Enter calls one"), ("P", "the calls of all projects")];
+            lines.extend(empty::lines(styler, "No calls yet.", &keys, 12));
         }
         HistoryFileState::Read { .. } => {
             lines.push(styler.line(StyleRole::Dim, "No matches. Esc clears the filter."));

@@ -6,6 +6,7 @@ use crate::model::{CallId, QuestionBody};
 use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
+use crate::tui::widgets::empty;
 use crate::tui::widgets::input::TextArea;
 use crate::tui::widgets::page::wrap;
 use crate::tui::widgets::pane;
@@ -33,8 +34,9 @@ fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let title = format!("Inbox {}", inbox.len());
     let inner = pen.open(area, &title, focused);
     if inbox.is_empty() {
-        let text = "No questions. Servers can ask for input during calls.";
-        return pen.paragraph(inner, &[pen.line(StyleRole::Dim, text)]);
+        let keys = [("1", "tools: a server may ask something during a call")];
+        let lines = empty::lines(&pen.styler, "No questions.", &keys, inner.height);
+        return pen.paragraph(inner, &lines);
     }
     let asked = inbox.approvals.len().min(3);
     for (pending, place) in inbox.approvals.iter().take(asked).zip(inner.rows()) {

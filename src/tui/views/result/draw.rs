@@ -7,6 +7,7 @@ use crate::tui::views::result::ResultViewer;
 use crate::tui::views::result::documents::schema_verdict;
 use crate::tui::views::result::presentation::ResultFormat;
 use crate::tui::widgets::chart::{self, grouped};
+use crate::tui::widgets::empty;
 use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
 use crate::tui::widgets::pane;
@@ -29,7 +30,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     else {
         let inner = pen.open(area, "Result", focused);
         let inner = live_line(pen, state, inner);
-        return pen.put(pen.line(StyleRole::Dim, nothing(state)), inner);
+        let lines = nothing(&pen.styler, state, inner.height);
+        return pen.paragraph(inner, &lines);
     };
     let chip;
     let mut title = match call.outcome.as_deref() {
@@ -90,12 +92,15 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
 }
 
-fn nothing(state: &AppState) -> &'static str {
-    match (&state.tools.form, state.tools.catalogue.chosen()) {
-        (Some(_), _) => "Not called yet. Enter on the last field or F5 runs it.",
-        (None, Some(_)) => "Not called yet. Enter fills in its arguments and runs it.",
-        (None, None) => "Results of calls appear here.",
-    }
+fn nothing(styler: &Styler, state: &AppState, height: u16) -> Vec<Line<'static>> {
+    let keys: &[_] = match (&state.tools.form, state.tools.catalogue.chosen()) {
+        (Some(_), _) => &[("Enter", "on the last field runs it"), ("F5", "runs it at once")],
+        (None, Some(_)) => {
+            &[("Enter", "fills in its arguments and runs it"), ("b", "benchmarks it")]
+        }
+        (None, None) => &[("/", "finds a tool"), (":", "finds anything")],
+    };
+    empty::lines(styler, "Not called yet.", keys, height)
 }
 
 /// What is applied to the shown result: search, filter, comparison.

@@ -6,6 +6,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::stats::latency;
 use crate::tui::views::stats::tasks::StatsWindow;
 use crate::tui::widgets::chart::{grouped, sparkline};
+use crate::tui::widgets::empty;
 use crate::tui::widgets::pane;
 use crate::tui::widgets::table::{self, ColumnSpec};
 use crate::util::histogram::Durations;
@@ -161,14 +162,19 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         above.push(pen.line(StyleRole::Warning, "! more recorded calls are still being read"));
     }
     if stats.rows().is_empty() {
-        let text = match (&stats.snapshot, &stats.error) {
+        match (&stats.snapshot, &stats.error) {
             (Some(_), _) => {
-                "No calls in this window. Press w for another window, 1 for tools to call."
+                let keys = [
+                    ("1", "tools: Enter calls one"),
+                    ("w", "another window: minutes, hours, all"),
+                    ("P", "the calls of all projects"),
+                ];
+                let missing = "No calls in this window.";
+                above.extend(empty::lines(&pen.styler, missing, &keys, area.height));
             }
-            (None, None) => "Loading…",
-            (None, Some(_)) => "",
-        };
-        above.push(pen.line(StyleRole::Dim, text));
+            (None, None) => above.push(pen.line(StyleRole::Dim, "Loading…")),
+            (None, Some(_)) => {}
+        }
         return pen.paragraph(area, &above);
     }
     let mut y = area.y;

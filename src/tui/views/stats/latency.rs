@@ -16,7 +16,7 @@ const KINDS: usize = 8;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let Some(usage) = state.stats.chosen() else {
-        let text = "Latencies appear here after the first call.";
+        let text = "How long calls take, and how that changes.";
         return pen.paragraph(area, &[pen.line(StyleRole::Dim, text)]);
     };
     let spread = state.stats.spread.as_ref();
