@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::message;
@@ -112,34 +111,40 @@ async fn take_available(
     keep: bool,
 ) -> Result<Vec<Value>, Error> {
     let space = mailbox(call, name);
+    let mut messages = Vec::new();
     loop {
-        let page = call.engine.page(&space, "", None, limit).await?;
-        let results = join_all(page.items.iter().map(|item| async {
-            let stored = if keep {
-                call.engine.read(&space, &item.key).await?.map(|entry| entry.value)
-            } else {
-                match call.engine.take(&space, &item.key, None).await? {
-                    TakeOutcome::Removed(entry) => Some(entry.value),
-                    TakeOutcome::Absent | TakeOutcome::Conflict(_) => None,
-                }
-            };
-            stored.map(|stored| message::decode_message(&item.key, name, &stored)).transpose()
-        }))
-        .await;
-        let (mut messages, mut failed) = (Vec::new(), None);
-        for one in results {
-            match one {
+        let page = call.engine.page(&space, "", None, limit - messages.len()).await?;
+        for item in &page.items {
+            match take(call, &space, name, &item.key, keep).await {
                 Ok(message) => messages.extend(message),
-                Err(error) => failed = Some(error),
+                Err(error) if messages.is_empty() => return Err(error),
+                // Messages already taken are not lost because of a later error.
+                Err(_) => return Ok(messages),
             }
         }
-        match failed {
-            // Messages already taken are not lost because of a later error.
-            Some(error) if messages.is_empty() => return Err(error),
-            _ if messages.is_empty() && !page.items.is_empty() => {}
-            _ => return Ok(messages),
+        if page.items.is_empty() || messages.len() == limit || (keep && !messages.is_empty()) {
+            return Ok(messages);
         }
     }
+}
+
+/// One message; none if another receiver was faster.
+async fn take(
+    call: &EngineCall<'_>,
+    space: &str,
+    name: &str,
+    key: &str,
+    keep: bool,
+) -> Result<Option<Value>, Error> {
+    let stored = if keep {
+        call.engine.read(space, key).await?
+    } else {
+        match call.engine.take(space, key, None).await? {
+            TakeOutcome::Removed(entry) => Some(entry),
+            TakeOutcome::Absent | TakeOutcome::Conflict(_) => None,
+        }
+    };
+    stored.map(|entry| message::decode_message(key, name, &entry.value)).transpose()
 }
 
 /// The mailboxes that contain messages.
