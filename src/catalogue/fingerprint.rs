@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::model::ToolDefinition;
+use crate::util::hex::hex;
 
 /// `sha256:` and 64 hexadecimal digits over the canonical JSON of name, title, description,
 /// input schema, output schema and annotations.
@@ -36,14 +37,7 @@ pub fn content(tool: &ToolDefinition) -> Value {
 
 /// `sha256:` and 64 hexadecimal digits over the canonical JSON of `value`.
 pub fn hash(value: &Value) -> String {
-    let digest = Sha256::digest(canonical(value).as_bytes());
-    let mut out = String::with_capacity(7 + 64);
-    out.push_str("sha256:");
-    for byte in digest {
-        // Writing to a String cannot fail.
-        let _ignored = write!(out, "{byte:02x}");
-    }
-    out
+    format!("sha256:{}", hex(&Sha256::digest(canonical(value).as_bytes())))
 }
 
 fn annotations(tool: &ToolDefinition) -> Option<Value> {

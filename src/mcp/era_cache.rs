@@ -1,7 +1,6 @@
 //! A cache of each server's protocol era, so that detection runs once.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -9,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::Era;
 use crate::util::atomic_file::{self, FileMode};
+use crate::util::hex::hex;
 use crate::util::private_file;
 
 const MAX_SERVERS: usize = 500;
@@ -74,12 +74,7 @@ pub fn key(parts: &[&str]) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part.as_bytes());
     }
-    let mut key = String::with_capacity(32);
-    for byte in hash.finalize().iter().take(16) {
-        // Writing to a String cannot fail.
-        let _infallible = write!(key, "{byte:02x}");
-    }
-    key
+    hex(&hash.finalize()[..16])
 }
 
 #[cfg(test)]

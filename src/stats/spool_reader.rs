@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::count::SpoolBatch;
 use super::spool::SpoolRow;
 use crate::util::append::{AppendError, RecordLocation};
+use crate::util::hex::hex;
 use crate::util::segments;
 
 /// How much is read at once, a whole number of lines: as much as a file is long before it is set
@@ -158,17 +159,11 @@ impl SpoolFile {
 /// What a file is known by: a digest of its first line. One that is no row could stand in several
 /// files, so the file's number makes it its own.
 fn key(head: &[u8], inode: u64) -> String {
-    use std::fmt::Write as _;
-    let row = std::str::from_utf8(head).ok().and_then(SpoolRow::parse);
-    let mut key = String::new();
-    for byte in Sha256::digest(head).iter().take(16) {
-        // Writing to a String cannot fail.
-        let _written = write!(key, "{byte:02x}");
+    let key = hex(&Sha256::digest(head)[..16]);
+    match std::str::from_utf8(head).ok().and_then(SpoolRow::parse) {
+        Some(_) => key,
+        None => format!("{key}-{inode}"),
     }
-    if row.is_none() {
-        let _written = write!(key, "-{inode}");
-    }
-    key
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Cached names: names that only a server knows, from the newest listing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +16,7 @@ use crate::host::offerings::Offerings;
 use crate::model::{Prompt, Resource, ToolDefinition, ToolSource};
 use crate::present;
 use crate::util::atomic_file::{self, FileMode};
+use crate::util::hex::hex;
 use crate::util::private_file;
 use crate::util::text;
 
@@ -221,11 +221,7 @@ fn path(environment: &dyn Environment, configuration: &Configuration) -> Option<
         hash.update(file.path.as_os_str().as_encoded_bytes());
         hash.update([0]);
     }
-    let mut name = String::from("names-");
-    for byte in hash.finalize().iter().take(8) {
-        write!(name, "{byte:02x}").ok()?;
-    }
-    Some(environment.cache_dir()?.join(name + ".json"))
+    Some(environment.cache_dir()?.join(format!("names-{}.json", hex(&hash.finalize()[..8]))))
 }
 
 #[cfg(test)]
