@@ -1,7 +1,5 @@
 //! A finished run: its report, its environment, its findings, and its exports.
 
-use std::collections::BTreeMap;
-
 use super::environment::BenchEnvironment;
 use super::export;
 use super::findings::BenchFindings;
@@ -77,7 +75,7 @@ fn most_common_failure(report: &BenchReport) -> Option<Error> {
     if report.targets.iter().any(|target| target.ok > 0) {
         return None;
     }
-    let made: u64 = report.targets.iter().map(|target| target.requests).sum();
+    let made: u64 = report.total(|target| target.requests);
     let Some(kind) = report.exit_kind() else {
         return Some(if made == 0 {
             Error::timeout("no calls were made before the run ended")
@@ -92,15 +90,9 @@ fn most_common_failure(report: &BenchReport) -> Option<Error> {
 }
 
 fn first_message(report: &BenchReport, kind: ErrorKind) -> String {
-    let samples: BTreeMap<u64, &str> = report
-        .targets
-        .iter()
-        .filter_map(|target| target.errors_by_kind.get(kind.as_str()))
-        .map(|cause| (cause.count, cause.sample.as_str()))
-        .collect();
-    let errors = report.targets.iter().filter_map(|target| target.error.as_ref());
-    match samples.into_values().next_back() {
-        Some(sample) => sample.to_owned(),
-        None => errors.map(Error::message).next().unwrap_or(kind.as_str()).to_owned(),
-    }
+    let targets = &report.targets;
+    let causes = targets.iter().filter_map(|target| target.errors_by_kind.get(kind.as_str()));
+    let sample = causes.max_by_key(|cause| cause.count).map(|cause| cause.sample.as_str());
+    let error = || targets.iter().find_map(|target| target.error.as_ref()).map(Error::message);
+    sample.or_else(error).unwrap_or(kind.as_str()).to_owned()
 }

@@ -12,17 +12,16 @@ use crate::util::process::cpu_time;
 use super::arguments::ArgumentRows;
 use super::bench_result::BenchResult;
 use super::caveats;
-use super::driver::{LoadDriver, RunControl};
-use super::environment::{BenchEnvironment, ThisMachine};
+use super::driver::{LoadDriver, RunControl, lock};
+use super::environment::{BenchEnvironment, read_file};
 use super::findings::{AcceptanceCriteria, BenchFindings};
 use super::monitor::{RunMonitor, RunPhase};
-use super::plan::{BenchPlan, RunLimits, Sharing};
-use super::report::{BenchReport, Round, SampleBlock};
-use super::report_builder::{self, RunFacts};
-use super::step_runner;
+use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing, WarmUp};
+use super::report::{BenchReport, GeneratorReport, Round, RunStatus, SampleBlock};
 use super::target_worker::{BenchTarget, TargetWorker};
 use super::targets;
-use super::turns::{describe_plan, measure_turn, run_turn, warm_up};
+use crate::util::number::float;
+use crate::util::units::show_duration;
 
 /// A tool that is ready to be called many times, from [`prepare`](super::prepare).
 pub struct PreparedTarget {
@@ -56,7 +55,7 @@ impl Benchmark {
         prepared: Vec<PreparedTarget>,
     ) -> Result<BenchResult, Error> {
         let servers = targets::servers(&prepared);
-        let before = BenchEnvironment::before(&ThisMachine);
+        let before = BenchEnvironment::before(read_file);
         let server_times = targets::processor_times(host);
         let own_time = own_processor_time();
         let bench_target = |prepared: PreparedTarget| {
@@ -70,7 +69,7 @@ impl Benchmark {
         report.generator.cpu = used.and_then(|(after, before)| after.checked_sub(before));
         let environment = BenchEnvironment {
             servers: targets::identities(&report, &servers, &server_times, host),
-            ..before.after(&ThisMachine)
+            ..before.after(read_file)
         };
         let criteria = self.criteria.clone();
         // Intervals take a while to be calculated, and nobody should wait for them.
@@ -90,110 +89,251 @@ fn own_processor_time() -> Option<Duration> {
 
 pub(super) async fn run_targets(
     plan: &BenchPlan,
-    bench_targets: Vec<BenchTarget>,
+    mut bench_targets: Vec<BenchTarget>,
     clock: Arc<dyn Clock>,
     control: &RunControl,
-    watch: &RunMonitor,
+    monitor: &RunMonitor,
 ) -> Result<BenchReport, Error> {
-    if bench_targets.is_empty() {
-        return Err(Error::usage("there are no tools to call"));
-    }
     let (began, from) = (clock.unix(), clock.now());
-    if let Sharing::Steps { in_flight, error_limit } = &plan.sharing {
-        let [target] = <[BenchTarget; 1]>::try_from(bench_targets)
-            .map_err(|_| Error::usage("steps need a single tool"))?;
-        let steps = (in_flight.as_slice(), *error_limit);
-        let (workers, ran) = step_runner::run(plan, target, steps, &clock, control, watch).await?;
-        return Ok(finish(plan, workers, ran, (&clock, began, from), control, watch));
-    }
-    let mut workers = Vec::with_capacity(bench_targets.len());
-    let mut first_arguments = Vec::with_capacity(bench_targets.len());
-    for BenchTarget { connector, arguments } in bench_targets {
-        first_arguments.push(Arc::clone(arguments.of_call(0)));
-        let driver = LoadDriver::idle(Arc::clone(&clock), control, arguments);
-        watch.lock().targets.push((connector.tool(), driver.meter()));
-        let around = (Arc::clone(&clock), control.clone());
-        workers.push(TargetWorker::open(connector, driver, around).await?);
-    }
-    for (worker, first) in workers.iter_mut().zip(first_arguments) {
-        worker.begin(&first, &describe_plan(plan))?;
-    }
-    let ran = match (&plan.sharing, workers.as_mut_slice()) {
-        (_, [worker]) => {
-            let mut ran = RunFacts::default();
-            run_turn(plan.clone(), worker, &mut ran, control, watch).await;
-            ran
-        }
-        (Sharing::Interleaved { rounds }, workers) => {
-            run_interleaved(plan, workers, (*rounds).max(1), control, watch).await
-        }
-        _ => return Err(Error::usage("several tools must take turns")),
+    let mut run = Run {
+        plan,
+        clock,
+        control,
+        monitor,
+        rounds: Vec::new(),
+        warnings: Vec::new(),
+        lost_record: None,
+        is_aborted: false,
+        paused: Duration::ZERO,
     };
-    Ok(finish(plan, workers, ran, (&clock, began, from), control, watch))
+    let workers = match (&plan.sharing, bench_targets.len()) {
+        (_, 0) => return Err(Error::usage("there are no tools to call")),
+        (Sharing::Steps { in_flight, error_limit }, 1) => {
+            run.make_steps(&bench_targets.remove(0), in_flight, *error_limit).await?
+        }
+        (Sharing::Steps { .. }, _) => return Err(Error::usage("steps need a single tool")),
+        (Sharing::Single, 2..) => return Err(Error::usage("several tools must take turns")),
+        (Sharing::Single, _) => run.make_rounds(bench_targets, 1).await?,
+        (Sharing::Interleaved { rounds }, _) => {
+            run.make_rounds(bench_targets, (*rounds).max(1)).await?
+        }
+    };
+    Ok(run.finish(workers, began, from))
 }
 
-/// Closes what is still open, and makes the report of a run that began then.
-fn finish(
-    plan: &BenchPlan,
-    mut workers: Vec<TargetWorker>,
-    mut ran: RunFacts,
-    (clock, began, from): (&Arc<dyn Clock>, Duration, Instant),
-    control: &RunControl,
-    watch: &RunMonitor,
-) -> BenchReport {
-    watch.lock().phase = RunPhase::Done;
-    for worker in &mut workers {
-        let (warnings, lost) = worker.end();
-        ran.warnings.extend(warnings);
-        ran.lost_record = ran.lost_record.take().or(lost);
-    }
-    let (wall, past) = (clock.unix().saturating_sub(began), clock.now() - from);
-    ran.warnings.extend(caveats::clock_step(wall, past));
-    ran.stopped =
-        control.is_stopped() || workers.iter().any(|worker| worker.connector.is_cancelled());
-    report_builder::build(plan, began, workers, ran)
+/// A run while it is made.
+struct Run<'a> {
+    plan: &'a BenchPlan,
+    clock: Arc<dyn Clock>,
+    control: &'a RunControl,
+    monitor: &'a RunMonitor,
+    rounds: Vec<Round>,
+    warnings: Vec<String>,
+    lost_record: Option<Error>,
+    is_aborted: bool,
+    paused: Duration,
 }
 
-/// One target after the other, again and again.
-async fn run_interleaved(
-    plan: &BenchPlan,
-    workers: &mut [TargetWorker],
-    rounds: u32,
-    control: &RunControl,
-    watch: &RunMonitor,
-) -> RunFacts {
-    let mut ran = RunFacts::default();
-    for worker in workers.iter_mut() {
-        warm_up(plan, worker, &mut ran, control, watch).await;
+impl Run<'_> {
+    async fn open(&self, target: &BenchTarget, name: String) -> Result<TargetWorker, Error> {
+        let BenchTarget { connector, arguments } = target.clone();
+        let driver = LoadDriver::idle(Arc::clone(&self.clock), self.control, arguments);
+        self.monitor.lock().targets.push((name, driver.meter()));
+        let around = (Arc::clone(&self.clock), self.control.clone());
+        TargetWorker::open(connector, driver, around).await
     }
-    let mut random = fastrand::Rng::with_seed(plan.seed);
-    for round in 0..rounds {
-        watch.lock().round = Some((round + 1, rounds));
-        let mut order: Vec<usize> = (0..workers.len()).collect();
-        random.shuffle(&mut order);
-        let mut turns: Vec<Option<SampleBlock>> = vec![None; workers.len()];
-        for who in order {
-            let worker = &mut workers[who];
-            if ran.aborted || control.is_stopped() || worker.connector.is_cancelled() {
-                return ran;
+
+    fn is_over(&self, worker: &TargetWorker) -> bool {
+        self.is_aborted || self.control.is_stopped() || worker.connector.is_cancelled()
+    }
+
+    /// One target after the other, again and again; a single one at once.
+    async fn make_rounds(
+        &mut self,
+        targets: Vec<BenchTarget>,
+        rounds: u32,
+    ) -> Result<Vec<TargetWorker>, Error> {
+        let mut workers = Vec::with_capacity(targets.len());
+        for target in &targets {
+            workers.push(self.open(target, target.connector.tool()).await?);
+        }
+        for (worker, target) in workers.iter_mut().zip(&targets) {
+            worker.begin(target.arguments.of_call(0), &describe(self.plan))?;
+        }
+        if let [worker] = workers.as_mut_slice() {
+            self.call(worker, self.plan.clone()).await;
+            return Ok(workers);
+        }
+        for worker in &mut workers {
+            self.warm_up(worker, self.plan).await;
+        }
+        let mut random = fastrand::Rng::with_seed(self.plan.seed);
+        for round in 0..rounds {
+            self.monitor.lock().round = Some((round + 1, rounds));
+            let mut order: Vec<usize> = (0..workers.len()).collect();
+            random.shuffle(&mut order);
+            let mut turns: Vec<Option<SampleBlock>> = vec![None; workers.len()];
+            for at in order {
+                if self.is_over(&workers[at]) {
+                    return Ok(workers);
+                }
+                let part = BenchPlan {
+                    limits: round_limits(self.plan.limits, round, rounds),
+                    // The same chance for all targets of a round, another one for each round.
+                    seed: self.plan.seed.wrapping_add(u64::from(round)),
+                    ..self.plan.clone()
+                };
+                turns[at] = self.measure(&mut workers[at], part).await;
             }
-            let part = BenchPlan {
-                limits: round_limits(plan.limits, round, rounds),
-                // The same chance for all targets of a round, another one for each round.
-                seed: plan.seed.wrapping_add(u64::from(round)),
-                ..plan.clone()
-            };
-            turns[who] = measure_turn(part, worker, &mut ran, control, watch).await;
+            // An interrupted run says nothing about how the targets compare.
+            if workers.iter().all(|worker| worker.is_open() && !self.is_over(worker)) {
+                self.rounds.push(Round { turns: turns.into_iter().flatten().collect() });
+            }
         }
-        // An interrupted run says nothing about how the targets compare.
-        let is_whole = !ran.aborted
-            && !control.is_stopped()
-            && workers.iter().all(|worker| worker.is_open() && !worker.connector.is_cancelled());
-        if is_whole {
-            ran.rounds.push(Round { turns: turns.into_iter().flatten().collect() });
+        Ok(workers)
+    }
+
+    /// One target again and again, each time on a connection of its own.
+    async fn make_steps(
+        &mut self,
+        target: &BenchTarget,
+        in_flight: &[usize],
+        error_limit: Option<f64>,
+    ) -> Result<Vec<TargetWorker>, Error> {
+        let mut workers: Vec<TargetWorker> = Vec::with_capacity(in_flight.len());
+        let steps = u32::try_from(in_flight.len()).unwrap_or(u32::MAX);
+        for (number, &calls) in (1..).zip(in_flight) {
+            {
+                let mut state = self.monitor.lock();
+                (state.phase, state.round) = (RunPhase::Connecting, Some((number, steps)));
+            }
+            let mut worker = match self.open(target, format!("{calls} in flight")).await {
+                Ok(worker) => worker,
+                Err(error) if workers.is_empty() => return Err(error),
+                Err(error) => {
+                    self.warnings
+                        .push(format!("stopped before the step with {calls} in flight: {error}"));
+                    self.is_aborted = true;
+                    break;
+                }
+            };
+            worker.step = Some(calls);
+            worker.is_repeated = number > 1;
+            let model = LoadModel::Closed { concurrency: calls };
+            let step = BenchPlan { model, ..self.plan.clone() };
+            let planned = format!("{}, {calls} in flight", describe(self.plan));
+            worker.begin(target.arguments.of_call(0), &planned)?;
+            self.warm_up(&mut worker, &step).await;
+            self.measure(&mut worker, step).await;
+            self.end(&mut worker);
+            let too_many_failed = error_limit.is_some_and(|limit| failed_share(&worker) > limit);
+            let is_last = too_many_failed || worker.error.is_some() || self.is_over(&worker);
+            workers.push(worker);
+            if is_last {
+                break;
+            }
+        }
+        Ok(workers)
+    }
+
+    /// Makes the calls of a plan that do not count.
+    async fn warm_up(&mut self, worker: &mut TargetWorker, plan: &BenchPlan) {
+        if !matches!(plan.warm_up, WarmUp::Calls(0) | WarmUp::Time(Duration::ZERO)) {
+            let limits = RunLimits { requests: Some(0), duration: None };
+            self.call(worker, BenchPlan { limits, ..plan.clone() }).await;
         }
     }
-    ran
+
+    /// Makes the calls of a plan that count, as a turn of the target: after its warm-up.
+    async fn measure(&mut self, worker: &mut TargetWorker, plan: BenchPlan) -> Option<SampleBlock> {
+        let meter = worker.driver.meter();
+        lock(&meter).begin_turn();
+        self.call(worker, BenchPlan { warm_up: WarmUp::Calls(0), ..plan }).await;
+        lock(&meter).end_turn()
+    }
+
+    /// Makes the calls of a plan, with its warm-up.
+    async fn call(&mut self, worker: &mut TargetWorker, plan: BenchPlan) {
+        if !worker.is_open() {
+            return;
+        }
+        worker.driver.follow(plan, self.control, self.monitor);
+        worker.run().await;
+        let scheduler = worker.driver.scheduler();
+        self.is_aborted |= scheduler.is_aborted();
+        self.paused += scheduler.paused();
+    }
+
+    fn end(&mut self, worker: &mut TargetWorker) {
+        let (warnings, lost) = worker.end();
+        self.warnings.extend(warnings);
+        self.lost_record = self.lost_record.take().or(lost);
+    }
+
+    /// Closes what is still open, and makes the report of a run that began then.
+    fn finish(
+        mut self,
+        mut workers: Vec<TargetWorker>,
+        began: Duration,
+        from: Instant,
+    ) -> BenchReport {
+        self.monitor.lock().phase = RunPhase::Done;
+        for worker in &mut workers {
+            self.end(worker);
+        }
+        let (wall, past) = (self.clock.unix().saturating_sub(began), self.clock.now() - from);
+        self.warnings.extend(caveats::clock_step(wall, past));
+        let status = if self.control.is_stopped()
+            || workers.iter().any(|worker| worker.connector.is_cancelled())
+        {
+            RunStatus::Stopped
+        } else if self.is_aborted || workers.iter().any(|worker| worker.error.is_some()) {
+            RunStatus::Aborted
+        } else {
+            RunStatus::Complete
+        };
+        let mut generator = GeneratorReport { paused: self.paused, ..GeneratorReport::default() };
+        for worker in &workers {
+            let meter = worker.driver.meter();
+            let meter = lock(&meter);
+            generator.lag.merge(&meter.lag);
+            generator.queued += meter.queued;
+        }
+        let lag = &generator.lag;
+        generator.late = lag.count() - lag.count_up_to(Duration::from_millis(1));
+        let targets: Vec<_> = workers.into_iter().map(TargetWorker::into_report).collect();
+        let mut report = BenchReport {
+            plan: self.plan.clone(),
+            began,
+            elapsed: targets.iter().map(|target| target.elapsed).sum(),
+            status,
+            targets,
+            rounds: self.rounds,
+            generator,
+            lost_record: self.lost_record,
+            warnings: Vec::new(),
+        };
+        report.warnings = caveats::collect(&report);
+        report.warnings.extend(self.warnings);
+        report
+    }
+}
+
+/// What a run is about to do, for the record of it.
+fn describe(plan: &BenchPlan) -> String {
+    let calls = plan.limits.requests.map(|calls| format!("{calls} calls"));
+    let time = plan.limits.duration.map(|time| format!("for {}", show_duration(time)));
+    match (calls, time) {
+        (Some(calls), Some(time)) => format!("a benchmark, {calls} or {time}"),
+        (Some(one), None) | (None, Some(one)) => format!("a benchmark, {one}"),
+        (None, None) => "a benchmark".to_owned(),
+    }
+}
+
+fn failed_share(worker: &TargetWorker) -> f64 {
+    let meter = worker.driver.meter();
+    let report = &lock(&meter).report;
+    float(report.failed_calls()) / float(report.requests.max(1))
 }
 
 fn round_limits(until: RunLimits, round: u32, rounds: u32) -> RunLimits {

@@ -19,27 +19,26 @@ const OUTLIER_SHARE_DIVISOR: u64 = 10;
 /// All caveats of a run.
 pub fn collect(report: &BenchReport) -> Vec<String> {
     let several = report.targets.len() > 1;
+    let about = |target: &TargetReport, text: String| {
+        if several { format!("{}: {text}", target.label()) } else { text }
+    };
     let mut all = Vec::new();
     for target in &report.targets {
-        let about = if several { format!("{}: ", target.label()) } else { String::new() };
-        let says = connection_lost(target)
-            .into_iter()
-            .chain(failed_calls(target))
-            .chain(unanswered_calls(target));
-        all.extend(says.map(|words| format!("{about}{words}")));
+        let lost = connection_lost(target).into_iter();
+        let texts = lost.chain(failed_calls(target)).chain(unanswered_calls(target));
+        all.extend(texts.map(|text| about(target, text)));
     }
     all.extend(rate_not_reached(report));
     all.extend(generator_lag(report));
     all.extend(paused(report));
     for target in &report.targets {
-        let about = if several { format!("{}: ", target.label()) } else { String::new() };
-        let says = [
+        let texts = [
             unreliable_percentile(target),
             coordinated_omission(report, target),
             outliers(target),
             cold_start(target),
         ];
-        all.extend(says.into_iter().flatten().map(|words| format!("{about}{words}")));
+        all.extend(texts.into_iter().flatten().map(|text| about(target, text)));
     }
     all
 }
@@ -80,8 +79,8 @@ fn rate_not_reached(report: &BenchReport) -> Option<String> {
     if report.status != RunStatus::Complete {
         return None;
     }
-    let sum = |of: fn(&TargetReport) -> u64| report.targets.iter().map(of).sum::<u64>();
-    let (made, dropped) = (sum(|target| target.requests), sum(|target| target.dropped));
+    let made = report.total(|target| target.requests);
+    let dropped = report.total(|target| target.dropped);
     let seconds = report.elapsed.as_secs_f64();
     if made < 20 || seconds == 0.0 {
         return None;

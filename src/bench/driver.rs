@@ -1,7 +1,6 @@
 //! Drives the load of one target: sends calls when the scheduler allows and meters their results.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,30 +16,6 @@ use super::monitor::RunMonitor;
 use super::plan::BenchPlan;
 use super::scheduler::{ScheduleDecision, Scheduler};
 
-type TicketHash = BuildHasherDefault<TicketHasher>;
-
-/// Spreads a number over all bits.
-#[derive(Debug, Default)]
-struct TicketHasher(u64);
-
-impl Hasher for TicketHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(self.0 ^ u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // Multiplicative hashing: 2^64 divided by the golden ratio.
-        let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = spread ^ (spread >> 32);
-    }
-}
-
 pub struct LoadDriver {
     clock: Arc<dyn Clock>,
     arguments: ArgumentRows,
@@ -50,7 +25,7 @@ pub struct LoadDriver {
     /// Calls that were handed out, ever and before the current executor.
     sent: u64,
     first_number: u64,
-    in_flight: HashMap<u64, PendingCall, TicketHash>,
+    in_flight: HashMap<u64, PendingCall>,
     /// When patience with what is in flight ends.
     drain_deadline: Option<Instant>,
 }
@@ -104,7 +79,7 @@ impl LoadDriver {
     /// How many calls the tool answered, with a result or an error.
     pub(super) fn answered(&self) -> u64 {
         let meter = self.lock_meter();
-        meter.ok + meter.tool_errors + meter.warm_up_answered
+        meter.report.ok + meter.report.tool_errors + meter.warm_up_answered
     }
 
     /// The connection that carried the calls is gone: how those in flight ended stays unknown.
@@ -159,18 +134,15 @@ impl Load for LoadDriver {
                 ScheduleDecision::Done => {
                     return self.drain(now, self.scheduler.drain_timeout());
                 }
-                ScheduleDecision::Drop => self.lock_meter().dropped += 1,
-                ScheduleDecision::Send(go) => {
+                ScheduleDecision::Drop => self.lock_meter().report.dropped += 1,
+                ScheduleDecision::Send(call) => {
                     let number = self.sent;
                     self.sent += 1;
-                    let from = go.planned.map_or(now, |(intended, _)| intended);
-                    let call = PendingCall {
-                        first: number == 0,
-                        is_counted: go.is_counted,
-                        planned: go.planned,
-                    };
+                    let from = call.planned.map_or(now, |(intended, _)| intended);
+                    // The first one ever, not of each plan.
+                    let call = PendingCall { first: number == 0, ..call };
                     self.in_flight.insert(number, call);
-                    self.lock_meter().call_sent(from, go.is_counted);
+                    self.lock_meter().call_sent(from, call.is_counted);
                     let arguments = Arc::clone(self.arguments.of_call(number));
                     return LoadDecision::Send(BenchRequest {
                         ticket: number - self.first_number,

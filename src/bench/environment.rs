@@ -13,26 +13,12 @@ const LONGEST_NAME: usize = 200;
 /// A machine is busy when more than this share of its processors had work before a run.
 const BUSY: f64 = 0.5;
 
-/// The port through which facts about the machine are read.
-pub trait Machine {
-    fn file(&self, path: &str) -> Option<String>;
-    fn processors(&self) -> Option<usize>;
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-pub struct ThisMachine;
-
-impl Machine for ThisMachine {
-    fn file(&self, path: &str) -> Option<String> {
-        let mut text = String::new();
-        let file = std::fs::File::open(path).ok()?;
-        file.take(LONGEST_FILE).read_to_string(&mut text).ok()?;
-        Some(text)
-    }
-
-    fn processors(&self) -> Option<usize> {
-        std::thread::available_parallelism().ok().map(std::num::NonZero::get)
-    }
+/// Reads a file of this machine, if it can be read.
+pub fn read_file(path: &str) -> Option<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(LONGEST_FILE).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// Where a run was made.
@@ -74,9 +60,8 @@ pub struct ServerIdentity {
 }
 
 impl BenchEnvironment {
-    /// Looks at the machine before a run.
-    pub fn before(machine: &dyn Machine) -> Self {
-        let file = |path: &str| machine.file(path);
+    /// Looks at the machine whose files these are, before a run.
+    pub fn before(file: impl Fn(&str) -> Option<String>) -> Self {
         let word = |path: &str| {
             file(path).map(|text| truncate(text.trim())).filter(|word| !word.is_empty())
         };
@@ -100,8 +85,8 @@ impl BenchEnvironment {
             kernel,
             architecture: std::env::consts::ARCH.to_owned(),
             cpu,
-            cpus: machine.processors(),
-            load_before: load(machine),
+            cpus: std::thread::available_parallelism().ok().map(std::num::NonZero::get),
+            load_before: load(&file),
             load_after: None,
             servers: Vec::new(),
         }
@@ -109,8 +94,8 @@ impl BenchEnvironment {
 
     /// Looks again, after it.
     #[must_use]
-    pub fn after(self, machine: &dyn Machine) -> Self {
-        Self { load_after: load(machine), ..self }
+    pub fn after(self, file: impl Fn(&str) -> Option<String>) -> Self {
+        Self { load_after: load(&file), ..self }
     }
 
     /// Warnings about the machine that make the figures doubtful.
@@ -132,8 +117,8 @@ impl BenchEnvironment {
     }
 }
 
-fn load(machine: &dyn Machine) -> Option<[f64; 3]> {
-    let text = machine.file("/proc/loadavg")?;
+fn load(file: &impl Fn(&str) -> Option<String>) -> Option<[f64; 3]> {
+    let text = file("/proc/loadavg")?;
     let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>().ok());
     let mut next = || numbers.next().flatten().filter(|load| load.is_finite() && *load >= 0.0);
     Some([next()?, next()?, next()?])
@@ -156,32 +141,24 @@ fn truncate(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
-    struct Made(BTreeMap<&'static str, &'static str>);
-
-    impl Machine for Made {
-        fn file(&self, path: &str) -> Option<String> {
-            self.0.get(path).map(|text| (*text).to_owned())
-        }
-
-        fn processors(&self) -> Option<usize> {
-            Some(2)
-        }
+    fn made(files: &[(&str, &str)], path: &str) -> Option<String> {
+        files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned())
     }
 
     #[test]
     fn a_linux_machine_is_described() {
-        let machine = Made(BTreeMap::from([
+        let files = [
             ("/proc/sys/kernel/ostype", "Linux\n"),
             ("/proc/sys/kernel/osrelease", "6.1.0-18-amd64\n"),
             ("/etc/os-release", "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n"),
             ("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made Up 3000\nmodel name\t: other\n"),
             ("/proc/loadavg", "1.50 0.75 0.25 2/345 6789\n"),
-        ]));
-        let environment = BenchEnvironment::before(&machine).after(&machine);
+        ];
+        let machine = |path: &str| made(&files, path);
+        let environment = BenchEnvironment::before(machine).after(machine);
+        let environment = BenchEnvironment { cpus: Some(2), ..environment };
         assert_eq!(environment.kernel.as_deref(), Some("Linux 6.1.0-18-amd64"));
         assert_eq!(environment.os, "Debian GNU/Linux 12");
         assert_eq!(environment.cpu.as_deref(), Some("Made Up 3000"));
@@ -194,9 +171,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_found_out_is_left_out() {
-        let machine =
-            Made(BTreeMap::from([("/proc/loadavg", "nan -1 x"), ("/proc/cpuinfo", ":\n=")]));
-        let environment = BenchEnvironment::before(&machine);
+        let files = [("/proc/loadavg", "nan -1 x"), ("/proc/cpuinfo", ":\n=")];
+        let environment = BenchEnvironment::before(|path| made(&files, path));
         assert_eq!(
             (environment.kernel, environment.cpu, environment.load_before),
             (None, None, None)
@@ -206,7 +182,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_processors() {
-        let environment = BenchEnvironment::before(&ThisMachine);
+        let environment = BenchEnvironment::before(read_file);
         assert!(environment.cpus.is_some_and(|cpus| cpus > 0));
         assert_eq!(environment.toolhost, env!("CARGO_PKG_VERSION"));
     }

@@ -1,12 +1,10 @@
 //! Benchmark reports for tests.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::plan::BenchPlan;
 use super::report::{
-    BenchReport, ColdStart, GeneratorReport, Round, RunStatus, SampleBlock, TargetReport,
-    TimelineSlice,
+    BenchReport, GeneratorReport, Round, RunStatus, SampleBlock, TargetReport, TimelineSlice,
 };
 use crate::util::histogram::Durations;
 
@@ -33,34 +31,21 @@ pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> T
         timeline[at].response.record(time);
     }
     let ok = response.count();
+    #[expect(clippy::cast_precision_loss, reason = "few calls")]
+    let throughput = if now.is_zero() { 0.0 } else { ok as f64 / now.as_secs_f64() };
     TargetReport {
         tool: tool.to_owned(),
-        step: None,
         elapsed: now,
-        program: None,
-        protocol: None,
-        cold: ColdStart::default(),
-        warm_up: 0,
         requests: ok,
         ok,
-        tool_errors: 0,
-        errors: 0,
-        timeouts: 0,
-        unanswered: 0,
-        dropped: 0,
-        #[expect(clippy::cast_precision_loss, reason = "few calls")]
-        throughput: if now.is_zero() { 0.0 } else { ok as f64 / now.as_secs_f64() },
+        throughput,
         service: response.clone(),
         response,
-        failed: Durations::default(),
         peak_in_flight: 1,
-        errors_by_kind: BTreeMap::new(),
-        bytes_out: 100 * ok,
         bytes_in: 200 * ok,
-        restarts: 0,
+        bytes_out: 100 * ok,
         timeline,
-        protocol_warnings: Vec::new(),
-        error: None,
+        ..TargetReport::default()
     }
 }
 

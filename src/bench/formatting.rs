@@ -90,7 +90,7 @@ pub fn bounds(plan: &BenchPlan) -> String {
 
 /// The warm-up, as text: calls that were made first and not counted.
 pub fn warm_up(report: &BenchReport) -> String {
-    let made: u64 = report.targets.iter().map(|target| target.warm_up).sum();
+    let made: u64 = report.total(|target| target.warm_up);
     match (report.plan.warm_up, made) {
         (_, 0) => "none: the first calls are measured too".to_owned(),
         (WarmUp::Time(time), made) => {

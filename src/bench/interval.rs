@@ -119,24 +119,14 @@ impl BlockSet {
 /// A timeline as a few stretches of about equal length; the last one ends with the run.
 pub fn blocks(timeline: &[TimelineSlice], elapsed: Duration) -> Vec<SampleBlock> {
     let each = timeline.len().div_ceil(MAX_BLOCKS).max(1);
-    let joined = |slices: &[TimelineSlice]| {
-        let mut slices = slices.iter();
-        let first = slices.next()?;
-        let mut turn = SampleBlock {
-            elapsed: first.lasting.min(elapsed.saturating_sub(first.from)),
-            ok: first.ok,
-            failed: first.failed,
-            response: first.response.clone(),
-        };
-        for slice in slices {
-            turn.elapsed += slice.lasting.min(elapsed.saturating_sub(slice.from));
-            turn.ok += slice.ok;
-            turn.failed += slice.failed;
-            turn.response.merge(&slice.response);
-        }
-        Some(turn)
+    let block = |slice: TimelineSlice| SampleBlock {
+        elapsed: slice.lasting.min(elapsed.saturating_sub(slice.from)),
+        ok: slice.ok,
+        failed: slice.failed,
+        response: slice.response,
     };
-    timeline.chunks(each).filter_map(joined).filter(|turn| !turn.elapsed.is_zero()).collect()
+    let blocks = timeline.chunks(each).filter_map(TimelineSlice::joined).map(block);
+    blocks.filter(|block| !block.elapsed.is_zero()).collect()
 }
 
 pub(super) fn standard_errors(

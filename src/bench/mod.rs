@@ -59,21 +59,18 @@ pub(crate) mod monitor;
 pub(crate) mod plan;
 pub(crate) mod plan_options;
 pub(crate) mod report;
-mod report_builder;
 pub(crate) mod run_facts;
 mod scheduler;
 #[cfg(test)]
 pub(crate) mod simulation;
 pub(crate) mod snapshot;
 pub(crate) mod statistic;
-mod step_runner;
 pub(crate) mod steps;
 pub(crate) mod summary;
 pub(crate) mod syntax;
 mod target_worker;
 pub(crate) mod targets;
 pub(crate) mod threshold;
-mod turns;
 
 pub use baseline::{SavedRun, read as read_baseline};
 pub use bench_result::{BenchResult, ExportFormat};

@@ -44,7 +44,7 @@ pub enum RunStatus {
 }
 
 /// The outcome of the calls of one target.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TargetReport {
     /// The full name.
     pub tool: String,
@@ -150,6 +150,21 @@ pub struct TimelineSlice {
     pub response: Durations,
 }
 
+impl TimelineSlice {
+    /// Slices that follow each other as one; `None` without any.
+    pub(super) fn joined(slices: &[Self]) -> Option<Self> {
+        let mut response = Durations::coarse();
+        slices.iter().for_each(|slice| response.merge(&slice.response));
+        Some(Self {
+            from: slices.first()?.from,
+            lasting: slices.iter().map(|slice| slice.lasting).sum(),
+            ok: slices.iter().map(|slice| slice.ok).sum(),
+            failed: slices.iter().map(|slice| slice.failed).sum(),
+            response,
+        })
+    }
+}
+
 /// One turn of every target, in the order of the targets (not of the turns).
 #[derive(Debug, Clone)]
 pub struct Round {
@@ -206,6 +221,10 @@ impl BenchReport {
         }
         let commonest = |(kind, count): &(ErrorKind, u64)| (*count, Reverse(kind.precedence()));
         counts.into_iter().max_by_key(commonest).map(|(kind, _)| kind)
+    }
+
+    pub(crate) fn total(&self, count: impl Fn(&TargetReport) -> u64) -> u64 {
+        self.targets.iter().map(count).sum()
     }
 
     /// The full names of the tools, each once.

@@ -49,13 +49,13 @@ fn bound(report: &BenchReport) -> Fact {
 
 /// Whether the load was made as it was meant, which is what an open load is believed for.
 fn generator(report: &BenchReport) -> Vec<Fact> {
-    let peak: u64 = report.targets.iter().map(|target| target.peak_in_flight).sum();
-    let dropped: u64 = report.targets.iter().map(|target| target.dropped).sum();
+    let peak: u64 = report.total(|target| target.peak_in_flight);
+    let dropped: u64 = report.total(|target| target.dropped);
     let plan = &report.plan;
     let LoadModel::Open { arrivals, .. } = &plan.model else {
         return Vec::new();
     };
-    let sent: u64 = report.targets.iter().map(|target| target.requests).sum();
+    let sent: u64 = report.total(|target| target.requests);
     let seconds = report.elapsed.as_secs_f64();
     let achieved = if seconds > 0.0 { float(sent) / seconds } else { 0.0 };
     let mut made = format!(

@@ -6,26 +6,19 @@ use std::time::{Duration, Instant};
 
 use super::arrival_schedule::ArrivalSchedule;
 use super::control::RunControl;
-use super::meter::Meter;
+use super::meter::{Meter, PendingCall};
 use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, LoadModel, OverflowPolicy, WarmUp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScheduleDecision {
-    Send(ScheduledCall),
+    Send(PendingCall),
     /// One of its calls is not made: too many are in flight.
     Drop,
     WaitUntil(Instant),
     Wait,
     /// There is nothing more to send.
     Done,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ScheduledCall {
-    pub(super) is_counted: bool,
-    /// Open loads: its moment, and from when on it could be sent.
-    pub(super) planned: Option<(Instant, Instant)>,
 }
 
 pub(super) struct Scheduler {
@@ -240,7 +233,7 @@ impl Scheduler {
         } else {
             self.warm_up_sent += 1;
         }
-        ScheduleDecision::Send(ScheduledCall { is_counted: counts, planned })
+        ScheduleDecision::Send(PendingCall { first: false, is_counted: counts, planned })
     }
 
     pub(super) fn call_ended(&mut self, at: Instant, counts: bool, failed: bool) {
@@ -295,9 +288,6 @@ impl Scheduler {
     }
 
     fn set_phase(&self, phase: RunPhase) {
-        let mut stage = self.watch.lock();
-        if stage.phase != phase {
-            stage.phase = phase;
-        }
+        self.watch.lock().phase = phase;
     }
 }

@@ -172,24 +172,25 @@ pub fn rates(slices: &[TimelineSlice], elapsed: Duration) -> Vec<f64> {
 
 impl TargetSnapshot {
     fn of(name: String, meter: &Meter, elapsed: Duration) -> Self {
-        let times = &meter.response;
+        let report = &meter.report;
+        let times = &report.response;
         let mut kinds: Vec<(String, u64)> =
-            meter.errors_by_kind.iter().map(|(kind, error)| (kind.clone(), error.count)).collect();
+            report.errors_by_kind.iter().map(|(kind, error)| (kind.clone(), error.count)).collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let requests = float(meter.requests);
+        let requests = float(report.requests);
         Self {
             name,
-            warm_up: meter.warm_up,
-            requests: meter.requests,
-            ok: meter.ok,
+            warm_up: report.warm_up,
+            requests: report.requests,
+            ok: report.ok,
             failed: meter.failures(),
-            dropped: meter.dropped,
+            dropped: report.dropped,
             in_flight: meter.in_flight,
             kinds,
             response: LatencySummary::of(times),
             service: LatencySummary::of(meter.service()),
             sent: requests / meter.active_time().as_secs_f64().max(1e-3),
-            rates: rates(meter.timeline(), elapsed),
+            rates: rates(&report.timeline, elapsed),
             distribution: logarithmic(times, CLASSES),
             range: times.min().zip(times.quantile(0.999)),
         }

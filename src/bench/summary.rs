@@ -83,8 +83,8 @@ fn comparison(compared: &TargetComparison) -> ReportLine {
 }
 
 fn step_lines(report: &BenchReport) -> Vec<ReportLine> {
-    let made: u64 = report.targets.iter().map(|target| target.requests).sum();
-    let failed: u64 = report.targets.iter().map(TargetReport::failed_calls).sum();
+    let made: u64 = report.total(|target| target.requests);
+    let failed: u64 = report.total(TargetReport::failed_calls);
     let (tone, outcome) = match failed {
         0 => (LineTone::Good, "all ok".to_owned()),
         _ => (LineTone::Bad, format!("{} failed", show_count(failed))),

@@ -14,6 +14,8 @@ use super::arguments::ArgumentRows;
 use super::control::RunControl;
 use super::driver::{LoadDriver, lock};
 use super::meter::Meter;
+use super::report::TargetReport;
+use crate::util::number::float;
 
 /// How often a connector is opened again in one run.
 const MAX_RECONNECTS: u64 = 100;
@@ -25,16 +27,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub(super) trait ToolConnector: Send + Sync {
     fn tool(&self) -> String;
 
-    fn program(&self) -> Option<String> {
-        None
-    }
-
-    fn protocol(&self) -> Option<String> {
-        None
-    }
-
-    /// How long connecting took before, if it was done.
-    fn connect(&self) -> Option<Duration> {
+    /// The tool of a host; simulated ones have none.
+    fn load_target(&self) -> Option<&LoadTarget> {
         None
     }
 
@@ -42,20 +36,7 @@ pub(super) trait ToolConnector: Send + Sync {
 
     /// Whether the run was to end at once.
     fn is_cancelled(&self) -> bool {
-        false
-    }
-
-    fn masked(&self, text: &str) -> String {
-        text.to_owned()
-    }
-
-    /// Writes down that many calls are about to be made; the first one has these arguments.
-    fn record(
-        &self,
-        _arguments: &JsonObject,
-        _planned: &str,
-    ) -> Result<Option<LoadRunRecord>, Error> {
-        Ok(None)
+        self.load_target().is_some_and(LoadTarget::is_cancelled)
     }
 }
 
@@ -65,40 +46,17 @@ impl ToolConnector for LoadTarget {
         self.definition().name.full()
     }
 
-    fn program(&self) -> Option<String> {
-        self.definition().program()
-    }
-
-    fn protocol(&self) -> Option<String> {
-        Self::protocol(self).map(str::to_owned)
-    }
-
-    fn connect(&self) -> Option<Duration> {
-        Self::connect(self)
+    fn load_target(&self) -> Option<&LoadTarget> {
+        Some(self)
     }
 
     async fn open(&self) -> Result<Box<dyn LoadExecutor>, Error> {
         self.executor().await
     }
-
-    fn is_cancelled(&self) -> bool {
-        Self::is_cancelled(self)
-    }
-
-    fn masked(&self, text: &str) -> String {
-        Self::masked(self, text)
-    }
-
-    fn record(
-        &self,
-        arguments: &JsonObject,
-        planned: &str,
-    ) -> Result<Option<LoadRunRecord>, Error> {
-        Self::record(self, arguments, planned).map(Some)
-    }
 }
 
 /// A target before its connector is open.
+#[derive(Clone)]
 pub(super) struct BenchTarget {
     pub(super) connector: Arc<dyn ToolConnector>,
     pub(super) arguments: ArgumentRows,
@@ -113,10 +71,10 @@ pub(super) struct TargetWorker {
     pub(super) is_repeated: bool,
     control: RunControl,
     executor: Option<Box<dyn LoadExecutor>>,
-    pub(super) connect_time: Duration,
-    pub(super) restarts: u64,
+    connect_time: Duration,
+    restarts: u64,
     pub(super) error: Option<Error>,
-    pub(super) protocol_warnings: Vec<String>,
+    protocol_warnings: Vec<String>,
     record: Option<RunRecordGuard>,
 }
 
@@ -146,10 +104,10 @@ impl TargetWorker {
 
     /// Writes down what is about to be done; the first call has these arguments.
     pub(super) fn begin(&mut self, first: &JsonObject, planned: &str) -> Result<(), Error> {
-        self.record = self
-            .connector
-            .record(first, planned)?
-            .map(|record| RunRecordGuard { record: Some(record), meter: self.driver.meter() });
+        let target = self.connector.load_target();
+        let record = target.map(|target| target.record(first, planned)).transpose()?;
+        let meter = self.driver.meter();
+        self.record = record.map(|record| RunRecordGuard { record: Some(record), meter });
         Ok(())
     }
 
@@ -231,6 +189,39 @@ impl TargetWorker {
         }
     }
 
+    pub(super) fn into_report(self) -> TargetReport {
+        let meter = lock(&self.driver.meter()).clone();
+        let target = self.connector.load_target();
+        let masked =
+            |text: &str| target.map_or_else(|| text.to_owned(), |target| target.masked(text));
+        // What was connected before belongs to the first step.
+        let before = target.and_then(LoadTarget::connect).filter(|_| !self.is_repeated);
+        let protocol = target.and_then(LoadTarget::protocol).map(str::to_owned);
+        // Tools that nothing is connected for have nothing to say about connecting.
+        let connects = protocol.is_some() || before.is_some();
+        let connect = connects.then(|| before.unwrap_or_default() + self.connect_time);
+        let elapsed = meter.active_time();
+        let throughput = float(meter.report.ok) / elapsed.as_secs_f64();
+        let mut report = TargetReport {
+            tool: self.connector.tool(),
+            step: self.step,
+            elapsed,
+            program: target.and_then(|target| target.definition().program()),
+            protocol,
+            throughput: if elapsed.is_zero() { 0.0 } else { throughput },
+            restarts: self.restarts,
+            service: meter.service().clone(),
+            protocol_warnings: self.protocol_warnings.iter().map(|doubt| masked(doubt)).collect(),
+            error: self.error.map(|error| error.map_text(&masked)),
+            ..meter.report
+        };
+        report.cold.connect = connect;
+        for cause in report.errors_by_kind.values_mut() {
+            cause.sample = masked(&cause.sample);
+        }
+        report
+    }
+
     /// Closes the connector and the record, which says when it cannot be kept.
     pub(super) fn end(&mut self) -> (Vec<String>, Option<Error>) {
         self.close();
@@ -251,8 +242,9 @@ impl RunRecordGuard {
     fn write(&mut self) -> (Vec<String>, Option<Error>) {
         let Some(record) = self.record.take() else { return <_>::default() };
         let meter = lock(&self.meter);
-        let made = meter.requests + meter.warm_up;
-        record.close(made, meter.ok, meter.failures() + meter.unanswered)
+        let report = &meter.report;
+        let made = report.requests + report.warm_up;
+        record.close(made, report.ok, meter.failures() + report.unanswered)
     }
 }
 

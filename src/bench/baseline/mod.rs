@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::compare::{
-    ComparedSide, ComparisonSettings, Ratio, RatioVerdict, SIGNIFICANCE_LEVEL, WorkSummary, ratios,
-    work_warnings,
+    ComparedSide, ComparisonSettings, Inconclusive, Ratio, RatioVerdict, SIGNIFICANCE_LEVEL,
+    ratios, work_warnings,
 };
 use super::environment::BenchEnvironment;
 use super::interval::{self, BlockSet, Pairing};
@@ -20,7 +20,6 @@ use crate::model::{Error, unreadable_file};
 use crate::util::base64;
 use crate::util::histogram::Durations;
 use crate::util::regular_file;
-use crate::util::units::show_duration;
 
 /// The figures that `--max-regression` judges: what most calls take at worst, what they take on
 /// average, and how many there are. Together they are wrong once in twenty runs.
@@ -53,19 +52,9 @@ pub struct SavedRun {
 
 #[derive(Debug, Clone)]
 pub struct SavedTarget {
-    /// The full name.
-    pub tool: String,
-    /// The program behind the name; files of earlier versions do not say.
-    pub program: Option<String>,
-    /// Calls that were made.
-    pub requests: u64,
-    /// Of those: the tool answered.
-    pub ok: u64,
-    pub bytes_in: u64,
-    /// Answered calls per second.
-    pub throughput: f64,
-    /// Times of the answered calls.
-    pub response: Durations,
+    /// Its name, program, counts, throughput and response times, which are all that is compared;
+    /// files of earlier versions do not say the program.
+    pub report: TargetReport,
     /// The stretches that show how much the run varied.
     pub blocks: Vec<SampleBlock>,
 }
@@ -116,13 +105,10 @@ impl RegressionVerdict {
 impl BaselineReport {
     /// Whether a regression is established, or there was nothing to compare.
     pub fn failed(&self) -> bool {
-        let judged = self.max_regression.is_some();
-        judged
+        let fails = |change: &BaselineChange| change.verdict() == Some(RegressionVerdict::Fail);
+        self.max_regression.is_some()
             && (self.targets.iter().all(|change| change.ratios.is_empty())
-                || self
-                    .targets
-                    .iter()
-                    .any(|change| change.verdict() == Some(RegressionVerdict::Fail)))
+                || self.targets.iter().any(fails))
     }
 }
 
@@ -142,16 +128,16 @@ impl BaselineChange {
     pub fn lines(&self) -> Vec<String> {
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         let line = |ratio: &Ratio| {
-            let (now, was) =
-                (show(ratio.statistic, ratio.other), show(ratio.statistic, ratio.reference));
+            let statistic = ratio.statistic;
+            let (now, was) = (statistic.show(ratio.other), statistic.show(ratio.reference));
             let within = ratio.interval.map_or_else(String::new, |(low, high)| {
                 format!(" ({:+.1}% to {:+.1}%)", percent(low), percent(high))
             });
-            let gate = self.verdicts.iter().find(|(judged, _)| *judged == ratio.statistic);
+            let gate = self.verdicts.iter().find(|(judged, _)| *judged == statistic);
             let gate = gate.map_or_else(String::new, |(_, gate)| format!(": {}", gate.label()));
             format!(
                 "{} {now}, was {was}: {:+.1}%{within}, {}{gate}",
-                ratio.statistic.name(),
+                statistic.name(),
                 percent(ratio.value),
                 ratio.verdict.label(),
             )
@@ -189,15 +175,12 @@ pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
         }
         _ => return Err(wrong("was not written by toolhost bench: it has no format_version")),
     }
-    let one = [&value];
-    let all: Vec<&Value> = match value.get("targets").and_then(Value::as_array) {
-        Some(targets) => targets.iter().collect(),
-        None => one.to_vec(),
-    };
+    let targets = value.get("targets").and_then(Value::as_array);
+    let all = targets.map_or(std::slice::from_ref(&value), Vec::as_slice);
     if all.is_empty() || all.len() > MAX_ITEMS {
         return Err(wrong(&format!("has {} targets", all.len())));
     }
-    let targets: Result<Vec<_>, SavedTargetError> = all.into_iter().map(saved_target).collect();
+    let targets: Result<Vec<_>, String> = all.iter().map(saved_target).collect();
     let word = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     Ok(SavedRun {
         file: file.to_owned(),
@@ -206,57 +189,47 @@ pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
         cpu: word("/environment/cpu"),
         load: ["model", "concurrency", "rate"]
             .map(|key| value.get(key).cloned().unwrap_or_default()),
-        targets: targets.map_err(|error| wrong(&error.to_string()))?,
+        targets: targets.map_err(|why| wrong(&why))?,
     })
 }
 
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum SavedTargetError {
-    #[error("has a target without a tool")]
-    NoTool,
-    #[error("has no usable '{key}' for '{tool}'")]
-    Count { key: &'static str, tool: String },
-    #[error("has an unreadable histogram for '{tool}'")]
-    Histogram { tool: String },
-    #[error("has a block of '{tool}' without a length")]
-    BlockLength { tool: String },
-}
-
-fn saved_target(value: &Value) -> Result<SavedTarget, SavedTargetError> {
-    let name = value.get("tool").and_then(Value::as_str).ok_or(SavedTargetError::NoTool)?;
-    let tool = || name.to_owned();
-    let count = |key: &'static str| {
+fn saved_target(value: &Value) -> Result<SavedTarget, String> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let tool = text("tool").ok_or("has a target without a tool")?;
+    let count = |key: &str| {
         let count = value.get(key).and_then(Value::as_u64);
-        count.ok_or_else(|| SavedTargetError::Count { key, tool: tool() })
+        count.ok_or_else(|| format!("has no usable '{key}' for '{tool}'"))
     };
     let histogram = |value: Option<&Value>| {
         let bytes = value.and_then(Value::as_str).and_then(base64::decode);
-        let read = bytes.and_then(|bytes| Durations::decode(&bytes));
-        read.ok_or_else(|| SavedTargetError::Histogram { tool: tool() })
+        let times = bytes.and_then(|bytes| Durations::decode(&bytes));
+        times.ok_or_else(|| format!("has an unreadable histogram for '{tool}'"))
     };
-    let seconds = |value: Option<&Value>| {
-        let seconds = value.and_then(Value::as_f64)?;
-        Duration::try_from_secs_f64(seconds).ok()
-    };
-    let blocks = value.get("blocks").and_then(Value::as_array);
-    let stretches = blocks.into_iter().flatten().take(MAX_ITEMS).map(|block| {
+    let block = |block: &Value| -> Result<SampleBlock, String> {
+        let seconds = block.get("elapsed_s").and_then(Value::as_f64);
+        let elapsed = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let calls = |key: &str| block.get(key).and_then(Value::as_u64).unwrap_or_default();
         Ok(SampleBlock {
-            elapsed: seconds(block.get("elapsed_s"))
-                .ok_or_else(|| SavedTargetError::BlockLength { tool: tool() })?,
-            ok: block.get("ok").and_then(Value::as_u64).unwrap_or_default(),
-            failed: block.get("failed").and_then(Value::as_u64).unwrap_or_default(),
+            elapsed: elapsed.ok_or_else(|| format!("has a block of '{tool}' without a length"))?,
+            ok: calls("ok"),
+            failed: calls("failed"),
             response: histogram(block.get("data"))?,
         })
-    });
+    };
+    let blocks = value.get("blocks").and_then(Value::as_array);
+    let blocks = blocks.into_iter().flatten().take(MAX_ITEMS).map(block);
     Ok(SavedTarget {
-        tool: tool(),
-        program: value.get("program").and_then(Value::as_str).map(str::to_owned),
-        requests: count("requests")?,
-        ok: count("ok")?,
-        bytes_in: count("bytes_in")?,
-        throughput: value.get("throughput").and_then(Value::as_f64).unwrap_or_default(),
-        response: histogram(value.pointer("/histogram/data"))?,
-        blocks: stretches.collect::<Result<_, SavedTargetError>>()?,
+        blocks: blocks.collect::<Result<_, _>>()?,
+        report: TargetReport {
+            program: text("program"),
+            requests: count("requests")?,
+            ok: count("ok")?,
+            bytes_in: count("bytes_in")?,
+            throughput: value.get("throughput").and_then(Value::as_f64).unwrap_or_default(),
+            response: histogram(value.pointer("/histogram/data"))?,
+            tool,
+            ..TargetReport::default()
+        },
     })
 }
 
@@ -273,7 +246,7 @@ pub fn compare_with_baseline(
     for (at, target) in report.targets.iter().enumerate() {
         // The same place first: a tool may be compared with itself.
         let mut placed = saved.targets.get(at).into_iter().chain(&saved.targets);
-        let same = placed.find(|saved| saved.tool == target.tool);
+        let same = placed.find(|saved| saved.report.tool == target.tool);
         let only = match (saved.targets.as_slice(), report.targets.len()) {
             ([only], 1) => Some(only),
             _ => None,
@@ -283,25 +256,23 @@ pub fn compare_with_baseline(
                 .push(format!("'{}' is not in {}, so it is not compared", target.tool, saved.file));
             continue;
         };
-        if let (Some(before), Some(now)) = (&was.program, &target.program)
+        if let (Some(before), Some(now)) = (&was.report.program, &target.program)
             && before != now
         {
             let name = &target.tool;
             warnings.push(format!("'{name}' was a different program then (@{before}, now @{now})"));
         }
         if same.is_none() {
-            warnings.push(format!("'{}' is compared with '{}'", target.tool, was.tool));
+            warnings.push(format!("'{}' is compared with '{}'", target.tool, was.report.tool));
         }
-        let work = WorkSummary { requests: was.requests, ok: was.ok, bytes_in: was.bytes_in };
-        let doubts = work_warnings(&work, &WorkSummary::of(target), "the saved run", "this one");
-        warnings.extend(doubts);
-        targets.push(target_change(
-            was,
+        warnings.extend(work_warnings(&was.report, target, "the saved run", "this one"));
+        let side = |target, blocks: &[SampleBlock]| ComparedSide {
             target,
-            &blocks_of_run(report, at),
-            report.plan.seed,
-            max_regression,
-        ));
+            throughput: target.throughput,
+            blocks: BlockSet::of(blocks),
+        };
+        let (a, b) = (side(&was.report, &was.blocks), side(target, &blocks_of_run(report, at)));
+        targets.push(target_change(&a, &b, report.plan.seed, max_regression));
     }
     BaselineReport {
         file: saved.file.clone(),
@@ -313,36 +284,25 @@ pub fn compare_with_baseline(
 }
 
 fn target_change(
-    was: &SavedTarget,
-    target: &TargetReport,
-    stretches: &[SampleBlock],
+    was: &ComparedSide<'_>,
+    now: &ComparedSide<'_>,
     seed: u64,
     max_regression: Option<f64>,
 ) -> BaselineChange {
-    let (before, now) = (BlockSet::of(&was.blocks), BlockSet::of(stretches));
-    let a = ComparedSide { response: &was.response, throughput: was.throughput, blocks: &before };
-    let b =
-        ComparedSide { response: &target.response, throughput: target.throughput, blocks: &now };
     let settings = ComparisonSettings {
         decisive: &GATED_STATISTICS,
         alpha: SIGNIFICANCE_LEVEL,
         pairing: Pairing::Independent,
         seed,
     };
-    let ratios = ratios(&a, &b, &settings);
-    let gates = max_regression.map_or_else(Vec::new, |most| {
-        let of = |statistic: Statistic| ratios.iter().find(|ratio| ratio.statistic == statistic);
-        GATED_STATISTICS
-            .into_iter()
-            .map(|judged| {
-                (
-                    judged,
-                    of(judged).map_or(RegressionVerdict::Fail, |ratio| judge_ratio(ratio, most)),
-                )
-            })
-            .collect()
-    });
-    BaselineChange { tool: target.tool.clone(), ratios, verdicts: gates }
+    let ratios = ratios(was, now, &settings);
+    let judge = |most: f64, statistic: Statistic| {
+        let ratio = ratios.iter().find(|ratio| ratio.statistic == statistic);
+        (statistic, ratio.map_or(RegressionVerdict::Fail, |ratio| judge_ratio(ratio, most)))
+    };
+    let gates = max_regression
+        .map_or_else(Vec::new, |most| GATED_STATISTICS.map(|gated| judge(most, gated)).to_vec());
+    BaselineChange { tool: now.target.tool.clone(), ratios, verdicts: gates }
 }
 
 /// A figure fails when all of its interval is worse than allowed, and passes when none of it is.
@@ -362,8 +322,7 @@ fn judge_ratio(ratio: &Ratio, most: f64) -> RegressionVerdict {
     }
 }
 
-const FEW_CALLS: RatioVerdict =
-    RatioVerdict::NotEstablished(super::compare::Inconclusive::TooFewCalls);
+const FEW_CALLS: RatioVerdict = RatioVerdict::NotEstablished(Inconclusive::TooFewCalls);
 
 /// What may have changed besides the tool.
 fn environment_warnings(
@@ -394,13 +353,6 @@ fn environment_warnings(
         ));
     }
     warnings
-}
-
-fn show(statistic: Statistic, value: f64) -> String {
-    if statistic == Statistic::Throughput {
-        return format!("{value:.0}/s");
-    }
-    show_duration(Duration::try_from_secs_f64(value / 1e9).unwrap_or_default())
 }
 
 /// The stretches of a run that show how much it varied: its rounds, or its timeline.

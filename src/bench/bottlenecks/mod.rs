@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::formatting::per_second;
 use super::plan::{LoadModel, OverflowPolicy};
 use super::report::{BenchReport, TargetReport, TimelineSlice};
 use super::steps;
@@ -119,15 +120,15 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
             "Limited by the load generator or the connection: {concurrency} in flight with a mean of \
              {} allow {} calls/s; {} were measured.",
             show_duration(mean),
-            rate(alone),
-            rate(target.throughput)
+            per_second(alone),
+            per_second(target.throughput)
         ));
     } else if let Some(share) = own_share(report).filter(|share| *share > BUSY_SHARE) {
         sentences.push(format!(
             "Limited by toolhost itself, which used {:.0}% of a processor: {} calls/s are what it can \
              make and read, and the tool may answer more.",
             share * 100.0,
-            rate(target.throughput)
+            per_second(target.throughput)
         ));
     } else if concurrency == 1 {
         let where_ = if middle < WAKEUP_COST {
@@ -147,7 +148,7 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
              and the rest is queueing; if it reaches less, latency is the limit and a higher -c \
              helps.",
             show_duration(middle),
-            rate(target.throughput),
+            per_second(target.throughput),
             (concurrency / 2).max(1)
         ));
         let quickest = target.service.min().unwrap_or(middle);
@@ -186,12 +187,12 @@ fn open_load(
              reaches {} calls/s with {in_flight} in flight.",
             show_count(target.dropped),
             show_count(made),
-            rate(target.throughput)
+            per_second(target.throughput)
         ));
     } else if queued {
         let is_short = target.throughput < requested * MIN_RATE_SHARE;
         let wish = if report.targets.len() == 1 && is_short {
-            format!(" of {} requested", rate(requested))
+            format!(" of {} requested", per_second(requested))
         } else {
             String::new()
         };
@@ -201,7 +202,7 @@ fn open_load(
              Either the tool cannot do more, or a -c above {in_flight} would help.",
             show_duration(response),
             show_duration(service),
-            rate(target.throughput)
+            per_second(target.throughput)
         ));
     } else if let Some(sentence) = generator_lag(&generator.lag, service) {
         sentences.push(sentence);
@@ -237,11 +238,8 @@ fn drift(target: &TargetReport) -> Option<String> {
         return None;
     }
     let median = |slices: &[TimelineSlice]| {
-        let mut all = Durations::coarse();
-        for slice in slices {
-            all.merge(&slice.response);
-        }
-        (all.count() >= 50).then(|| all.quantile(0.5))?
+        let response = TimelineSlice::joined(slices)?.response;
+        response.quantile(0.5).filter(|_| response.count() >= 50)
     };
     let first = median(target.timeline.get(..quarter)?)?;
     let last = median(target.timeline.get(target.timeline.len() - quarter..)?)?;
@@ -286,14 +284,6 @@ fn cold_start(target: &TargetReport) -> Option<String> {
 
 fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64().max(1e-9)
-}
-
-fn rate(value: f64) -> String {
-    if value < 100.0 {
-        return format!("{value:.1}");
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "saturates, and rates are far below 2^63")]
-    show_count((value.round() as i64).unsigned_abs())
 }
 
 #[cfg(test)]

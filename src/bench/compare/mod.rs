@@ -144,17 +144,11 @@ pub fn compare(report: &BenchReport) -> Vec<TargetComparison> {
         let both = || report.rounds.iter().filter(move |round| round.turns.len() > at + 1);
         let stretches =
             |target: usize| BlockSet::of(both().filter_map(move |round| round.turns.get(target)));
-        let (first, second) = (stretches(0), stretches(at + 1));
-        let a = ComparedSide {
-            response: &reference.response,
-            throughput: first.throughput(),
-            blocks: &first,
+        let side = |target, place| {
+            let blocks = stretches(place);
+            ComparedSide { target, throughput: blocks.throughput(), blocks }
         };
-        let b = ComparedSide {
-            response: &other.response,
-            throughput: second.throughput(),
-            blocks: &second,
-        };
+        let (a, b) = (side(reference, 0), side(other, at + 1));
         let settings = ComparisonSettings {
             decisive: &[HEADLINE],
             alpha: SIGNIFICANCE_LEVEL / count(others.len()),
@@ -165,14 +159,9 @@ pub fn compare(report: &BenchReport) -> Vec<TargetComparison> {
             reference: reference.tool.clone(),
             other: other.tool.clone(),
             letter: letter(at + 1),
-            rounds: first.len().min(second.len()),
+            rounds: a.blocks.len().min(b.blocks.len()),
             ratios: ratios(&a, &b, &settings),
-            warnings: work_warnings(
-                &WorkSummary::of(reference),
-                &WorkSummary::of(other),
-                "A",
-                &letter(at + 1).to_string(),
-            ),
+            warnings: work_warnings(reference, other, "A", &letter(at + 1).to_string()),
         }
     };
     others.iter().enumerate().map(compared).collect()
@@ -183,9 +172,9 @@ pub fn letter(target: usize) -> char {
 }
 
 pub(super) struct ComparedSide<'a> {
-    pub(super) response: &'a Durations,
+    pub(super) target: &'a TargetReport,
     pub(super) throughput: f64,
-    pub(super) blocks: &'a BlockSet,
+    pub(super) blocks: BlockSet,
 }
 
 pub(super) struct ComparisonSettings<'a> {
@@ -202,11 +191,12 @@ pub(super) fn ratios(
     b: &ComparedSide<'_>,
     settings: &ComparisonSettings<'_>,
 ) -> Vec<Ratio> {
-    let errors = interval::standard_errors(a.blocks, b.blocks, settings.pairing, settings.seed);
+    let errors = interval::standard_errors(&a.blocks, &b.blocks, settings.pairing, settings.seed);
     let stretches = a.blocks.len().min(b.blocks.len());
     let ratio = |statistic: Statistic| {
-        let reference = statistic.of(a.response, a.throughput)?;
-        let other = statistic.of(b.response, b.throughput)?;
+        let (was, now) = (&a.target.response, &b.target.response);
+        let reference = statistic.of(was, a.throughput)?;
+        let other = statistic.of(now, b.throughput)?;
         let value = other / reference;
         let sharing = if settings.decisive.contains(&statistic) {
             settings.decisive.len()
@@ -219,43 +209,31 @@ pub(super) fn ratios(
             let reach = (error * interval::student_quantile(level, stretches) + coarse).exp();
             (value / reach, value * reach)
         });
-        let is_sure = statistic.is_reliable(a.response) && statistic.is_reliable(b.response);
+        let is_sure = statistic.is_reliable(was) && statistic.is_reliable(now);
         let verdict = match interval {
             None => RatioVerdict::NotEstablished(Inconclusive::TooFewBlocks),
             Some(_) if !is_sure => RatioVerdict::NotEstablished(Inconclusive::TooFewCalls),
-            Some((low, _)) if low > 1.0 && statistic.is_higher_worse() => RatioVerdict::Slower,
-            Some((low, _)) if low > 1.0 => RatioVerdict::Faster,
-            Some((_, high)) if high < 1.0 && statistic.is_higher_worse() => RatioVerdict::Faster,
-            Some((_, high)) if high < 1.0 => RatioVerdict::Slower,
-            Some(_) => RatioVerdict::NotEstablished(Inconclusive::WithinNoise),
+            Some((low, high)) if low <= 1.0 && high >= 1.0 => {
+                RatioVerdict::NotEstablished(Inconclusive::WithinNoise)
+            }
+            Some((low, _)) if (low > 1.0) == statistic.is_higher_worse() => RatioVerdict::Slower,
+            Some(_) => RatioVerdict::Faster,
         };
         let propagated = (statistic == Statistic::Mean).then(|| {
-            let part = |side: &ComparedSide<'_>, mean: f64| {
-                side.response.stddev().map_or(0.0, |spread| spread.as_secs_f64() * 1e9 / mean)
+            let part = |times: &Durations, mean: f64| {
+                times.stddev().map_or(0.0, |spread| spread.as_secs_f64() * 1e9 / mean)
             };
-            value * part(a, reference).hypot(part(b, other))
+            value * part(was, reference).hypot(part(now, other))
         });
         Some(Ratio { statistic, reference, other, value, interval, level, propagated, verdict })
     };
     Statistic::ALL.into_iter().filter_map(ratio).collect()
 }
 
-pub(super) struct WorkSummary {
-    pub(super) requests: u64,
-    pub(super) ok: u64,
-    pub(super) bytes_in: u64,
-}
-
-impl WorkSummary {
-    pub(super) fn of(target: &TargetReport) -> Self {
-        Self { requests: target.requests, ok: target.ok, bytes_in: target.bytes_in }
-    }
-}
-
 /// Why two may not have done the same work.
 pub(super) fn work_warnings(
-    a: &WorkSummary,
-    b: &WorkSummary,
+    a: &TargetReport,
+    b: &TargetReport,
     first: &str,
     second: &str,
 ) -> Vec<String> {
@@ -285,7 +263,7 @@ pub(super) fn work_warnings(
     warnings
 }
 
-fn failed_share(work: &WorkSummary) -> Option<f64> {
+fn failed_share(work: &TargetReport) -> Option<f64> {
     (work.requests > 0).then(|| 1.0 - float(work.ok) / float(work.requests))
 }
 

@@ -20,30 +20,25 @@ pub struct Threshold {
     /// The target it is about; without one it holds for each.
     target: Option<usize>,
     metric: Metric,
-    comparator: Comparator,
+    /// One of [`COMPARATORS`].
+    comparator: usize,
     /// Seconds, calls per second, a share or a number, as the metric.
     limit: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparator {
-    Greater,
-    AtLeast,
-    Less,
-    AtMost,
-    Equal,
-    NotEqual,
-}
+type Comparison = fn(f64, f64) -> bool;
 
-/// The longer ones first: the shorter ones begin like them.
-const COMPARATORS: [(&str, Comparator); 7] = [
-    (">=", Comparator::AtLeast),
-    ("<=", Comparator::AtMost),
-    ("==", Comparator::Equal),
-    ("!=", Comparator::NotEqual),
-    (">", Comparator::Greater),
-    ("<", Comparator::Less),
-    ("=", Comparator::Equal),
+/// How a comparison is written, its sign and that of its opposite, and whether a value and a limit
+/// are so. The longer ones come first: the shorter ones begin like them.
+#[expect(clippy::float_cmp, reason = "what was asked for")]
+const COMPARATORS: [(&str, &str, &str, Comparison); 7] = [
+    (">=", ">=", "<", |value, limit| value >= limit),
+    ("<=", "<=", ">", |value, limit| value <= limit),
+    ("==", "=", "≠", |value, limit| value == limit),
+    ("!=", "≠", "=", |value, limit| value != limit),
+    (">", ">", "<=", |value, limit| value > limit),
+    ("<", "<", ">=", |value, limit| value < limit),
+    ("=", "=", "≠", |value, limit| value == limit),
 ];
 
 /// The result of one expression.
@@ -93,10 +88,10 @@ fn expression(text: &str, targets: usize) -> Result<Threshold, Error> {
         return Err(Error::usage("expected a comparison such as '>50ms'"));
     };
     let (name, rest) = text.split_at(at);
-    let comparator = COMPARATORS.iter().find_map(|(sign, comparator)| {
-        rest.strip_prefix(sign).map(|value| (value.trim(), *comparator))
+    let comparator = COMPARATORS.iter().enumerate().find_map(|(comparator, (written, ..))| {
+        Some((comparator, rest.strip_prefix(written)?.trim()))
     });
-    let (value, comparator) =
+    let (comparator, value) =
         comparator.ok_or_else(|| Error::usage("expected one of > >= < <= == !="))?;
     let name = name.trim();
     let (target, name) = match name.split_once('.') {
@@ -182,8 +177,8 @@ impl Threshold {
             let (why, is_pass) = self.metric.missing_reason(of);
             return missing(&format!("{name}: {why}"), !is_pass);
         };
-        let failed = self.comparator.holds(value, self.limit);
-        let (sign, opposite) = self.comparator.signs();
+        let (_, sign, opposite, holds) = COMPARATORS[self.comparator];
+        let failed = holds(value, self.limit);
         let unit = self.metric.unit();
         let caveat = self.metric.caveat(of, &report.generator);
         let mut text = format!(
@@ -197,32 +192,6 @@ impl Threshold {
             text = format!("{text} ({caveat})");
         }
         ThresholdLine { text, failed, is_unreliable: caveat.is_some() }
-    }
-}
-
-impl Comparator {
-    #[expect(clippy::float_cmp, reason = "what was asked for")]
-    fn holds(self, value: f64, limit: f64) -> bool {
-        match self {
-            Self::Greater => value > limit,
-            Self::AtLeast => value >= limit,
-            Self::Less => value < limit,
-            Self::AtMost => value <= limit,
-            Self::Equal => value == limit,
-            Self::NotEqual => value != limit,
-        }
-    }
-
-    /// Its sign, and that of its opposite.
-    fn signs(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Greater => (">", "<="),
-            Self::AtLeast => (">=", "<"),
-            Self::Less => ("<", ">="),
-            Self::AtMost => ("<=", ">"),
-            Self::Equal => ("=", "≠"),
-            Self::NotEqual => ("≠", "="),
-        }
     }
 }
 

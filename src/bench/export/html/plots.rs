@@ -249,13 +249,9 @@ fn horizon(report: &BenchReport) -> Duration {
 fn stretches(timeline: &[TimelineSlice]) -> Vec<(Duration, Durations)> {
     let calls: u64 = timeline.iter().map(|slice| slice.ok).sum();
     let points = usize::try_from(calls / CALLS_PER_POINT).unwrap_or(usize::MAX).clamp(24, 96);
-    let join = |slices: &[TimelineSlice]| {
-        let (first, last) = (slices.first()?, slices.last()?);
-        let mut response = Durations::coarse();
-        slices.iter().for_each(|slice| response.merge(&slice.response));
-        Some(((first.from + last.from + last.lasting) / 2, response))
-    };
-    timeline.chunks(timeline.len().div_ceil(points).max(1)).filter_map(join).collect()
+    let stretches = timeline.chunks(timeline.len().div_ceil(points).max(1));
+    let stretches = stretches.filter_map(TimelineSlice::joined);
+    stretches.map(|slice| (slice.from + slice.lasting / 2, slice.response)).collect()
 }
 
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::bench::plan::{BenchPlan, LoadModel};
 use crate::model::{Error, JsonObject};
+use crate::util::json::pretty;
 
 const RUNNER: &str = include_str!("runner.py");
 
@@ -80,10 +81,6 @@ pub fn locust(plan: &BenchPlan, target: &LocustTarget) -> Result<String, Error> 
         &format!("PLAN_TEXT = {}", literal(&pretty(&plan))),
         1,
     ))
-}
-
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }
 
 fn header(header: &LocustHeader) -> Value {
