@@ -227,94 +227,56 @@ impl Masker {
         .with_gate(gate)
     }
 
-    fn traffic_kind(&self, what: TrafficKind) -> TrafficKind {
-        match what {
-            TrafficKind::Message { direction, bytes, info, latency } => {
-                let (bytes, info) = (self.bytes(bytes), self.message_info(info));
-                TrafficKind::Message { direction, bytes, info, latency }
+    fn traffic_kind(&self, mut kind: TrafficKind) -> TrafficKind {
+        match &mut kind {
+            TrafficKind::Message { bytes, info, .. } => {
+                if let Some(masked) = self.replaced(bytes) {
+                    *bytes = Bytes::from(masked);
+                }
+                self.message_info(info);
             }
-            TrafficKind::HttpHead { direction, line, headers, latency } => {
-                let line = self.text(&line);
-                let headers = headers.iter().map(|(n, v)| (self.text(n), self.text(v))).collect();
-                TrafficKind::HttpHead { direction, line, headers, latency }
+            TrafficKind::HttpHead { line, headers, .. } => {
+                let parts = headers.iter_mut().flat_map(|(name, value)| [name, value]);
+                parts.chain([line]).for_each(|text| *text = self.text(text));
             }
-            TrafficKind::Stderr(text) => TrafficKind::Stderr(self.text(&text)),
-            TrafficKind::NonJsonLine(text) => TrafficKind::NonJsonLine(self.text(&text)),
-            TrafficKind::Opened(text) => TrafficKind::Opened(self.text(&text)),
-            TrafficKind::Closed(text) => TrafficKind::Closed(self.text(&text)),
+            TrafficKind::Stderr(text)
+            | TrafficKind::NonJsonLine(text)
+            | TrafficKind::Opened(text)
+            | TrafficKind::Closed(text) => *text = self.text(text),
         }
+        kind
     }
 
-    fn bytes(&self, bytes: Bytes) -> Bytes {
-        self.replaced(&bytes).map_or(bytes, Bytes::from)
-    }
-
-    fn message_info(&self, info: MessageInfo) -> MessageInfo {
-        let id = |id: Value| match id {
-            Value::String(text) => Value::String(self.text(&text)),
-            other => other,
+    fn message_info(&self, info: &mut MessageInfo) {
+        let (id, method) = match info {
+            MessageInfo::Request { id, method } => (Some(id), Some(method)),
+            MessageInfo::Response { id, method, .. } => (Some(id), method.as_mut()),
+            MessageInfo::Notification { method } => (None, Some(method)),
+            MessageInfo::Unknown => (None, None),
         };
-        match info {
-            MessageInfo::Request { id: key, method } => {
-                MessageInfo::Request { id: id(key), method: self.text(&method) }
-            }
-            MessageInfo::Response { id: key, method, is_error: error } => MessageInfo::Response {
-                id: id(key),
-                method: method.map(|m| self.text(&m)),
-                is_error: error,
-            },
-            MessageInfo::Notification { method } => {
-                MessageInfo::Notification { method: self.text(&method) }
-            }
-            MessageInfo::Unknown => MessageInfo::Unknown,
+        if let Some(Value::String(id)) = id {
+            *id = self.text(id);
+        }
+        if let Some(method) = method {
+            *method = self.text(method);
         }
     }
 
-    fn event(&self, event: HostEvent) -> HostEvent {
-        match event {
-            HostEvent::Log { origin, call_id, level, text } => {
-                HostEvent::Log { origin, call_id, level, text: self.text(&text) }
+    fn event(&self, mut event: HostEvent) -> HostEvent {
+        match &mut event {
+            HostEvent::Log { text, .. }
+            | HostEvent::Notice { text, .. }
+            | HostEvent::Warning { text }
+            | HostEvent::QuestionAnswered { message: text, .. }
+            | HostEvent::Progress { message: Some(text), .. }
+            | HostEvent::ResourceUpdated { uri: text, .. } => *text = self.text(text),
+            HostEvent::AttemptFailed { error, .. }
+            | HostEvent::ServerStateChanged { state: ServerState::Failed(error), .. } => {
+                *error = self.error(error.clone());
             }
-            HostEvent::Notice { origin, text } => {
-                HostEvent::Notice { origin, text: self.text(&text) }
-            }
-            HostEvent::Warning { text } => HostEvent::Warning { text: self.text(&text) },
-            HostEvent::QuestionAnswered {
-                server,
-                call_id,
-                round,
-                kind,
-                message,
-                outcome: verdict,
-            } => {
-                let message = self.text(&message);
-                HostEvent::QuestionAnswered {
-                    server,
-                    call_id,
-                    round,
-                    kind,
-                    message,
-                    outcome: verdict,
-                }
-            }
-            HostEvent::Progress { call_id, progress, total, message } => {
-                let message = message.map(|text| self.text(&text));
-                HostEvent::Progress { call_id, progress, total, message }
-            }
-            HostEvent::AttemptFailed { call_id, attempt, error, delay } => {
-                HostEvent::AttemptFailed { call_id, attempt, error: self.error(error), delay }
-            }
-            HostEvent::ServerStateChanged { server, state: ServerState::Failed(error) } => {
-                HostEvent::ServerStateChanged {
-                    server,
-                    state: ServerState::Failed(self.error(error)),
-                }
-            }
-            HostEvent::ResourceUpdated { server, uri } => {
-                HostEvent::ResourceUpdated { server, uri: self.text(&uri) }
-            }
-            other => other,
+            _ => {}
         }
+        event
     }
 
     /// Arguments without secrets: properties that the schema marks (`writeOnly`, `x-secret`,

@@ -18,7 +18,7 @@
 //! | `server` | the server's name |
 //! | `call` | the tool call it belongs to, if any |
 //! | `what` | `message`, `head`, `stderr`, `noise`, `opened` or `closed` |
-//! | `row_direction` | `sent` (to the server) or `received`; of messages and heads |
+//! | `way` | `sent` (to the server) or `received`; of messages and heads |
 //! | `kind` | of a message: `request`, `answer`, `notification` or `unknown` |
 //! | `id` | of a request or an answer, as it was |
 //! | `method` | of a message; of an answer that of its request, when known |
@@ -76,7 +76,7 @@ pub struct TraceRow {
     #[serde(rename = "what")]
     kind: TraceRowKind,
     #[serde(rename = "way", default, skip_serializing_if = "Option::is_none")]
-    direction: Option<TraceRowDirection>,
+    direction: Option<Direction>,
     #[serde(rename = "kind", default, skip_serializing_if = "Option::is_none")]
     message_kind: Option<TraceRowMessageKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,13 +114,6 @@ enum TraceRowKind {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum TraceRowDirection {
-    Sent,
-    Received,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
 enum TraceRowMessageKind {
     Request,
     #[serde(rename = "answer")]
@@ -146,14 +139,14 @@ impl TraceRow {
         };
         match &traffic.kind {
             TrafficKind::Message { direction, bytes, info, latency } => Self {
-                direction: Some(row_direction(*direction)),
+                direction: Some(*direction),
                 latency_ms: latency.map(millis),
                 size: Some(bytes.len()),
                 ..row.with_info(info).with_bytes(bytes)
             },
             TrafficKind::HttpHead { direction, line, headers, latency } => Self {
                 kind: TraceRowKind::Head,
-                direction: Some(row_direction(*direction)),
+                direction: Some(*direction),
                 line: Some(line.clone()),
                 headers: Some(headers.clone()),
                 latency_ms: latency.map(millis),
@@ -200,7 +193,7 @@ impl TraceRow {
         let latency = self.latency_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
         let kind = match self.kind {
             TraceRowKind::Message => TrafficKind::Message {
-                direction: direction(self.direction?),
+                direction: self.direction?,
                 bytes: match (self.text, self.base64) {
                     (Some(text), _) => text.into(),
                     (None, Some(coded)) => base64::decode(&coded)?.into(),
@@ -223,7 +216,7 @@ impl TraceRow {
                 latency,
             },
             TraceRowKind::Head => TrafficKind::HttpHead {
-                direction: direction(self.direction?),
+                direction: self.direction?,
                 line: self.line?,
                 headers: self.headers.unwrap_or_default(),
                 latency,
@@ -240,20 +233,6 @@ impl TraceRow {
             call: self.call.map(CallId),
             kind,
         })
-    }
-}
-
-fn row_direction(direction: Direction) -> TraceRowDirection {
-    match direction {
-        Direction::Sent => TraceRowDirection::Sent,
-        Direction::Received => TraceRowDirection::Received,
-    }
-}
-
-fn direction(way: TraceRowDirection) -> Direction {
-    match way {
-        TraceRowDirection::Sent => Direction::Sent,
-        TraceRowDirection::Received => Direction::Received,
     }
 }
 
