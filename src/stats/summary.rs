@@ -126,8 +126,6 @@ pub struct TimeSlice {
     pub counts: CallCounts,
 }
 
-impl TimeSlice {}
-
 /// A class of durations: those that are longer than that of the class before, and not longer than
 /// this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::count::{SpoolBatch, ToolKey};
-use super::granularity::GrainRange;
+use super::granularity::{GrainRange, RetentionBounds};
 use super::location::StatsLocation;
 use super::spool_reader::{self, SpoolFile, SpoolPositions};
 use super::store::{self, GrainSink, StatsStore, StoreError, StoreFileStatus};
@@ -273,10 +273,7 @@ impl Statistics {
     }
 
     fn sum(&self, filter: &CallFilter, now: Duration) -> Result<Summary, StoreError> {
-        let bounds = self.store.as_ref().map_or(
-            Ok(super::granularity::RetentionBounds::default()),
-            StatsStore::retention_bounds,
-        )?;
+        let bounds = self.retention_bounds()?;
         let (ranges, from) = summary::window(filter, now, bounds);
         let mut tally = UsageTally::default();
         let mut summary = Summary {
@@ -307,6 +304,11 @@ impl Statistics {
         Ok(series.finish())
     }
 
+    fn retention_bounds(&self) -> Result<RetentionBounds, StoreError> {
+        let store = self.store.as_ref();
+        store.map_or(Ok(RetentionBounds::default()), StatsStore::retention_bounds)
+    }
+
     /// The slices of a window, and the range they are made of.
     fn build_series(
         &self,
@@ -314,10 +316,7 @@ impl Statistics {
         now: Duration,
         most: usize,
     ) -> Result<(TimeSeries, GrainRange), StoreError> {
-        let bounds = self.store.as_ref().map_or(
-            Ok(super::granularity::RetentionBounds::default()),
-            StatsStore::retention_bounds,
-        )?;
+        let bounds = self.retention_bounds()?;
         let second = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         let since = if let Some(since) = filter.since {
             second(since)
