@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::audit::log::AuditedProcess;
-use crate::audit::{self, AuditLog, Masker};
+use crate::audit::{self, Masker};
 use crate::config;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
@@ -35,7 +35,7 @@ use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{
     Configuration, DisabledEntry, KindDescriptor, ProfileSpec, RecordSpec, UntrustedEntry,
 };
-use crate::history::{self, HistoryLog};
+use crate::history;
 use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
@@ -47,12 +47,12 @@ use crate::model::{Diagnostic, Error, EventSink, NoQuestionHandler, QuestionHand
 use crate::provider::{ProviderDeps, ProviderKind, ToolProvider};
 use crate::providers::mcp::McpSetup;
 use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
-use crate::stats::{self, Spool};
+use crate::stats;
 use crate::util::append::RecordLocation;
 use crate::util::clock::{SteadyClock, SystemClock};
 use crate::util::orphans;
 use crate::util::private_file;
-use crate::util::segments::SegmentRetention;
+use crate::util::segments::{SegmentRetention, SegmentedLog};
 
 use contents::ProviderSources;
 pub use registration::host_builder;
@@ -365,18 +365,18 @@ fn recorders(
     let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
     let process = AuditedProcess { pid: std::process::id(), user };
     let audit = match place(audit, audit::log::FILE) {
-        Some(at) => AuditTarget::Log(AuditLog::new(at, process, audit.sync, keep)),
+        Some(at) => AuditTarget::Log(SegmentedLog::new(at, audit.sync, keep), process),
         None if audit.enabled => AuditTarget::Nowhere,
         None => AuditTarget::Off,
     };
     let stats = &configuration.stats;
     let keep = stats::spool::segment_retention(stats.retention);
     let spool = stats_place(stats, state_dir.as_deref()).filter(|_| stats.enabled);
-    let spool = spool.map(|place| Spool::new(place.spool, stats.sync, keep));
+    let spool = spool.map(|place| SegmentedLog::new(place.spool, stats.sync, keep));
     let history = &configuration.history;
     let keep = SegmentRetention::for_age(history.retention);
     let past = place(history, history::log::FILE);
-    let past = past.map(|at| HistoryLog::new(at, history.sync, keep));
+    let past = past.map(|at| SegmentedLog::new(at, history.sync, keep));
     let stores = RecordStores { audit, spool, history: past };
     let server_programs =
         configuration.servers.iter().map(|spec| (spec.name.clone(), spec.origin.program_id()));

@@ -8,5 +8,4 @@ pub mod mask;
 pub mod read;
 pub mod trace;
 
-pub use log::AuditLog;
 pub use mask::Masker;

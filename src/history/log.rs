@@ -7,11 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::read::StoredResult;
+use super::read::{StoredError, StoredResult};
 use crate::model::{CallPlace, CallRecord, RecordedOutcome, ToolResult};
-use crate::util::append::{AppendError, RecordLocation};
 use crate::util::json_line::JsonLineWriter;
-use crate::util::segments::{SegmentRetention, SegmentedLog};
 
 pub const FILE: &str = "history.jsonl";
 
@@ -27,102 +25,57 @@ const TEXT_LIMIT: usize = 4 * 1024;
 /// Maximum number of kinds of content named.
 const MAX_KINDS: usize = 100;
 
-/// Where rows are appended; opened with the first one.
-#[derive(Debug)]
-pub struct HistoryLog {
-    file: SegmentedLog,
+/// The row of a call that ended at `now`, the time since the Unix epoch; `place` is its project and
+/// program, `fingerprint` that of its definition, `result` what the tool returned.
+pub fn row(
+    now: Duration,
+    call: &CallRecord,
+    place: &CallPlace,
+    fingerprint: &str,
+    outcome: &RecordedOutcome,
+    result: Option<&ToolResult>,
+) -> String {
+    let mut line = JsonLineWriter::new();
+    let began = now.saturating_sub(outcome.duration + outcome.waited);
+    // The identity comes first, so that a line can be recognised by its start.
+    line.text("id", &call.id.0).value("unix", &began.as_secs_f64());
+    line.text("tool", truncate(&call.tool)).text_if("server", call.server.as_deref().map(truncate));
+    line.text_if("project", place.project.as_deref().map(truncate))
+        .text_if("program", place.program.as_deref());
+    line.text_if("source", call.source()).text("session", truncate(&call.caller.session));
+    line.text_if("command_end", call.command_end().map(truncate));
+    line.value("caller", &call.caller);
+    line.text_if("parent", call.parent().map(truncate))
+        .text_if("protocol", call.protocol.as_deref().map(truncate));
+    line.text("fingerprint", fingerprint);
+    line.text("decision", truncate(call.decision.as_deref().unwrap_or_default()));
+    line.value("duration_us", &outcome.micros()).value("attempts", &outcome.attempts);
+    if let Some(waited) = outcome.waited_micros() {
+        line.value("waited_us", &waited);
+    }
+    // `null` when they were too large to keep.
+    line.value_bounded("arguments", &call.arguments, ARGUMENTS_LIMIT, |_| ());
+    if let Some(kind) = outcome.failure {
+        let message = truncate(outcome.message.as_deref().unwrap_or_default()).to_owned();
+        line.value("fault", &StoredError { kind: kind.as_str().to_owned(), message });
+    }
+    if let Some(result) = result {
+        line.value("result", &result_line(result, outcome.result_bytes));
+    }
+    line.finish()
 }
 
-impl HistoryLog {
-    /// The history at `location`. With `sync` each row is forced to the disk; `keep` says when a
-    /// file is set aside and which are removed.
-    pub fn new(location: RecordLocation, sync: bool, keep: SegmentRetention) -> Self {
-        Self { file: SegmentedLog::new(location, sync, keep) }
-    }
-
-    /// Appends a call that ended at `now`, the time since the Unix epoch; `place` is its project and
-    /// program, `fingerprint` that of its definition, `result` what the tool returned.
-    pub fn append(
-        &self,
-        now: Duration,
-        call: &CallRecord,
-        place: &CallPlace,
-        fingerprint: &str,
-        outcome: &RecordedOutcome,
-        result: Option<&ToolResult>,
-    ) -> Result<(), AppendError> {
-        let mut line = JsonLineWriter::new();
-        let began = now.saturating_sub(outcome.duration + outcome.waited);
-        // The identity comes first, so that a line can be recognised by its start.
-        line.text("id", &call.id.0).value("unix", &began.as_secs_f64());
-        line.text("tool", truncate(&call.tool))
-            .text_if("server", call.server.as_deref().map(truncate));
-        line.text_if("project", place.project.as_deref().map(truncate))
-            .text_if("program", place.program.as_deref());
-        line.text_if("source", call.source()).text("session", truncate(&call.caller.session));
-        line.text_if("command_end", call.command_end().map(truncate));
-        line.value("caller", &call.caller);
-        line.text_if("parent", call.parent().map(truncate))
-            .text_if("protocol", call.protocol.as_deref().map(truncate));
-        line.text("fingerprint", fingerprint);
-        line.text("decision", truncate(call.decision.as_deref().unwrap_or_default()));
-        line.value("duration_us", &outcome.micros()).value("attempts", &outcome.attempts);
-        if let Some(waited) = outcome.waited_micros() {
-            line.value("waited_us", &waited);
-        }
-        // `null` when they were too large to keep.
-        line.value_bounded("arguments", &call.arguments, ARGUMENTS_LIMIT, |_| ());
-        if let Some(kind) = outcome.failure {
-            let message = truncate(outcome.message.as_deref().unwrap_or_default());
-            line.value("fault", &ErrorLine { kind: kind.as_str(), message });
-        }
-        if let Some(result) = result {
-            line.value("result", &ResultLine::of(result, outcome.result_bytes));
-        }
-        self.file.append(now, &line.finish())
-    }
-
-    /// What was put right when the file was opened; each note is handed out once.
-    pub fn take_notes(&self) -> Vec<String> {
-        self.file.take_notes()
-    }
-}
-
-#[derive(Serialize)]
-struct ErrorLine<'a> {
-    kind: &'a str,
-    message: &'a str,
-}
-
-#[derive(Serialize)]
-struct ResultLine {
-    success: bool,
-    bytes: u64,
-    kinds: Vec<String>,
-    /// Whether `output` is only the beginning, as text.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    cut: bool,
-    output: Box<RawValue>,
-}
-
-impl ResultLine {
-    fn of(result: &ToolResult, bytes: u64) -> Self {
-        let (output, cut) = head(output(result));
-        let kind = |block: &Value| block.get("type").and_then(Value::as_str).unwrap_or("?").into();
-        let kinds = result.content.iter().take(MAX_KINDS).map(kind).collect();
-        Self { success: result.success, bytes, kinds, cut, output }
-    }
+fn result_line(result: &ToolResult, bytes: u64) -> StoredResult<Box<RawValue>> {
+    let (output, cut) = head(output(result));
+    let kind = |block: &Value| block.get("type").and_then(Value::as_str).unwrap_or("?").into();
+    let kinds = result.content.iter().take(MAX_KINDS).map(kind).collect();
+    StoredResult { success: result.success, bytes, kinds, cut, output }
 }
 
 pub fn stored_result(result: &ToolResult) -> StoredResult {
-    let line = ResultLine::of(result, 0);
-    StoredResult {
-        success: line.success,
-        bytes: line.bytes,
-        kinds: line.kinds,
-        cut: line.cut,
-        output: serde_json::from_str(line.output.get()).unwrap_or_default(),
-    }
+    let StoredResult { success, bytes, kinds, cut, output } = result_line(result, 0);
+    let output = serde_json::from_str(output.get()).unwrap_or_default();
+    StoredResult { success, bytes, kinds, cut, output }
 }
 
 fn output(result: &ToolResult) -> &Value {
@@ -220,16 +173,9 @@ mod tests {
         outcome: &RecordedOutcome,
         result: Option<&ToolResult>,
     ) -> String {
-        let root = tempfile::tempdir().unwrap();
-        let log = HistoryLog::new(
-            RecordLocation::own(root.path(), FILE),
-            false,
-            SegmentRetention::default(),
-        );
         let now = Duration::from_millis(1_700_000_000_503);
         let place = CallPlace { project: Some("/p".into()), program: Some("a1".into()) };
-        log.append(now, call, &place, "sha256:00", outcome, result).unwrap();
-        std::fs::read_to_string(log.file.path()).unwrap()
+        row(now, call, &place, "sha256:00", outcome, result)
     }
 
     #[test]

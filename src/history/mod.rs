@@ -8,5 +8,4 @@ pub mod json;
 pub mod log;
 pub mod read;
 
-pub use log::HistoryLog;
 pub use read::HistoryEntry;

@@ -65,7 +65,7 @@ pub struct StoredError {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredResult {
+pub struct StoredResult<T = Value> {
     /// Whether the tool said it worked.
     pub success: bool,
     /// Bytes of the whole result as JSON.
@@ -75,11 +75,11 @@ pub struct StoredResult {
     #[serde(default)]
     pub kinds: Vec<String>,
     /// Whether `output` is only the beginning, as text.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     /// The structured value, or the text.
     #[serde(default)]
-    pub output: Value,
+    pub output: T,
 }
 
 impl StoredResult {

@@ -8,15 +8,16 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::recorder::{RecordError, Recorder};
-use crate::audit::AuditLog;
+use crate::audit::{self, log::AuditedProcess};
 use crate::catalogue::fingerprint;
-use crate::history::HistoryLog;
+use crate::history;
 use crate::model::{
     CallPlace, CallRecord, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult,
 };
-use crate::stats::{Spool, SpoolRow};
+use crate::stats::SpoolRow;
 use crate::util::append::AppendError;
 use crate::util::clock::Clock;
+use crate::util::segments::SegmentedLog;
 
 const MAX_FINGERPRINTS: usize = 10_000;
 
@@ -26,9 +27,9 @@ pub struct RecordStores {
     /// The audit log: an intent and an outcome for each call.
     pub audit: AuditTarget,
     /// The statistics: one line for each call, folded by readers.
-    pub spool: Option<Spool>,
+    pub spool: Option<SegmentedLog>,
     /// The history: arguments and results of each call.
-    pub history: Option<HistoryLog>,
+    pub history: Option<SegmentedLog>,
 }
 
 #[derive(Debug, Default)]
@@ -37,16 +38,17 @@ pub enum AuditTarget {
     Off,
     /// It is enabled, but there is no place for it, such as a home directory.
     Nowhere,
-    Log(AuditLog),
+    /// The log, and the process that its rows name.
+    Log(SegmentedLog, AuditedProcess),
 }
 
 impl AuditTarget {
     /// The log; `None` when it is switched off.
-    fn log(&self) -> Result<Option<&AuditLog>, RecordError> {
+    fn log(&self) -> Result<Option<(&SegmentedLog, &AuditedProcess)>, RecordError> {
         match self {
             Self::Off => Ok(None),
             Self::Nowhere => Err(RecordError::Lost("audit log: there is no home directory".into())),
-            Self::Log(log) => Ok(Some(log)),
+            Self::Log(log, process) => Ok(Some((log, process))),
         }
     }
 }
@@ -101,16 +103,31 @@ impl RecorderSet {
         value
     }
 
+    fn write(
+        &self,
+        record: &str,
+        log: &SegmentedLog,
+        now: Duration,
+        line: &str,
+    ) -> Result<(), RecordError> {
+        let written = log.append(now, line);
+        for text in log.take_notes() {
+            self.events.emit(HostEvent::Warning { text });
+        }
+        written.map_err(|error| match error {
+            AppendError::Unsafe(why) => RecordError::Unsafe(format!("{record}: {why}")),
+            AppendError::Failed(why) => RecordError::Lost(format!("{record}: {why}")),
+        })
+    }
+
     fn write_audit_outcome(
         &self,
         now: Duration,
         call: &CallRecord,
         outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
-        let Some(audit) = self.stores.audit.log()? else { return Ok(()) };
-        let written = audit.append_outcome(now, call, outcome);
-        self.emit_warnings(audit.take_notes());
-        written.map_err(|error| store_error("audit log", error))
+        let Some((log, process)) = self.stores.audit.log()? else { return Ok(()) };
+        self.write("audit log", log, now, &audit::log::outcome(process, now, call, outcome))
     }
 
     fn write_spool(
@@ -122,9 +139,8 @@ impl RecorderSet {
     ) -> Result<(), RecordError> {
         let spool = self.stores.spool.as_ref().filter(|_| call.is_counted(outcome));
         let Some(spool) = spool else { return Ok(()) };
-        let written = spool.append(&SpoolRow::new(now, call, place.clone(), outcome));
-        self.emit_warnings(spool.take_notes());
-        written.map_err(|error| store_error("statistics", error))
+        let row = SpoolRow::new(now, call, place.clone(), outcome);
+        self.write("statistics", spool, now, &row.line())
     }
 
     /// A call that was never dispatched has no result to show or compare.
@@ -135,19 +151,12 @@ impl RecorderSet {
         outcome: &RecordedOutcome,
         result: Option<&ToolResult>,
     ) -> Result<(), RecordError> {
-        let history = self.stores.history.as_ref().filter(|_| call.decision.is_some());
-        let (Some(history), Some(tool)) = (history, &call.definition) else { return Ok(()) };
+        let log = self.stores.history.as_ref().filter(|_| call.decision.is_some());
+        let (Some(log), Some(tool)) = (log, &call.definition) else { return Ok(()) };
         let fingerprint = self.fingerprint(tool);
         let now = self.clock.unix();
-        let written = history.append(now, call, place, &fingerprint, outcome, result);
-        self.emit_warnings(history.take_notes());
-        written.map_err(|error| store_error("history", error))
-    }
-
-    fn emit_warnings(&self, notes: Vec<String>) {
-        for text in notes {
-            self.events.emit(HostEvent::Warning { text });
-        }
+        let row = history::log::row(now, call, place, &fingerprint, outcome, result);
+        self.write("history", log, now, &row)
     }
 }
 
@@ -157,10 +166,9 @@ impl Recorder for RecorderSet {
     }
 
     fn record_intent(&self, call: &CallRecord) -> Result<(), RecordError> {
-        let Some(audit) = self.stores.audit.log()? else { return Ok(()) };
-        let written = audit.append_intent(self.clock.unix(), call);
-        self.emit_warnings(audit.take_notes());
-        written.map_err(|error| store_error("audit log", error))
+        let Some((log, process)) = self.stores.audit.log()? else { return Ok(()) };
+        let now = self.clock.unix();
+        self.write("audit log", log, now, &audit::log::intent(process, now, call))
     }
 
     fn record_outcome(
@@ -217,20 +225,12 @@ impl CachedFingerprint {
     }
 }
 
-fn store_error(what: &str, error: AppendError) -> RecordError {
-    match error {
-        AppendError::Unsafe(why) => RecordError::Unsafe(format!("{what}: {why}")),
-        AppendError::Failed(why) => RecordError::Lost(format!("{what}: {why}")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
     use std::time::Instant;
 
     use super::*;
-    use crate::audit::log::AuditedProcess;
     use crate::model::{
         CallId, CallerRecord, ErrorKind, Origin, QuestionOutcome, QuestionRecord, ToolName,
         ToolSource,
@@ -257,16 +257,12 @@ mod tests {
 
     fn recorder(root: &Path, audit: RecordLocation) -> RecorderSet {
         let at = |file: &str| RecordLocation::own(root, file);
+        let log = |at| SegmentedLog::new(at, false, SegmentRetention::default());
         let process = AuditedProcess { pid: 7, user: Some("ada".into()) };
         let stores = RecordStores {
-            audit: AuditTarget::Log(AuditLog::new(
-                audit,
-                process,
-                false,
-                SegmentRetention::default(),
-            )),
-            spool: Some(Spool::new(at(SPOOL), false, SegmentRetention::default())),
-            history: Some(HistoryLog::new(at(HISTORY), false, SegmentRetention::default())),
+            audit: AuditTarget::Log(log(audit), process),
+            spool: Some(log(at(SPOOL))),
+            history: Some(log(at(HISTORY))),
         };
         RecorderSet::new(stores, Arc::new(FixedUnixClock), EventSink::discard())
     }

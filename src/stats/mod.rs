@@ -19,6 +19,6 @@ mod store;
 pub mod summary;
 
 pub use location::StatsLocation;
-pub use spool::{Spool, SpoolRow};
+pub use spool::SpoolRow;
 pub use statistics::{ReadBudget, Statistics};
 pub use summary::{Summary, Usage};

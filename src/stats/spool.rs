@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{CallPlace, CallRecord, RecordedOutcome};
-use crate::util::append::{AppendError, RecordLocation};
-use crate::util::segments::{SegmentRetention, SegmentedLog};
+use crate::util::segments::SegmentRetention;
 
 pub const FILE: &str = "stats.spool";
 
@@ -62,6 +61,11 @@ impl SpoolRow {
         }
     }
 
+    pub fn line(&self) -> String {
+        // A struct of texts and numbers is always JSON.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// Reads one line; `None` for a torn or foreign one.
     pub fn parse(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
@@ -72,40 +76,12 @@ impl SpoolRow {
     }
 }
 
-/// Where rows are appended; opened with the first one.
-#[derive(Debug)]
-pub struct Spool {
-    file: SegmentedLog,
-}
-
-impl Spool {
-    /// The spool at `location`. With `sync` each row is forced to the disk; `segment_retention`
-    /// says when a file is set aside, and which are removed should they never be folded.
-    pub fn new(location: RecordLocation, sync: bool, keep: SegmentRetention) -> Self {
-        Self { file: SegmentedLog::new(location, sync, keep) }
-    }
-
-    pub fn append(&self, row: &SpoolRow) -> Result<(), AppendError> {
-        let line =
-            serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
-        self.file.append(Duration::from_millis(row.ended_at_ms), &line)
-    }
-
-    /// What was put right when the file was opened; each note is handed out once.
-    pub fn take_notes(&self) -> Vec<String> {
-        self.file.take_notes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_row_comes_back_as_it_was() {
-        let root = tempfile::tempdir().unwrap();
-        let spool =
-            Spool::new(RecordLocation::own(root.path(), FILE), false, SegmentRetention::default());
         let row = SpoolRow {
             ended_at_ms: 1_700_000_000_123,
             id: "id-1".into(),
@@ -117,10 +93,9 @@ mod tests {
             attempts: 1,
             bytes: 42,
         };
-        spool.append(&row).unwrap();
-        let text = std::fs::read_to_string(root.path().join(FILE)).unwrap();
-        insta::assert_snapshot!(text.trim_end(), @r#"{"t":1700000000123,"id":"id-1","tool":"notes-read","project":"/p","program":"a1","k":"ok","us":1250,"n":1,"b":42}"#);
-        assert_eq!(SpoolRow::parse(text.trim_end()), Some(row));
+        let line = row.line();
+        insta::assert_snapshot!(line, @r#"{"t":1700000000123,"id":"id-1","tool":"notes-read","project":"/p","program":"a1","k":"ok","us":1250,"n":1,"b":42}"#);
+        assert_eq!(SpoolRow::parse(&line), Some(row));
         assert_eq!(SpoolRow::parse("{\"t\":17"), None);
     }
 }

@@ -10,9 +10,9 @@ use rusqlite::Connection;
 use super::*;
 use crate::model::CallPlace;
 use crate::stats::comparison::earlier_period;
-use crate::stats::spool::{Spool, SpoolRow};
+use crate::stats::spool::SpoolRow;
 use crate::stats::summary::{UsageOrder, sort};
-use crate::util::segments::SegmentRetention;
+use crate::util::segments::{SegmentRetention, SegmentedLog};
 
 const DAY: u64 = 86_400;
 const NOW: u64 = 20_000 * DAY + DAY / 2;
@@ -23,7 +23,7 @@ fn now() -> Duration {
 
 struct Room {
     root: tempfile::TempDir,
-    spool: Spool,
+    spool: SegmentedLog,
     next: std::cell::Cell<u64>,
 }
 
@@ -34,7 +34,7 @@ impl Room {
 
     fn with(keep: SegmentRetention) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let spool = Spool::new(StatsLocation::own(root.path()).spool, false, keep);
+        let spool = SegmentedLog::new(StatsLocation::own(root.path()).spool, false, keep);
         Self { root, spool, next: std::cell::Cell::new(0) }
     }
 
@@ -54,19 +54,21 @@ impl Room {
 
     fn call(&self, tool: &str, ago: u64, kind: &str, millis: u64) {
         self.next.set(self.next.get() + 1);
-        self.spool
-            .append(&SpoolRow {
-                ended_at_ms: (NOW - ago) * 1_000,
-                id: format!("id-{}", self.next.get()),
-                tool: tool.to_owned(),
-                server: None,
-                place: CallPlace::default(),
-                outcome: kind.to_owned(),
-                duration_us: millis * 1_000,
-                attempts: 1,
-                bytes: 3,
-            })
-            .unwrap();
+        self.append(&SpoolRow {
+            ended_at_ms: (NOW - ago) * 1_000,
+            id: format!("id-{}", self.next.get()),
+            tool: tool.to_owned(),
+            server: None,
+            place: CallPlace::default(),
+            outcome: kind.to_owned(),
+            duration_us: millis * 1_000,
+            attempts: 1,
+            bytes: 3,
+        });
+    }
+
+    fn append(&self, row: &SpoolRow) {
+        self.spool.append(Duration::from_millis(row.ended_at_ms), &row.line()).unwrap();
     }
 
     fn read(&self) -> (Summary, Vec<String>) {
@@ -242,10 +244,10 @@ fn calls_dated_in_the_future_are_in_no_window_and_told() {
         attempts: 1,
         bytes: 0,
     };
-    room.spool.append(&row).unwrap();
+    room.append(&row);
     row.ended_at_ms = u64::MAX;
     row.id = "far ahead".to_owned();
-    room.spool.append(&row).unwrap();
+    room.append(&row);
     let (summary, _) = room.read_since(Some(3_600));
     assert_eq!((calls(&summary), summary.future_dated().count()), (1, 1));
     assert_eq!(calls(&room.read().0), 3);
