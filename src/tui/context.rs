@@ -1,8 +1,6 @@
 //! State shared by all views: screen size, focus, status message, and the calls made here.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
@@ -104,10 +102,8 @@ pub struct AppContext {
     pub keys: Keymap,
     pub calls: ConsoleCalls,
     pub pane_shares: BTreeMap<ViewId, PaneShares>,
-    /// The columns of the bar at the top that each view has; known when it was drawn.
-    pub tabs: RefCell<Vec<(Range<u16>, ViewId)>>,
-    /// How many rows the form of the tools view needs, its frame included; known when it was drawn.
-    pub form_rows: Cell<Option<u16>>,
+    /// How many rows the form of the tools view needs, its frame included.
+    pub form_rows: Option<u16>,
     /// Whose calls the statistics and the history show.
     pub shown_projects: ShownProjects,
     /// The process of the background host that answers in place of the console's own; `None` without.
@@ -146,7 +142,7 @@ impl AppContext {
         if self.is_zoomed || room <= SizeClass::Compact {
             vec![(self.focus, middle)]
         } else {
-            let form = self.form_rows.get();
+            let form = self.form_rows;
             layout::panes(self.view, room, middle, self.shares(), form, self.has_wire)
         }
     }

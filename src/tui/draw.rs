@@ -3,6 +3,8 @@
 //! Owns: where everything is written. Reads the state and nothing else; what comes from tools and
 //! servers is made safe here, before it is laid out, so that it takes the room it seems to take.
 
+use std::ops::Range;
+
 use ratatui::Frame;
 
 use crate::model::ServerState;
@@ -37,7 +39,6 @@ fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     status_bar(pen, state, status);
     footer(pen, state, keys);
     pen.styler.frames = layout::has_frames(room);
-    measure_form(pen, state);
     for (shown, place) in state.context.panes_shown() {
         pane(pen, state, shown, place);
     }
@@ -49,16 +50,6 @@ fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     pen.styler.frames = true;
     overlays::draw(pen, state, area);
-}
-
-/// Tells the layout how many rows the form of a tool needs, before places are given out.
-fn measure_form(styler: &Styler, state: &AppState) {
-    let detail = state.context.panes_shown().into_iter().find(|(pane, _)| *pane == Pane::Detail);
-    let form = state.tools.form.as_ref();
-    state.context.form_rows.set(form.zip(detail).map(|(form, (_, area))| {
-        let frame = area.height - state.context.inside(area).height;
-        form::draw::rows_needed(styler, form, state.context.inside(area).width) + frame
-    }));
 }
 
 fn pane(pen: &mut Pen<'_>, state: &AppState, pane: Pane, area: Rect) {
@@ -86,10 +77,10 @@ pub fn top_bar(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let row = |at: u16| Rect { y: area.y + at, height: 1, ..area };
     let used = if area.height > 1 {
         let used = summary(pen, state, row(0));
-        tabs(pen, state, row(1), 1);
+        tabs(pen, state, row(1), true);
         used
     } else {
-        tabs(pen, state, area, 0)
+        tabs(pen, state, area, false)
     };
     clock(pen, state, row(0), used);
 }
@@ -186,38 +177,48 @@ fn session(styler: &Styler, state: &AppState) -> Option<Vec<Span<'static>>> {
     Some(spans)
 }
 
-/// The views with the keys that lead to them; how many cells they take.
-fn tabs(pen: &mut Pen<'_>, state: &AppState, area: Rect, before: usize) -> usize {
+/// The views with the keys that lead to them, and the columns that each takes in a row of this width,
+/// which is theirs alone or not.
+pub fn tab_columns(
+    state: &AppState,
+    width: u16,
+    has_row: bool,
+) -> Vec<(Range<usize>, ViewId, String)> {
     let waiting = state.inbox.len();
-    let mut spans = vec![pen.plain(" ".repeat(before))];
-    let mut tabs = Vec::new();
-    for (number, view) in ViewId::ALL.into_iter().enumerate() {
-        let title = if area.width >= 110 || before > 0 { view.title() } else { view.short() };
+    let mut from = usize::from(has_row);
+    let tab = |(number, view): (usize, ViewId)| {
+        let is_shown = view == state.context.view;
+        let title = if width >= 110 || has_row { view.title() } else { view.short() };
         // When not all titles fit, the others are shown as numbers.
-        let title = match area.width {
+        let mut title = match width {
             80.. => format!("{} {title}", number + 1),
-            _ if view == state.context.view => format!("{} {}", number + 1, view.title()),
+            _ if is_shown => format!("{} {}", number + 1, view.title()),
             _ => (number + 1).to_string(),
         };
-        let (title, role) = match view {
-            ViewId::Inbox if waiting > 0 => (format!("{title}({waiting})"), StyleRole::Question),
-            _ => (title, StyleRole::Dim),
-        };
-        let from = spans.iter().map(Span::width).sum();
-        let tab = if view == state.context.view {
-            let title = format!("[{title}]");
-            let span = pen.plain(title);
-            Span::styled(span.content, pen.theme.chip(StyleRole::Name))
+        if view == ViewId::Inbox && waiting > 0 {
+            title = format!("{title}({waiting})");
+        }
+        let title = if is_shown { format!("[{title}]") } else { format!(" {title} ") };
+        let columns = from..from + title.len();
+        from = columns.end;
+        (columns, view, title)
+    };
+    ViewId::ALL.into_iter().enumerate().map(tab).collect()
+}
+
+/// Draws the views; how many cells they take.
+fn tabs(pen: &mut Pen<'_>, state: &AppState, area: Rect, has_row: bool) -> usize {
+    let mut spans = vec![pen.plain(if has_row { " " } else { "" })];
+    for (_, view, title) in tab_columns(state, area.width, has_row) {
+        let asks = view == ViewId::Inbox && state.inbox.len() > 0;
+        spans.push(if view == state.context.view {
+            Span::styled(title, pen.theme.chip(StyleRole::Name))
         } else {
-            pen.span(role, format!(" {title} "))
-        };
-        let column = |at: usize| area.x.saturating_add(u16::try_from(at).unwrap_or(u16::MAX));
-        tabs.push((column(from)..column(from + tab.width()), view));
-        spans.push(tab);
+            pen.span(if asks { StyleRole::Question } else { StyleRole::Dim }, title)
+        });
     }
-    state.context.tabs.replace(tabs);
     let mut used = spans.iter().map(Span::width).sum::<usize>();
-    if before == 0 && area.width >= 80 {
+    if !has_row && area.width >= 80 {
         // What fails is said on small screens, too.
         let mut parts = servers(pen, state, false);
         parts.sort_by_key(|part| part[0].style != pen.theme.style(StyleRole::Error));

@@ -7,7 +7,7 @@ use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::Divider;
 use crate::tui::prelude::*;
-use crate::tui::views::form::SchemaForm;
+use crate::tui::views::form::{self, SchemaForm};
 use crate::tui::views::overlays::problems::ConfigurationProblems;
 use crate::tui::views::pins;
 use crate::tui::views::trust::TrustEvent;
@@ -24,7 +24,20 @@ impl AppState {
         let effects = self.dispatch(event);
         let mut effects = self.resolve_navigation(effects);
         effects.extend(self.tools.refresh(&self.context));
+        self.measure_form();
         effects
+    }
+
+    /// Finds out how many rows the form of a tool needs, before places are given out.
+    fn measure_form(&mut self) {
+        let styler = Styler::new(self.context.appearance.theme());
+        let panes = self.context.panes_shown().into_iter();
+        let detail = panes.filter(|(pane, _)| *pane == Pane::Detail).map(|(_, area)| area).next();
+        let rows = |(form, area): (&SchemaForm, Rect)| {
+            let inside = self.context.inside(area);
+            form::draw::rows_needed(&styler, form, inside.width) + area.height - inside.height
+        };
+        self.context.form_rows = self.tools.form.as_ref().zip(detail).map(rows);
     }
 
     fn dispatch(&mut self, event: AppEvent) -> Effects {

@@ -5,6 +5,7 @@ pub mod problems;
 
 use crate::catalogue::pins::PinReportState;
 use crate::model::{JsonObject, check_name};
+use crate::tui::draw::tab_columns;
 use crate::tui::keys::KEY_TABLES;
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::approval;
@@ -127,10 +128,9 @@ impl AppState {
         let [_, body, ..] =
             crate::tui::layout::frame(ratatui::layout::Rect::new(0, 0, width, height));
         if y + 1 == body.y {
-            let tabs = self.context.tabs.borrow();
-            let view = tabs.iter().find(|(columns, _)| columns.contains(&x)).map(|(_, view)| *view);
-            drop(tabs);
-            return view.map(|view| self.show(view)).unwrap_or_default();
+            let mut tabs = tab_columns(self, width, y > 0).into_iter();
+            let tab = tabs.find(|(columns, ..)| columns.contains(&usize::from(x)));
+            return tab.map(|(_, view, _)| self.show(view)).unwrap_or_default();
         }
         let at =
             self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
@@ -138,8 +138,14 @@ impl AppState {
         self.context.focus = pane;
         let inside = self.context.inside(area);
         if inside.contains((x, y).into()) {
+            let styler = Styler::new(self.context.appearance.theme());
+            let below = match pane {
+                Pane::Catalogue => window::notice_lines(&styler, self, inside.width).len(),
+                _ => 0,
+            };
+            let height = usize::from(inside.height).saturating_sub(below);
             let (view, _) = self.active_view();
-            view.on_click(pane, usize::from(y - inside.y), usize::from(inside.height));
+            view.on_click(pane, usize::from(y - inside.y), height);
         }
         Vec::new()
     }

@@ -5,7 +5,6 @@ pub mod draw;
 pub mod list;
 pub mod tasks;
 
-use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::model::{JsonObject, Origin, ToolStatus};
@@ -30,8 +29,6 @@ pub struct ToolsView {
     pub form: Option<SchemaForm>,
     pub detail: ToolDetail,
     pub viewer: ResultViewer,
-    /// How many rows below the list say something else; known when it was drawn.
-    pub notice_height: Cell<u16>,
     subject: Option<String>,
     /// How results are shown, of tools that were looked at before.
     formats: HashMap<String, ResultFormat>,
@@ -190,7 +187,7 @@ impl View for ToolsView {
                 let has_filter =
                     self.catalogue.is_filtering || !self.catalogue.filter.text().is_empty();
                 let above = usize::from(has_filter);
-                let height = height.saturating_sub(above + usize::from(self.notice_height.get()));
+                let height = height.saturating_sub(above);
                 let length = self.catalogue.lines().len();
                 let Some(row) = row.checked_sub(above).filter(|row| *row < height) else { return };
                 let first = self.catalogue.list.first(height, length);

@@ -138,16 +138,18 @@ fn answers(styler: &Styler, state: &AppState) -> Vec<Line<'static>> {
     answers.collect()
 }
 
+/// What is said below the tools while something is not trusted.
+pub fn notice_lines(styler: &Styler, state: &AppState, width: u16) -> Vec<Line<'static>> {
+    let key = state.context.keys.key_of(Action::Trust, &state.view_key_contexts());
+    let line = state.trust.notice(key).map(|text| styler.line(StyleRole::Warning, text));
+    line.map(|line| wrap(&line, usize::from(width))).unwrap_or_default()
+}
+
 /// Says below the tools what is not trusted; returns the area left above.
 pub fn notice(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
-    let key = state.context.keys.key_of(Action::Trust, &state.view_key_contexts());
-    let lines = match state.trust.notice(key) {
-        Some(text) => wrap(&pen.line(StyleRole::Warning, text), usize::from(area.width)),
-        None => Vec::new(),
-    };
+    let lines = notice_lines(pen, state, area.width);
     // The tools keep a line.
     let height = u16::try_from(lines.len()).unwrap_or(0).min(area.height.saturating_sub(1));
-    state.tools.notice_height.set(height);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
     pen.put(Text::from(lines), below);
