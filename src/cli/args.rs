@@ -365,7 +365,7 @@ mod tests {
               --answers <FILE>       Answer the server's questions from a file of rules, or with 'defaults'
                                      or 'decline'
               --no-validate          Skip validation of arguments and result
-              --context <KEY=VALUE>  Context of the call, KEY=VALUE or KEY:=JSON (see below; repeatable)
+              --context <KEY=VALUE>  Context of the call, KEY=VALUE or KEY:=JSON (see --help; repeatable)
               --session <ID>         Session the call belongs to
               --save-as <NAME>       Save the call under this name, for 'toolhost run NAME'
               --ignore-tool-error    Exit with 0 even if the tool reports an error

@@ -56,13 +56,7 @@ pub fn print<T, J: Serialize>(
         Format::Json | Format::Yaml => {
             output.value(format, &shown.json)?;
         }
-        Format::Names => {
-            let mut page = Page::default();
-            for name in &shown.names {
-                page.push(Line::plain(name));
-            }
-            output.page(&page)?;
-        }
+        Format::Names => output.names(shown.names.iter())?,
         _ => {
             output.page(&shown.table)?;
             remarks(context, &all.diagnostics);

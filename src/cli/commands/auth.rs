@@ -17,7 +17,7 @@ use crate::cli::output::Format;
 use crate::config::spec::{Configuration, Endpoint};
 use crate::model::{Error, LoginReport};
 use crate::present::{
-    Line, Page, Role,
+    Line, Role,
     login::{LoginRow, line, table},
     plural,
 };
@@ -139,13 +139,7 @@ async fn list(context: &CommandContext) -> CommandResult {
             let logins = rows.iter().map(|row| LoginJson::from((&row.servers[..], &row.login)));
             context.output.value(format, &LoginsJson { logins: logins.collect() })
         }
-        Names => {
-            let mut page = Page::default();
-            for name in rows.iter().flat_map(|row| &row.servers) {
-                page.push(Line::plain(name));
-            }
-            context.output.page(&page)
-        }
+        Names => context.output.names(rows.iter().flat_map(|row| &row.servers)),
         _ => {
             context.output.page(&table(&rows, SystemClock.unix(), context.output.width()))?;
             if rows.is_empty() {

@@ -77,7 +77,7 @@ pub struct CallArgs {
     /// Skip validation of arguments and result
     #[arg(long)]
     pub no_validate: bool,
-    /// Context of the call, KEY=VALUE or KEY:=JSON (see below; repeatable)
+    /// Context of the call, KEY=VALUE or KEY:=JSON (see --help; repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = call_context::parse)]
     pub context: Vec<ContextArg>,
     /// Session the call belongs to
@@ -95,7 +95,7 @@ pub struct CallArgs {
 }
 
 const ARGUMENTS_HELP: &str = "\
-Arguments:
+How arguments are written:
   key=value     converted only as the tool's schema requires: 12 stays text for a string
   key:=json     raw JSON
   key=@file     the contents of a file (key:=@file for JSON in a file)

@@ -25,7 +25,7 @@ use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::ListScope;
 use crate::model::{Diagnostic, Error, ErrorKind, Safety, ToolDefinition, ToolSource, ToolStatus};
 use crate::present;
-use crate::present::{Line, Page, Role, plural};
+use crate::present::{Line, Role, plural};
 
 /// The value of `--source` for all internal tools.
 const INTERNAL: &str = "internal";
@@ -176,13 +176,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             let value = ListJson::new(&tools, flagged.as_ref(), &usages, &listed, found);
             context.output.value(format, &value)?;
         }
-        Names => {
-            let mut page = Page::default();
-            for tool in &tools {
-                page.push(Line::plain(tool.name.full()));
-            }
-            context.output.page(&page)?;
-        }
+        Names => context.output.names(tools.iter().map(|tool| tool.name.full()))?,
         Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
             let none = FindingsByTool::new();
             let flagged = flagged.as_ref().unwrap_or(&none);

@@ -11,7 +11,7 @@ use crate::formats::{ToolCost, tool_costs};
 use crate::host::ToolHost;
 use crate::model::{ToolDefinition, ToolName};
 use crate::present;
-use crate::present::{Line, Page};
+use crate::present::Line;
 
 /// Prints the size of the tools in `shown` that may be offered to a model.
 pub(super) fn print(
@@ -36,13 +36,7 @@ pub(super) fn print(
         Format::Json | Format::Yaml => {
             context.output.value(format, &TokenCostsJson::new(&costs, &servers))
         }
-        Format::Names => {
-            let mut page = Page::default();
-            for tool in &costs {
-                page.push(Line::plain(&tool.name));
-            }
-            context.output.page(&page)
-        }
+        Format::Names => context.output.names(costs.iter().map(|tool| &tool.name)),
         _ => {
             let dialect = dialect.format();
             let width = context.output.width();

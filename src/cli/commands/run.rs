@@ -16,7 +16,7 @@ use crate::config::consent::shell_quoted;
 use crate::config::saved_calls::SavedCalls;
 use crate::model::Error;
 use crate::present::{
-    Line, Page, Role,
+    Line, Role,
     table::{Table, TableColumn},
 };
 
@@ -90,13 +90,7 @@ fn list(saved: &SavedCalls, context: &CommandContext, format: Format) -> Command
         Format::Json | Format::Yaml => {
             return context.output.value(format, &SavedCallsJson::from(&saved.calls));
         }
-        Format::Names => {
-            let mut page = Page::default();
-            for name in saved.calls.keys() {
-                page.push(Line::plain(name));
-            }
-            return context.output.page(&page);
-        }
+        Format::Names => return context.output.names(saved.calls.keys()),
         _ => {}
     }
     if saved.calls.is_empty() {

@@ -107,13 +107,7 @@ fn list(store: &TokenStore, context: &CommandContext) -> CommandResult {
         Format::Json | Format::Yaml => {
             context.output.value(format, &TokenListJson::new(&tokens, now))
         }
-        Format::Names => {
-            let mut page = Page::default();
-            for token in &tokens {
-                page.push(Line::plain(&token.id));
-            }
-            context.output.page(&page)
-        }
+        Format::Names => context.output.names(tokens.iter().map(|token| &token.id)),
         _ => {
             if tokens.is_empty() {
                 let hint = "no token was issued; `toolhost serve token issue CLIENT` issues one";

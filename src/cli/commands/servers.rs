@@ -85,13 +85,7 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     servers.extend(broken);
     match format {
         Json | Yaml => context.output.value(format, &ServersJson::from(servers.as_slice()))?,
-        Names => {
-            let mut page = Page::default();
-            for server in &servers {
-                page.push(Line::plain(&server.name));
-            }
-            context.output.page(&page)?;
-        }
+        Names => context.output.names(servers.iter().map(|server| &server.name))?,
         _ => {
             context.output.page(&table(&servers, &context.output))?;
             if servers.is_empty() {

@@ -13,7 +13,7 @@ use crate::config::consent::TrustRequest;
 use crate::config::environment::Environment;
 use crate::model::Error;
 use crate::present;
-use crate::present::{Line, Page, Role};
+use crate::present::{Line, Role};
 
 /// Review what a project's files would do, and trust them.
 ///
@@ -153,11 +153,7 @@ fn list(context: &CommandContext) -> CommandResult {
             context.output.value(format, &list)
         }
         Format::Names => {
-            let mut page = Page::default();
-            for project in projects {
-                page.push(Line::plain(project.root.display().to_string()));
-            }
-            context.output.page(&page)
+            context.output.names(projects.iter().map(|project| project.root.display().to_string()))
         }
         _ => {
             context.output.page(&present::trust::list(projects.iter().map(AsRef::as_ref)))?;

@@ -173,6 +173,16 @@ impl Output {
         self.write(self.out.palette.page(page).as_bytes())
     }
 
+    /// Writes one name on each line to stdout.
+    pub fn names(
+        &self,
+        names: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<(), CommandError> {
+        let mut page = Page::default();
+        names.into_iter().for_each(|name| page.push(Line::plain(name)));
+        self.page(&page)
+    }
+
     /// Writes a page to stdout over the previous one, of which `above` lines are on the screen;
     /// returns how many are there now. What does not fit on the screen is omitted. A stdout that
     /// cannot repaint gets the pages one after another.

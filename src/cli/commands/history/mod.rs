@@ -122,13 +122,7 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
             let all: Vec<_> = found.entries.iter().map(HistoryCallJson::from).collect();
             output.value(format, &all)
         }
-        Names => {
-            let mut page = Page::default();
-            for entry in &found.entries {
-                page.push(Line::plain(&entry.id));
-            }
-            output.page(&page)
-        }
+        Names => output.names(found.entries.iter().map(|entry| &entry.id)),
         _ => {
             output.page(&present::history::page(&found.entries, output.width()))?;
             if found.entries.is_empty() {

@@ -123,13 +123,7 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
             let slices = is_single.then_some(slices.as_slice());
             output.value(format, &StatsJson::new(&summary, slices))
         }
-        Format::Names => {
-            let mut page = Page::default();
-            for usage in &summary.tools {
-                page.push(Line::plain(&usage.tool.name));
-            }
-            output.page(&page)
-        }
+        Format::Names => output.names(summary.tools.iter().map(|usage| &usage.tool.name)),
         _ => {
             output.page(&page(args, &summary, &scope, &slices, output.width()))?;
             remark(args, &summary, &scope, reading.project().is_some(), context);
