@@ -14,7 +14,7 @@ pub(super) fn apply(configuration: &mut Configuration) {
             None => continue,
             Some(Err(diagnostic)) => Err(diagnostic),
             Some(Ok(meant)) => assign_alias(configuration, &spec, &meant, &aliases).map(|()| {
-                aliases.push(ClaimedServer { alias: meant, place: spec.location.clone() })
+                aliases.push(ClaimedServer { alias: meant, place: spec.location.clone() });
             }),
         };
         if let Err(diagnostic) = outcome {

@@ -154,7 +154,9 @@ impl TimelineSlice {
     /// Slices that follow each other as one; `None` without any.
     pub(super) fn joined(slices: &[Self]) -> Option<Self> {
         let mut response = Durations::coarse();
-        slices.iter().for_each(|slice| response.merge(&slice.response));
+        for slice in slices {
+            response.merge(&slice.response);
+        }
         Some(Self {
             from: slices.first()?.from,
             lasting: slices.iter().map(|slice| slice.lasting).sum(),
