@@ -155,7 +155,7 @@ fn coordinated_omission(report: &BenchReport, target: &TargetReport) -> Option<S
     let (median, longest) = (target.response.quantile(0.5)?, target.response.max()?);
     (!report.is_open() && longest > median * OUTLIER_MEDIAN_FACTOR).then(|| {
         format!(
-            "one call took {}, during which a closed load sends nothing, so waiting times of other calls are not measured; use --rate to measure them",
+            "one call took {}, during which a closed load sends nothing, so waiting times of other calls are not measured; a load at a fixed rate measures them",
             show_duration(longest)
         )
     })

@@ -308,7 +308,6 @@ mod tests {
               --color <WHEN>                When to use colour [possible values: auto, always, never]
               --ascii                       Use only ASCII characters
               --reduced-motion              Disable spinners and blinking in the console
-              --mouse                       Enable the mouse in the console
               --plain                       Disable colour, repainting and truncation to the terminal width
               --strict                      Fail on any problem in a configuration file
               --insecure                    Skip verification of TLS certificates for this run
@@ -407,7 +406,6 @@ mod tests {
               --color <WHEN>                When to use colour [possible values: auto, always, never]
               --ascii                       Use only ASCII characters
               --reduced-motion              Disable spinners and blinking in the console
-              --mouse                       Enable the mouse in the console
               --plain                       Disable colour, repainting and truncation to the terminal width
               --strict                      Fail on any problem in a configuration file
               --insecure                    Skip verification of TLS certificates for this run

@@ -125,9 +125,6 @@ pub struct RareOptions {
     /// Disable spinners and blinking in the console
     #[arg(long, global = true)]
     pub reduced_motion: bool,
-    /// Enable the mouse in the console
-    #[arg(long, global = true)]
-    pub mouse: bool,
     /// Disable colour, repainting and truncation to the terminal width
     #[arg(long, global = true)]
     pub plain: bool,

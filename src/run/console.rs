@@ -181,7 +181,6 @@ fn display_settings(context: &CommandContext) -> Appearance {
             || global.rare.color == ColourChoice::Always,
         ascii: global.rare.ascii || settings::is_ascii_locale(environment),
         has_reduced_motion: global.rare.reduced_motion,
-        mouse: global.rare.mouse,
         has_256_colours: environment.var("TERM").is_some_and(|term| term.contains("256color")),
         has_true_colour: environment
             .var("COLORTERM")

@@ -327,7 +327,7 @@ impl AppState {
         let look = &mut self.context.appearance;
         look.ascii |= settings.ascii;
         look.has_reduced_motion |= settings.reduced_motion;
-        look.mouse |= settings.mouse;
+        look.mouse = !settings.has_no_mouse;
         look.clock = !settings.has_no_clock;
         look.images = !settings.has_no_images;
         look.palette = settings.theme.unwrap_or_default();

@@ -24,7 +24,8 @@ pub struct ConsoleSettings {
     pub ascii: bool,
     /// Whether spinners and other movement are left out.
     pub reduced_motion: bool,
-    pub mouse: bool,
+    /// Whether the mouse is left to the terminal.
+    pub has_no_mouse: bool,
     /// Whether the time of day is left out.
     pub has_no_clock: bool,
     /// Whether pictures in results are left out.
@@ -53,7 +54,7 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
             "theme" => theme(value).map(|theme| settings.theme = Some(theme)),
             "ascii" => value.as_bool().map(|set| settings.ascii = set),
             "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
-            "mouse" => value.as_bool().map(|set| settings.mouse = set),
+            "mouse" => value.as_bool().map(|set| settings.has_no_mouse = !set),
             "clock" => value.as_bool().map(|set| settings.has_no_clock = !set),
             "image" => image(value).map(|shown| settings.has_no_images = !shown),
             "keys" => value.as_map().map(|_| keys(value, &mut settings.keys, &mut problems)),
@@ -191,11 +192,11 @@ mod tests {
     #[test]
     fn everything_can_be_set() {
         let (settings, problems) = settings(
-            "theme: light\nmouse: true\nreduced_motion: true\nascii: true\nkeys:\n  tools: { c: fill, ctrl-k: none }\n  anywhere:\n    f2: palette\n",
+            "theme: light\nmouse: false\nreduced_motion: true\nascii: true\nkeys:\n  tools: { c: fill, ctrl-k: none }\n  anywhere:\n    f2: palette\n",
         );
         assert_eq!(problems, [""; 0]);
         assert_eq!(settings.theme, Some(ColourScheme::Light));
-        assert!(settings.mouse && settings.reduced_motion && settings.ascii);
+        assert!(settings.has_no_mouse && settings.reduced_motion && settings.ascii);
         assert_eq!(
             settings.keys.action(KeyPress::F(2), &[KeyContext::Anywhere]),
             Some(Action::Palette)
@@ -287,7 +288,7 @@ pub fn schema() -> Value {
             },
             "ascii": switch("Draw with ASCII characters only", false),
             "reduced_motion": switch("Disable spinners and other motion", false),
-            "mouse": switch("Use the mouse: click rows and views, scroll", false),
+            "mouse": switch("Use the mouse: click rows and views, scroll; with Shift the terminal selects text", true),
             "clock": switch("Show the time of day in the top bar", true),
             "image": { "$ref": "#/$defs/image", "description": "Pictures in results" },
             "keys": {

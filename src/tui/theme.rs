@@ -64,7 +64,7 @@ impl Default for Appearance {
             has_colour: true,
             ascii: false,
             has_reduced_motion: false,
-            mouse: false,
+            mouse: true,
             clock: false,
             images: true,
             has_true_colour: false,

@@ -137,8 +137,8 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
             "spent in the tool and in transit"
         };
         sentences.push(format!(
-            "Limited by latency: one call at a time, each takes {} (median), {where_}. Try -c 2 or \
-             -c 10 to see whether more calls in flight raise the throughput.",
+            "Limited by latency: one call at a time, each takes {} (median), {where_}. More \
+             calls in flight, 2 or 10, show whether that raises the throughput.",
             show_duration(middle)
         ));
     } else {
@@ -209,7 +209,7 @@ fn open_load(
     } else {
         sentences.push(format!(
             "Not limited at this rate: calls were sent on time, and at most {} of {in_flight} were \
-             in flight. The tool takes {} (median). Raise --rate to find the limit.",
+             in flight. The tool takes {} (median). A higher rate finds the limit.",
             target.peak_in_flight,
             show_duration(service)
         ));

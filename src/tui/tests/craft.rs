@@ -442,10 +442,10 @@ fn settings_hold_and_no_colour_means_none() {
         let mut state = sample();
         state.context.appearance.has_colour = has_colour;
         let theme = Some(ColourScheme::Light);
-        let settings = ConsoleSettings { theme, mouse: true, ..ConsoleSettings::default() };
+        let settings = ConsoleSettings { theme, has_no_mouse: true, ..ConsoleSettings::default() };
         let event = PersistenceEvent { settings, ..PersistenceEvent::default() };
         state.update(AppEvent::Persistence(Box::new(event)));
-        assert!(state.context.appearance.mouse);
+        assert!(!state.context.appearance.mouse);
         let shown = if has_colour { ColourScheme::Light } else { ColourScheme::Mono };
         assert_eq!(state.context.appearance.theme().palette, shown);
     }

@@ -84,7 +84,8 @@ pub fn curve(
     }
     let rows = height - 1;
     let top = round_up(fitted.iter().copied().fold(0.0, f64::max));
-    let dots: Vec<usize> = fitted.iter().map(|number| to_eighths(*number, top, rows * 4)).collect();
+    let at = |dot: usize| fitted[dot * fitted.len() / (room * 2)];
+    let dots: Vec<usize> = (0..room * 2).map(|dot| to_eighths(at(dot), top, rows * 4)).collect();
     // The dots of a cell from its bottom, on its left and on its right.
     const DOTS: [[u32; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
     let mut lines = Vec::new();
@@ -324,7 +325,8 @@ fn shaped(spread: &Distribution, cells: usize) -> (Vec<u64>, usize) {
     if counts.is_empty() || cells == 0 {
         return (Vec::new(), 1);
     }
-    let each = counts.len().div_ceil(cells);
+    // Columns that are seen beat finer ones.
+    let each = counts.len().div_ceil((cells / 2).max(1));
     let merged: Vec<u64> = counts.chunks(each).map(|chunk| chunk.iter().sum()).collect();
     let wide = (cells / merged.len()).clamp(1, 6);
     (merged, wide)

@@ -7,7 +7,7 @@ use crate::support::{Pty, Sandbox};
 
 const TOOLS: [&str; 2] = ["--tools", "tools.yaml"];
 
-/// A project of so many tools whose user listens to the mouse.
+/// A project of so many tools.
 fn room(tools: usize) -> Sandbox {
     let room = Sandbox::new();
     let mut text = "tools:\n".to_owned();
@@ -15,7 +15,6 @@ fn room(tools: usize) -> Sandbox {
         writeln!(text, "  - {{ name: tool{number:02}, command: [echo, hi] }}").unwrap();
     }
     room.file("tools.yaml", &text);
-    std::fs::write(room.path("config/toolhost/console.yaml"), "mouse: true\n").unwrap();
     room
 }
 
