@@ -18,7 +18,7 @@ pub fn page(result: &ToolResult, verbose: bool) -> Page {
         return page;
     }
     for block in &result.content {
-        show(&mut page, block);
+        page.append(self::block(block, "use --save"));
         if verbose && let Some(line) = annotations(block) {
             page.push(line);
         }
@@ -44,28 +44,26 @@ pub fn page(result: &ToolResult, verbose: bool) -> Page {
     page
 }
 
-fn show(page: &mut Page, block: &Value) {
+/// One content block; `save` says how to get what is not text.
+pub fn block(block: &Value, save: &str) -> Page {
+    let mut page = Page::default();
     let note = |text: String| Line::styled(Role::Dim, text);
     match kind(block) {
-        "text" => show_text(page, block["text"].as_str().unwrap_or_default()),
+        "text" => show_text(&mut page, block["text"].as_str().unwrap_or_default()),
         "image" | "audio" => {
             let size = base64::decoded_len(block["data"].as_str().unwrap_or_default());
-            page.push(note(format!(
-                "[{} {}, use --save]",
-                media_type(block),
-                units::show_size(size)
-            )));
+            page.push(note(format!("[{} {}, {save}]", media_type(block), units::show_size(size))));
         }
         "resource" => {
             let resource = &block["resource"];
             let uri = resource["uri"].as_str().unwrap_or_default();
             if let Some(text) = resource["text"].as_str() {
                 page.push(note(format!("[resource {uri}]")));
-                show_text(page, text);
+                show_text(&mut page, text);
             } else {
                 let size = base64::decoded_len(resource["blob"].as_str().unwrap_or_default());
                 page.push(note(format!(
-                    "[resource {uri}: {} {}, use --save]",
+                    "[resource {uri}: {} {}, {save}]",
                     media_type(resource),
                     units::show_size(size)
                 )));
@@ -96,6 +94,7 @@ fn show(page: &mut Page, block: &Value) {
             page.text(Role::Plain, 0, &json::pretty(block));
         }
     }
+    page
 }
 
 fn annotations(block: &Value) -> Option<Line> {

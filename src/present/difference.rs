@@ -20,14 +20,19 @@ pub fn lines(page: &mut Page, hunk: &Hunk, indent: usize) {
 pub fn page(hunks: &[Hunk], old: &str, new: &str) -> Page {
     let mut page = Page::from(Line::styled(Role::Title, format!("--- {old}")));
     page.push(Line::styled(Role::Title, format!("+++ {new}")));
+    self::hunks(&mut page, hunks);
+    page
+}
+
+/// The hunks, each below the numbers of its lines.
+pub fn hunks(page: &mut Page, hunks: &[Hunk]) {
     for hunk in hunks {
         let (old, new) = (&hunk.old, &hunk.new);
         let head =
             format!("@@ lines {}-{}, now {}-{} @@", old.start + 1, old.end, new.start + 1, new.end);
         page.push(Line::styled(Role::Dim, head));
-        lines(&mut page, hunk, 0);
+        lines(page, hunk, 0);
     }
-    page
 }
 
 #[cfg(test)]

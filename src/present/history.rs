@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::history::HistoryEntry;
 use crate::present::{
     Line, Page, Role,
     table::{Table, TableColumn},
 };
-use crate::util::json;
 use crate::util::json::short as short_arguments;
 use crate::util::timestamp::local_time;
 use crate::util::units::{show_duration, show_size};
@@ -62,60 +63,61 @@ fn outcome(entry: &HistoryEntry) -> Line {
 
 /// Everything about one call.
 pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> Page {
-    let mut page = Page::from(Line::styled(Role::Name, &entry.tool));
-    let mut fact = |key: &str, value: &str| page.field(key, Role::Plain, value, width);
-    fact("id", &entry.id);
-    fact("time", &local_time(entry.unix));
-    fact("duration", &show_duration(entry.duration()));
-    fact(
-        "waited",
-        &entry
-            .waited()
-            .map(|waited| format!("{} for a person", show_duration(waited)))
-            .unwrap_or_default(),
-    );
-    fact("server", entry.command_end.as_deref().unwrap_or_default());
-    fact("attempts", &entry.attempts.to_string());
-    fact("session", entry.session.as_deref().unwrap_or_default());
-    let caller = entry.caller.clone().unwrap_or_default();
-    fact("user", caller.user_id.as_deref().unwrap_or_default());
-    fact("client", caller.client.as_deref().unwrap_or_default());
-    fact("directory", &caller.cwd);
-    fact("variables", &caller.environment.join(", "));
-    fact("metadata", &caller.metadata.join(", "));
-    fact("part of", entry.parent.as_deref().unwrap_or_default());
-    fact("protocol", entry.protocol.as_deref().unwrap_or_default());
-    fact("decision", entry.decision.as_deref().unwrap_or_default());
-    page.field("fingerprint", Role::Dim, entry.fingerprint.as_deref().unwrap_or_default(), None);
+    let mut head = Line::styled(Role::Name, &entry.tool).then(Role::Plain, "  ");
+    head.append(outcome(entry));
+    head.push(Role::Plain, format!("  {}", show_duration(entry.duration())));
+    if let Some(waited) = entry.waited() {
+        head.push(Role::Dim, format!(", {} waiting for a person", show_duration(waited)));
+    }
+    let mut page = Page::from(head);
+    if let Some(error) = &entry.error {
+        page.text(Role::Error, 2, &error.message);
+    }
     page.heading("Arguments");
     match &entry.arguments {
         None => page.push(Line::styled(Role::Dim, "too large to store").indented(2)),
         Some(arguments) if arguments.is_empty() => {
             page.push(Line::styled(Role::Dim, "none").indented(2));
         }
-        Some(arguments) => page.text(Role::Plain, 2, &json::pretty(arguments)),
-    }
-    if let Some(error) = &entry.error {
-        page.heading("Failure");
-        page.push(
-            Line::styled(Role::Error, &error.kind)
-                .then(Role::Plain, format!(": {}", error.message))
-                .indented(2),
-        );
+        Some(arguments) => page.json(2, &Value::Object(arguments.clone())),
     }
     if let Some(result) = &entry.result {
         page.heading("Result");
-        page.text(Role::Plain, 2, result.text().trim_end_matches('\n'));
-        let kinds: Vec<&str> = result.kinds.iter().map(String::as_str).collect();
+        match &result.output {
+            Value::String(text) => page.text(Role::Plain, 2, text.trim_end_matches('\n')),
+            output => page.json(2, output),
+        }
         let mut note = show_size(result.bytes);
-        if !kinds.is_empty() {
-            note = format!("{note}, {}", kinds.join(", "));
+        if !result.kinds.is_empty() {
+            note = format!("{note}, {}", result.kinds.join(", "));
         }
         if result.cut {
             note.push_str(", truncated");
         }
         page.push(Line::styled(Role::Dim, format!("({note})")).indented(2));
     }
+    page.heading("Call");
+    let caller = entry.caller.clone().unwrap_or_default();
+    let optional = |value: &Option<String>| value.clone().unwrap_or_default();
+    let attempts = if entry.attempts > 1 { entry.attempts.to_string() } else { String::new() };
+    for (key, value) in [
+        ("id", entry.id.clone()),
+        ("time", local_time(entry.unix)),
+        ("server", entry.command_end.clone().or(entry.server.clone()).unwrap_or_default()),
+        ("attempts", attempts),
+        ("session", optional(&entry.session)),
+        ("user", optional(&caller.user_id)),
+        ("client", optional(&caller.client)),
+        ("directory", caller.cwd.clone()),
+        ("variables", caller.environment.join(", ")),
+        ("metadata", caller.metadata.join(", ")),
+        ("part of", optional(&entry.parent)),
+        ("protocol", optional(&entry.protocol)),
+        ("decision", optional(&entry.decision)),
+    ] {
+        page.field(key, Role::Plain, &value, width);
+    }
+    page.field("fingerprint", Role::Dim, &optional(&entry.fingerprint), None);
     page
 }
 

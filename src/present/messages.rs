@@ -47,6 +47,19 @@ pub fn page(error: &Error) -> Page {
     page
 }
 
+/// An error where the screen has room for all of it: its kind, message, details and hint.
+pub fn failure(error: &Error) -> Page {
+    let mut page = Page::default();
+    page.text(Role::Error, 0, &format!("{}: {}", error.kind().as_str(), error.message()));
+    for line in error.details() {
+        page.text(Role::Plain, 0, line);
+    }
+    if let Some(hint) = error.hint() {
+        page.text(Role::Dim, 0, &format!("hint: {hint}"));
+    }
+    page
+}
+
 /// Whether the first detail lines of an error matter most, not the last: a refusal says what would
 /// start, a list of several failures starts with the first of them.
 pub fn has_leading_details(error: &Error) -> bool {

@@ -4,7 +4,6 @@ use crate::host::policy::Decision;
 use crate::host::request::DryRun;
 use crate::model::Routing;
 use crate::present::{Line, Page, Role};
-use crate::util::json;
 
 /// Why a server was chosen.
 pub fn routing(routing: &Routing) -> Vec<Line> {
@@ -26,13 +25,11 @@ pub fn preview(rehearsal: &DryRun) -> Page {
     let preview = &rehearsal.preview;
     let mut page = Page::from(Line::styled(Role::Title, &preview.summary));
     let (label, verdict, reason) = match &rehearsal.decision {
-        Decision::Allow(_) => (Role::Dim, "", ""),
+        Decision::Allow(_) => (Role::Dim, "runs without asking", ""),
         Decision::Ask(reason) => (Role::Warning, "needs approval: ", reason.as_str()),
         Decision::Deny(reason) => (Role::Error, "denied by ", reason.as_str()),
     };
-    if !verdict.is_empty() {
-        page.push(Line::styled(label, verdict).then(Role::Plain, reason));
-    }
-    page.text(Role::Plain, 0, &json::pretty(&preview.request));
+    page.push(Line::styled(label, verdict).then(Role::Plain, reason));
+    page.json(0, &preview.request);
     page
 }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::util::text;
+use serde_json::Value;
+
+use crate::util::{json, text};
 
 /// Maximum number of characters in one piece of prose.
 const PROSE: usize = 20_000;
@@ -176,6 +178,10 @@ impl Line {
         lines
     }
 
+    pub fn spans(&self) -> &[(Role, String)] {
+        &self.spans
+    }
+
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, text)| text::width(text)).sum()
     }
@@ -221,6 +227,14 @@ impl Page {
             };
             self.lines.push(Line { spans });
         }
+    }
+
+    /// Appends a value as indented JSON, moved right by `indent`.
+    pub fn json(&mut self, indent: usize, value: &Value) {
+        json::pretty_lines(value, |line| {
+            self.push(json_line(line).indented(indent));
+            true
+        });
     }
 
     /// Appends advice as a line of its own: `hint: text`.
@@ -283,6 +297,49 @@ impl From<Line> for Page {
     fn from(line: Line) -> Self {
         Self { lines: vec![line] }
     }
+}
+
+/// A line of JSON: its indentation and key, and what follows.
+pub fn json_line(line: &str) -> Line {
+    let value_at = line.len() - line.trim_start().len();
+    let (mut head, mut value) = line.split_at_checked(value_at).unwrap_or((line, ""));
+    let mut spans = Line::default();
+    if let Some(end) = text_end(value)
+        && value.get(end..).is_some_and(|rest| rest.starts_with(": "))
+        && let Some((key, rest)) = line.split_at_checked(value_at + end)
+    {
+        spans.push(Role::JsonKey, key);
+        (head, value) = rest.split_at_checked(2).unwrap_or((rest, ""));
+    }
+    spans.push(Role::Plain, head);
+    let (shown, comma) = value.strip_suffix(',').map_or((value, ""), |shown| (shown, ","));
+    spans.push(json_role(shown), shown);
+    spans.push(Role::Plain, comma);
+    spans
+}
+
+/// The kind of JSON value that a text starts.
+pub fn json_role(value: &str) -> Role {
+    match value.bytes().next() {
+        Some(b'"') => Role::JsonText,
+        Some(b'-' | b'0'..=b'9') => Role::JsonNumber,
+        Some(b't' | b'f' | b'n') => Role::JsonWord,
+        _ => Role::Plain,
+    }
+}
+
+/// The end of the quoted string that `from` starts with.
+fn text_end(from: &str) -> Option<usize> {
+    let mut is_escaped = true;
+    for (at, byte) in from.bytes().enumerate() {
+        match byte {
+            b'"' if at > 0 && !is_escaped => return Some(at + 1),
+            _ if at == 0 && byte != b'"' => return None,
+            b'\\' if !is_escaped => is_escaped = true,
+            _ => is_escaped = false,
+        }
+    }
+    None
 }
 
 /// Wraps words to lines of at most `room` cells; a longer word is broken.

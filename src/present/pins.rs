@@ -6,7 +6,7 @@ use crate::catalogue::scan::FindingsByTool;
 use crate::present::{Line, Page, Role, difference, findings};
 
 /// Maximum number of lines for one part of a definition; JSON has all of them.
-const MAX_LINES: usize = 200;
+pub const MAX_LINES: usize = 200;
 /// Maximum number of new tools that are listed by name.
 const MAX_NEW: usize = 30;
 
@@ -19,7 +19,7 @@ pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) 
                 .then(Role::Plain, "server ")
                 .then(Role::Name, &server.name),
         );
-        parts(&mut page, &server.changes);
+        parts(&mut page, &server.changes, MAX_LINES);
     }
     for state in [
         PinReportState::Changed,
@@ -34,7 +34,7 @@ pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) 
             let mut line = Line::styled(label(state), state.as_str());
             line.pad_to(11);
             page.push(line.then(Role::Name, &tool.name));
-            parts(&mut page, &tool.changes);
+            parts(&mut page, &tool.changes, MAX_LINES);
             notes(&mut page, tool, flagged, width);
         }
         if let Some(hidden @ 1..) = all.len().checked_sub(most) {
@@ -58,7 +58,8 @@ fn notes(page: &mut Page, tool: &ToolReport, flagged: &FindingsByTool, width: Op
     }
 }
 
-pub fn parts(page: &mut Page, all: &[DefinitionChange]) {
+/// The parts that changed, of each at most so many lines.
+pub fn parts(page: &mut Page, all: &[DefinitionChange], most: usize) {
     for change in all {
         page.push(Line::styled(Role::Title, change.part).indented(2));
         let hunks = change.hunks();
@@ -74,10 +75,10 @@ pub fn parts(page: &mut Page, all: &[DefinitionChange]) {
             difference::lines(&mut body, hunk, 4);
         }
         let all = body.lines().len();
-        for line in body.lines().iter().take(MAX_LINES) {
+        for line in body.lines().iter().take(most) {
             page.push(line.clone());
         }
-        if let Some(hidden @ 1..) = all.checked_sub(MAX_LINES) {
+        if let Some(hidden @ 1..) = all.checked_sub(most) {
             let text = format!("({hidden} more lines, --json has them)");
             page.push(Line::styled(Role::Dim, text).indented(4));
         }

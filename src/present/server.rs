@@ -150,13 +150,14 @@ pub fn page(
             page.hint(hint);
         }
     }
+    page.heading("Facts");
     facts(&mut page, server, width);
     if let Some(entry) = entry {
         entry.facts(&mut page, width);
         if let Some(report) = entry.pins.filter(|report| !report.servers.is_empty()) {
             page.heading("Changed since it was pinned");
             for changed in &report.servers {
-                super::pins::parts(&mut page, &changed.changes);
+                super::pins::parts(&mut page, &changed.changes, super::pins::MAX_LINES);
             }
         }
     }
@@ -189,8 +190,7 @@ pub fn page(
     page
 }
 
-fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
-    page.heading("Facts");
+pub fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
     let mut fact = |key: &str, value: Option<String>| {
         page.field(key, Role::Plain, &value.unwrap_or_default(), width);
     };

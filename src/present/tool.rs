@@ -28,7 +28,7 @@ const MAX_EXAMPLE: usize = 4_000;
 pub fn page(
     tool: &ToolDefinition,
     fingerprint: &str,
-    decision: &Decision,
+    decision: Option<&Decision>,
     width: Option<usize>,
 ) -> Page {
     let mut page = Page::default();
@@ -58,7 +58,7 @@ pub fn page(
 fn facts(
     page: &mut Page,
     tool: &ToolDefinition,
-    (fingerprint, decision): (&str, &Decision),
+    (fingerprint, decision): (&str, Option<&Decision>),
     width: Option<usize>,
 ) {
     page.heading("Facts");
@@ -73,7 +73,9 @@ fn facts(
     fact("speed", tool.speed.as_str());
     fact("safety", tool.safety.as_str());
     fact("timeout", &show_duration(timeout(tool)));
-    fact("retries", &retries(tool, matches!(decision, Decision::Ask(_))));
+    let asks =
+        matches!(decision, Some(Decision::Ask(_))) || decision.is_none() && tool.requires_approval;
+    fact("retries", &retries(tool, asks));
     for (index, used) in tool.credentials.iter().enumerate() {
         fact(if index == 0 { "credentials" } else { "" }, &used.to_string());
     }
@@ -81,18 +83,21 @@ fn facts(
         fact(if index == 0 { "touches" } else { "" }, touch);
     }
     fact("claims", &claims(&tool.annotations).join(", "));
+    fact("calls", &tool.calls.join(", "));
     match decision {
-        Decision::Allow(why) => {
+        None if asks => fact("approval", "asks before each call"),
+        None => {}
+        Some(Decision::Allow(why)) => {
             // Without a matching rule there is nothing to show.
             if let Some(rule) = why.strip_prefix("allowed: ") {
                 page.field("approval", Role::Plain, &format!("allowed by {rule}"), width);
             }
         }
-        Decision::Ask(why) => {
+        Some(Decision::Ask(why)) => {
             let words = format!("asks before each call: {why}");
             page.field("approval", Role::Warning, &words, width);
         }
-        Decision::Deny(why) => {
+        Some(Decision::Deny(why)) => {
             page.field("approval", Role::Error, &format!("calls are refused by {why}"), width);
         }
     }
@@ -320,7 +325,7 @@ pub(crate) mod tests {
         let text = LineRenderer::default().page(&page(
             tool,
             &fingerprint::fingerprint(tool),
-            &decision,
+            Some(&decision),
             width,
         ));
         text.replace(&fingerprint::fingerprint(tool), "FINGERPRINT")

@@ -71,7 +71,7 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
             let width = output.width();
             let mut page = Page::default();
             for tool in &shown {
-                page.append(present::tool::page(tool, &fingerprint, &decision, width));
+                page.append(present::tool::page(tool, &fingerprint, Some(&decision), width));
             }
             if let Some(used) = &used {
                 page.heading("Statistics");

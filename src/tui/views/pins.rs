@@ -11,9 +11,9 @@ use crate::config::environment::Environment;
 use crate::host::ToolHost;
 use crate::host::request::{ListScope, LookupScope};
 use crate::model::{Error, Origin};
+use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::widgets::reading::{Readiness, ReadingProgress};
-use crate::util::diff::DiffMark;
 
 /// The comparison on the screen.
 #[derive(Debug)]
@@ -124,27 +124,12 @@ fn page(review: &PinReview) -> ScrollText {
     page
 }
 
+/// All of what changed: who pins it must be able to read it to the end.
 fn parts(page: &mut ScrollText, changes: &[DefinitionChange]) {
-    for change in changes {
-        page.heading(change.part);
-        let hunks = change.hunks();
-        if hunks.is_empty() {
-            page.line(StyleRole::Dim, "  differs beyond what is compared line by line");
-        }
-        for (at, hunk) in hunks.iter().enumerate() {
-            if at > 0 {
-                page.line(StyleRole::Dim, "  …");
-            }
-            for line in &hunk.lines {
-                let role = match line.mark {
-                    DiffMark::Removed => StyleRole::Error,
-                    DiffMark::Added => StyleRole::Success,
-                    DiffMark::Same => StyleRole::Plain,
-                };
-                page.line(role, format!("  {}{}", line.mark.sign(), line.text));
-            }
-        }
-    }
+    let mut parts = Page::default();
+    present::pins::parts(&mut parts, changes, usize::MAX);
+    page.gap();
+    page.page(&parts);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
 use ratatui::widgets::{Block, Clear, Widget};
 
+use crate::present::{self, Page};
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::theme::{ColourScheme, Theme};
@@ -213,6 +214,14 @@ pub struct Styler {
 }
 
 impl Styler {
+    /// A document of the command line, too.
+    pub fn document(&self, page: &Page) -> Vec<Line<'static>> {
+        let spans = |line: &present::Line| {
+            line.spans().iter().map(|(role, text)| self.span(*role, text)).collect()
+        };
+        page.lines().iter().map(spans).collect()
+    }
+
     pub fn new(theme: Theme) -> Self {
         Self { theme, frames: true }
     }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use crate::present::Page;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::picture::Picture;
 
@@ -203,6 +204,13 @@ impl ScrollText {
 
     pub fn fact(&mut self, label: &str, value: impl Into<String>) {
         self.push(vec![(StyleRole::Dim, format!("{label:<12}")), (StyleRole::Plain, value.into())]);
+    }
+
+    /// Appends a document.
+    pub fn page(&mut self, page: &Page) {
+        for line in page.lines() {
+            self.push(line.spans().to_vec());
+        }
     }
 
     /// Appends a title, with an empty line between it and the text above.

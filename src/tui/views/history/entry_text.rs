@@ -2,19 +2,16 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::history::HistoryEntry;
 use crate::history::compare::CallComparison;
 use crate::history::json::HistoryDetailJson;
 use crate::model::Error;
+use crate::present::{self, Page};
 use crate::tui::theme::StyleRole;
-use crate::tui::widgets::json_lines;
 use crate::tui::widgets::scroll_text::{ScrollText, StyledSpan};
-use crate::util::diff::{DiffMark, Hunk};
+use crate::util::diff::Hunk;
 use crate::util::json;
-use crate::util::timestamp::local_time;
-use crate::util::units::{show_duration, show_size};
+use crate::util::units::show_duration;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EntryFormat {
@@ -44,83 +41,23 @@ pub fn entry(
     look: EntryFormat,
 ) -> ScrollText {
     let mut page = ScrollText::default();
-    if look == EntryFormat::Json {
-        page.text(StyleRole::Plain, &json::pretty(&HistoryDetailJson::from(entry)));
-        return page;
-    }
-    let took = show_duration(entry.duration());
-    let (meaning, status) = match &entry.error {
-        None => (StyleRole::Success, "ok"),
-        Some(error) => (StyleRole::Error, error.kind.as_str()),
-    };
-    let mut head = vec![(meaning, status.to_owned()), (StyleRole::Plain, format!(" {took}"))];
-    if let Some(waited) = entry.waited() {
-        head.push((StyleRole::Dim, format!(", {} waiting for a person", show_duration(waited))));
-    }
-    head.push(definition(changed));
-    page.push(head);
-    if let Some(error) = &entry.error {
-        page.text(StyleRole::Error, &error.message);
-    }
-    page.heading("arguments");
-    match &entry.arguments {
-        None => page.line(StyleRole::Warning, "too large to keep"),
-        Some(arguments) if arguments.is_empty() => page.line(StyleRole::Dim, "none"),
-        Some(arguments) if look == EntryFormat::Raw => {
-            page.line(StyleRole::Plain, json::compact(arguments));
+    match look {
+        EntryFormat::Json => {
+            page.text(StyleRole::Plain, &json::pretty(&HistoryDetailJson::from(entry)));
         }
-        Some(arguments) => json_lines::push(&mut page, &Value::Object(arguments.clone())),
-    }
-    if let Some(result) = &entry.result {
-        let mut note = show_size(result.bytes);
-        if !result.kinds.is_empty() {
-            note = format!("{note}, {}", result.kinds.join(", "));
+        EntryFormat::Raw => {
+            page.heading("arguments");
+            page.line(StyleRole::Plain, json::compact(&entry.arguments));
+            page.heading("result");
+            let output = entry.result.as_ref().map(|result| &result.output);
+            page.line(StyleRole::Plain, json::compact(&output));
         }
-        if result.cut {
-            note.push_str(", truncated");
-        }
-        page.heading(format!("result  {note}"));
-        match (look, &result.output) {
-            (EntryFormat::Raw, output) => page.line(StyleRole::Plain, json::compact(output)),
-            (_, Value::String(text)) => page.text(StyleRole::Plain, text),
-            (_, output) => json_lines::push(&mut page, output),
+        EntryFormat::Text => {
+            page.page(&present::history::whole(entry, None));
+            page.push(vec![definition(changed)]);
         }
     }
-    page.heading("call");
-    facts(&mut page, entry);
     page
-}
-
-fn facts(page: &mut ScrollText, entry: &HistoryEntry) {
-    page.fact("id", &entry.id);
-    page.fact("time", local_time(entry.unix));
-    let optional = [
-        ("server", &entry.server),
-        ("protocol", &entry.protocol),
-        ("decision", &entry.decision),
-        ("session", &entry.session),
-        ("part of", &entry.parent),
-    ];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            page.fact(name, value);
-        }
-    }
-    if let Some(caller) = &entry.caller {
-        let names = [
-            ("user", caller.user_id.clone().unwrap_or_default()),
-            ("client", caller.client.clone().unwrap_or_default()),
-            ("directory", caller.cwd.clone()),
-            ("variables", caller.environment.join(", ")),
-            ("metadata", caller.metadata.join(", ")),
-        ];
-        for (name, value) in names.into_iter().filter(|(_, value)| !value.is_empty()) {
-            page.fact(name, value);
-        }
-    }
-    if entry.attempts > 1 {
-        page.fact("attempts", entry.attempts.to_string());
-    }
 }
 
 fn definition(changed: Option<&Result<Option<bool>, Error>>) -> StyledSpan {
@@ -131,7 +68,7 @@ fn definition(changed: Option<&Result<Option<bool>, Error>>) -> StyledSpan {
         Some(Ok(None)) => (StyleRole::Dim, "not recorded".to_owned()),
         Some(Err(error)) => (StyleRole::Warning, format!("unknown: {}", error.message())),
     };
-    (meaning, format!("   definition: {text}"))
+    (meaning, format!("  definition: {text}"))
 }
 
 pub fn comparison(comparison: &CallComparison) -> ScrollText {
@@ -170,23 +107,8 @@ fn duration_difference(then: Duration, now: Duration) -> String {
 }
 
 fn hunks(page: &mut ScrollText, what: &str, hunks: &[Hunk]) {
-    if hunks.is_empty() {
-        page.heading(format!("{what}  the same"));
-        return;
-    }
-    page.heading(format!("{what}  differ"));
-    for hunk in hunks {
-        page.line(
-            StyleRole::Dim,
-            format!("@@ line {}, now {} @@", hunk.old.start + 1, hunk.new.start + 1),
-        );
-        for line in &hunk.lines {
-            let meaning = match line.mark {
-                DiffMark::Same => StyleRole::Plain,
-                DiffMark::Removed => StyleRole::Error,
-                DiffMark::Added => StyleRole::Success,
-            };
-            page.line(meaning, format!("{}{}", line.mark.sign(), line.text));
-        }
-    }
+    page.heading(format!("{what}  {}", if hunks.is_empty() { "the same" } else { "differ" }));
+    let mut lines = Page::default();
+    present::difference::hunks(&mut lines, hunks);
+    page.page(&lines);
 }

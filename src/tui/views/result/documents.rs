@@ -5,15 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size};
-use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, DryRun};
 use crate::model::{Error, ErrorKind, ToolResult};
+use crate::present::{self, Page};
 use crate::tui::theme::StyleRole;
 use crate::tui::views::result::presentation::CallResult;
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::picture::{Picture, PictureBox};
 use crate::tui::widgets::scroll_text::{ScrollText, TextLimits};
-use crate::util::diff::DiffMark;
 use crate::util::units::{show_duration, show_size};
 use crate::util::{base64, diff, json as json_text};
 
@@ -128,54 +127,15 @@ fn picture(page: &mut ScrollText, block: &Value, within: PictureBox) {
 
 /// One content block; a description for what cannot be shown.
 fn block(page: &mut ScrollText, block: &Value) {
-    let of = |holder: &Value, field: &str| {
-        let size = base64::decoded_len(holder[field].as_str().unwrap_or_default());
-        format!("{} {}, E saves it", media_type(holder), show_size(size))
-    };
-    match kind(block) {
-        "text" => {
-            let text = block["text"].as_str().unwrap_or_default();
-            match json_lines::parse(text) {
-                Some(value) => json_lines::push(page, &value),
-                None => page.text(StyleRole::Plain, text),
-            }
-        }
-        word @ ("image" | "audio") => {
-            page.line(StyleRole::Dim, format!("[{word} {}]", of(block, "data")));
-        }
-        "resource" => {
-            let resource = &block["resource"];
-            let uri = resource["uri"].as_str().unwrap_or_default();
-            if let Some(text) = resource["text"].as_str() {
-                page.line(StyleRole::Dim, format!("[resource {uri}]"));
-                page.text(StyleRole::Plain, text);
-            } else {
-                let said = format!("[resource {uri}: {}]", of(resource, "blob"));
-                page.line(StyleRole::Dim, said);
-            }
-        }
-        "resource_link" => {
-            let name = block["title"].as_str().or_else(|| block["name"].as_str());
-            let uri = block["uri"].as_str().unwrap_or_default();
-            let said = format!("[link] {} {uri}", name.unwrap_or_default());
-            page.line(StyleRole::Dim, said);
-        }
-        _ => {
-            page.line(StyleRole::Dim, "[unknown content]");
-            page.text(StyleRole::Plain, &json_text::pretty(block));
-        }
+    let text = block["text"].as_str().filter(|_| kind(block) == "text");
+    match text.and_then(json_lines::parse) {
+        Some(value) => json_lines::push(page, &value),
+        None => page.page(&present::content::block(block, "E saves it")),
     }
 }
 
 fn failed(page: &mut ScrollText, error: &Error) {
-    let kind = error.kind().as_str();
-    page.text(StyleRole::Error, &format!("{kind}: {}", error.message()));
-    for text in error.details() {
-        page.text(StyleRole::Plain, text);
-    }
-    if let Some(hint) = error.hint() {
-        page.text(StyleRole::Dim, &format!("hint: {hint}"));
-    }
+    page.page(&present::messages::failure(error));
 }
 
 fn account(page: &mut ScrollText, outcome: &CallOutcome) {
@@ -238,18 +198,9 @@ pub fn difference(before: &Value, now: &Value) -> ScrollText {
     if hunks.is_empty() {
         page.line(StyleRole::Success, "Same as the previous call.");
     }
-    for hunk in &hunks {
-        let place = format!("@@ line {} @@", hunk.new.start + 1);
-        page.line(StyleRole::Dim, place);
-        for line in &hunk.lines {
-            let role = match line.mark {
-                DiffMark::Same => StyleRole::Plain,
-                DiffMark::Removed => StyleRole::Error,
-                DiffMark::Added => StyleRole::Success,
-            };
-            page.line(role, format!("{} {}", line.mark.sign(), line.text));
-        }
-    }
+    let mut lines = Page::default();
+    present::difference::hunks(&mut lines, &hunks);
+    page.page(&lines);
     page
 }
 
@@ -259,17 +210,10 @@ pub fn dry_run_document(dry_run: &Result<DryRun, Error>) -> ScrollText {
     match dry_run {
         Ok(dry_run) => {
             page.line(StyleRole::Success, "Not sent. A call would send:");
-            page.text(StyleRole::Title, &dry_run.preview.summary);
-            let (meaning, text) = match &dry_run.decision {
-                Decision::Allow(_) => (StyleRole::Dim, "runs without asking".to_owned()),
-                Decision::Ask(why) => (StyleRole::Warning, format!("asks for approval: {why}")),
-                Decision::Deny(why) => (StyleRole::Error, format!("refused by {why}")),
-            };
-            page.line(meaning, text);
+            page.page(&present::outcome::preview(dry_run));
             for warning in &dry_run.warnings {
                 page.text(StyleRole::Warning, &format!("! {warning}"));
             }
-            page.text(StyleRole::Plain, &json_text::pretty(&dry_run.preview.request));
         }
         Err(error) => {
             page.line(StyleRole::Error, "Not sent. This call is not possible:");

@@ -118,7 +118,7 @@ fn large_results_are_compared_elsewhere_and_the_comparison_can_be_left() {
     answer(&mut state, first);
     assert_eq!(shown(&state), "rendering…", "it was asked for anew");
     answer(&mut state, second);
-    assert!(shown(&state).contains("+     \"text\": \"new\""), "{}", shown(&state));
+    assert!(shown(&state).contains("+    \"text\": \"new\""), "{}", shown(&state));
     press(&mut state, &["<esc>"]);
     assert!(state.tools.viewer.difference.is_none());
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::model::{Era, Error, ServerStatus};
+use crate::model::ServerStatus;
+use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::servers::ServerTab;
 use crate::tui::views::servers::activity::{DriftLine, ServerActivity, ServerToolLists};
@@ -142,27 +143,19 @@ fn facts(
     });
     lines.push(styler.line(meaning, word + since.as_deref().unwrap_or_default()));
     if let Some(error) = state.servers.error(server) {
-        lines.extend(error_lines(styler, error));
+        lines.extend(styler.document(&present::messages::failure(error)));
     }
     lines.extend(server.description.as_ref().map(|text| styler.line(StyleRole::Plain, text)));
+    let mut page = Page::default();
+    present::server::facts(&mut page, server, None);
+    lines.extend(styler.document(&page));
     let mut fact = |name: &str, value: Option<String>| {
         lines.extend(value.map(|value| styler.fact(name, value)));
     };
-    fact("endpoint", Some(format!("{}, {}", server.transport, server.endpoint)));
-    let era = server.era.map(Era::as_str).map(|era| format!(" ({era})"));
-    let protocol = server.protocol.as_ref();
-    fact("protocol", protocol.map(|p| format!("{p}{}", era.unwrap_or_default())));
-    fact("server", server_identity(server));
-    fact("connect", server.connect.map(show_duration));
-    let memory = server.memory.map(|bytes| format!(", {}", show_size(bytes)));
-    fact("process", server.pid.map(|pid| format!("{pid}{}", memory.unwrap_or_default())));
     fact("memory", usage(styler, past.map(|past| &past.memory), show_size));
     fact("cpu", usage(styler, past.map(|past| &past.cpu), |share| format!("{share} %")));
-    fact("offers", offered(server));
     fact("can", server.capabilities.as_ref().map(capabilities));
-    fact("restarts", server.starts.checked_sub(2).map(|more| (more + 1).to_string()));
-    fact("routing", server.weight.map(|weight| format!("weight {weight}")));
-    fact("ping", pings(past));
+    fact("pings", pings(past));
     fact("", history(styler, past));
     fact("log level", past.and_then(|past| past.level).map(str::to_owned));
     let differs = advertised.filter(|advertised| advertised.count > 0);
@@ -170,22 +163,12 @@ fn facts(
         "drift",
         differs.map(|a| format!("{} tools differ from their declaration or pin (d)", a.count)),
     );
-    for (at, text) in server.confinement.iter().enumerate() {
-        fact(if at == 0 { "sandbox" } else { "" }, Some(text.clone()));
-    }
     for (at, text) in server.permissions.lines().into_iter().enumerate() {
         fact(if at == 0 { "may use" } else { "" }, Some(text));
     }
     for (at, used) in server.credentials.iter().enumerate() {
         fact(if at == 0 { "credentials" } else { "" }, Some(used.to_string()));
     }
-    let shown = state.servers.error(server).map(Error::message);
-    let past_error = server.last_error.as_ref().filter(|past| shown != Some(past.error.message()));
-    fact(
-        "failed at",
-        past_error
-            .map(|past| format!("{}  {}", timestamp::time_of_day(past.at), past.error.message())),
-    );
     for warning in &server.warnings {
         lines.push(styler.line(StyleRole::Warning, format!("! {warning}")));
     }
@@ -194,15 +177,6 @@ fn facts(
         lines.push(styler.line(StyleRole::Title, "instructions"));
         lines.extend(styler.lines(StyleRole::Plain, &shorten(text, INSTRUCTIONS)));
     }
-    lines
-}
-
-fn error_lines(styler: &Styler, error: &Error) -> Vec<Line<'static>> {
-    let text = format!("{}: {}", error.kind().as_str(), error.message());
-    let mut lines = vec![styler.line(StyleRole::Error, text)];
-    lines.extend(error.details().iter().map(|text| styler.line(StyleRole::Plain, text)));
-    let hint = error.hint().map(|hint| format!("hint: {hint}"));
-    lines.extend(hint.map(|hint| styler.line(StyleRole::Dim, hint)));
     lines
 }
 
@@ -234,21 +208,6 @@ fn tails(
         let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
         lines.extend(newest.map(|text| styler.line(StyleRole::Plain, text)));
     }
-}
-
-fn server_identity(server: &ServerStatus) -> Option<String> {
-    let info = server.server_info.as_ref()?;
-    let part = |key| info.get(key).and_then(Value::as_str);
-    let name = part("name")?;
-    Some(part("version").map_or_else(|| name.to_owned(), |version| format!("{name} {version}")))
-}
-
-fn offered(server: &ServerStatus) -> Option<String> {
-    let counts =
-        [(server.tools, "tools"), (server.resources, "resources"), (server.prompts, "prompts")];
-    let parts: Vec<String> =
-        counts.iter().filter_map(|(count, what)| Some(format!("{} {what}", (*count)?))).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The capabilities of a server on one line, such as `tools(listChanged) logging`.
