@@ -77,7 +77,7 @@ impl McpFile {
         let before = self.tree(&self.new)?;
         let added = inserted(&self.new, &before, &lines);
         let expected = with_entry(before.to_json(), name, Some(entry));
-        self.change_to(added, expected).map_err(|error| {
+        self.change_to(added, &expected).map_err(|error| {
             error.with_hint(format!("paste this under its servers: {}", json!({ (name): entry })))
         })
     }
@@ -86,15 +86,15 @@ impl McpFile {
     pub fn remove(&mut self, name: &str) -> Result<(), Error> {
         let before = self.tree(&self.new)?;
         let expected = with_entry(before.to_json(), name, None);
-        self.change_to(removed(&self.new, &before, name), expected)
+        self.change_to(removed(&self.new, &before, name), &expected)
             .map_err(|error| error.with_hint("remove it with an editor"))
     }
 
     /// Takes a text if it says what is expected.
-    fn change_to(&mut self, text: Option<String>, expected: Value) -> Result<(), Error> {
+    fn change_to(&mut self, text: Option<String>, expected: &Value) -> Result<(), Error> {
         match text {
             Some(text)
-                if self.tree(&text).is_ok_and(|tree| with_map(tree.to_json()) == expected) =>
+                if self.tree(&text).is_ok_and(|tree| with_map(tree.to_json()) == *expected) =>
             {
                 self.new = text;
                 Ok(())

@@ -94,14 +94,14 @@ fn summary(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> usize {
         state.context.project.as_ref().map(|p| pen.bold(StyleRole::Plain, format!("  {p}"))),
     );
     parts.push(title);
-    parts.extend(servers(pen, state, true));
+    parts.extend(servers(pen.styler, state, true));
     let waiting = state.inbox.len();
     if waiting > 0 {
         let text = counted(waiting, "question");
         parts.push(vec![pen.chip(StyleRole::Question, format!("? {text}"))]);
     }
     parts.push(vec![pen.plain(counted(state.tools.catalogue.len(), "tool"))]);
-    parts.extend(session(pen, state));
+    parts.extend(session(pen.styler, state));
     let width = usize::from(area.width).saturating_sub(7);
     let mut spans = Vec::new();
     let mut used = 0;
@@ -124,7 +124,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// How many servers are ready, and the names of those that are not, with the word for it.
-fn servers(styler: &Styler, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
+fn servers(styler: Styler, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
     let rows = &state.servers.rows;
     if rows.is_empty() {
         return Vec::new();
@@ -162,7 +162,7 @@ fn servers(styler: &Styler, state: &AppState, has_names: bool) -> Vec<Vec<Span<'
 }
 
 /// What was called since the console was opened.
-fn session(styler: &Styler, state: &AppState) -> Option<Vec<Span<'static>>> {
+fn session(styler: Styler, state: &AppState) -> Option<Vec<Span<'static>>> {
     let (calls, failed, half) = state.live.totals();
     if calls == 0 {
         return None;
@@ -210,7 +210,7 @@ pub fn tab_columns(
 fn tabs(pen: &mut Pen<'_>, state: &AppState, area: Rect, has_row: bool) -> usize {
     let mut spans = vec![pen.plain(if has_row { " " } else { "" })];
     for (_, view, title) in tab_columns(state, area.width, has_row) {
-        let asks = view == ViewId::Inbox && state.inbox.len() > 0;
+        let asks = view == ViewId::Inbox && !state.inbox.is_empty();
         spans.push(if view == state.context.view {
             Span::styled(title, pen.theme.chip(StyleRole::Name))
         } else {
@@ -220,7 +220,7 @@ fn tabs(pen: &mut Pen<'_>, state: &AppState, area: Rect, has_row: bool) -> usize
     let mut used = spans.iter().map(Span::width).sum::<usize>();
     if !has_row && area.width >= 80 {
         // What fails is said on small screens, too.
-        let mut parts = servers(pen, state, false);
+        let mut parts = servers(pen.styler, state, false);
         parts.sort_by_key(|part| part[0].style != pen.theme.style(StyleRole::Error));
         for part in parts {
             let needs = 2 + part.iter().map(Span::width).sum::<usize>();
@@ -248,7 +248,7 @@ fn clock(pen: &mut Pen<'_>, state: &AppState, area: Rect, used: usize) {
 }
 
 /// The right end of the status line: running calls, approvals, `LIVE` or `PAUSED`.
-fn motion(styler: &Styler, state: &AppState) -> Line<'static> {
+fn motion(styler: Styler, state: &AppState) -> Line<'static> {
     let mut spans = Vec::new();
     let mut say = |meaning, text: String| spans.push(styler.span(meaning, format!("  {text}")));
     let running = state.context.calls.running().count() + state.others.running().count();
@@ -286,14 +286,17 @@ fn motion(styler: &Styler, state: &AppState) -> Line<'static> {
 
 /// The newest message, or what is being searched for.
 pub fn status_bar(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
-    let motion = motion(pen, state);
+    let motion = motion(pen.styler, state);
     let width = u16::try_from(motion.width()).unwrap_or(area.width).min(area.width);
     let right = Rect { x: area.right() - width, width, ..area };
     pen.put(motion, right);
     let area = Rect { width: area.width - width, ..area };
     let Some(message) = &state.context.message else {
         if state.context.view != ViewId::Trace && state.context.wire_shown().is_none() {
-            pen.put(crate::tui::views::trace::draw::newest_line(pen, state, area.width), area);
+            pen.put(
+                crate::tui::views::trace::draw::newest_line(pen.styler, state, area.width),
+                area,
+            );
         }
         return;
     };

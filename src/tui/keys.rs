@@ -101,7 +101,7 @@ impl KeyRow {
     }
 
     fn bindings(&self) -> impl Iterator<Item = Binding> + '_ {
-        let KeyRow { action, about, .. } = *self;
+        let Self { action, about, .. } = *self;
         self.keys.iter().enumerate().map(move |(at, key)| match at {
             0 => Binding { key: *key, action, label: self.label(), about },
             _ => Binding { key: *key, action, label: None, about: "" },

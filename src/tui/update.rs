@@ -35,7 +35,7 @@ impl AppState {
         let detail = panes.filter(|(pane, _)| *pane == Pane::Detail).map(|(_, area)| area).next();
         let rows = |(form, area): (&SchemaForm, Rect)| {
             let inside = self.context.inside(area);
-            form::draw::rows_needed(&styler, form, inside.width) + area.height - inside.height
+            form::draw::rows_needed(styler, form, inside.width) + area.height - inside.height
         };
         self.context.form_rows = self.tools.form.as_ref().zip(detail).map(rows);
     }

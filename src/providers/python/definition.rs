@@ -143,7 +143,7 @@ mod tests {
     use crate::config::parse::parse;
     use crate::model::{Origin, ToolName, ToolSource};
 
-    fn filled(entry: &str, attributes: Value) -> ToolDefinition {
+    fn filled(entry: &str, attributes: &Value) -> ToolDefinition {
         let entry = parse(&SourceText::new("t.yaml", entry), entry).unwrap().root;
         let name = ToolName::plain("t");
         let mut definition =
@@ -162,7 +162,7 @@ mod tests {
             "category": "db", "speed": "slow", "scope": "session", "timeout": 2.5, "version": 3,
             "requires_approval": true, "safety": "external", "retries": 2,
         });
-        let tool = filled("category: mine", attributes);
+        let tool = filled("category: mine", &attributes);
         assert_eq!((tool.category.as_deref(), tool.speed), (Some("mine"), Speed::Slow));
         assert_eq!((tool.scope, tool.safety), (ToolScope::Session, Safety::External));
         assert_eq!(tool.timeout, Some(Duration::from_millis(2500)));
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn approval_is_never_taken_away() {
-        let tool = filled("requires_approval: true", json!({ "requires_approval": false }));
+        let tool = filled("requires_approval: true", &json!({ "requires_approval": false }));
         assert!(tool.requires_approval);
-        assert!(filled("x: 1", json!({ "requires_approval": "no" })).requires_approval);
+        assert!(filled("x: 1", &json!({ "requires_approval": "no" })).requires_approval);
     }
 
     #[test]
@@ -191,12 +191,12 @@ mod tests {
             "requires_approval",
             "output_schema",
         ] {
-            let tool = filled("x: 1", json!({ key: [] }));
+            let tool = filled("x: 1", &json!({ key: [] }));
             assert_eq!(tool.warnings.len(), 1, "{key}");
             assert!(tool.warnings[0].contains(&format!("'{key}: []'")), "{:?}", tool.warnings);
         }
         for timeout in [0.0, -1.0, 1e300] {
-            assert_eq!(filled("x: 1", json!({ "timeout": timeout })).warnings.len(), 1);
+            assert_eq!(filled("x: 1", &json!({ "timeout": timeout })).warnings.len(), 1);
         }
     }
 }

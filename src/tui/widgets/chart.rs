@@ -64,10 +64,13 @@ pub fn progress(share: f64, cells: usize, ascii: bool) -> [String; 2] {
     [done.repeat(full), ahead.repeat(cells - full)]
 }
 
+/// The dots of a cell from its bottom, on its left and on its right.
+const DOTS: [[u32; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
+
 /// Numbers over time as a curve of dots in this many cells, the newest at the right, over an axis
 /// that begins at nothing and ends at a round number.
 pub fn curve(
-    styler: &Styler,
+    styler: Styler,
     numbers: &[f64],
     show: &dyn Fn(f64) -> String,
     width: usize,
@@ -86,8 +89,6 @@ pub fn curve(
     let top = round_up(fitted.iter().copied().fold(0.0, f64::max));
     let at = |dot: usize| fitted[dot * fitted.len() / (room * 2)];
     let dots: Vec<usize> = (0..room * 2).map(|dot| to_eighths(at(dot), top, rows * 4)).collect();
-    // The dots of a cell from its bottom, on its left and on its right.
-    const DOTS: [[u32; 4]; 2] = [[0x40, 0x04, 0x02, 0x01], [0x80, 0x20, 0x10, 0x08]];
     let mut lines = Vec::new();
     for row in 0..rows {
         let below = (rows - 1 - row) * 4;
@@ -208,7 +209,7 @@ mod tests {
         let theme = Theme::default();
         let show = |number: f64| format!("{number:.0}");
         let numbers: Vec<f64> = (0..40).map(|n| f64::from(n * n)).collect();
-        let lines = curve(&Styler::new(theme), &numbers, &show, 27, 5);
+        let lines = curve(Styler::new(theme), &numbers, &show, 27, 5);
         insta::assert_snapshot!(
             lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         );
@@ -239,7 +240,7 @@ mod tests {
             prop_assert!(labels(&[(at, "p50"), (at / 2, "p99")], cells).len() <= cells);
             prop_assert_eq!(progress(0.3, cells, true).concat().len(), cells);
             let theme = Theme::default();
-            for line in curve(&Styler::new(theme), &floats, &|number| format!("{number:.0}"), cells, height) {
+            for line in curve(Styler::new(theme), &floats, &|number| format!("{number:.0}"), cells, height) {
                 prop_assert!(line.width() <= cells.max(MARGIN));
             }
         }
@@ -254,7 +255,7 @@ const HIGHEST: usize = 12;
 /// Durations as columns in at most this many cells and lines, with the marked ones. With
 /// fewer than four lines only the columns and their ends are left, in one line or two.
 pub fn lines(
-    styler: &Styler,
+    styler: Styler,
     spread: &Distribution,
     marks: &[(&str, Duration)],
     width: usize,
@@ -385,7 +386,7 @@ mod histogram_tests {
     fn shown(spread: &Distribution, width: usize, height: usize) -> Vec<String> {
         let marks = [("p50", Duration::from_micros(500)), ("p99", Duration::from_micros(990))];
         let theme = Theme { palette: ColourScheme::Mono, ascii: true, ..Theme::default() };
-        let lines = lines(&Styler::new(theme), spread, &marks, width, height);
+        let lines = lines(Styler::new(theme), spread, &marks, width, height);
         lines.iter().map(ToString::to_string).collect()
     }
 

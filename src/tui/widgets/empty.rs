@@ -7,7 +7,7 @@ use crate::tui::widgets::pane::Styler;
 
 /// What is missing, and the keys with which it comes, in the upper third of a pane of this height.
 pub fn lines(
-    styler: &Styler,
+    styler: Styler,
     missing: &str,
     keys: &[(&str, &str)],
     height: u16,

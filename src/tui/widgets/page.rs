@@ -19,7 +19,7 @@ impl Pen<'_> {
         let mut kept = text.layout().borrow_mut();
         let fits = |layout: &TextLayout| layout.width == area.width && layout.theme == styler.theme;
         if !kept.as_ref().is_some_and(fits) {
-            *kept = Some(lay_out(&styler, text, area.width));
+            *kept = Some(lay_out(styler, text, area.width));
         }
         let Some(layout) = kept.as_mut() else { return };
         let (total, height) = (layout.rows(), usize::from(area.height));
@@ -29,7 +29,7 @@ impl Pen<'_> {
         let from = layout.starts.partition_point(|start| *start <= first).saturating_sub(1);
         let hidden = first - layout.starts.get(from).copied().unwrap_or(0);
         let lines = text.lines().get(from..).unwrap_or_default();
-        let rows = lines.iter().flat_map(|line| rows(&styler, text, line, area.width));
+        let rows = lines.iter().flat_map(|line| rows(styler, text, line, area.width));
         let visible: Vec<Line<'static>> = rows.skip(hidden).take(height).collect();
         self.put(Text::from(visible), area);
         self.more(area, total.saturating_sub(first + height));
@@ -60,7 +60,7 @@ impl Pen<'_> {
 }
 
 /// Counts the rows of each line.
-fn lay_out(styler: &Styler, text: &ScrollText, width: u16) -> TextLayout {
+fn lay_out(styler: Styler, text: &ScrollText, width: u16) -> TextLayout {
     let mut starts = Vec::with_capacity(text.len() + 1);
     let (mut row, mut plain) = (0, Vec::new());
     for line in text.lines() {
@@ -103,7 +103,7 @@ fn ascii_rows(
 }
 
 /// The rows of one line. Behind a break they are indented, if the text wants that.
-fn rows(styler: &Styler, text: &ScrollText, line: &TextLine, width: u16) -> Vec<Line<'static>> {
+fn rows(styler: Styler, text: &ScrollText, line: &TextLine, width: u16) -> Vec<Line<'static>> {
     #[cfg(test)]
     tests::LAID_OUT.set(tests::LAID_OUT.get() + 1);
     if let Some(PictureRow { picture, row }) = &line.picture {
@@ -210,7 +210,7 @@ mod tests {
             text.line(StyleRole::Plain, said.clone());
             let theme = Theme::default();
             let rows = wrap(&Line::from(said), usize::from(width)).len();
-            prop_assert_eq!(lay_out(&Styler::new(theme), &text, width).rows(), rows);
+            prop_assert_eq!(lay_out(Styler::new(theme), &text, width).rows(), rows);
         }
     }
 

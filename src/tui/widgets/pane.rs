@@ -186,7 +186,7 @@ pub fn mark(is_chosen: bool, focused: bool) -> Option<StyleRole> {
 
 /// A row of a list, filled to its end when it is marked.
 pub fn marked(
-    styler: &Styler,
+    styler: Styler,
     mut line: Line<'static>,
     mark: Option<StyleRole>,
     room: usize,
@@ -215,7 +215,7 @@ pub struct Styler {
 
 impl Styler {
     /// A document of the command line, too.
-    pub fn document(&self, page: &Page) -> Vec<Line<'static>> {
+    pub fn document(self, page: &Page) -> Vec<Line<'static>> {
         let spans = |line: &present::Line| {
             line.spans().iter().map(|(role, text)| self.span(*role, text)).collect()
         };
@@ -227,42 +227,42 @@ impl Styler {
     }
 
     /// One piece of text on one line.
-    pub fn span(&self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
+    pub fn span(self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
         let safe = text::safe_line(text.as_ref()).into_owned();
         let safe = if self.theme.ascii { ascii(&safe) } else { safe };
         Span::styled(safe, self.theme.style(meaning))
     }
 
-    pub fn plain(&self, text: impl AsRef<str>) -> Span<'static> {
+    pub fn plain(self, text: impl AsRef<str>) -> Span<'static> {
         self.span(StyleRole::Plain, text)
     }
 
-    pub fn dim(&self, text: impl AsRef<str>) -> Span<'static> {
+    pub fn dim(self, text: impl AsRef<str>) -> Span<'static> {
         self.span(StyleRole::Dim, text)
     }
 
-    pub fn bold(&self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
+    pub fn bold(self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
         self.span(meaning, text).add_modifier(Modifier::BOLD)
     }
 
     /// A small filled badge.
-    pub fn chip(&self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
+    pub fn chip(self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
         let span = self.span(meaning, format!(" {} ", text.as_ref()));
         Span::styled(span.content, self.theme.chip(meaning))
     }
 
-    pub fn line(&self, meaning: StyleRole, text: impl AsRef<str>) -> Line<'static> {
+    pub fn line(self, meaning: StyleRole, text: impl AsRef<str>) -> Line<'static> {
         Line::from(self.span(meaning, text))
     }
 
-    pub fn fact(&self, name: &str, value: impl AsRef<str>) -> Line<'static> {
+    pub fn fact(self, name: &str, value: impl AsRef<str>) -> Line<'static> {
         Line::from(vec![
             self.span(StyleRole::Dim, format!("{name:<10}")),
             self.span(StyleRole::Plain, value),
         ])
     }
 
-    pub fn lines(&self, meaning: StyleRole, text: &str) -> Vec<Line<'static>> {
+    pub fn lines(self, meaning: StyleRole, text: &str) -> Vec<Line<'static>> {
         text.lines().take(LINES).map(|line| self.line(meaning, line)).collect()
     }
 }

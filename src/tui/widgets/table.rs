@@ -298,13 +298,13 @@ pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, focused: bool, area: Rect) {
     let shown = columns_in(table, usize::from(area.width));
     let mut places = area.rows();
     let Some(head) = places.next() else { return };
-    pen.put(titles(pen, table, shown.clone(), focused), head);
+    pen.put(titles(pen.styler, table, shown.clone(), focused), head);
     let height = usize::from(area.height).saturating_sub(1);
     let first = table.list.first(height, table.row_count());
     for ((number, row), place) in table.rows_from(first).enumerate().zip(places) {
         let role = pane::mark(first + number == table.list.chosen(), focused);
         let cells = table.columns()[shown.clone()].iter();
-        let spans = cells.flat_map(|column| cell(pen, column, row, role));
+        let spans = cells.flat_map(|column| cell(pen.styler, column, row, role));
         pen.put(spans.collect::<Line<'static>>(), place);
     }
     let left = table.row_count().saturating_sub(first + height) + table.left_out();
@@ -338,7 +338,7 @@ fn columns_in(table: &ResultTable, width: usize) -> std::ops::Range<usize> {
 }
 
 fn titles(
-    styler: &Styler,
+    styler: Styler,
     table: &ResultTable,
     shown: std::ops::Range<usize>,
     focused: bool,
@@ -362,7 +362,7 @@ fn titles(
 }
 
 fn cell(
-    styler: &Styler,
+    styler: Styler,
     column: &ResultColumn,
     row: &Value,
     chosen: Option<StyleRole>,
@@ -380,7 +380,7 @@ fn cell(
 }
 
 /// A cell in the width of its column, as it is on the screen: what is not ASCII may be longer there.
-fn fitted(styler: &Styler, column: &ResultColumn, text: &str) -> String {
+fn fitted(styler: Styler, column: &ResultColumn, text: &str) -> String {
     let shown = styler.plain(text).content;
     let is_cut = text::width(&shown) > column.width;
     let mark = text::width(styler.theme.more()).saturating_sub(1);

@@ -26,11 +26,11 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     match shown {
         Pane::Plan => bench::plan::draw(pen, bench, focused, inner),
         Pane::Run => {
-            let lines = bench::run::lines(pen, bench, inner.width, inner.height);
+            let lines = bench::run::lines(pen.styler, bench, inner.width, inner.height);
             pen.page(&lines, &bench.run_position, inner);
         }
         _ => {
-            let lines = lines(pen, bench, inner.width);
+            let lines = lines(pen.styler, bench, inner.width);
             pen.page(&lines, &bench.verdict_position, inner);
         }
     }
@@ -56,7 +56,7 @@ pub fn title(bench: &BenchView) -> String {
 }
 
 /// The verdict of the newest run: comparisons, errors and caveats.
-pub fn lines(styler: &Styler, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
+pub fn lines(styler: Styler, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
     let Some(run) = &bench.run else {
         let text = "What it means stands here afterwards: limits, comparison, caveats.";
         return vec![styler.line(StyleRole::Dim, text)];
@@ -71,7 +71,7 @@ pub fn lines(styler: &Styler, bench: &BenchView, width: u16) -> Vec<Line<'static
     }
 }
 
-pub fn failed(styler: &Styler, error: &Error) -> Vec<Line<'static>> {
+pub fn failed(styler: Styler, error: &Error) -> Vec<Line<'static>> {
     let mut lines = vec![styler.line(StyleRole::Error, error.message())];
     lines.extend(error.details().iter().map(|text| styler.line(StyleRole::Plain, text)));
     if let Some(hint) = error.hint() {
@@ -81,7 +81,7 @@ pub fn failed(styler: &Styler, error: &Error) -> Vec<Line<'static>> {
 }
 
 fn account_lines(
-    styler: &Styler,
+    styler: Styler,
     account: &BenchResult,
     command_line: &str,
     width: u16,
@@ -117,7 +117,7 @@ fn account_lines(
     lines
 }
 
-fn machine(styler: &Styler, account: &BenchResult) -> Option<Line<'static>> {
+fn machine(styler: Styler, account: &BenchResult) -> Option<Line<'static>> {
     let environment = &account.environment;
     let cpus = environment.cpus.map(|cpus| format!("{cpus} processors"));
     let load = environment.load_before.map(|[load, ..]| format!("load average before: {load:.2}"));
@@ -126,7 +126,7 @@ fn machine(styler: &Styler, account: &BenchResult) -> Option<Line<'static>> {
     (!parts.is_empty()).then(|| styler.line(StyleRole::Dim, parts.join(", ")))
 }
 
-fn comparison(styler: &Styler, compared: &TargetComparison, width: u16) -> Vec<Line<'static>> {
+fn comparison(styler: Styler, compared: &TargetComparison, width: u16) -> Vec<Line<'static>> {
     let meaning =
         compared.headline().map_or(StyleRole::Warning, |ratio| verdict_style(ratio.verdict));
     let mut lines = vec![styler.line(meaning, compared.headline_sentence())];
@@ -144,7 +144,7 @@ fn comparison(styler: &Styler, compared: &TargetComparison, width: u16) -> Vec<L
     lines
 }
 
-fn row(styler: &Styler, ratio: &Ratio, width: u16) -> Line<'static> {
+fn row(styler: Styler, ratio: &Ratio, width: u16) -> Line<'static> {
     let statistic = ratio.statistic;
     let mut text = table::align_left(statistic.name(), 11);
     if width >= BOTH_FIGURES_MIN_WIDTH {

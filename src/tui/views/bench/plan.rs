@@ -387,7 +387,7 @@ pub fn draw(pen: &mut Pen<'_>, bench: &BenchView, focused: bool, area: Rect) {
 
 fn form(pen: &mut Pen<'_>, form: &PlanForm, focused: bool, area: Rect) {
     let entries = PlanField::ALL;
-    let foot = foot(pen, form);
+    let foot = foot(pen.styler, form);
     let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
     let below = u16::try_from(wrapped).unwrap_or(u16::MAX).min(FOOT).min(area.height / 3);
     let height = usize::from(area.height - below);
@@ -395,7 +395,7 @@ fn form(pen: &mut Pen<'_>, form: &PlanForm, focused: bool, area: Rect) {
     let first = form.at.saturating_sub(height / 2).min(last);
     let seen = entries.iter().enumerate().skip(first).take(height);
     for ((at, entry), place) in seen.zip(area.rows()) {
-        let (line, cursor) = row(pen, form, *entry, at == form.at, focused, area.width);
+        let (line, cursor) = row(pen.styler, form, *entry, at == form.at, focused, area.width);
         pen.put(line, place);
         if focused && form.is_writing && at == form.at {
             pen.set_cursor(place, cursor);
@@ -409,7 +409,7 @@ fn form(pen: &mut Pen<'_>, form: &PlanForm, focused: bool, area: Rect) {
 
 /// One entry, and where the cursor is in it.
 fn row(
-    styler: &Styler,
+    styler: Styler,
     form: &PlanForm,
     entry: PlanField,
     is_current: bool,
@@ -448,7 +448,7 @@ fn row(
     (Line::from(spans), cursor)
 }
 
-fn foot(styler: &Styler, form: &PlanForm) -> Vec<Line<'static>> {
+fn foot(styler: Styler, form: &PlanForm) -> Vec<Line<'static>> {
     if let Some(flaw) = &form.error {
         let text = format!("! {}: {}", flaw.entry.title(), flaw.error.message());
         let mut lines = vec![styler.line(StyleRole::Error, text)];

@@ -50,7 +50,7 @@ pub fn title(bench: &BenchView) -> String {
 }
 
 /// The run in lines, as many as there are; those of a histogram fill what is left of the height.
-pub fn lines(styler: &Styler, bench: &BenchView, width: u16, height: u16) -> Vec<Line<'static>> {
+pub fn lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<Line<'static>> {
     let (width, height) = (usize::from(width), usize::from(height));
     let Some(run) = &bench.run else {
         let has_tool = !bench.form.text(PlanField::ToolA).is_empty();
@@ -111,7 +111,7 @@ pub fn lines(styler: &Styler, bench: &BenchView, width: u16, height: u16) -> Vec
 }
 
 /// The steps, the newest one last. Where the width is short of it, p50 and then p99 are left out.
-fn steps_table(styler: &Styler, rows: &[StepRow], width: usize) -> Vec<Line<'static>> {
+fn steps_table(styler: Styler, rows: &[StepRow], width: usize) -> Vec<Line<'static>> {
     let widest = |at: usize| {
         let cells = rows.iter().map(|row| text::width(&row.cells[at]));
         cells.max().unwrap_or(0).max(steps::COLUMNS[at].len())
@@ -138,7 +138,7 @@ fn steps_table(styler: &Styler, rows: &[StepRow], width: usize) -> Vec<Line<'sta
     std::iter::once(head).chain(rows.iter().map(row)).collect()
 }
 
-fn progress(styler: &Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) -> Line<'static> {
+fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) -> Line<'static> {
     let plan = &run.spec.plan;
     let until = total_limits(plan, seen.targets.len());
     let made = seen.requests() + seen.dropped();
@@ -165,7 +165,7 @@ fn progress(styler: &Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize)
     ])
 }
 
-fn totals_line(styler: &Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
+fn totals_line(styler: Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
     let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
     let failed = seen.failed();
     let mut spans = vec![
@@ -190,7 +190,7 @@ fn totals_line(styler: &Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<
 }
 
 /// Of an open load: the rate that is made, and the one that was wanted.
-fn rate(styler: &Styler, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'static>> {
+fn rate(styler: Styler, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'static>> {
     let LoadModel::Open { arrivals, .. } = &run.spec.plan.model else { return None };
     let takes_turns = seen.round.is_some();
     let rates = seen.targets.iter().map(|target| target.sent);
@@ -206,7 +206,7 @@ fn rate(styler: &Styler, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'s
 }
 
 fn of_target(
-    styler: &Styler,
+    styler: Styler,
     name: &str,
     target: &TargetSnapshot,
     is_open: bool,
@@ -261,7 +261,7 @@ fn of_target(
 
 /// What a person wants to know first, as much as fits.
 fn headline(
-    styler: &Styler,
+    styler: Styler,
     target: &TargetSnapshot,
     response: &LatencySummary,
     width: usize,
@@ -289,7 +289,7 @@ fn unsure(is_sure: bool) -> &'static str {
 }
 
 /// The other figures about some times, as many as fit.
-fn rest_of(styler: &Styler, name: &str, times: &LatencySummary, width: usize) -> Line<'static> {
+fn rest_of(styler: Styler, name: &str, times: &LatencySummary, width: usize) -> Line<'static> {
     let part = |text: String| vec![styler.span(StyleRole::Dim, text)];
     let mut parts = Vec::new();
     if !name.is_empty() {
@@ -307,7 +307,7 @@ fn rest_of(styler: &Styler, name: &str, times: &LatencySummary, width: usize) ->
 }
 
 /// As many of these, from the first, as fit in a line.
-fn fitting(styler: &Styler, parts: Vec<Vec<Span<'static>>>, width: usize) -> Line<'static> {
+fn fitting(styler: Styler, parts: Vec<Vec<Span<'static>>>, width: usize) -> Line<'static> {
     let mut line = Line::default();
     for part in parts {
         let gap = if line.spans.is_empty() { "" } else { "   " };
@@ -321,7 +321,7 @@ fn fitting(styler: &Styler, parts: Vec<Vec<Span<'static>>>, width: usize) -> Lin
     line
 }
 
-fn kinds(styler: &Styler, target: &TargetSnapshot) -> Option<Line<'static>> {
+fn kinds(styler: Styler, target: &TargetSnapshot) -> Option<Line<'static>> {
     let shown = target.kinds.iter().take(KINDS);
     let parts: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
     (!parts.is_empty())
@@ -330,7 +330,7 @@ fn kinds(styler: &Styler, target: &TargetSnapshot) -> Option<Line<'static>> {
 
 /// Lines on the left, and lines on the right starting at this cell.
 fn side_by_side(
-    styler: &Styler,
+    styler: Styler,
     left: Vec<Line<'static>>,
     right: Vec<Line<'static>>,
     at: usize,
@@ -369,7 +369,7 @@ mod tests {
         ];
         let theme = Theme::default();
         let shown = |width| -> Vec<String> {
-            let lines = steps_table(&Styler::new(theme), &rows, width);
+            let lines = steps_table(Styler::new(theme), &rows, width);
             lines.iter().map(ToString::to_string).collect()
         };
         for (width, head) in [

@@ -22,7 +22,7 @@ pub fn draw(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
 
 /// A form in what room there is.
 pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
-    let foot = foot(pen, form);
+    let foot = foot(pen.styler, form);
     let needed = foot_rows(&foot, area.width);
     let left = usize::from(area.height).saturating_sub(body_rows(form));
     let most = usize::from(area.height / 3).max(left).max(1);
@@ -38,7 +38,7 @@ pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
 
 /// How many rows a form needs at this width, without a frame. The same for each of its fields, so
 /// that nothing moves when another one is chosen.
-pub fn rows_needed(styler: &Styler, form: &SchemaForm, width: u16) -> u16 {
+pub fn rows_needed(styler: Styler, form: &SchemaForm, width: u16) -> u16 {
     let rows = body_rows(form) + foot_rows(&foot(styler, form), width);
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
@@ -67,7 +67,7 @@ pub fn lines(pen: &mut Pen<'_>, written: &TextArea, focused: bool, area: Rect) {
     let first = written.row().saturating_sub(height / 2).min(last);
     let seen = written.lines().iter().enumerate().skip(first).take(height);
     for ((at, line), place) in seen.zip(area.rows()) {
-        let (spans, cursor) = input_spans(pen, line, width);
+        let (spans, cursor) = input_spans(pen.styler, line, width);
         pen.put(Line::from(spans), place);
         if at == written.row() && focused {
             pen.set_cursor(place, cursor);
@@ -89,7 +89,7 @@ fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     for (at, row) in seen() {
         let (Some(place), Some(node)) = (left.next(), form.node_of(row)) else { break };
         let is_current = at == form.at;
-        let shown = FieldLine { styler: &pen.styler, form, row, node, is_current, widest };
+        let shown = FieldLine { styler: pen.styler, form, row, node, is_current, widest };
         let (lines, cursor) = shown.lines(usize::from(area.width));
         let mut place = Some(place);
         for (number, line) in lines.into_iter().enumerate() {
@@ -102,7 +102,7 @@ fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
             }
         }
         if is_current {
-            for line in below(pen, form, node, area.width) {
+            for line in below(pen.styler, form, node, area.width) {
                 let Some(place) = left.next() else { break };
                 pen.put(line, place);
             }
@@ -134,7 +134,7 @@ fn first_seen(form: &SchemaForm, height: usize) -> usize {
 }
 
 struct FieldLine<'a> {
-    styler: &'a Styler,
+    styler: Styler,
     form: &'a SchemaForm,
     row: &'a FormRow,
     node: &'a FormNode,
@@ -183,7 +183,7 @@ impl FieldLine<'_> {
         let mut cursor = None;
         let mut head = Some(head);
         let row = |(at, line): (usize, &LineInput)| {
-            let (value, column) = input_spans(styler, line, width);
+            let (value, column) = input_spans(*styler, line, width);
             if at == text.row() {
                 cursor = Some((at - first, before + column));
             }
@@ -258,14 +258,14 @@ impl FieldLine<'_> {
         };
         let more = if node.field.secret || self.is_current { 0 } else { lines.count() };
         let note = if more > 0 { format!("  (+{more} lines)") } else { String::new() };
-        let (mut spans, cursor) = input_spans(styler, &line, width.saturating_sub(note.len()));
+        let (mut spans, cursor) = input_spans(*styler, &line, width.saturating_sub(note.len()));
         spans.push(styler.dim(note));
         (spans, Some(cursor))
     }
 }
 
 /// A line with a cursor, moved so that the cursor is seen; and where it is.
-fn input_spans(styler: &Styler, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
+fn input_spans(styler: Styler, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
     let (before, behind) = line.split();
     let role = if line.is_selected() { StyleRole::SelectedUnfocused } else { StyleRole::Plain };
     let before = styler.span(role, before);
@@ -286,7 +286,7 @@ fn input_spans(styler: &Styler, line: &LineInput, width: usize) -> (Vec<Span<'st
 }
 
 /// What is wrong, what is still to be done, and what will be sent; the most important first.
-fn foot(styler: &Styler, form: &SchemaForm) -> Vec<Line<'static>> {
+fn foot(styler: Styler, form: &SchemaForm) -> Vec<Line<'static>> {
     let shown = form.summary();
     let mut lines = Vec::new();
     if let Some(problem) = &form.problem {
@@ -342,12 +342,7 @@ pub fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
 }
 
 /// The notes below the selected field: accepted values, errors so far, choices.
-pub fn below(
-    styler: &Styler,
-    form: &SchemaForm,
-    node: &FormNode,
-    width: u16,
-) -> Vec<Line<'static>> {
+pub fn below(styler: Styler, form: &SchemaForm, node: &FormNode, width: u16) -> Vec<Line<'static>> {
     let mut said = hint(node);
     if let Some(text) = form.written().filter(|text| text.lines().len() > 1) {
         said = format!("{said}  line {} of {}", text.row() + 1, text.lines().len());

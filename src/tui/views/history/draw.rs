@@ -43,13 +43,13 @@ fn list(
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     above(pen, history, line);
     if found == 0 {
-        return pen.paragraph(rows, &nothing(pen, history));
+        return pen.paragraph(rows, &nothing(pen.styler, history));
     }
     let styler = pen.styler;
     pen.list(rows, history.list, found, |at| {
         let Some(call) = history.found().nth(at) else { return Line::default() };
         let mark = pane::mark(at == history.list.chosen(), focused);
-        row(&styler, call, mark, history.marked.as_ref() == Some(&call.id), rows.width)
+        row(styler, call, mark, history.marked.as_ref() == Some(&call.id), rows.width)
     });
 }
 
@@ -72,7 +72,7 @@ fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) {
     pen.put(line, area);
 }
 
-fn nothing(styler: &Styler, history: &HistoryView) -> Vec<Line<'static>> {
+fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     match &history.file {
         HistoryFileState::Unread => lines.push(styler.line(StyleRole::Dim, "reading")),
@@ -94,7 +94,7 @@ fn nothing(styler: &Styler, history: &HistoryView) -> Vec<Line<'static>> {
 
 /// One call: what there is room for, the more important the longer.
 fn row(
-    styler: &Styler,
+    styler: Styler,
     call: &PastCall,
     chosen: Option<StyleRole>,
     marked: bool,

@@ -237,15 +237,15 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
     pen.put(Clear, place);
     let title = format!("Approval needed  1 of {}", state.inbox.approvals.len());
     let inner = pen.window(place, &title, StyleRole::Warning);
-    let answers = answers(pen, state);
+    let answers = answers(pen.styler, state);
     let height = u16::try_from(answers.len()).unwrap_or(u16::MAX);
     // Where there is little room what is asked goes before what can be answered.
     let height = height.min(inner.height.saturating_sub(4)).max(1);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(inner);
     let lines = match pending.tab {
-        ApprovalTab::Request => request(pen, pending),
-        ApprovalTab::Definition => definition(pen, pending),
+        ApprovalTab::Request => request(pen.styler, pending),
+        ApprovalTab::Definition => definition(pen.styler, pending),
     };
     pen.page(&lines, &pending.position, above);
     let seen: Vec<Line<'static>> = answers.into_iter().take(usize::from(height)).collect();
@@ -253,7 +253,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
 }
 
 /// The possible answers, from the key table; none while what was typed ahead may still come in.
-fn answers(styler: &Styler, state: &AppState) -> Vec<Line<'static>> {
+fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
     let readiness = state.inbox.approval_readiness(state.context.now);
     if readiness == Some(Readiness::TooSoon) {
         return vec![styler.line(StyleRole::Dim, "One moment… (ignoring keys typed ahead)")];
@@ -275,7 +275,7 @@ fn answers(styler: &Styler, state: &AppState) -> Vec<Line<'static>> {
     answers.collect()
 }
 
-fn request(styler: &Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
+fn request(styler: Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
     let asked = &pending.prompt;
     let tool = &asked.tool;
     let mut lines =
@@ -333,7 +333,7 @@ fn request(styler: &Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
     lines
 }
 
-fn definition(styler: &Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
+fn definition(styler: Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
     let tool = &pending.prompt.tool;
     let mut lines = vec![
         styler.line(StyleRole::Name, tool.name.full()),

@@ -35,7 +35,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let inner = pen.open(area, &title, focused);
     if inbox.is_empty() {
         let keys = [("1", "tools: a server may ask something during a call")];
-        let lines = empty::lines(&pen.styler, "No questions.", &keys, inner.height);
+        let lines = empty::lines(pen.styler, "No questions.", &keys, inner.height);
         return pen.paragraph(inner, &lines);
     }
     let asked = inbox.approvals.len().min(3);
@@ -48,13 +48,13 @@ fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let styler = pen.styler;
     pen.list(rows, inbox.list, inbox.questions.len(), |at| {
         let mark = pane::mark(at == inbox.list.chosen(), focused);
-        row(&styler, state, &inbox.questions[at], mark)
+        row(styler, state, &inbox.questions[at], mark)
     });
 }
 
 /// One question: who asks, its kind, how long it has waited, and its first line.
 fn row(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     pending: &PendingQuestion,
     mark: Option<StyleRole>,
@@ -79,18 +79,18 @@ fn question(
     focused: bool,
     area: Rect,
 ) {
-    let mut asked = facts(pen, state, pending);
+    let mut asked = facts(pen.styler, state, pending);
     let server = &pending.question.server;
     match &pending.question.body {
         QuestionBody::Form { message, .. } | QuestionBody::Url { message, .. } => {
-            asked.extend(quoted_lines(pen, message));
+            asked.extend(quoted_lines(pen.styler, message));
         }
-        QuestionBody::Sampling { params } => asked.extend(conversation_lines(pen, params)),
+        QuestionBody::Sampling { params } => asked.extend(conversation_lines(pen.styler, params)),
     }
     let position = &state.inbox.position;
     match (&pending.answer, &pending.question.body) {
         (AnswerDraft::OpenUrl(visit), QuestionBody::Url { url, .. }) => {
-            asked.extend(address(pen, url, visit));
+            asked.extend(address(pen.styler, url, visit));
             pen.page(&asked, position, area);
         }
         (AnswerDraft::Form(answer), _) => {
@@ -127,7 +127,7 @@ fn parts(asked: &[Line<'static>], area: Rect) -> (Rect, Rect) {
 }
 
 /// For which call, for how long, and how long there is.
-fn facts(styler: &Styler, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
+fn facts(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
     let question = &pending.question;
     let call = match &question.call {
         Some(call) => call_label(state, call),
@@ -152,13 +152,13 @@ fn call_label(state: &AppState, call: &CallId) -> String {
 }
 
 /// Text from a server, behind a mark that the text cannot suppress.
-fn quoted_lines(styler: &Styler, text: &str) -> Vec<Line<'static>> {
+fn quoted_lines(styler: Styler, text: &str) -> Vec<Line<'static>> {
     let text = text::shorten(text.trim(), MAX_SERVER_TEXT_CHARS);
     let lines = text.lines().map(|line| Line::from(vec![styler.dim("| "), styler.plain(line)]));
     lines.collect()
 }
 
-fn conversation_lines(styler: &Styler, params: &serde_json::Value) -> Vec<Line<'static>> {
+fn conversation_lines(styler: Styler, params: &serde_json::Value) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for part in conversation(params) {
         if lines.len() > LINES {
@@ -183,7 +183,7 @@ fn conversation_lines(styler: &Styler, params: &serde_json::Value) -> Vec<Line<'
 }
 
 /// The full address, warnings about it, and that it is not opened automatically.
-fn address(styler: &Styler, url: &str, visit: &UrlReview) -> Vec<Line<'static>> {
+fn address(styler: Styler, url: &str, visit: &UrlReview) -> Vec<Line<'static>> {
     let mut lines = vec![Line::default(), styler.line(StyleRole::Name, url)];
     lines.extend(
         visit.warnings.iter().map(|odd| styler.line(StyleRole::Warning, format!("! {odd}"))),

@@ -38,12 +38,12 @@ fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect)
     let styler = pen.styler;
     pen.list(rows, offerings.list, all.len(), |at| {
         let mark = pane::mark(at == offerings.list.chosen(), focused);
-        offering_row(&styler, offerings, all[at], mark)
+        offering_row(styler, offerings, all[at], mark)
     });
 }
 
 fn offering_row(
-    styler: &Styler,
+    styler: Styler,
     offerings: &OfferingsView,
     row: OfferingRow,
     meaning: Option<StyleRole>,
@@ -131,7 +131,7 @@ fn content(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Re
 }
 
 fn draw_form(pen: &mut Pen<'_>, asking: &OfferingForm, focused: bool, area: Rect) {
-    let mut lines = form_footer(pen, asking);
+    let mut lines = form_footer(pen.styler, asking);
     let is_framed = pen.frames && area.height >= FRAMED && !lines.is_empty();
     let frame_rows = if is_framed { 2 } else { 0 };
     // A small screen keeps the fields.
@@ -146,7 +146,7 @@ fn draw_form(pen: &mut Pen<'_>, asking: &OfferingForm, focused: bool, area: Rect
 }
 
 /// What is below the fields: the address that is made of them, what the server suggests.
-fn form_footer(styler: &Styler, asking: &OfferingForm) -> Vec<Line<'static>> {
+fn form_footer(styler: Styler, asking: &OfferingForm) -> Vec<Line<'static>> {
     let suggestions = &asking.suggestions;
     let mut lines = Vec::new();
     if let Some(address) = asking.address() {

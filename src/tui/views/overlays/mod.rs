@@ -140,7 +140,7 @@ impl AppState {
         if inside.contains((x, y).into()) {
             let styler = Styler::new(self.context.appearance.theme());
             let below = match pane {
-                Pane::Catalogue => window::notice_lines(&styler, self, inside.width).len(),
+                Pane::Catalogue => window::notice_lines(styler, self, inside.width).len(),
                 _ => 0,
             };
             let height = usize::from(inside.height).saturating_sub(below);
@@ -176,7 +176,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         Some(Overlay::Running(list)) => result::draw::list(pen, state, *list, area),
         Some(Overlay::Help(position)) => {
             let inner = pen.open_over(area, (72, area.height.saturating_sub(4)), "Help");
-            pen.page(&help(pen, state), position, inner);
+            pen.page(&help(pen.styler, state), position, inner);
         }
         Some(Overlay::ConfirmQuit) => {
             let running = state.context.calls.running().count();
@@ -212,7 +212,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 }
 
 /// All keys, from the table that also says what they do: those that hold here first.
-fn help(styler: &Styler, state: &AppState) -> Vec<Line<'static>> {
+fn help(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !state.context.problems.is_empty() {
         lines.push(styler.line(StyleRole::Title, "Settings problems"));

@@ -30,13 +30,13 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     else {
         let inner = pen.open(area, "Result", focused);
         let inner = live_line(pen, state, inner);
-        let lines = nothing(&pen.styler, state, inner.height);
+        let lines = nothing(pen.styler, state, inner.height);
         return pen.paragraph(inner, &lines);
     };
     let chip;
     let mut title = match call.outcome.as_deref() {
         None => {
-            let status = status_text(pen, state, call);
+            let status = status_text(pen.styler, state, call);
             chip = (StyleRole::Warning, status.replacen("running", "RUNNING", 1));
             "Result".to_owned()
         }
@@ -80,7 +80,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         _ => inner,
     };
     if call.outcome.is_none() {
-        let lines = lines(pen, state, call, usize::from(inner.width));
+        let lines = lines(pen.styler, state, call, usize::from(inner.width));
         pen.page(&lines, &viewer.position, inner);
     } else if let Some(text) = viewer.shown_text() {
         let inner = filter_error(pen, viewer, inner);
@@ -92,7 +92,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
 }
 
-fn nothing(styler: &Styler, state: &AppState, height: u16) -> Vec<Line<'static>> {
+fn nothing(styler: Styler, state: &AppState, height: u16) -> Vec<Line<'static>> {
     let keys: &[_] = match (&state.tools.form, state.tools.catalogue.chosen()) {
         (Some(_), _) => &[("Enter", "on the last field runs it"), ("F5", "runs it at once")],
         (None, Some(_)) => {
@@ -127,7 +127,7 @@ fn tree(pen: &mut Pen<'_>, tree: &JsonTree, focused: bool, area: Rect) {
     let height = usize::from(area.height);
     let first = tree.list.first(height, tree.len());
     for ((at, node), place) in (first..).zip(tree.from(first)).zip(area.rows()) {
-        pen.put(leaf(pen, node, pane::mark(at == tree.list.chosen(), focused)), place);
+        pen.put(leaf(pen.styler, node, pane::mark(at == tree.list.chosen(), focused)), place);
     }
     if tree.is_cut() && first + height >= tree.len() && !area.is_empty() {
         let place = Rect { y: area.bottom() - 1, height: 1, ..area };
@@ -136,7 +136,7 @@ fn tree(pen: &mut Pen<'_>, tree: &JsonTree, focused: bool, area: Rect) {
     }
 }
 
-fn leaf(styler: &Styler, node: &JsonTreeNode, mark: Option<StyleRole>) -> Line<'static> {
+fn leaf(styler: Styler, node: &JsonTreeNode, mark: Option<StyleRole>) -> Line<'static> {
     let fold = match (node.is_branch, node.is_open) {
         (true, true) => "- ",
         (true, false) => "+ ",
@@ -157,7 +157,7 @@ fn leaf(styler: &Styler, node: &JsonTreeNode, mark: Option<StyleRole>) -> Line<'
 const BAR: usize = 40;
 
 /// `running` with the seconds since its start, and a spinner.
-pub fn status_text(styler: &Styler, state: &AppState, call: &ConsoleCall) -> String {
+pub fn status_text(styler: Styler, state: &AppState, call: &ConsoleCall) -> String {
     let now = state.context.now;
     let since = call.activity.since.map(|since| now.saturating_sub(since));
     // Whole seconds: what changes less often is read more easily.
@@ -177,7 +177,7 @@ pub fn status_text(styler: &Styler, state: &AppState, call: &ConsoleCall) -> Str
 
 /// Everything reported for the call so far.
 pub fn lines(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     call: &ConsoleCall,
     width: usize,
@@ -221,7 +221,7 @@ fn cancel_key(state: &AppState) -> String {
     key.map_or_else(|| "^C".to_owned(), |key| key.to_string())
 }
 
-fn bar(styler: &Styler, progress: &CallProgress, width: usize) -> String {
+fn bar(styler: Styler, progress: &CallProgress, width: usize) -> String {
     let Some(share) = progress.share() else {
         return format!("progress {}", number(progress.at));
     };
@@ -300,7 +300,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, list: ListCursor, area: Rect) {
             (None, None) => String::new(),
         };
         let meaning = if chosen { StyleRole::Selected } else { StyleRole::Plain };
-        let status = status_text(&styler, state, call);
+        let status = status_text(styler, state, call);
         styler.line(meaning, format!("{pointer}{}{status:<14}{text}", name(&call.tool)))
     });
 }
@@ -315,9 +315,9 @@ pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
     let running = state.context.calls.running().filter(|call| call.tool == tool).count()
         + state.others.running().filter(|call| call.tool == tool).count();
     let now = calls.by_second(state.context.now);
-    let mut lines = vec![counts(pen, calls, running)];
+    let mut lines = vec![counts(pen.styler, calls, running)];
     if calls.count() >= ENOUGH {
-        lines.push(rate(pen, &now, usize::from(area.width)));
+        lines.push(rate(pen.styler, &now, usize::from(area.width)));
     }
     let height = u16::try_from(lines.len()).unwrap_or(1);
     let [above, below] =
@@ -326,7 +326,7 @@ pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
     below
 }
 
-fn counts(styler: &Styler, calls: &LiveToolCalls, running: usize) -> Line<'static> {
+fn counts(styler: Styler, calls: &LiveToolCalls, running: usize) -> Line<'static> {
     let mut spans = vec![styler.plain(format!("calls {}", grouped(calls.count())))];
     let role = if calls.failed > 0 { StyleRole::Error } else { StyleRole::Dim };
     spans.push(styler.span(role, format!("  errors {}", grouped(calls.failed))));
@@ -352,7 +352,7 @@ fn counts(styler: &Styler, calls: &LiveToolCalls, running: usize) -> Line<'stati
     Line::from(spans)
 }
 
-fn rate(styler: &Styler, seconds: &[u64], width: usize) -> Line<'static> {
+fn rate(styler: Styler, seconds: &[u64], width: usize) -> Line<'static> {
     let numbers: Vec<f64> = seconds.iter().map(|count| float(*count)).collect();
     let mean = float(seconds.iter().sum()) / float(LIVE_SECONDS);
     let text = format!(" {}/s in the last minute", per_second(mean));

@@ -85,7 +85,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let styler = pen.styler;
     pen.list(rows, servers.list, servers.rows.len(), |at| {
         let mark = pane::mark(at == servers.list.chosen(), focused);
-        row(&styler, state, &servers.rows[at], name, &columns, mark, width)
+        row(styler, state, &servers.rows[at], name, &columns, mark, width)
     });
 }
 
@@ -98,7 +98,7 @@ fn heading(name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
 }
 
 fn row(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     server: &ServerStatus,
     name: usize,

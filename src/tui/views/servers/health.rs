@@ -51,9 +51,9 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let past = servers.activity_of(&server.name);
     let advertised = servers.advertised(&server.name);
     let lines = match servers.tab {
-        ServerTab::Log => log(pen, state, server, past),
-        ServerTab::Drift => drift(pen, advertised),
-        ServerTab::Health => facts(pen, state, server, past, advertised),
+        ServerTab::Log => log(pen.styler, state, server, past),
+        ServerTab::Drift => drift(pen.styler, advertised),
+        ServerTab::Health => facts(pen.styler, state, server, past, advertised),
     };
     pen.page(&lines, &servers.position, inner);
     if let Some(right) = right {
@@ -66,8 +66,10 @@ fn wire(pen: &mut Pen<'_>, state: &AppState, server: &ServerStatus, area: Rect) 
     let inner = pen.open(area, &format!("Trace  {}  (T)", server.name), false);
     let columns = TraceColumns::of(usize::from(inner.width)).without_server();
     let newest = state.trace.newest_of(&server.name, MAX_SCANNED_ITEMS);
-    let lines: Vec<Line<'static>> =
-        newest.take(usize::from(inner.height)).map(|item| row(pen, item, columns, None)).collect();
+    let lines: Vec<Line<'static>> = newest
+        .take(usize::from(inner.height))
+        .map(|item| row(pen.styler, item, columns, None))
+        .collect();
     for (y, line) in (inner.y..inner.bottom()).zip(lines.into_iter().rev()) {
         pen.put(line, Rect { y, height: 1, ..inner });
     }
@@ -75,7 +77,7 @@ fn wire(pen: &mut Pen<'_>, state: &AppState, server: &ServerStatus, area: Rect) 
 
 /// What the server logged, then what it wrote to its standard error, the newest first.
 fn log(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     server: &ServerStatus,
     past: Option<&ServerActivity>,
@@ -100,11 +102,11 @@ fn log(
     lines
 }
 
-fn log_line(styler: &Styler, level: &str, text: &str) -> Line<'static> {
+fn log_line(styler: Styler, level: &str, text: &str) -> Line<'static> {
     Line::from(vec![styler.dim(format!("{level} ")), styler.plain(text)])
 }
 
-fn drift(styler: &Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
+fn drift(styler: Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
     let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
         let text = "No tools declared. Declare them with provides_tools in mcp.yaml.";
         return vec![styler.line(StyleRole::Dim, text)];
@@ -128,7 +130,7 @@ fn drift(styler: &Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'sta
 }
 
 fn facts(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     server: &ServerStatus,
     past: Option<&ServerActivity>,
@@ -187,7 +189,7 @@ fn line_count(lines: usize) -> String {
 
 /// The end of its log and of its standard error.
 fn tails(
-    styler: &Styler,
+    styler: Styler,
     server: &ServerStatus,
     past: Option<&ServerActivity>,
     lines: &mut Vec<Line<'static>>,
@@ -231,7 +233,7 @@ fn pings(past: Option<&ServerActivity>) -> Option<String> {
 }
 
 /// Recent ping times and the longest; a single ping is not shown as history.
-fn history(styler: &Styler, past: Option<&ServerActivity>) -> Option<String> {
+fn history(styler: Styler, past: Option<&ServerActivity>) -> Option<String> {
     let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
     let longest = *pings.iter().max()?;
     let nanos = |took: &Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -240,7 +242,7 @@ fn history(styler: &Styler, past: Option<&ServerActivity>) -> Option<String> {
 
 /// How much of something a process used over time: the newest sample, and the most.
 fn usage(
-    styler: &Styler,
+    styler: Styler,
     samples: Option<&VecDeque<u64>>,
     show: impl Fn(u64) -> String,
 ) -> Option<String> {
@@ -250,7 +252,7 @@ fn usage(
     Some(format!("{}  {sparks}  max {}", show(newest), show(most)))
 }
 
-fn sparks(styler: &Styler, samples: impl ExactSizeIterator<Item = u64> + Clone) -> String {
+fn sparks(styler: Styler, samples: impl ExactSizeIterator<Item = u64> + Clone) -> String {
     let most = u128::from(samples.clone().max().unwrap_or(0).max(1));
     let marks: &[char] = if styler.theme.ascii {
         &['.', ':', '|']

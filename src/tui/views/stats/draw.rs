@@ -51,7 +51,7 @@ fn title(state: &AppState) -> String {
     parts.join("  ")
 }
 
-pub fn line_of(styler: &Styler, usage: &Usage, window: StatsWindow) -> Line<'static> {
+pub fn line_of(styler: Styler, usage: &Usage, window: StatsWindow) -> Line<'static> {
     let counts = &usage.counts;
     let calls = match counts.calls() {
         1 => "1 call".to_owned(),
@@ -170,7 +170,7 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
                     ("P", "the calls of all projects"),
                 ];
                 let missing = "No calls in this window.";
-                above.extend(empty::lines(&pen.styler, missing, &keys, area.height));
+                above.extend(empty::lines(pen.styler, missing, &keys, area.height));
             }
             (None, None) => above.push(pen.line(StyleRole::Dim, "Loading…")),
             (None, Some(_)) => {}
@@ -190,18 +190,18 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let widest = names.max().unwrap_or(0).min(36);
     let (kept, first) = table::fitting(&all, room, NAME.max(widest));
     if y < area.bottom() {
-        let head = head(pen, &kept, first, stats.by_server);
+        let head = head(pen.styler, &kept, first, stats.by_server);
         pen.put(head, Rect { y, height: 1, ..area });
         y += 1;
     }
     let (styler, rows) = (pen.styler, Rect { y, height: area.bottom().saturating_sub(y), ..area });
     pen.list(rows, stats.list, stats.rows().len(), |at| {
-        row(&styler, state, &stats.rows()[at], at == stats.list.chosen(), &kept, first)
+        row(styler, state, &stats.rows()[at], at == stats.list.chosen(), &kept, first)
     });
 }
 
 fn head(
-    styler: &Styler,
+    styler: Styler,
     kept: &[ColumnSpec<StatsCell>],
     first: usize,
     by_server: bool,
@@ -219,7 +219,7 @@ fn head(
 }
 
 fn row(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     usage: &Usage,
     is_chosen: bool,
@@ -237,7 +237,7 @@ fn row(
 }
 
 fn cell(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     usage: &Usage,
     column: &ColumnSpec<StatsCell>,

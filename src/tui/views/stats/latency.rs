@@ -24,23 +24,23 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(area);
         let left = Rect { width: left.width.saturating_sub(2), ..left };
-        let drawn = drawn(pen, state, usage, spread, left.width, left.height);
+        let drawn = drawn(pen.styler, state, usage, spread, left.width, left.height);
         pen.paragraph(left, &drawn);
-        let mut lines = facts(pen, state, usage, right.width);
-        lines.extend(store(pen, state));
+        let mut lines = facts(pen.styler, state, usage, right.width);
+        lines.extend(store(pen.styler, state));
         return pen.page(&lines, &state.stats.position, right);
     }
-    let mut lines = facts(pen, state, usage, area.width);
+    let mut lines = facts(pen.styler, state, usage, area.width);
     // The histogram takes the lines that are left, and a few in any case.
     let left = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(6);
-    lines.extend(drawn(pen, state, usage, spread, area.width, left));
-    lines.extend(store(pen, state));
+    lines.extend(drawn(pen.styler, state, usage, spread, area.width, left));
+    lines.extend(store(pen.styler, state));
     pen.page(&lines, &state.stats.position, area);
 }
 
 /// The histogram, with what its axis is.
 fn drawn(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     usage: &Usage,
     spread: Option<&Distribution>,
@@ -65,7 +65,7 @@ fn drawn(
 }
 
 /// Below the histogram: percentiles, the kinds of failures, retries, rates over time and the store.
-fn facts(styler: &Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
+fn facts(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
     let counts = &usage.counts;
     let durations = &counts.durations;
     let mut lines = Vec::new();
@@ -116,7 +116,7 @@ fn facts(styler: &Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Li
 }
 
 /// Which other clients called since the console was opened.
-fn callers(styler: &Styler, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+fn callers(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
     let clients = &state.live.of(&usage.tool.name)?.clients;
     let text = clients.iter().map(|(client, count)| format!("{client} {}", grouped(*count)));
     let text = text.collect::<Vec<_>>().join("  ");
@@ -129,7 +129,7 @@ fn callers(styler: &Styler, state: &AppState, usage: &Usage) -> Option<Line<'sta
 }
 
 /// What changed since the period of equal length before the window.
-fn since_before(styler: &Styler, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+fn since_before(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
     let earlier = state.stats.snapshot.as_ref()?.earlier.as_ref()?;
     let before = earlier.iter().find(|before| before.tool == usage.tool);
     let before = before.map(|before| before.counts.clone()).unwrap_or_default();
@@ -145,13 +145,13 @@ fn since_before(styler: &Styler, state: &AppState, usage: &Usage) -> Option<Line
     Some(Line::from(vec![styler.dim(format!("{:<8}", "change")), styler.plain(told.join("  "))]))
 }
 
-fn store(styler: &Styler, state: &AppState) -> Option<Line<'static>> {
+fn store(styler: Styler, state: &AppState) -> Option<Line<'static>> {
     let seen = state.stats.snapshot.as_ref()?;
     let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
     Some(styler.line(StyleRole::Dim, format!("store   {}{size}", seen.place)))
 }
 
-fn over_time(styler: &Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
+fn over_time(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
     let points = state.stats.timeline_of(&usage.tool);
     let Some(seen) = state.stats.snapshot.as_ref().filter(|_| !points.is_empty()) else {
         return Vec::new();

@@ -199,43 +199,11 @@ impl SchemaOutline<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tui::tests::tool;
-
-    #[test]
-    fn a_schema_that_holds_itself_ends() {
-        let schema = json!({
-            "type": "object",
-            "required": ["value"],
-            "properties": {
-                "value": { "type": "string", "maxLength": 5, "description": "what it holds" },
-                "left": { "$ref": "#" },
-                "right": { "$ref": "#" },
-            },
-        });
-        let tool = Arc::new(tool("tree", schema));
-        let mut detail = ToolDetail::default();
-        detail.next_tab();
-        detail.refresh(Some(&tool));
-        let text = detail.text.to_text();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "  * value  string  (at most 5 characters)");
-        assert_eq!(lines[2], "      what it holds");
-        assert!(lines.iter().any(|line| line.trim() == "deeper levels are not shown"));
-        assert!(lines.len() < PROPERTIES * 3, "{}", lines.len());
-        detail.next_tab();
-        detail.refresh(Some(&tool));
-        assert!(detail.text.to_text().contains("\"inputSchema\""));
-    }
-}
-
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let focused = state.context.focus == Pane::Detail;
     let Some(row) = state.tools.catalogue.chosen() else {
-        let group = tools::draw::group_lines(pen, state, &state.tools.catalogue);
-        let (title, lines) = group.unwrap_or_else(|| ("Tool".to_owned(), nothing(pen)));
+        let group = tools::draw::group_lines(pen.styler, state, &state.tools.catalogue);
+        let (title, lines) = group.unwrap_or_else(|| ("Tool".to_owned(), nothing(pen.styler)));
         let inner = pen.open(area, &title, focused);
         return pen.paragraph(inner, &lines);
     };
@@ -250,7 +218,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let width = Some(usize::from(inner.width));
     let mut lines = pen.document(&present::tool::page(&row.tool, "", None, width));
     let usage = state.stats.usage_of(&row.tool);
-    lines.extend(usage.map(|(usage, window)| stats::draw::line_of(pen, usage, window)));
+    lines.extend(usage.map(|(usage, window)| stats::draw::line_of(pen.styler, usage, window)));
     if let Some(slower) = state.stats.exceeded_speed_of(&row.tool) {
         let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
         let (limit, p95) = (show_duration(limit), show_duration(slower.p95));
@@ -282,8 +250,40 @@ pub fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect) {
     }
 }
 
-fn nothing(styler: &Styler) -> Vec<Line<'static>> {
+fn nothing(styler: Styler) -> Vec<Line<'static>> {
     let text = "Choose a tool on the left; / finds one by a few letters.\n\
                 Enter fills in its arguments and runs it.";
     styler.lines(StyleRole::Dim, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::tests::tool;
+
+    #[test]
+    fn a_schema_that_holds_itself_ends() {
+        let schema = json!({
+            "type": "object",
+            "required": ["value"],
+            "properties": {
+                "value": { "type": "string", "maxLength": 5, "description": "what it holds" },
+                "left": { "$ref": "#" },
+                "right": { "$ref": "#" },
+            },
+        });
+        let tool = Arc::new(tool("tree", schema));
+        let mut detail = ToolDetail::default();
+        detail.next_tab();
+        detail.refresh(Some(&tool));
+        let text = detail.text.to_text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "  * value  string  (at most 5 characters)");
+        assert_eq!(lines[2], "      what it holds");
+        assert!(lines.iter().any(|line| line.trim() == "deeper levels are not shown"));
+        assert!(lines.len() < PROPERTIES * 3, "{}", lines.len());
+        detail.next_tab();
+        detail.refresh(Some(&tool));
+        assert!(detail.text.to_text().contains("\"inputSchema\""));
+    }
 }

@@ -75,9 +75,9 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     pen.list(rows, catalogue.list, lines.len(), |at| {
         let is_chosen = at == catalogue.list.chosen();
         let mut spans = match lines[at] {
-            ToolLine::Group(at) => catalogue.group(at).map(|group| heading(&styler, state, group)),
+            ToolLine::Group(at) => catalogue.group(at).map(|group| heading(styler, state, group)),
             ToolLine::Tool(at) => {
-                catalogue.row(at).map(|row| tool(&styler, state, row, &columns, room))
+                catalogue.row(at).map(|row| tool(styler, state, row, &columns, room))
             }
         }
         .unwrap_or_default();
@@ -86,7 +86,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         }
         let line = Line::from(spans);
         let room = usize::from(rows.width).saturating_sub(line.width());
-        pane::marked(&styler, line, pane::mark(is_chosen, focused), room)
+        pane::marked(styler, line, pane::mark(is_chosen, focused), room)
     });
 }
 
@@ -111,7 +111,7 @@ fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, ti
 }
 
 /// The line of a server or a kind: whether it is folded, how it is, and why not.
-fn heading(styler: &Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'static>> {
+fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'static>> {
     let is_open = !state.tools.catalogue.is_folded(&group.name);
     let fold = match (styler.theme.ascii, is_open) {
         (true, true) => "- ",
@@ -154,7 +154,7 @@ fn heading(styler: &Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'st
 
 /// One tool: its name, what it does to the world, and how it was used.
 fn tool(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     row: &ToolRow,
     columns: &[ColumnSpec<UsageCell>],
@@ -231,7 +231,7 @@ fn cell(what: UsageCell, usage: Option<UsageFigures>, is_slow: bool) -> (StyleRo
 
 /// Whether the tool list has something to say of this group beside its tools.
 pub fn group_lines(
-    styler: &Styler,
+    styler: Styler,
     state: &AppState,
     catalogue: &ToolListState,
 ) -> Option<(String, Vec<Line<'static>>)> {

@@ -18,7 +18,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     }
 }
 
-pub fn newest_line(styler: &Styler, state: &AppState, width: u16) -> Line<'static> {
+pub fn newest_line(styler: Styler, state: &AppState, width: u16) -> Line<'static> {
     let key = state.context.keys.key_of(Action::Wire, &state.view_key_contexts());
     let way = key.map(|key| format!("{key} opens  ")).unwrap_or_default();
     let room = usize::from(width).saturating_sub(way.len() + 8);
@@ -41,7 +41,7 @@ pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let columns = TraceColumns::of(usize::from(inner.width));
     let (items, _) = state.trace.window(usize::from(inner.height));
     for ((_, item), place) in items.zip(inner.rows()) {
-        pen.put(row(pen, item, columns, None), place);
+        pen.put(row(pen.styler, item, columns, None), place);
     }
 }
 
@@ -61,7 +61,7 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let columns = TraceColumns::of(usize::from(rows.width));
     let (items, chosen) = trace.window(usize::from(rows.height));
     for ((number, item), place) in items.zip(rows.rows()) {
-        pen.put(row(pen, item, columns, pane::mark(number == chosen, focused)), place);
+        pen.put(row(pen.styler, item, columns, pane::mark(number == chosen, focused)), place);
     }
 }
 
@@ -139,7 +139,7 @@ impl TraceColumns {
 
 /// One line, styled as a whole when it is the chosen one.
 pub fn row(
-    styler: &Styler,
+    styler: Styler,
     item: &TraceItem,
     columns: TraceColumns,
     mark: Option<StyleRole>,
@@ -182,7 +182,7 @@ pub fn row(
 }
 
 /// The arrow for the direction, or the mark of an item that is not a message.
-fn direction_mark(styler: &Styler, item: &TraceItem) -> (&'static str, StyleRole) {
+fn direction_mark(styler: Styler, item: &TraceItem) -> (&'static str, StyleRole) {
     let ascii = styler.theme.ascii;
     match &item.what {
         TraceContent::Wire(
@@ -251,7 +251,7 @@ fn shorten_name(name: &str) -> &str {
 }
 
 /// How long it took and how large it was, at the right.
-fn figures(styler: &Styler, item: &TraceItem, columns: TraceColumns) -> Vec<Span<'static>> {
+fn figures(styler: Styler, item: &TraceItem, columns: TraceColumns) -> Vec<Span<'static>> {
     let latency = item.latency().map(show_duration).unwrap_or_default();
     let mut spans = Vec::new();
     if columns.size || !latency.is_empty() {

@@ -108,7 +108,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
         (Some(_), true) => "The whole project",
     };
     let inner = pen.window(place, title, StyleRole::Warning);
-    let keys = if inner.height < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(pen, state) };
+    let keys =
+        if inner.height < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(pen.styler, state) };
     let height = u16::try_from(keys.len()).unwrap_or(0) + 1;
     let [above, line, below] = Layout::vertical([
         Constraint::Fill(1),
@@ -125,7 +126,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
     pen.paragraph(below, &keys);
 }
 
-fn answers(styler: &Styler, state: &AppState) -> Vec<Line<'static>> {
+fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
     let shown = state.context.keys.bindings(KeyContext::Trust).iter();
     let shown =
         shown.filter(|binding| binding.label.is_some() && !state.is_unavailable(binding.action));
@@ -139,7 +140,7 @@ fn answers(styler: &Styler, state: &AppState) -> Vec<Line<'static>> {
 }
 
 /// What is said below the tools while something is not trusted.
-pub fn notice_lines(styler: &Styler, state: &AppState, width: u16) -> Vec<Line<'static>> {
+pub fn notice_lines(styler: Styler, state: &AppState, width: u16) -> Vec<Line<'static>> {
     let key = state.context.keys.key_of(Action::Trust, &state.view_key_contexts());
     let line = state.trust.notice(key).map(|text| styler.line(StyleRole::Warning, text));
     line.map(|line| wrap(&line, usize::from(width))).unwrap_or_default()
@@ -147,7 +148,7 @@ pub fn notice_lines(styler: &Styler, state: &AppState, width: u16) -> Vec<Line<'
 
 /// Says below the tools what is not trusted; returns the area left above.
 pub fn notice(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
-    let lines = notice_lines(pen, state, area.width);
+    let lines = notice_lines(pen.styler, state, area.width);
     // The tools keep a line.
     let height = u16::try_from(lines.len()).unwrap_or(0).min(area.height.saturating_sub(1));
     let [above, below] =
