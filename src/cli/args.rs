@@ -413,7 +413,7 @@ mod tests {
               --trace-save <FILE>           Save all messages to and from servers to this file, for
                                             'toolhost replay'
 
-        Arguments:
+        How arguments are written:
           key=value     converted only as the tool's schema requires: 12 stays text for a string
           key:=json     raw JSON
           key=@file     the contents of a file (key:=@file for JSON in a file)

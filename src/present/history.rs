@@ -182,22 +182,13 @@ pub(super) mod tests {
     #[test]
     fn one_call_is_shown_whole_and_safe() {
         assert_snapshot!(shown(&whole(&entry("01a20080", true), Some(60))), @r#"
-        notes-read
-          id           01a20080
-          time         2026-11-21 23:46:16
-          duration     1.50 ms
-          attempts     1
-          session      s
-          decision     allowed
-          fingerprint  sha256:00
+        notes-read  tool  1.50 ms
+          no
 
         Arguments
           {
             "key": "a\u001b[0m"
           }
-
-        Failure
-          tool: no
 
         Result
           {
@@ -206,6 +197,13 @@ pub(super) mod tests {
             ]
           }
           (2.0 KiB, text, truncated)
+
+        Call
+          id           01a20080
+          time         2026-11-21 23:46:16
+          session      s
+          decision     allowed
+          fingerprint  sha256:00
         "#);
     }
 }

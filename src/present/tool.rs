@@ -38,8 +38,22 @@ pub fn page(
         title.push(Role::Plain, format!("  {text}"));
     }
     page.push(title);
-    if let Some(description) = &tool.description {
+    if tool.description.is_some() {
         page.blank_line();
+    }
+    page.append(about(tool, fingerprint, decision, width));
+    page
+}
+
+/// The same without its name, which stands above.
+pub fn about(
+    tool: &ToolDefinition,
+    fingerprint: &str,
+    decision: Option<&Decision>,
+    width: Option<usize>,
+) -> Page {
+    let mut page = Page::default();
+    if let Some(description) = &tool.description {
         page.paragraph(Role::Plain, 2, description, width);
     }
     parameters(&mut page, &tool.input_schema, width);

@@ -296,7 +296,7 @@ fn a_result_is_compared_with_the_one_before() {
     }
     press(&mut state, &["d"]);
     let shown = state.tools.viewer.shown_text().unwrap().to_text();
-    assert!(shown.contains("-   \"n\": 1") && shown.contains("+   \"n\": 2"), "{shown}");
+    assert!(shown.contains("-  \"n\": 1") && shown.contains("+  \"n\": 2"), "{shown}");
     press(&mut state, &["d"]);
     assert!(state.tools.viewer.difference.is_none());
 }
@@ -317,7 +317,7 @@ fn blocks_are_not_called_structured_content_and_json_in_a_text_is_unfolded() {
         output: json!([image]),
         ..ToolResult::default()
     });
-    assert!(blocks.contains("[image image/png") && !blocks.contains("structured"), "{blocks}");
+    assert!(blocks.contains("[image/png") && !blocks.contains("structured"), "{blocks}");
     let both = shown(ToolResult {
         success: true,
         content: vec![json!({ "type": "text", "text": "hi" })],

@@ -36,11 +36,13 @@ pub enum DetailTab {
 }
 
 impl DetailTab {
+    const ALL: [Self; 3] = [Self::Detail, Self::Schema, Self::Raw];
+
     pub fn title(self) -> &'static str {
         match self {
-            Self::Detail => "detail",
+            Self::Detail => "docs",
             Self::Schema => "schema",
-            Self::Raw => "raw",
+            Self::Raw => "definition",
         }
     }
 }
@@ -57,7 +59,7 @@ pub struct ToolDetail {
 impl ToolDetail {
     /// Switches to the next tab; the last leads to the first.
     pub fn next_tab(&mut self) {
-        self.tab = after(&[DetailTab::Detail, DetailTab::Schema, DetailTab::Raw], self.tab);
+        self.tab = after(&DetailTab::ALL, self.tab);
     }
 
     /// Scrolls by this many rows; negative moves up.
@@ -208,17 +210,20 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return pen.paragraph(inner, &lines);
     };
     let detail = &state.tools.detail;
+    let tabs = DetailTab::ALL.map(|tab| match tab == detail.tab {
+        true => format!("[{}]", tab.title()),
+        false => tab.title().to_owned(),
+    });
+    let inner = pen.open(area, &format!("{}  {}", row.name, tabs.join(" ")), focused);
     if detail.tab != DetailTab::Detail {
-        let title = format!("{}  {}", row.name, detail.tab.title());
-        let inner = pen.open(area, &title, focused);
         return pen.text(&detail.text, inner);
     }
-    let inner = pen.open(area, &row.name, focused);
     chips(pen, state, row, area);
     let width = Some(usize::from(inner.width));
-    let mut lines = pen.document(&present::tool::page(&row.tool, "", None, width));
-    let usage = state.stats.usage_of(&row.tool);
-    lines.extend(usage.map(|(usage, window)| stats::draw::line_of(pen.styler, usage, window)));
+    let mut lines = pen.document(&present::tool::about(&row.tool, "", None, width));
+    if let Some((usage, window)) = state.stats.usage_of(&row.tool) {
+        lines.insert(0, stats::draw::line_of(pen.styler, usage, window));
+    }
     if let Some(slower) = state.stats.exceeded_speed_of(&row.tool) {
         let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
         let (limit, p95) = (show_duration(limit), show_duration(slower.p95));
@@ -244,7 +249,7 @@ pub fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect) {
     }
     let line = Line::from(spans);
     let width = u16::try_from(line.width()).unwrap_or(u16::MAX);
-    let taken = u16::try_from(row.name.len()).unwrap_or(u16::MAX).saturating_add(8);
+    let taken = u16::try_from(row.name.len()).unwrap_or(u16::MAX).saturating_add(36);
     if pen.frames && area.width > width.saturating_add(taken) {
         pen.put(line, Rect { x: area.right() - width - 2, width, height: 1, ..area });
     }
