@@ -50,6 +50,7 @@ fn key(name: &str) -> &str {
         "F6" => "\u{1b}[17~",
         "Down" => "\u{1b}[B",
         "Space" => " ",
+        "Esc" => "\u{1b}",
         other if other.len() == 1 => other,
         other => panic!("no key is called '{other}'"),
     }
@@ -125,9 +126,11 @@ fn every_picture_of_the_console_is_a_real_one() {
 
 /// What a person does in the picture on the first page: finds a tool, calls it, looks at the messages and
 /// benchmarks it.
-const FILM: &str = "112x32; until ● 1 server; show 1500; type /; type w; type e; until Tools 1/; show 900; \
-    press Enter; until Arguments; show 900; type os; show 300; type lo; show 700; press F5; until  OK ; \
-    until result content; until err╮; show 3500";
+const FILM: &str = "112x32; until Tools 31; show 1500; type /wea; until Tools 1/; show 1000; \
+    press Enter; until city; show 900; type os; until oslo; show 900; press F5; until  OK ; \
+    until result content; until err╮; show 3500; press Esc; until bench; press b; until Plan; \
+    until weather_report; show 900; press Enter; until run 1 finished; glimpse 4000; press 3; \
+    until Frame; glimpse 3500";
 
 #[test]
 fn the_picture_on_the_first_page_is_a_real_one() {
