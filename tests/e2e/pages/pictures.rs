@@ -76,7 +76,7 @@ fn take(script: &str, pages: &[Page]) -> Vec<Frame> {
     let (width, height, steps) = steps(script);
     let binary = env!("CARGO_BIN_EXE_toolhost");
     let clone = room.path("home").join(CLONE).display().to_string();
-    let start = format!("cd {clone} && exec {binary} --trust");
+    let start = format!("cd {clone} && COLORTERM=truecolor exec {binary} --trust");
     let mut pty = Pty::sized(&room, "sh", &["-c", &start], height, width);
     let mut frames = Vec::new();
     for step in steps {
@@ -130,7 +130,7 @@ const FILM: &str = "112x32; until Tools 31; show 1500; type /wea; until Tools 1/
     press Enter; until city; show 900; type os; until oslo; show 900; press F5; until  OK ; \
     until result content; until err╮; show 3500; press Esc; until bench; press b; until Plan; \
     until weather_report; show 900; press Enter; until run 1 finished; glimpse 4000; press 3; \
-    until Frame; glimpse 3500";
+    type /weather; until Trace 2/; press Enter; until Frame; glimpse 3500";
 
 #[test]
 fn the_picture_on_the_first_page_is_a_real_one() {
