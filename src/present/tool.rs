@@ -56,13 +56,13 @@ pub fn about(
     if let Some(description) = &tool.description {
         page.paragraph(Role::Plain, 2, description, width);
     }
+    status(&mut page, tool, width);
     parameters(&mut page, &tool.input_schema, width);
     if let Some(schema) = &tool.output_schema {
         page.heading("Result");
         properties(&mut page, schema, width);
     }
     facts(&mut page, tool, (fingerprint, decision), width);
-    status(&mut page, tool, width);
     page.heading("Example");
     let example = example::command_line(tool);
     page.push(Line::plain(text::shorten(&example, MAX_EXAMPLE)).indented(2));
@@ -355,6 +355,10 @@ pub(crate) mod tests {
 
           Second paragraph.
 
+        Status
+          drifted: what the server offers differs from the declaration
+          warning: its description contains invisible characters
+
         Parameters
           NAME    TYPE            REQUIRED  DEFAULT  LIMITS
           query   string          yes                1..256 characters
@@ -383,10 +387,6 @@ pub(crate) mod tests {
           claims       changes nothing, reaches outside
           fingerprint  FINGERPRINT
 
-        Status
-          drifted: what the server offers differs from the declaration
-          warning: its description contains invisible characters
-
         Example
           toolhost call github-search query=text
         "#);
@@ -401,6 +401,10 @@ pub(crate) mod tests {
           the body of an issue, in any order.
 
           Second paragraph.
+
+        Status
+          drifted: what the server offers differs from the declaration
+          warning: its description contains invisible characters
 
         Parameters
           NAME    TYPE            REQUIRED  DEFAULT  LIMITS
@@ -431,10 +435,6 @@ pub(crate) mod tests {
           claims       changes nothing, reaches outside
           fingerprint  FINGERPRINT
 
-        Status
-          drifted: what the server offers differs from the declaration
-          warning: its description contains invisible characters
-
         Example
           toolhost call github-search query=text
         "#);
@@ -451,6 +451,11 @@ pub(crate) mod tests {
 
           The time
 
+        Status
+          unavailable: cannot be called
+          not trusted yet
+          hint: run 'toolhost trust'
+
         Parameters
           none
 
@@ -463,11 +468,6 @@ pub(crate) mod tests {
           timeout      30 s
           retries      none
           fingerprint  FINGERPRINT
-
-        Status
-          unavailable: cannot be called
-          not trusted yet
-          hint: run 'toolhost trust'
 
         Example
           toolhost call now

@@ -61,14 +61,15 @@ pub fn show_duration(value: Duration) -> String {
     format!("{short} {unit}")
 }
 
-/// Writes a long span in its largest unit: `2 days`, `3 h`, `29 min`, `30 s`.
+/// Writes a span as a clock on the wall tells it, in its largest unit: `2 days`, `3 h`, `29 min`, `30 s`.
 pub fn show_span(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
         172_800.. => format!("{} days", seconds / 86_400),
         7_200.. => format!("{} h", seconds / 3_600),
         120.. => format!("{} min", seconds / 60),
-        _ => show_duration(span),
+        1.. => format!("{seconds} s"),
+        0 => "under 1 s".to_owned(),
     }
 }
 

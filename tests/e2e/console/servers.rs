@@ -28,7 +28,7 @@ fn a_server_that_is_killed_behind_its_back_says_so_and_is_started_again() {
     pty.expect_shown(&first.to_string()).expect_shown("** opened:");
     kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
     pty.expect_shown("failed").expect_shown("unreachable: ").expect_shown("** closed:");
-    pty.type_keys("R").expect_shown("ready since").expect_shown("restarts  1");
+    pty.type_keys("R").expect_shown("ready since").expect_shown("restarts     1");
     pty.type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
     let all = processes(&room);

@@ -72,7 +72,7 @@ fn a_dry_run_shows_what_would_be_sent_and_sends_nothing() {
     pty.expect_shown("wipe");
     fill(&mut pty, "srvwipe", "srv-wipe");
     pty.type_keys(F6).expect_shown("Dry run").expect_shown("tools/call");
-    pty.expect_shown("asks for approval").type_keys("\u{3}y");
+    pty.expect_shown("needs approval").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&room.log("srv"), "message");
     assert!(messages.iter().all(|message| message["method"] != "tools/call"));

@@ -53,8 +53,8 @@ pub fn entry(
             page.line(StyleRole::Plain, json::compact(&output));
         }
         EntryFormat::Text => {
-            page.page(&present::history::whole(entry, None));
             page.push(vec![definition(changed)]);
+            page.page(&present::history::whole(entry, None));
         }
     }
     page
@@ -68,7 +68,7 @@ fn definition(changed: Option<&Result<Option<bool>, Error>>) -> StyledSpan {
         Some(Ok(None)) => (StyleRole::Dim, "not recorded".to_owned()),
         Some(Err(error)) => (StyleRole::Warning, format!("unknown: {}", error.message())),
     };
-    (meaning, format!("  definition: {text}"))
+    (meaning, format!("definition: {text}"))
 }
 
 pub fn comparison(comparison: &CallComparison) -> ScrollText {

@@ -196,7 +196,7 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let (styler, rows) = (pen.styler, Rect { y, height: area.bottom().saturating_sub(y), ..area });
     pen.list(rows, stats.list, stats.rows().len(), |at| {
-        row(styler, state, &stats.rows()[at], at == stats.list.chosen(), &kept, first)
+        row(styler, state, &stats.rows()[at], at == stats.list.chosen(), (&kept, first, room))
     });
 }
 
@@ -223,17 +223,15 @@ fn row(
     state: &AppState,
     usage: &Usage,
     is_chosen: bool,
-    kept: &[ColumnSpec<StatsCell>],
-    first: usize,
+    (kept, first, room): (&[ColumnSpec<StatsCell>], usize, usize),
 ) -> Line<'static> {
     let stats = &state.stats;
     let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
     let mark = pane::mark(is_chosen, state.context.focus == Pane::Usage);
-    let named = mark.unwrap_or(StyleRole::Plain);
     let name = table::align_left(name_of(usage, stats.by_server), first);
-    let mut spans = vec![styler.span(named, format!("{pointer}{name}"))];
+    let mut spans = vec![styler.plain(format!("{pointer}{name}"))];
     spans.extend(kept.iter().map(|column| cell(styler, state, usage, column)));
-    Line::from(spans)
+    pane::marked(styler, Line::from(spans), mark, room)
 }
 
 fn cell(
