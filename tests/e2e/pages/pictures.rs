@@ -137,7 +137,9 @@ fn the_picture_on_the_first_page_is_a_real_one() {
     let frames = take(FILM, &pages());
     let path = root().join("docs/console.svg");
     let kept = svg::texts(&std::fs::read_to_string(&path).unwrap_or_default());
+    let own = env!("CARGO_MANIFEST_DIR");
     let is_right = kept.len() == frames.len()
+        && kept.iter().all(|frame| !frame.contains(own))
         && frames.iter().zip(&kept).all(|(frame, kept)| {
             !frame.is_steady || steady(kept) == steady(&frame.screen.contents())
         });
