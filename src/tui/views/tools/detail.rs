@@ -210,9 +210,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return pen.paragraph(inner, &lines);
     };
     let detail = &state.tools.detail;
-    let tabs = DetailTab::ALL.map(|tab| match tab == detail.tab {
-        true => format!("[{}]", tab.title()),
-        false => tab.title().to_owned(),
+    let tabs = DetailTab::ALL.map(|tab| {
+        if tab == detail.tab { format!("[{}]", tab.title()) } else { tab.title().to_owned() }
     });
     let inner = pen.open(area, &format!("{}  {}", row.name, tabs.join(" ")), focused);
     if detail.tab != DetailTab::Detail {
