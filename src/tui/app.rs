@@ -3,7 +3,7 @@
 //! Owns: [`AppState::update`]: an event in, effects out. Pure: no clock, no input or output, so every
 //! behaviour of the console can be tested by telling it what happened. Each view has a module of its
 //! own and knows the [`AppContext`] that all share, and no other view: what one wants of another is an
-//! [`Navigation`](super::event::Navigation).
+//! [`Navigation`].
 
 use crate::host::example;
 use crate::model::JsonObject;

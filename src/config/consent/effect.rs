@@ -18,6 +18,10 @@ pub enum EntryEffect {
     Reads(String),
     Writes(String),
     /// Takes its definition from a document, as written; relative to the entry's file.
+    #[cfg_attr(
+        not(feature = "openapi"),
+        expect(dead_code, reason = "only that kind has documents")
+    )]
     Document(String),
     /// Passes the variables in this file to a program, as written; it is bound by its content.
     EnvFile(String),
