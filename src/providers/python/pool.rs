@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ const MAX_CRASHES: usize = 3;
 const CRASH_WINDOW: Duration = Duration::from_mins(1);
 /// A start that failed is repeated, not retried, for this long.
 const START_FAILURE_TTL: Duration = Duration::from_secs(5);
-/// The most sessions with a worker of one key; an idle one makes room for a new one.
+/// The most workers of a host at a time; an idle one makes room for a new one.
 const MAX_WORKERS: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,12 +40,20 @@ pub(super) struct WorkerKey {
 
 /// The workers that entries hold.
 #[derive(Default)]
-pub(super) struct WorkerPool(Mutex<HashMap<WorkerKey, Weak<KeyWorkers>>>);
+pub(super) struct WorkerPool {
+    keys: Mutex<HashMap<WorkerKey, Weak<KeyWorkers>>>,
+    next_number: AtomicU64,
+    slots: Arc<WorkerSlots>,
+}
+
+/// The workers of all keys, each by the number of its key and its session.
+type WorkerSlots = Mutex<HashMap<(u64, Option<String>), Arc<tokio::sync::Mutex<WorkerSlot>>>>;
 
 /// The workers of one key, by session. Dropped, they are killed.
 pub(super) struct KeyWorkers {
     pub(super) key: WorkerKey,
-    slots: Mutex<HashMap<Option<String>, Arc<tokio::sync::Mutex<WorkerSlot>>>>,
+    number: u64,
+    slots: Arc<WorkerSlots>,
     /// Where what they say outside of calls goes.
     events: EventSink,
 }
@@ -93,19 +102,23 @@ impl WorkerSlot {
 impl WorkerPool {
     /// The workers of a key; none is started yet.
     pub(super) fn of(&self, key: WorkerKey, events: &EventSink) -> Arc<KeyWorkers> {
-        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.retain(|_, workers| workers.strong_count() > 0);
         if let Some(workers) = keys.get(&key).and_then(Weak::upgrade) {
             return workers;
         }
-        let (slots, events) = (Mutex::default(), events.clone());
-        let workers = Arc::new(KeyWorkers { key: key.clone(), slots, events });
+        let workers = Arc::new(KeyWorkers {
+            key: key.clone(),
+            number: self.next_number.fetch_add(1, Ordering::Relaxed),
+            slots: Arc::clone(&self.slots),
+            events: events.clone(),
+        });
         keys.insert(key, Arc::downgrade(&workers));
         workers
     }
 
     pub(super) fn is_used(&self) -> bool {
-        let keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.values().any(|workers| workers.strong_count() > 0)
     }
 }
@@ -156,12 +169,12 @@ impl KeyWorkers {
 
     fn slot(&self, session: Option<&str>) -> Result<Arc<tokio::sync::Mutex<WorkerSlot>>, Error> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = session.map(str::to_owned);
-        if slots.len() >= MAX_WORKERS && !slots.contains_key(&session) {
-            let idle = slots.iter().filter_map(|(session, slot)| {
+        let own = (self.number, session.map(str::to_owned));
+        if slots.len() >= MAX_WORKERS && !slots.contains_key(&own) {
+            let idle = slots.iter().filter_map(|(id, slot)| {
                 let slot = slot.try_lock().ok()?;
                 let idle = slot.worker.as_ref().is_none_or(|worker| worker.is_idle());
-                idle.then(|| (slot.used, session.clone()))
+                idle.then(|| (slot.used, id.clone()))
             });
             let Some((_, oldest)) = idle.min_by_key(|(used, _)| *used) else {
                 return Err(Error::unreachable(format!(
@@ -171,18 +184,58 @@ impl KeyWorkers {
             // Dropped, and so ended.
             slots.remove(&oldest);
         }
-        Ok(Arc::clone(slots.entry(session).or_default()))
+        Ok(Arc::clone(slots.entry(own).or_default()))
+    }
+
+    fn take_slots(&self) -> Vec<Arc<tokio::sync::Mutex<WorkerSlot>>> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.extract_if(|(number, _), _| *number == self.number).map(|(_, slot)| slot).collect()
     }
 
     /// Ends them all, and waits for that, bounded in time.
     pub(super) async fn close(self) {
-        let slots = self.slots.into_inner().unwrap_or_else(PoisonError::into_inner);
-        join_all(slots.into_values().map(async |slot| {
+        join_all(self.take_slots().into_iter().map(async |slot| {
             let worker = slot.lock().await.worker.take();
             if let Some(worker) = worker {
                 worker.close().await;
             }
         }))
         .await;
+    }
+}
+
+impl Drop for KeyWorkers {
+    fn drop(&mut self) {
+        drop(self.take_slots());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_workers_of_all_entries_together_are_limited() {
+        let pool = WorkerPool::default();
+        let events = EventSink::new(drop);
+        let of = |root: &str| {
+            let (env, confinement, sealed) = (BTreeMap::new(), None, None);
+            let interpreter = PathBuf::from("python3");
+            pool.of(WorkerKey { interpreter, root: root.into(), env, confinement, sealed }, &events)
+        };
+        let (first, second) = (of("first"), of("second"));
+        let slots: Vec<_> =
+            (0..MAX_WORKERS).map(|at| first.slot(Some(&at.to_string())).unwrap()).collect();
+        let mut busy = join_all(slots.iter().map(|slot| slot.lock())).await;
+        assert!(
+            second.slot(None).err().unwrap().to_string().contains("all 32 Python workers are busy")
+        );
+        // One that is idle makes room, whatever entry it is of.
+        drop(busy.pop());
+        second.slot(None).unwrap();
+        assert_eq!(pool.slots.lock().unwrap().len(), MAX_WORKERS);
+        drop(busy);
+        drop(first);
+        assert_eq!(pool.slots.lock().unwrap().len(), 1);
     }
 }

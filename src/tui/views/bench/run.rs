@@ -58,7 +58,7 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
         let keys = [
             ("a", "chooses the tool to measure"),
             ("b", "chooses one to compare it with"),
-            ("Enter", "starts: 1,000 calls, or 10 s, unless the plan says otherwise"),
+            ("Enter", "starts: 1,000 calls or 10 s"),
         ];
         return empty::lines(styler, missing, &keys, u16::try_from(height).unwrap_or(0));
     };
