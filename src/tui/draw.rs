@@ -89,16 +89,14 @@ pub fn top_bar(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 /// the last go first where there is little room.
 fn summary(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> usize {
     let mut parts: Vec<Vec<Span<'static>>> = Vec::new();
-    let mut title = vec![pen.span(StyleRole::Name, " toolhost")];
-    title.extend(
-        state.context.project.as_ref().map(|p| pen.bold(StyleRole::Plain, format!("  {p}"))),
-    );
+    let mut title = vec![pen.span(Role::Name, " toolhost")];
+    title.extend(state.context.project.as_ref().map(|p| pen.bold(Role::Plain, format!("  {p}"))));
     parts.push(title);
     parts.extend(servers(pen.styler, state, true));
     let waiting = state.inbox.len();
     if waiting > 0 {
         let text = counted(waiting, "question");
-        parts.push(vec![pen.chip(StyleRole::Question, format!("? {text}"))]);
+        parts.push(vec![pen.chip(Role::Question, format!("? {text}"))]);
     }
     parts.push(vec![pen.plain(counted(state.tools.catalogue.len(), "tool"))]);
     parts.extend(session(pen.styler, state));
@@ -137,20 +135,17 @@ fn servers(styler: Styler, state: &AppState, has_names: bool) -> Vec<Vec<Span<'s
     let ready = state.servers.ready();
     let mut parts = Vec::new();
     if ready > 0 {
-        parts.push(vec![
-            styler.span(StyleRole::Success, "● "),
-            styler.plain(counted(ready, "server")),
-        ]);
+        parts.push(vec![styler.span(Role::Success, "● "), styler.plain(counted(ready, "server"))]);
     }
     let (failed, names) = named(|state| matches!(state, ServerState::Failed(_)));
     if failed > 0 {
         let names = if has_names { format!(": {}", text::cut(&names, 40)) } else { String::new() };
         let text = format!("✗ {failed} failed{names}");
-        parts.push(vec![styler.span(StyleRole::Error, text)]);
+        parts.push(vec![styler.span(Role::Error, text)]);
     }
     let (starting, _) = named(|state| matches!(state, ServerState::Starting));
     if starting > 0 {
-        parts.push(vec![styler.span(StyleRole::Warning, format!("◐ {starting} connecting"))]);
+        parts.push(vec![styler.span(Role::Warning, format!("◐ {starting} connecting"))]);
     }
     let (idle, _) = named(|state| {
         matches!(state, ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_))
@@ -172,7 +167,7 @@ fn session(styler: Styler, state: &AppState) -> Option<Vec<Span<'static>>> {
         spans.push(styler.dim(format!(" · p50 {}", show_duration(half))));
     }
     if failed > 0 {
-        spans.push(styler.span(StyleRole::Error, format!(" · {}", counted(failed, "error"))));
+        spans.push(styler.span(Role::Error, format!(" · {}", counted(failed, "error"))));
     }
     Some(spans)
 }
@@ -212,16 +207,16 @@ fn tabs(pen: &mut Pen<'_>, state: &AppState, area: Rect, has_row: bool) -> usize
     for (_, view, title) in tab_columns(state, area.width, has_row) {
         let asks = view == ViewId::Inbox && !state.inbox.is_empty();
         spans.push(if view == state.context.view {
-            Span::styled(title, pen.theme.chip(StyleRole::Name))
+            Span::styled(title, pen.theme.chip(Role::Name))
         } else {
-            pen.span(if asks { StyleRole::Question } else { StyleRole::Dim }, title)
+            pen.span(if asks { Role::Question } else { Role::Dim }, title)
         });
     }
     let mut used = spans.iter().map(Span::width).sum::<usize>();
     if !has_row && area.width >= 80 {
         // What fails is said on small screens, too.
         let mut parts = servers(pen.styler, state, false);
-        parts.sort_by_key(|part| part[0].style != pen.theme.style(StyleRole::Error));
+        parts.sort_by_key(|part| part[0].style != pen.theme.style(Role::Error));
         for part in parts {
             let needs = 2 + part.iter().map(Span::width).sum::<usize>();
             if used + needs + 6 <= usize::from(area.width) {
@@ -241,7 +236,7 @@ fn clock(pen: &mut Pen<'_>, state: &AppState, area: Rect, used: usize) {
     if !appearance.clock || state.context.now.is_zero() {
         return;
     }
-    let clock = pen.line(StyleRole::Dim, timestamp::minute_of_day(state.context.now));
+    let clock = pen.line(Role::Dim, timestamp::minute_of_day(state.context.now));
     if usize::from(area.width) > used + clock.width() + 1 {
         pen.put(clock.right_aligned(), area);
     }
@@ -253,16 +248,16 @@ fn motion(styler: Styler, state: &AppState) -> Line<'static> {
     let mut say = |meaning, text: String| spans.push(styler.span(meaning, format!("  {text}")));
     let running = state.context.calls.running().count() + state.others.running().count();
     if running > 0 {
-        say(StyleRole::Warning, format!("{running} running"));
+        say(Role::Warning, format!("{running} running"));
     }
     if let Some(pid) = state.context.attached_host {
-        say(StyleRole::Dim, format!("host {pid}"));
+        say(Role::Dim, format!("host {pid}"));
     }
     let problems = &state.configuration_problems;
     if !problems.is_empty() {
         let key = state.context.keys.key_of(Action::Problems, &state.view_key_contexts());
         let key = key.map(|key| format!(" ({key})")).unwrap_or_default();
-        let role = if problems.has_errors() { StyleRole::Error } else { StyleRole::Warning };
+        let role = if problems.has_errors() { Role::Error } else { Role::Warning };
         say(role, format!("{}{key}", problems.summary()));
     }
     if let [first, more @ ..] = state.trust.changed_files() {
@@ -270,16 +265,16 @@ fn motion(styler: Styler, state: &AppState) -> Line<'static> {
         let way = key.map(|key| format!(" ({key} reloads)")).unwrap_or_default();
         let more =
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        say(StyleRole::Warning, format!("{first}{more} changed{way}"));
+        say(Role::Warning, format!("{first}{more} changed{way}"));
     }
     let asked = state.inbox.approvals.len();
     if asked > 0 {
-        say(StyleRole::Warning, format!("{asked} to approve"));
+        say(Role::Warning, format!("{asked} to approve"));
     }
     if state.is_paused() {
-        say(StyleRole::Warning, "PAUSED".to_owned());
+        say(Role::Warning, "PAUSED".to_owned());
     } else if state.is_moving() {
-        say(StyleRole::Success, "LIVE".to_owned());
+        say(Role::Success, "LIVE".to_owned());
     }
     Line::from(spans)
 }
@@ -300,7 +295,7 @@ pub fn status_bar(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         }
         return;
     };
-    let meaning = if message.is_error { StyleRole::Error } else { StyleRole::Plain };
+    let meaning = if message.is_error { Role::Error } else { Role::Plain };
     pen.put(pen.line(meaning, format!(" {}", message.text)), area);
 }
 
@@ -339,7 +334,7 @@ pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         _ => None,
     };
     if let Some((key, word)) = state_key {
-        spans.push(pen.span(StyleRole::Key, format!(" {key}")));
+        spans.push(pen.span(Role::Key, format!(" {key}")));
         spans.push(pen.plain(format!(" {word} ")));
     }
     let used: usize = spans.iter().map(Span::width).sum();
@@ -352,7 +347,7 @@ pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
             let Some(rest) = rest else { continue };
             (left, more) = (rest, more - 1);
         }
-        spans.push(pen.span(StyleRole::Key, format!(" {}", binding.key)));
+        spans.push(pen.span(Role::Key, format!(" {}", binding.key)));
         spans.push(pen.plain(format!(" {} ", binding.label.unwrap_or_default())));
     }
     pen.put(Line::from(spans), area);
@@ -367,5 +362,5 @@ pub fn too_small(pen: &mut Pen<'_>, area: Rect) {
     let (width, height) = MIN_SIZE;
     let text =
         format!("terminal too small ({}x{}), need {width}x{height}", area.width, area.height);
-    pen.put(pen.line(StyleRole::Plain, text), area);
+    pen.put(pen.line(Role::Plain, text), area);
 }

@@ -8,7 +8,7 @@ pub use crate::tui::context::{AppContext, Overlay};
 pub use crate::tui::event::{AppEffect, Effects, Navigation};
 pub use crate::tui::keys::{Action, KeyContext, KeyTable, row};
 pub use crate::tui::layout::{Pane, ViewId};
-pub use crate::tui::theme::StyleRole;
+pub use crate::tui::theme::Role;
 pub use crate::tui::widgets::input::LineInput;
 pub use crate::tui::widgets::list::ListCursor;
 pub use crate::tui::widgets::pane::{Pen, Styler};

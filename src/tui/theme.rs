@@ -3,7 +3,7 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
-pub use crate::present::Role as StyleRole;
+pub use crate::present::Role;
 use crate::tui::widgets::picture::cell_colour;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -131,7 +131,7 @@ const PINK: Ink = ink(
 );
 const GREY: Ink = ink(([148, 156, 190], Color::Reset), ([82, 88, 100], Color::Reset), Color::Reset);
 const LINE: Ink = ink(([90, 99, 140], Color::Reset), ([170, 176, 190], Color::Reset), Color::White);
-const HUES: [Ink; StyleRole::HUES as usize] = [TEAL, PINK, BLUE, ORANGE, VIOLET, OK];
+const HUES: [Ink; Role::HUES as usize] = [TEAL, PINK, BLUE, ORANGE, VIOLET, OK];
 const ON_FILLED: Ink =
     ink(([24, 25, 38], Color::Black), ([255, 255, 255], Color::White), Color::Black);
 /// The ground of the chosen line, and the text on it.
@@ -153,43 +153,41 @@ pub struct Theme {
 }
 
 impl Theme {
-    pub fn style(self, meaning: StyleRole) -> Style {
+    pub fn style(self, meaning: Role) -> Style {
         let plain = Style::new();
         let bold = plain.add_modifier(Modifier::BOLD);
         let colour = |ink| self.colour(ink).map_or(plain, |colour| plain.fg(colour));
         match meaning {
-            StyleRole::Plain => plain,
-            StyleRole::Title | StyleRole::Key => bold,
-            StyleRole::Name | StyleRole::FocusedFrame => colour(ACCENT).patch(bold),
-            StyleRole::Frame if self.depth == ColourDepth::Sixteen => plain,
-            StyleRole::Frame => colour(LINE),
-            StyleRole::Dim => match (self.palette, self.depth) {
+            Role::Plain => plain,
+            Role::Title | Role::Key => bold,
+            Role::Name | Role::FocusedFrame => colour(ACCENT).patch(bold),
+            Role::Frame if self.depth == ColourDepth::Sixteen => plain,
+            Role::Frame => colour(LINE),
+            Role::Dim => match (self.palette, self.depth) {
                 (ColourScheme::HighContrast, _) => plain,
                 (ColourScheme::Mono, _) | (_, ColourDepth::Sixteen) => {
                     plain.add_modifier(Modifier::DIM)
                 }
                 _ => colour(GREY),
             },
-            StyleRole::Example => self.style(StyleRole::Dim).add_modifier(Modifier::ITALIC),
-            StyleRole::JsonKey => colour(TEAL),
-            StyleRole::Hint => colour(ACCENT),
-            StyleRole::JsonWord | StyleRole::Question => colour(VIOLET),
-            StyleRole::Success | StyleRole::JsonText | StyleRole::Received => colour(OK),
-            StyleRole::Warning => colour(AMBER),
-            StyleRole::JsonNumber => colour(ORANGE),
-            StyleRole::Sent => colour(BLUE),
-            StyleRole::Hue(at) => colour(HUES[usize::from(at) % HUES.len()]),
-            StyleRole::Error => colour(RED).patch(bold),
-            StyleRole::Selected => {
-                self.ground(CHOSEN).unwrap_or(plain.add_modifier(Modifier::REVERSED))
-            }
-            StyleRole::SelectedUnfocused => {
+            Role::Example => self.style(Role::Dim).add_modifier(Modifier::ITALIC),
+            Role::JsonKey => colour(TEAL),
+            Role::Hint => colour(ACCENT),
+            Role::JsonWord | Role::Question => colour(VIOLET),
+            Role::Success | Role::JsonText | Role::Received => colour(OK),
+            Role::Warning => colour(AMBER),
+            Role::JsonNumber => colour(ORANGE),
+            Role::Sent => colour(BLUE),
+            Role::Hue(at) => colour(HUES[usize::from(at) % HUES.len()]),
+            Role::Error => colour(RED).patch(bold),
+            Role::Selected => self.ground(CHOSEN).unwrap_or(plain.add_modifier(Modifier::REVERSED)),
+            Role::SelectedUnfocused => {
                 self.ground(MARKED).unwrap_or(plain.add_modifier(Modifier::UNDERLINED))
             }
         }
     }
 
-    pub fn chip(self, meaning: StyleRole) -> Style {
+    pub fn chip(self, meaning: Role) -> Style {
         let style = self.style(meaning);
         match (style.fg, self.colour(ON_FILLED)) {
             (Some(ground), Some(text)) if ground != Color::Reset => {
@@ -276,22 +274,22 @@ mod tests {
     #[test]
     fn every_text_stands_out_from_its_ground() {
         let roles = [
-            StyleRole::Name,
-            StyleRole::Dim,
-            StyleRole::Example,
-            StyleRole::Success,
-            StyleRole::Warning,
-            StyleRole::Error,
-            StyleRole::Question,
-            StyleRole::Sent,
-            StyleRole::Received,
-            StyleRole::JsonKey,
-            StyleRole::JsonText,
-            StyleRole::JsonNumber,
-            StyleRole::JsonWord,
+            Role::Name,
+            Role::Dim,
+            Role::Example,
+            Role::Success,
+            Role::Warning,
+            Role::Error,
+            Role::Question,
+            Role::Sent,
+            Role::Received,
+            Role::JsonKey,
+            Role::JsonText,
+            Role::JsonNumber,
+            Role::JsonWord,
         ];
-        let hues = (0..6).map(StyleRole::Hue);
-        let roles: Vec<StyleRole> = roles.into_iter().chain(hues).collect();
+        let hues = (0..6).map(Role::Hue);
+        let roles: Vec<Role> = roles.into_iter().chain(hues).collect();
         // From black to the usual dark grey and bluish grounds; from white to a light grey.
         let dark = [Color::Rgb(0, 0, 0), Color::Rgb(30, 30, 30), Color::Rgb(36, 39, 58)];
         let bright = [Color::Rgb(255, 255, 255), Color::Rgb(239, 241, 245)];
@@ -309,7 +307,7 @@ mod tests {
                 let seen = contrast(chip.fg.unwrap(), chip.bg.unwrap());
                 assert!(seen >= LEAST, "{palette:?} a chip of {role:?}: {seen:.2}");
             }
-            for role in [StyleRole::Selected, StyleRole::SelectedUnfocused] {
+            for role in [Role::Selected, Role::SelectedUnfocused] {
                 let style = theme.style(role);
                 let seen = contrast(style.fg.unwrap(), style.bg.unwrap());
                 assert!(seen >= LEAST, "{palette:?} {role:?}: {seen:.2}");
@@ -320,10 +318,10 @@ mod tests {
     #[test]
     fn without_colour_no_role_sets_one_and_a_choice_is_still_seen() {
         let theme = Theme { palette: ColourScheme::Mono, ..Theme::default() };
-        for role in [StyleRole::Name, StyleRole::Error, StyleRole::Selected, StyleRole::Hue(3)] {
+        for role in [Role::Name, Role::Error, Role::Selected, Role::Hue(3)] {
             for style in [theme.style(role), theme.chip(role)] {
                 assert_eq!((style.fg, style.bg), (None, None), "{role:?}");
-                assert!(!style.add_modifier.is_empty() || role == StyleRole::Hue(3), "{role:?}");
+                assert!(!style.add_modifier.is_empty() || role == Role::Hue(3), "{role:?}");
             }
         }
     }

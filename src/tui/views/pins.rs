@@ -105,12 +105,12 @@ fn show(review: PinReview, window: &mut Option<PinWindow>, context: &mut AppCont
 fn page(review: &PinReview) -> ScrollText {
     let mut page = ScrollText::with_indent(6);
     match review.state {
-        PinReportState::Same => page.line(StyleRole::Success, "It matches its pin."),
+        PinReportState::Same => page.line(Role::Success, "It matches its pin."),
         PinReportState::New => {
-            page.line(StyleRole::Plain, "Not pinned yet. Once pinned, calls stop when its");
-            page.line(StyleRole::Plain, "definition changes, until the change is accepted.");
+            page.line(Role::Plain, "Not pinned yet. Once pinned, calls stop when its");
+            page.line(Role::Plain, "definition changes, until the change is accepted.");
         }
-        _ => page.line(StyleRole::Warning, "It differs from its pin:"),
+        _ => page.line(Role::Warning, "It differs from its pin:"),
     }
     if let (Some(server), false) = (&review.server, review.server_changes.is_empty()) {
         page.heading(format!("server {server} (applies to all its tools)"));

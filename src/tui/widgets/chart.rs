@@ -81,8 +81,8 @@ pub fn curve(
     if height < 3 || room < 4 || fitted.is_empty() || styler.theme.ascii {
         let drawn = sparkline(numbers, room, styler.theme.ascii);
         return vec![Line::from(vec![
-            styler.span(StyleRole::Plain, " ".repeat(MARGIN)),
-            styler.span(StyleRole::Success, drawn),
+            styler.span(Role::Plain, " ".repeat(MARGIN)),
+            styler.span(Role::Success, drawn),
         ])];
     }
     let rows = height - 1;
@@ -105,13 +105,13 @@ pub fn curve(
             _ => String::new(),
         };
         lines.push(Line::from(vec![
-            styler.span(StyleRole::Dim, format!("{label:>5} │")),
-            styler.span(StyleRole::Success, dots.chunks(2).map(cell).collect::<String>()),
+            styler.span(Role::Dim, format!("{label:>5} │")),
+            styler.span(Role::Success, dots.chunks(2).map(cell).collect::<String>()),
         ]));
     }
     let margin = " ".repeat(MARGIN - 1);
     let axis = format!("{margin}└{}", "─".repeat(dots.len().div_ceil(2)));
-    lines.push(styler.line(StyleRole::Dim, axis));
+    lines.push(styler.line(Role::Dim, axis));
     lines
 }
 
@@ -272,7 +272,7 @@ pub fn lines(
         let mut drawn = columns(&counts, most, 1, wide, ascii);
         return vec![Line::from(vec![
             styler.dim(format!("{} ", ends.0)),
-            styler.span(StyleRole::Success, drawn.pop().unwrap_or_default()),
+            styler.span(Role::Success, drawn.pop().unwrap_or_default()),
             styler.dim(format!(" {to}")),
         ])];
     }
@@ -291,14 +291,14 @@ pub fn lines(
             |from: usize, to: usize| cells[from * wide..to * wide].iter().collect::<String>();
         lines.push(Line::from(vec![
             styler.dim(format!("{count:>5} {edge}")),
-            styler.span(StyleRole::Success, part(0, slow)),
-            styler.span(StyleRole::Warning, part(slow, slowest)),
-            styler.span(StyleRole::Error, part(slowest, counts.len())),
+            styler.span(Role::Success, part(0, slow)),
+            styler.span(Role::Warning, part(slow, slowest)),
+            styler.span(Role::Error, part(slowest, counts.len())),
         ]));
     }
     let (corner, dash) = if ascii { ("+", "-") } else { ("└", "─") };
     let margin = " ".repeat(MARGIN - 1);
-    lines.push(styler.line(StyleRole::Dim, format!("{margin}{corner}{}", dash.repeat(cells))));
+    lines.push(styler.line(Role::Dim, format!("{margin}{corner}{}", dash.repeat(cells))));
     let named: Vec<(usize, String)> = marks
         .iter()
         .map(|(name, time)| (place(spread, *time) * wide, format!("^{name}")))
@@ -310,14 +310,14 @@ pub fn lines(
         .map(|(at, name)| (scaled(*at, spread, &counts), name.as_str()))
         .collect();
     let below = labels(&named, cells + 6);
-    lines.push(styler.line(StyleRole::Key, format!("{margin} {below}")));
+    lines.push(styler.line(Role::Key, format!("{margin} {below}")));
     let middle = spread.classes.get(spread.classes.len() / 2);
     let middle = middle.map(|(to, _)| show_duration(*to)).unwrap_or_default();
     let last = cells.saturating_sub(to.len());
     let axis = labels(&[(0, &ends.0), (last, &to), (cells / 2, &middle)], cells);
     let beyond =
         if spread.beyond > 0 { format!("  {} longer", spread.beyond) } else { String::new() };
-    lines.push(styler.line(StyleRole::Dim, format!("{margin} {axis}{beyond}")));
+    lines.push(styler.line(Role::Dim, format!("{margin} {axis}{beyond}")));
     lines
 }
 

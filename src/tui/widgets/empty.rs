@@ -2,7 +2,7 @@
 
 use ratatui::text::Line;
 
-use crate::tui::theme::StyleRole;
+use crate::tui::theme::Role;
 use crate::tui::widgets::pane::Styler;
 
 /// What is missing, and the keys with which it comes, in the upper third of a pane of this height.
@@ -18,13 +18,13 @@ pub fn lines(
     let widest = keys.iter().map(|(key, _)| key.chars().count()).max().unwrap_or(0);
     let key = |(key, does): &(&str, &str)| {
         Line::from(vec![
-            styler.span(StyleRole::Key, format!("  {key:>widest$}")),
-            styler.span(StyleRole::Dim, format!("   {does}")),
+            styler.span(Role::Key, format!("  {key:>widest$}")),
+            styler.span(Role::Dim, format!("   {does}")),
         ])
     };
     let gap = Line::default();
     let mut lines = vec![gap.clone(); above];
-    lines.push(styler.line(StyleRole::Plain, format!("  {missing}")));
+    lines.push(styler.line(Role::Plain, format!("  {missing}")));
     if height > needed {
         lines.push(gap);
     }

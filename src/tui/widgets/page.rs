@@ -110,8 +110,8 @@ fn rows(styler: Styler, text: &ScrollText, line: &TextLine, width: u16) -> Vec<L
         return vec![picture::cells(picture.row(*row))];
     }
     let (width, indent) = (usize::from(width), text.indent());
-    let marked = |role: StyleRole, text: &str, words: &str| -> Vec<Span<'static>> {
-        let role = |is_match| if is_match { StyleRole::Selected } else { role };
+    let marked = |role: Role, text: &str, words: &str| -> Vec<Span<'static>> {
+        let role = |is_match| if is_match { Role::Selected } else { role };
         pieces(text, words).iter().map(|(piece, at)| styler.span(role(*at), piece)).collect()
     };
     let whole: Line<'static> = match text.highlight() {
@@ -165,7 +165,7 @@ mod tests {
         let limits = TextLimits { lines: usize::MAX, bytes: usize::MAX, notice: "" };
         let mut text = ScrollText::with_limits(limits);
         for number in 0..1_000_000 {
-            text.line(StyleRole::Plain, format!("line {number} and more"));
+            text.line(Role::Plain, format!("line {number} and more"));
         }
         assert!(drawn(&text).contains("line 0 and"));
         text.scroll(1_000_000);
@@ -186,7 +186,7 @@ mod tests {
         let laid_out = |lines: usize| {
             let mut text = ScrollText::with_limits(limits);
             for number in 0..lines {
-                text.line(StyleRole::Plain, format!("{number} {}", "word ".repeat(90)));
+                text.line(Role::Plain, format!("{number} {}", "word ".repeat(90)));
             }
             let mut counts = Vec::new();
             for _ in 0..6 {
@@ -207,7 +207,7 @@ mod tests {
         #[test]
         fn rows_are_counted_as_they_are_wrapped(said in "[a-z ]{0,90}", width in 1..20_u16) {
             let mut text = ScrollText::default();
-            text.line(StyleRole::Plain, said.clone());
+            text.line(Role::Plain, said.clone());
             let theme = Theme::default();
             let rows = wrap(&Line::from(said), usize::from(width)).len();
             prop_assert_eq!(lay_out(Styler::new(theme), &text, width).rows(), rows);
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn what_was_broken_for_its_length_stays_behind_the_indent() {
         let mut text = ScrollText::with_indent(3);
-        text.line(StyleRole::Plain, "x".repeat(600));
+        text.line(Role::Plain, "x".repeat(600));
         drop(drawn(&text));
         text.scroll(isize::MAX);
         assert!(drawn(&text).lines().take(4).all(|row| row.starts_with("\"   x")));

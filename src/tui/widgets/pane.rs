@@ -58,7 +58,7 @@ impl<'a> Pen<'a> {
     }
 
     /// The frame of a window that asks something, in the colour of what it asks.
-    pub fn window(&mut self, area: Rect, title: &str, role: StyleRole) -> Rect {
+    pub fn window(&mut self, area: Rect, title: &str, role: Role) -> Rect {
         let inner = self.open_with(area, "", Some(&(role, title.to_owned())), true);
         if self.theme.palette != ColourScheme::Mono {
             let style = self.theme.style(role);
@@ -78,10 +78,10 @@ impl<'a> Pen<'a> {
         &mut self,
         area: Rect,
         title: &str,
-        chip: Option<&(StyleRole, String)>,
+        chip: Option<&(Role, String)>,
         focused: bool,
     ) -> Rect {
-        let title_role = if focused { StyleRole::Name } else { StyleRole::Title };
+        let title_role = if focused { Role::Name } else { Role::Title };
         let (first, rest) = match chip {
             Some(_) => title.split_at(title.find(' ').unwrap_or(title.len())),
             None => (title, ""),
@@ -90,8 +90,8 @@ impl<'a> Pen<'a> {
         if let Some((role, word)) = chip {
             title.extend([self.plain(" "), self.chip(*role, word)]);
         }
-        title.push(self.span(StyleRole::Title, rest));
-        let meaning = if focused { StyleRole::FocusedFrame } else { StyleRole::Frame };
+        title.push(self.span(Role::Title, rest));
+        let meaning = if focused { Role::FocusedFrame } else { Role::Frame };
         if !self.frames {
             let [head, inner] =
                 Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
@@ -114,7 +114,7 @@ impl<'a> Pen<'a> {
         if self.theme.palette == ColourScheme::Mono {
             return;
         }
-        let style = self.theme.style(StyleRole::Dim);
+        let style = self.theme.style(Role::Dim);
         let area = self.buffer.area;
         // The footer has the keys of the window.
         for at in area.positions().filter(|at| at.y + 1 < area.bottom()) {
@@ -142,11 +142,11 @@ impl<'a> Pen<'a> {
     pub fn input(&mut self, area: Rect, label: &str, input: &LineInput, problem: Option<&str>) {
         let (before, behind) = input.split();
         let is_selected = input.is_selected();
-        let role = if is_selected { StyleRole::SelectedUnfocused } else { StyleRole::Plain };
-        let mut spans = vec![self.span(StyleRole::Key, label), self.span(role, before)];
+        let role = if is_selected { Role::SelectedUnfocused } else { Role::Plain };
+        let mut spans = vec![self.span(Role::Key, label), self.span(role, before)];
         let column = spans.iter().map(Span::width).sum();
         spans.push(self.plain(behind));
-        spans.extend(problem.map(|problem| self.span(StyleRole::Error, format!("  {problem}"))));
+        spans.extend(problem.map(|problem| self.span(Role::Error, format!("  {problem}"))));
         self.put(Line::from(spans), area);
         self.set_cursor(area, column);
     }
@@ -176,10 +176,10 @@ impl<'a> Pen<'a> {
 }
 
 /// How the row of a list is marked: the chosen one says whether the list has the focus.
-pub fn mark(is_chosen: bool, focused: bool) -> Option<StyleRole> {
+pub fn mark(is_chosen: bool, focused: bool) -> Option<Role> {
     match (is_chosen, focused) {
-        (true, true) => Some(StyleRole::Selected),
-        (true, false) => Some(StyleRole::SelectedUnfocused),
+        (true, true) => Some(Role::Selected),
+        (true, false) => Some(Role::SelectedUnfocused),
         (false, _) => None,
     }
 }
@@ -188,7 +188,7 @@ pub fn mark(is_chosen: bool, focused: bool) -> Option<StyleRole> {
 pub fn marked(
     styler: Styler,
     mut line: Line<'static>,
-    mark: Option<StyleRole>,
+    mark: Option<Role>,
     room: usize,
 ) -> Line<'static> {
     let Some(role) = mark else { return line };
@@ -227,42 +227,39 @@ impl Styler {
     }
 
     /// One piece of text on one line.
-    pub fn span(self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
+    pub fn span(self, meaning: Role, text: impl AsRef<str>) -> Span<'static> {
         let safe = text::safe_line(text.as_ref()).into_owned();
         let safe = if self.theme.ascii { ascii(&safe) } else { safe };
         Span::styled(safe, self.theme.style(meaning))
     }
 
     pub fn plain(self, text: impl AsRef<str>) -> Span<'static> {
-        self.span(StyleRole::Plain, text)
+        self.span(Role::Plain, text)
     }
 
     pub fn dim(self, text: impl AsRef<str>) -> Span<'static> {
-        self.span(StyleRole::Dim, text)
+        self.span(Role::Dim, text)
     }
 
-    pub fn bold(self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
+    pub fn bold(self, meaning: Role, text: impl AsRef<str>) -> Span<'static> {
         self.span(meaning, text).add_modifier(Modifier::BOLD)
     }
 
     /// A small filled badge.
-    pub fn chip(self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
+    pub fn chip(self, meaning: Role, text: impl AsRef<str>) -> Span<'static> {
         let span = self.span(meaning, format!(" {} ", text.as_ref()));
         Span::styled(span.content, self.theme.chip(meaning))
     }
 
-    pub fn line(self, meaning: StyleRole, text: impl AsRef<str>) -> Line<'static> {
+    pub fn line(self, meaning: Role, text: impl AsRef<str>) -> Line<'static> {
         Line::from(self.span(meaning, text))
     }
 
     pub fn fact(self, name: &str, value: impl AsRef<str>) -> Line<'static> {
-        Line::from(vec![
-            self.span(StyleRole::Dim, format!("{name:<10}")),
-            self.span(StyleRole::Plain, value),
-        ])
+        Line::from(vec![self.span(Role::Dim, format!("{name:<10}")), self.span(Role::Plain, value)])
     }
 
-    pub fn lines(self, meaning: StyleRole, text: &str) -> Vec<Line<'static>> {
+    pub fn lines(self, meaning: Role, text: &str) -> Vec<Line<'static>> {
         text.lines().take(LINES).map(|line| self.line(meaning, line)).collect()
     }
 }

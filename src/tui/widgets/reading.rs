@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::tui::context::MIN_VISIBLE_TIME;
-use crate::tui::theme::StyleRole;
+use crate::tui::theme::Role;
 use crate::tui::widgets::scroll_text::ScrollText;
 
 /// Whether the question can be answered with a yes now.
@@ -20,12 +20,12 @@ pub enum Readiness {
 
 impl Readiness {
     /// What is said below the text: the question once it counts, else what is missing.
-    pub fn line(self, question: &str, command: &str) -> (StyleRole, String) {
+    pub fn line(self, question: &str, command: &str) -> (Role, String) {
         match self {
-            Self::Ready => (StyleRole::Title, question.to_owned()),
-            Self::TooSoon => (StyleRole::Dim, "One moment… (ignoring keys typed ahead)".to_owned()),
-            Self::Unread => (StyleRole::Warning, "Read to the end to answer (G)".to_owned()),
-            Self::TooLong => (StyleRole::Error, format!("Too long to show here. Run: {command}")),
+            Self::Ready => (Role::Title, question.to_owned()),
+            Self::TooSoon => (Role::Dim, "One moment… (ignoring keys typed ahead)".to_owned()),
+            Self::Unread => (Role::Warning, "Read to the end to answer (G)".to_owned()),
+            Self::TooLong => (Role::Error, format!("Too long to show here. Run: {command}")),
         }
     }
 }

@@ -4,14 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use crate::present::Page;
-use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::picture::Picture;
 
 /// The most bytes of one line; longer ones are broken, so that each is cheap to lay out.
 const MAX_LINE_BYTES: usize = 512;
 
 /// A piece of a line, and what it means.
-pub type StyledSpan = (StyleRole, String);
+pub type StyledSpan = (Role, String);
 
 /// How much of a text is kept, and the notice at its end when it was truncated.
 #[derive(Debug, Clone, Copy)]
@@ -172,7 +172,7 @@ impl ScrollText {
         let bytes: usize = spans.iter().map(|(_, text)| text.len() + 1).sum();
         if self.lines.len() >= self.limits.lines || self.bytes + bytes > self.limits.bytes {
             self.is_cut = true;
-            let spans = vec![(StyleRole::Warning, self.limits.notice.to_owned())];
+            let spans = vec![(Role::Warning, self.limits.notice.to_owned())];
             self.lines.push(TextLine { spans, is_continuation: false, picture: None });
             return false;
         }
@@ -189,11 +189,11 @@ impl ScrollText {
         }
     }
 
-    pub fn line(&mut self, role: StyleRole, text: impl Into<String>) {
+    pub fn line(&mut self, role: Role, text: impl Into<String>) {
         self.push(vec![(role, text.into())]);
     }
 
-    pub fn text(&mut self, role: StyleRole, text: &str) {
+    pub fn text(&mut self, role: Role, text: &str) {
         for line in text.lines() {
             if self.is_cut {
                 return;
@@ -203,7 +203,7 @@ impl ScrollText {
     }
 
     pub fn fact(&mut self, label: &str, value: impl Into<String>) {
-        self.push(vec![(StyleRole::Dim, format!("{label:<12}")), (StyleRole::Plain, value.into())]);
+        self.push(vec![(Role::Dim, format!("{label:<12}")), (Role::Plain, value.into())]);
     }
 
     /// Appends a document.
@@ -216,7 +216,7 @@ impl ScrollText {
     /// Appends a title, with an empty line between it and the text above.
     pub fn heading(&mut self, title: impl Into<String>) {
         self.gap();
-        self.line(StyleRole::Title, title);
+        self.line(Role::Title, title);
     }
 
     /// Appends an empty line, unless the text is empty or ends with one.
@@ -339,22 +339,22 @@ mod tests {
     fn a_text_that_is_too_long_says_so_and_costs_no_more() {
         let limits = TextLimits::default();
         let mut page = ScrollText::default();
-        page.text(StyleRole::Plain, &"x\n".repeat(limits.lines * 2));
+        page.text(Role::Plain, &"x\n".repeat(limits.lines * 2));
         assert_eq!((page.len(), page.is_cut()), (limits.lines + 1, true));
         let mut page = ScrollText::default();
-        page.text(StyleRole::Plain, &"é".repeat(limits.bytes));
+        page.text(Role::Plain, &"é".repeat(limits.bytes));
         let text = page.to_text();
         assert!(text.len() <= limits.bytes + 64, "{}", text.len());
         assert!(text.ends_with(limits.notice), "{}", page.len());
         let mut large = ScrollText::with_limits(TextLimits { lines: 100_000, ..limits });
-        large.text(StyleRole::Plain, &"x\n".repeat(100_005));
+        large.text(Role::Plain, &"x\n".repeat(100_005));
         assert_eq!((large.len(), large.is_cut()), (100_001, true));
     }
 
     #[test]
     fn the_end_is_the_end_and_one_key_leads_back_from_it() {
         let mut page = ScrollText::default();
-        page.text(StyleRole::Plain, "1\n2\n3");
+        page.text(Role::Plain, "1\n2\n3");
         page.scroll(isize::MAX);
         assert_eq!(page.position().fit(3, 1), 2);
         page.scroll(-1);
@@ -367,7 +367,7 @@ mod tests {
         #[test]
         fn long_lines_are_broken_and_nothing_is_lost(line in "[a-zé日 ]{0,3000}") {
             let mut page = ScrollText::default();
-            page.push(vec![(StyleRole::Dim, "name ".to_owned()), (StyleRole::Plain, line.clone())]);
+            page.push(vec![(Role::Dim, "name ".to_owned()), (Role::Plain, line.clone())]);
             prop_assert_eq!(page.to_text(), format!("name {line}"));
             let bytes = |line: &TextLine| line.spans.iter().map(|(_, text)| text.len()).sum::<usize>();
             prop_assert!(page.lines().iter().all(|line| bytes(line) <= MAX_LINE_BYTES));

@@ -343,7 +343,7 @@ fn titles(
     shown: std::ops::Range<usize>,
     focused: bool,
 ) -> Line<'static> {
-    let chosen = if focused { StyleRole::Selected } else { StyleRole::SelectedUnfocused };
+    let chosen = if focused { Role::Selected } else { Role::SelectedUnfocused };
     let title = |at: usize| {
         let column = &table.columns()[at];
         let order = table.order().filter(|order| order.column == at);
@@ -354,7 +354,7 @@ fn titles(
             (Some(false), false) => " ▲",
             (None, _) => "",
         };
-        let role = if at == table.column() { chosen } else { StyleRole::Title };
+        let role = if at == table.column() { chosen } else { Role::Title };
         let text = format!("{}{mark}", column.key);
         [styler.span(role, fitted(styler, column, &text)), Span::raw(" ".repeat(GAP))]
     };
@@ -365,17 +365,17 @@ fn cell(
     styler: Styler,
     column: &ResultColumn,
     row: &Value,
-    chosen: Option<StyleRole>,
+    chosen: Option<Role>,
 ) -> [Span<'static>; 2] {
     let value = row.get(&column.key);
     let text = value.map(cell_text).unwrap_or_default();
     let role = chosen.unwrap_or_else(|| match value {
-        Some(Value::String(_)) | None => StyleRole::Plain,
+        Some(Value::String(_)) | None => Role::Plain,
         Some(_) => json_role(&text),
     });
     [
         styler.span(role, fitted(styler, column, &text)),
-        styler.span(chosen.unwrap_or(StyleRole::Plain), " ".repeat(GAP)),
+        styler.span(chosen.unwrap_or(Role::Plain), " ".repeat(GAP)),
     ]
 }
 

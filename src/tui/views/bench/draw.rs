@@ -59,12 +59,12 @@ pub fn title(bench: &BenchView) -> String {
 pub fn lines(styler: Styler, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
     let Some(run) = &bench.run else {
         let text = "What it means stands here afterwards: limits, comparison, caveats.";
-        return vec![styler.line(StyleRole::Dim, text)];
+        return vec![styler.line(Role::Dim, text)];
     };
     match &run.end {
-        None => vec![styler.line(StyleRole::Dim, "What it means stands here afterwards.")],
+        None => vec![styler.line(Role::Dim, "What it means stands here afterwards.")],
         Some(Err(error)) => {
-            let command_line = styler.line(StyleRole::Dim, run.command_line.as_str());
+            let command_line = styler.line(Role::Dim, run.command_line.as_str());
             failed(styler, error).into_iter().chain([command_line]).collect()
         }
         Some(Ok(account)) => account_lines(styler, account, &run.command_line, width),
@@ -72,10 +72,10 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16) -> Vec<Line<'static>
 }
 
 pub fn failed(styler: Styler, error: &Error) -> Vec<Line<'static>> {
-    let mut lines = vec![styler.line(StyleRole::Error, error.message())];
-    lines.extend(error.details().iter().map(|text| styler.line(StyleRole::Plain, text)));
+    let mut lines = vec![styler.line(Role::Error, error.message())];
+    lines.extend(error.details().iter().map(|text| styler.line(Role::Plain, text)));
     if let Some(hint) = error.hint() {
-        lines.push(styler.line(StyleRole::Dim, format!("hint: {hint}")));
+        lines.push(styler.line(Role::Dim, format!("hint: {hint}")));
     }
     lines
 }
@@ -89,10 +89,10 @@ fn account_lines(
     let (report, findings) = (&account.report, &account.findings);
     let failure = account.failure();
     let mut lines: Vec<Line<'static>> =
-        failure.iter().map(|error| styler.line(StyleRole::Error, error.message())).collect();
+        failure.iter().map(|error| styler.line(Role::Error, error.message())).collect();
     if report.status != RunStatus::Complete {
         let text = "incomplete run: the figures cover only the calls that were made";
-        lines.push(styler.line(StyleRole::Warning, text));
+        lines.push(styler.line(Role::Warning, text));
     }
     for compared in &findings.comparisons {
         lines.extend(comparison(styler, compared, width));
@@ -106,13 +106,13 @@ fn account_lines(
                 grouped(error.count),
                 error.sample
             );
-            lines.push(styler.line(StyleRole::Error, text));
+            lines.push(styler.line(Role::Error, text));
         }
     }
-    lines.extend(findings.bottlenecks.iter().map(|text| styler.line(StyleRole::Plain, text)));
+    lines.extend(findings.bottlenecks.iter().map(|text| styler.line(Role::Plain, text)));
     let warnings = findings.warnings.iter();
-    lines.extend(warnings.map(|text| styler.line(StyleRole::Warning, format!("! {text}"))));
-    lines.push(styler.line(StyleRole::Dim, command_line));
+    lines.extend(warnings.map(|text| styler.line(Role::Warning, format!("! {text}"))));
+    lines.push(styler.line(Role::Dim, command_line));
     lines.extend(machine(styler, account));
     lines
 }
@@ -123,12 +123,11 @@ fn machine(styler: Styler, account: &BenchResult) -> Option<Line<'static>> {
     let load = environment.load_before.map(|[load, ..]| format!("load average before: {load:.2}"));
     let all = [Some(environment.os.clone()), environment.kernel.clone(), cpus, load];
     let parts: Vec<String> = all.into_iter().flatten().filter(|text| !text.is_empty()).collect();
-    (!parts.is_empty()).then(|| styler.line(StyleRole::Dim, parts.join(", ")))
+    (!parts.is_empty()).then(|| styler.line(Role::Dim, parts.join(", ")))
 }
 
 fn comparison(styler: Styler, compared: &TargetComparison, width: u16) -> Vec<Line<'static>> {
-    let meaning =
-        compared.headline().map_or(StyleRole::Warning, |ratio| verdict_style(ratio.verdict));
+    let meaning = compared.headline().map_or(Role::Warning, |ratio| verdict_style(ratio.verdict));
     let mut lines = vec![styler.line(meaning, compared.headline_sentence())];
     let letter = compared.letter;
     let both = if width >= BOTH_FIGURES_MIN_WIDTH {
@@ -139,7 +138,7 @@ fn comparison(styler: Styler, compared: &TargetComparison, width: u16) -> Vec<Li
     let between = if width >= INTERVAL_MIN_WIDTH { "  between" } else { "" };
     let ratio = format!("{letter}/A");
     let head = format!("{:<11}{both}{ratio:>9}{between}", "");
-    lines.push(styler.line(StyleRole::Dim, head));
+    lines.push(styler.line(Role::Dim, head));
     lines.extend(compared.ratios.iter().map(|ratio| row(styler, ratio, width)));
     lines
 }
@@ -163,10 +162,10 @@ fn row(styler: Styler, ratio: &Ratio, width: u16) -> Line<'static> {
     ])
 }
 
-fn verdict_style(verdict: RatioVerdict) -> StyleRole {
+fn verdict_style(verdict: RatioVerdict) -> Role {
     match verdict {
-        RatioVerdict::Slower => StyleRole::Warning,
-        RatioVerdict::Faster => StyleRole::Success,
-        RatioVerdict::NotEstablished(_) => StyleRole::Dim,
+        RatioVerdict::Slower => Role::Warning,
+        RatioVerdict::Faster => Role::Success,
+        RatioVerdict::NotEstablished(_) => Role::Dim,
     }
 }

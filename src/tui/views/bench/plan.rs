@@ -416,7 +416,7 @@ fn row(
     focused: bool,
     width: u16,
 ) -> (Line<'static>, usize) {
-    let named = pane::mark(is_current, focused).unwrap_or(StyleRole::Name);
+    let named = pane::mark(is_current, focused).unwrap_or(Role::Name);
     let pointer = if is_current { styler.theme.pointer() } else { "  " };
     let mut spans = vec![
         styler.span(named, format!("{pointer}{}", table::align_left(entry.title(), NAME - 1))),
@@ -426,7 +426,7 @@ fn row(
     let room = usize::from(width).saturating_sub(used);
     let cursor = if form.text(entry).is_empty() {
         let placeholder = format!("({})", form.placeholder(entry));
-        spans.push(styler.span(StyleRole::Example, text::cut(&placeholder, room)));
+        spans.push(styler.span(Role::Example, text::cut(&placeholder, room)));
         used
     } else {
         let (before, behind) =
@@ -451,17 +451,17 @@ fn row(
 fn foot(styler: Styler, form: &PlanForm) -> Vec<Line<'static>> {
     if let Some(flaw) = &form.error {
         let text = format!("! {}: {}", flaw.entry.title(), flaw.error.message());
-        let mut lines = vec![styler.line(StyleRole::Error, text)];
+        let mut lines = vec![styler.line(Role::Error, text)];
         let details = flaw.error.details().iter();
-        lines.extend(details.map(|line| styler.line(StyleRole::Plain, line)));
-        let hint = flaw.error.hint().map(|hint| styler.line(StyleRole::Dim, hint));
+        lines.extend(details.map(|line| styler.line(Role::Plain, line)));
+        let hint = flaw.error.hint().map(|hint| styler.line(Role::Dim, hint));
         lines.extend(hint);
         return lines;
     }
     if form.text(PlanField::ToolA).is_empty() {
         return Vec::new();
     }
-    vec![styler.line(StyleRole::Dim, form.command_line())]
+    vec![styler.line(Role::Dim, form.command_line())]
 }
 
 fn pick(pen: &mut Pen<'_>, picker: &ToolPicker, area: Rect) {
@@ -471,10 +471,10 @@ fn pick(pen: &mut Pen<'_>, picker: &ToolPicker, area: Rect) {
         let Some(row) = picker.found().nth(at) else { return Line::default() };
         let is_chosen = at == picker.list.chosen();
         let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
-        let meaning = if is_chosen { StyleRole::Selected } else { StyleRole::Plain };
+        let meaning = if is_chosen { Role::Selected } else { Role::Plain };
         Line::from(vec![
             styler.span(meaning, format!("{pointer}{}", row.name)),
-            styler.span(StyleRole::Warning, format!(" {}", row.status_mark())),
+            styler.span(Role::Warning, format!(" {}", row.status_mark())),
             styler.dim(format!(" {}", row.source())),
         ])
     });

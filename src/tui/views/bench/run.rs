@@ -62,11 +62,8 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
         ];
         return empty::lines(styler, missing, &keys, u16::try_from(height).unwrap_or(0));
     };
-    let mut lines: Vec<Line<'static>> = run
-        .warnings
-        .iter()
-        .map(|text| styler.line(StyleRole::Warning, format!("! {text}")))
-        .collect();
+    let mut lines: Vec<Line<'static>> =
+        run.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}"))).collect();
     if let Some(Err(error)) = &run.end {
         lines.extend(crate::tui::views::bench::draw::failed(styler, error));
     }
@@ -122,7 +119,7 @@ fn steps_table(styler: Styler, rows: &[StepRow], width: usize) -> Vec<Line<'stat
             columns.retain(|at| *at != least);
         }
     }
-    let line = |cells: &[&str], role: StyleRole, last: StyleRole| {
+    let line = |cells: &[&str], role: Role, last: Role| {
         let cell = |at: &usize| {
             let (is_last, cell) = (at + 1 == cells.len(), cells[*at]);
             let (role, gap) = if is_last { (last, "") } else { (role, "  ") };
@@ -131,10 +128,10 @@ fn steps_table(styler: Styler, rows: &[StepRow], width: usize) -> Vec<Line<'stat
         Line::from(columns.iter().map(cell).collect::<Vec<_>>())
     };
     let row = |row: &StepRow| {
-        let last = if row.has_errors { StyleRole::Error } else { StyleRole::Dim };
-        line(&row.cells.each_ref().map(String::as_str), StyleRole::Plain, last)
+        let last = if row.has_errors { Role::Error } else { Role::Dim };
+        line(&row.cells.each_ref().map(String::as_str), Role::Plain, last)
     };
-    let head = line(&steps::COLUMNS, StyleRole::Dim, StyleRole::Dim);
+    let head = line(&steps::COLUMNS, Role::Dim, Role::Dim);
     std::iter::once(head).chain(rows.iter().map(row)).collect()
 }
 
@@ -159,9 +156,9 @@ fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) 
     let room = if room < 8 { 0 } else { room };
     let [done, ahead] = chart::progress(share, room, styler.theme.ascii);
     Line::from(vec![
-        styler.span(StyleRole::Success, done),
-        styler.span(StyleRole::Frame, ahead),
-        styler.span(StyleRole::Plain, tail),
+        styler.span(Role::Success, done),
+        styler.span(Role::Frame, ahead),
+        styler.span(Role::Plain, tail),
     ])
 }
 
@@ -171,15 +168,13 @@ fn totals_line(styler: Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'
     let mut spans = vec![
         styler.plain(format!("answered {}", grouped(seen.answered()))),
         styler.span(
-            if failed > 0 { StyleRole::Error } else { StyleRole::Dim },
+            if failed > 0 { Role::Error } else { Role::Dim },
             format!("  failed {}", grouped(failed)),
         ),
         styler.plain(format!("  in flight {}", seen.in_flight())),
     ];
     if seen.dropped() > 0 {
-        spans.push(
-            styler.span(StyleRole::Warning, format!("  not made {}", grouped(seen.dropped()))),
-        );
+        spans.push(styler.span(Role::Warning, format!("  not made {}", grouped(seen.dropped()))));
     }
     if let Some((round, rounds)) = seen.round {
         let part = format!("  {} {round} of {rounds}", plan.sharing.part());
@@ -200,7 +195,7 @@ fn rate(styler: Styler, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'st
         Arrivals::Poisson { .. } => false,
     };
     let wanted = crate::bench::formatting::arrivals(*arrivals);
-    let meaning = if is_behind { StyleRole::Warning } else { StyleRole::Plain };
+    let meaning = if is_behind { Role::Warning } else { Role::Plain };
     let word = if is_behind { "  behind" } else { "" };
     Some(styler.line(meaning, format!("sent {}/s of {wanted}{word}", per_second(made))))
 }
@@ -215,10 +210,10 @@ fn of_target(
 ) -> Vec<Line<'static>> {
     let count = format!("  {} calls", grouped(target.requests));
     let name = text::cut(name, width.saturating_sub(count.len()));
-    let mut lines = vec![Line::from(vec![styler.span(StyleRole::Name, name), styler.dim(count)])];
+    let mut lines = vec![Line::from(vec![styler.span(Role::Name, name), styler.dim(count)])];
     let Some(response) = &target.response else {
         let text = if target.failed > 0 { "no successful calls yet" } else { "no response yet" };
-        lines.push(styler.line(StyleRole::Dim, text));
+        lines.push(styler.line(Role::Dim, text));
         lines.extend(kinds(styler, target));
         return lines;
     };
@@ -244,7 +239,7 @@ fn of_target(
     };
     let curve = |width, height| chart::curve(styler, &target.rates, &chart::compact, width, height);
     let titled = |title, chart: Vec<Line<'static>>| {
-        std::iter::once(styler.line(StyleRole::Dim, title)).chain(chart).collect::<Vec<_>>()
+        std::iter::once(styler.line(Role::Dim, title)).chain(chart).collect::<Vec<_>>()
     };
     if width >= CHARTS_BESIDE && room >= 6 {
         let half = (width - 2) / 2;
@@ -268,17 +263,17 @@ fn headline(
 ) -> Line<'static> {
     let [(median, median_is_sure), .., (slow, slow_is_sure)] = response.quantiles;
     let now = target.rates.last().copied().unwrap_or_default();
-    let errors = if target.failed > 0 { StyleRole::Error } else { StyleRole::Success };
+    let errors = if target.failed > 0 { Role::Error } else { Role::Success };
     let figure = |before, role, figure: String, behind: &str| {
-        let dim = |text: &str| styler.span(StyleRole::Dim, text);
+        let dim = |text: &str| styler.span(Role::Dim, text);
         vec![dim(before), styler.bold(role, figure), dim(behind)]
     };
     let plural = if target.failed == 1 { " error" } else { " errors" };
     let parts = [
-        figure("p50 ", StyleRole::Name, show_duration(median), unsure(median_is_sure)),
-        figure("p99 ", StyleRole::Name, show_duration(slow), unsure(slow_is_sure)),
+        figure("p50 ", Role::Name, show_duration(median), unsure(median_is_sure)),
+        figure("p99 ", Role::Name, show_duration(slow), unsure(slow_is_sure)),
         figure("", errors, grouped(target.failed), plural),
-        figure("", StyleRole::Name, per_second(now), " calls/s"),
+        figure("", Role::Name, per_second(now), " calls/s"),
     ];
     fitting(styler, parts.into(), width)
 }
@@ -290,7 +285,7 @@ fn unsure(is_sure: bool) -> &'static str {
 
 /// The other figures about some times, as many as fit.
 fn rest_of(styler: Styler, name: &str, times: &LatencySummary, width: usize) -> Line<'static> {
-    let part = |text: String| vec![styler.span(StyleRole::Dim, text)];
+    let part = |text: String| vec![styler.span(Role::Dim, text)];
     let mut parts = Vec::new();
     if !name.is_empty() {
         parts.push(part(name.to_owned()));
@@ -315,7 +310,7 @@ fn fitting(styler: Styler, parts: Vec<Vec<Span<'static>>>, width: usize) -> Line
         if line.width() + gap.len() + cells > width {
             break;
         }
-        line.spans.push(styler.span(StyleRole::Plain, gap));
+        line.spans.push(styler.span(Role::Plain, gap));
         line.spans.extend(part);
     }
     line
@@ -324,8 +319,7 @@ fn fitting(styler: Styler, parts: Vec<Vec<Span<'static>>>, width: usize) -> Line
 fn kinds(styler: Styler, target: &TargetSnapshot) -> Option<Line<'static>> {
     let shown = target.kinds.iter().take(KINDS);
     let parts: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
-    (!parts.is_empty())
-        .then(|| styler.line(StyleRole::Error, format!("failed  {}", parts.join("  "))))
+    (!parts.is_empty()).then(|| styler.line(Role::Error, format!("failed  {}", parts.join("  "))))
 }
 
 /// Lines on the left, and lines on the right starting at this cell.

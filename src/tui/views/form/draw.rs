@@ -78,7 +78,7 @@ pub fn lines(pen: &mut Pen<'_>, written: &TextArea, focused: bool, area: Rect) {
 fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     if form.fields.is_empty() {
         let text = "No arguments. F5 runs it, ^T edits JSON.";
-        return pen.put(pen.line(StyleRole::Dim, text), area);
+        return pen.put(pen.line(Role::Dim, text), area);
     }
     let height = usize::from(area.height);
     let first = first_seen(form, height);
@@ -109,7 +109,7 @@ fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
         }
         for problem in &row.problems {
             let Some(place) = left.next() else { break };
-            pen.put(pen.line(StyleRole::Error, format!("    ! {problem}")), place);
+            pen.put(pen.line(Role::Error, format!("    ! {problem}")), place);
         }
     }
 }
@@ -148,8 +148,8 @@ impl FieldLine<'_> {
         let mark = if node.field.required && row.part == RowPart::Field { "* " } else { "  " };
         let indent = " ".repeat(2 * row.depth);
         let key = text::cut(&row.key, NAMES).into_owned();
-        let meaning = if self.is_current { StyleRole::Selected } else { StyleRole::Name };
-        let mut spans = vec![styler.span(StyleRole::Key, format!("{mark}{indent}"))];
+        let meaning = if self.is_current { Role::Selected } else { Role::Name };
+        let mut spans = vec![styler.span(Role::Key, format!("{mark}{indent}"))];
         if let RowPart::Choice(at) = row.part {
             let ticked = matches!(&node.input, FieldInput::Choices(ticked) if ticked.contains(&at));
             let tick = if ticked { "[x] " } else { "[ ] " };
@@ -200,7 +200,7 @@ impl FieldLine<'_> {
         let Self { styler, node, .. } = self;
         let plain = |text: String| (vec![styler.plain(text)], None);
         match (&node.input, &node.field.kind) {
-            (FieldInput::Null, _) => (vec![styler.span(StyleRole::Warning, "null")], Some(0)),
+            (FieldInput::Null, _) => (vec![styler.span(Role::Warning, "null")], Some(0)),
             (FieldInput::Json(_), _) => self.written(width),
             (FieldInput::Choice(_) | FieldInput::Text(_), FieldKind::Choice(_)) => {
                 plain(format!("< {} >", node.text().unwrap_or_default()))
@@ -267,7 +267,7 @@ impl FieldLine<'_> {
 /// A line with a cursor, moved so that the cursor is seen; and where it is.
 fn input_spans(styler: Styler, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
     let (before, behind) = line.split();
-    let role = if line.is_selected() { StyleRole::SelectedUnfocused } else { StyleRole::Plain };
+    let role = if line.is_selected() { Role::SelectedUnfocused } else { Role::Plain };
     let before = styler.span(role, before);
     let room = width.saturating_sub(1);
     let over = before.width().saturating_sub(room);
@@ -290,20 +290,20 @@ fn foot(styler: Styler, form: &SchemaForm) -> Vec<Line<'static>> {
     let shown = form.summary();
     let mut lines = Vec::new();
     if let Some(problem) = &form.problem {
-        lines.push(styler.line(StyleRole::Error, format!("! {problem}")));
+        lines.push(styler.line(Role::Error, format!("! {problem}")));
     }
     let sends = lines.len();
     lines.push(Line::from(vec![styler.dim("sends "), styler.plain(&shown.preview)]));
     if shown.is_valid {
-        lines[sends].push_span(styler.span(StyleRole::Success, "  valid"));
+        lines[sends].push_span(styler.span(Role::Success, "  valid"));
     } else if shown.filled < shown.required && !form.is_json() {
         let text = format!("  {}/{} required", shown.filled, shown.required);
-        lines[sends].push_span(styler.span(StyleRole::Warning, text));
+        lines[sends].push_span(styler.span(Role::Warning, text));
     }
     if let Some(command) = &shown.command {
         if form.asks_for_secret() {
             let text = "! a value that looks like a secret is hidden here but is sent";
-            lines.push(styler.line(StyleRole::Warning, text));
+            lines.push(styler.line(Role::Warning, text));
         }
         lines.push(Line::from(vec![styler.dim("$ "), styler.dim(command)]));
     }
@@ -348,14 +348,13 @@ pub fn below(styler: Styler, form: &SchemaForm, node: &FormNode, width: u16) -> 
         said = format!("{said}  line {} of {}", text.row() + 1, text.lines().len());
     }
     let said = text::safe_line(&said);
-    let mut lines = vec![styler.line(StyleRole::Dim, text::cut(&said, usize::from(width)))];
+    let mut lines = vec![styler.line(Role::Dim, text::cut(&said, usize::from(width)))];
     let problem = form.draft_problem();
-    lines.extend(problem.map(|said| styler.line(StyleRole::Error, format!("    ! {said}"))));
+    lines.extend(problem.map(|said| styler.line(Role::Error, format!("    ! {said}"))));
     for (title, is_chosen) in choices_seen(node) {
-        let (mark, meaning) =
-            if is_chosen { ("> ", StyleRole::Selected) } else { ("  ", StyleRole::Plain) };
+        let (mark, meaning) = if is_chosen { ("> ", Role::Selected) } else { ("  ", Role::Plain) };
         lines.push(Line::from(vec![
-            styler.span(StyleRole::Key, format!("    {mark}")),
+            styler.span(Role::Key, format!("    {mark}")),
             styler.span(meaning, title),
         ]));
     }

@@ -60,13 +60,11 @@ fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) {
     }
     let text = history.filter.text();
     let line = match (&history.file, history.problem()) {
-        (_, Some(problem)) => pen.line(StyleRole::Error, format!("/ {text}  {problem}")),
-        _ if !text.is_empty() => pen.line(StyleRole::Dim, format!("/ {text}")),
-        (HistoryFileState::Read { is_kept: false, .. }, _) => pen.line(
-            StyleRole::Warning,
-            "Recording is off. Set history: { enabled: true } to turn it on.",
-        ),
-        _ if history.is_reading() => pen.line(StyleRole::Dim, "reading"),
+        (_, Some(problem)) => pen.line(Role::Error, format!("/ {text}  {problem}")),
+        _ if !text.is_empty() => pen.line(Role::Dim, format!("/ {text}")),
+        (HistoryFileState::Read { is_kept: false, .. }, _) => pen
+            .line(Role::Warning, "Recording is off. Set history: { enabled: true } to turn it on."),
+        _ if history.is_reading() => pen.line(Role::Dim, "reading"),
         _ => return,
     };
     pen.put(line, area);
@@ -75,18 +73,18 @@ fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) {
 fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     match &history.file {
-        HistoryFileState::Unread => lines.push(styler.line(StyleRole::Dim, "reading")),
+        HistoryFileState::Unread => lines.push(styler.line(Role::Dim, "reading")),
         HistoryFileState::Unreadable(error) => {
-            lines.push(styler.line(StyleRole::Error, error.message()));
+            lines.push(styler.line(Role::Error, error.message()));
             let hint = error.hint();
-            lines.extend(hint.map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}"))));
+            lines.extend(hint.map(|hint| styler.line(Role::Dim, format!("hint: {hint}"))));
         }
         HistoryFileState::Read { .. } if history.filter.text().is_empty() => {
             let keys = [("1", "tools: Enter calls one"), ("P", "the calls of all projects")];
             lines.extend(empty::lines(styler, "No calls yet.", &keys, 12));
         }
         HistoryFileState::Read { .. } => {
-            lines.push(styler.line(StyleRole::Dim, "No matches. Esc clears the filter."));
+            lines.push(styler.line(Role::Dim, "No matches. Esc clears the filter."));
         }
     }
     lines
@@ -96,7 +94,7 @@ fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
 fn row(
     styler: Styler,
     call: &PastCall,
-    chosen: Option<StyleRole>,
+    chosen: Option<Role>,
     marked: bool,
     width: u16,
 ) -> Line<'static> {
@@ -118,15 +116,15 @@ fn row(
         format!("{cut}{gap} ")
     };
     let tool = usize::from(width / 4).clamp(10, 32);
-    let plain = chosen.unwrap_or(StyleRole::Plain);
+    let plain = chosen.unwrap_or(Role::Plain);
     let mut spans = vec![
         styler.span(plain, format!("{pointer}{mark}")),
-        styler.span(chosen.unwrap_or(StyleRole::Dim), format!("{time} ")),
-        styler.span(chosen.unwrap_or(StyleRole::Name), column(&call.tool, tool)),
+        styler.span(chosen.unwrap_or(Role::Dim), format!("{time} ")),
+        styler.span(chosen.unwrap_or(Role::Name), column(&call.tool, tool)),
     ];
     let (status, meaning) = match &call.error {
-        None => ("ok", StyleRole::Success),
-        Some(kind) => (kind.as_str(), StyleRole::Error),
+        None => ("ok", Role::Success),
+        Some(kind) => (kind.as_str(), Role::Error),
     };
     spans.push(styler.span(chosen.unwrap_or(meaning), column(status, 9)));
     spans.push(styler.span(plain, format!("{:>9} ", show_duration(call.duration))));
@@ -134,11 +132,11 @@ fn row(
         spans.push(styler.span(plain, column(&call.source, 10)));
     }
     if let Some(client) = call.client.as_ref().filter(|_| width >= 60) {
-        spans.push(styler.span(chosen.unwrap_or(StyleRole::Name), format!("[{client}] ")));
+        spans.push(styler.span(chosen.unwrap_or(Role::Name), format!("[{client}] ")));
     }
     let used: usize = spans.iter().map(ratatui::text::Span::width).sum();
     let room = usize::from(width).saturating_sub(used);
-    spans.push(styler.span(chosen.unwrap_or(StyleRole::Dim), column(&call.arguments, room)));
+    spans.push(styler.span(chosen.unwrap_or(Role::Dim), column(&call.arguments, room)));
     Line::from(spans)
 }
 

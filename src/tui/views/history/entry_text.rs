@@ -7,7 +7,7 @@ use crate::history::compare::CallComparison;
 use crate::history::json::HistoryDetailJson;
 use crate::model::Error;
 use crate::present::{self, Page};
-use crate::tui::theme::StyleRole;
+use crate::tui::theme::Role;
 use crate::tui::widgets::scroll_text::{ScrollText, StyledSpan};
 use crate::util::diff::Hunk;
 use crate::util::json;
@@ -43,14 +43,14 @@ pub fn entry(
     let mut page = ScrollText::default();
     match look {
         EntryFormat::Json => {
-            page.text(StyleRole::Plain, &json::pretty(&HistoryDetailJson::from(entry)));
+            page.text(Role::Plain, &json::pretty(&HistoryDetailJson::from(entry)));
         }
         EntryFormat::Raw => {
             page.heading("arguments");
-            page.line(StyleRole::Plain, json::compact(&entry.arguments));
+            page.line(Role::Plain, json::compact(&entry.arguments));
             page.heading("result");
             let output = entry.result.as_ref().map(|result| &result.output);
-            page.line(StyleRole::Plain, json::compact(&output));
+            page.line(Role::Plain, json::compact(&output));
         }
         EntryFormat::Text => {
             page.push(vec![definition(changed)]);
@@ -62,11 +62,11 @@ pub fn entry(
 
 fn definition(changed: Option<&Result<Option<bool>, Error>>) -> StyledSpan {
     let (meaning, text) = match changed {
-        None => (StyleRole::Dim, "comparing…".to_owned()),
-        Some(Ok(Some(false))) => (StyleRole::Dim, "unchanged".to_owned()),
-        Some(Ok(Some(true))) => (StyleRole::Warning, "changed since this call".to_owned()),
-        Some(Ok(None)) => (StyleRole::Dim, "not recorded".to_owned()),
-        Some(Err(error)) => (StyleRole::Warning, format!("unknown: {}", error.message())),
+        None => (Role::Dim, "comparing…".to_owned()),
+        Some(Ok(Some(false))) => (Role::Dim, "unchanged".to_owned()),
+        Some(Ok(Some(true))) => (Role::Warning, "changed since this call".to_owned()),
+        Some(Ok(None)) => (Role::Dim, "not recorded".to_owned()),
+        Some(Err(error)) => (Role::Warning, format!("unknown: {}", error.message())),
     };
     (meaning, format!("definition: {text}"))
 }
@@ -76,23 +76,23 @@ pub fn comparison(comparison: &CallComparison) -> ScrollText {
     let [then, now] = comparison.durations;
     for (sign, at, more) in [("- ", 0, String::new()), ("+ ", 1, duration_difference(then, now))] {
         page.push(vec![
-            (StyleRole::Key, sign.to_owned()),
-            (StyleRole::Name, comparison.tools[at].clone()),
-            (StyleRole::Plain, format!("  {}{more}", show_duration(comparison.durations[at]))),
-            (StyleRole::Dim, format!("  {}", comparison.ids[at])),
+            (Role::Key, sign.to_owned()),
+            (Role::Name, comparison.tools[at].clone()),
+            (Role::Plain, format!("  {}{more}", show_duration(comparison.durations[at]))),
+            (Role::Dim, format!("  {}", comparison.ids[at])),
         ]);
     }
     let (meaning, text) = match comparison.same_definition {
-        Some(true) => (StyleRole::Plain, "same definition"),
-        Some(false) => (StyleRole::Warning, "different definitions"),
-        None => (StyleRole::Dim, "definitions not recorded"),
+        Some(true) => (Role::Plain, "same definition"),
+        Some(false) => (Role::Warning, "different definitions"),
+        None => (Role::Dim, "definitions not recorded"),
     };
     page.line(meaning, text);
     hunks(&mut page, "arguments", &comparison.arguments);
     hunks(&mut page, "results", &comparison.results);
     if comparison.is_truncated {
         page.line(
-            StyleRole::Warning,
+            Role::Warning,
             "the recorded results are truncated; only the recorded parts are compared",
         );
     }

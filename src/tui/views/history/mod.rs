@@ -229,7 +229,7 @@ impl HistoryView {
                 if self.open_id.as_ref() == Some(&id) {
                     self.entry = None;
                     self.details = ScrollText::default();
-                    self.details.line(StyleRole::Error, error.message());
+                    self.details.line(Role::Error, error.message());
                 }
             }
             HistoryEvent::DefinitionChecked(id, changed) => {

@@ -236,7 +236,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
     let place = layout::window(area, 76, area.height.saturating_sub(4).clamp(5, 30));
     pen.put(Clear, place);
     let title = format!("Approval needed  1 of {}", state.inbox.approvals.len());
-    let inner = pen.window(place, &title, StyleRole::Warning);
+    let inner = pen.window(place, &title, Role::Warning);
     let answers = answers(pen.styler, state);
     let height = u16::try_from(answers.len()).unwrap_or(u16::MAX);
     // Where there is little room what is asked goes before what can be answered.
@@ -256,7 +256,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
 fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
     let readiness = state.inbox.approval_readiness(state.context.now);
     if readiness == Some(Readiness::TooSoon) {
-        return vec![styler.line(StyleRole::Dim, "One moment… (ignoring keys typed ahead)")];
+        return vec![styler.line(Role::Dim, "One moment… (ignoring keys typed ahead)")];
     }
     let is_ready = readiness == Some(Readiness::Ready);
     let shown = state.context.keys.bindings(KeyContext::Approval).iter();
@@ -268,7 +268,7 @@ fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
             _ => binding.label?.to_owned(),
         };
         Some(Line::from(vec![
-            styler.span(StyleRole::Key, format!("{:>5} ", binding.key.to_string())),
+            styler.span(Role::Key, format!("{:>5} ", binding.key.to_string())),
             styler.plain(word),
         ]))
     });
@@ -279,7 +279,7 @@ fn request(styler: Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
     let asked = &pending.prompt;
     let tool = &asked.tool;
     let mut lines =
-        vec![styler.line(StyleRole::Name, tool.name.full()), styler.fact("why", &asked.reason)];
+        vec![styler.line(Role::Name, tool.name.full()), styler.fact("why", &asked.reason)];
     let status = match tool.status {
         ToolStatus::Changed => Some("the definition differs from its pin"),
         ToolStatus::Drifted => Some("the definition differs from the declared one"),
@@ -290,24 +290,22 @@ fn request(styler: Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
         | ToolStatus::Untrusted => None,
     };
     if let Some(status) = status {
-        lines.push(styler.line(StyleRole::Warning, format!("! {status}")));
+        lines.push(styler.line(Role::Warning, format!("! {status}")));
     }
     if !pending.changed.is_empty() {
         let names = pending.changed.join(", ");
         let text = format!("! changed since it was last allowed here: {names}");
-        lines.push(styler.line(StyleRole::Warning, text));
+        lines.push(styler.line(Role::Warning, text));
         lines.extend(pending.difference.iter().map(|line| {
             let role = match line.mark {
-                DiffMark::Same => StyleRole::Dim,
-                DiffMark::Removed => StyleRole::Error,
-                DiffMark::Added => StyleRole::Success,
+                DiffMark::Same => Role::Dim,
+                DiffMark::Removed => Role::Error,
+                DiffMark::Added => Role::Success,
             };
             styler.line(role, format!("  {} {}", line.mark.sign(), line.text))
         }));
     }
-    lines.extend(
-        tool.warnings.iter().map(|text| styler.line(StyleRole::Warning, format!("! {text}"))),
-    );
+    lines.extend(tool.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}"))));
     let claimed = claims(&tool.annotations);
     if !claimed.is_empty() {
         lines.push(styler.fact("claims", claimed.join(", ")));
@@ -319,15 +317,15 @@ fn request(styler: Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
     let arguments = Value::Object(asked.arguments.clone());
     let size = arguments.to_string().len();
     lines.push(Line::default());
-    lines.push(styler.line(StyleRole::Title, format!("arguments ({size} bytes)")));
-    lines.extend(styler.lines(StyleRole::Plain, &format!("{arguments:#}")));
+    lines.push(styler.line(Role::Title, format!("arguments ({size} bytes)")));
+    lines.extend(styler.lines(Role::Plain, &format!("{arguments:#}")));
     lines.push(Line::default());
-    lines.push(styler.line(StyleRole::Title, "request"));
+    lines.push(styler.line(Role::Title, "request"));
     match &asked.preview {
-        Ok(text) => lines.extend(styler.lines(StyleRole::Plain, text)),
+        Ok(text) => lines.extend(styler.lines(Role::Plain, text)),
         Err(error) => {
             let text = format!("cannot be shown: {}", error.message());
-            lines.push(styler.line(StyleRole::Warning, text));
+            lines.push(styler.line(Role::Warning, text));
         }
     }
     lines
@@ -336,15 +334,15 @@ fn request(styler: Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
 fn definition(styler: Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
     let tool = &pending.prompt.tool;
     let mut lines = vec![
-        styler.line(StyleRole::Name, tool.name.full()),
-        styler.line(StyleRole::Dim, "definition, as the server describes it"),
+        styler.line(Role::Name, tool.name.full()),
+        styler.line(Role::Dim, "definition, as the server describes it"),
         Line::default(),
     ];
     if let Some(text) = &tool.description {
-        lines.extend(styler.lines(StyleRole::Plain, text));
+        lines.extend(styler.lines(Role::Plain, text));
         lines.push(Line::default());
     }
     let content = format!("{:#}", fingerprint::content(tool));
-    lines.extend(styler.lines(StyleRole::Plain, &content));
+    lines.extend(styler.lines(Role::Plain, &content));
     lines
 }

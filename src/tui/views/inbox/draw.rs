@@ -25,7 +25,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
         return;
     };
     let title = format!("{} asks", pending.question.server);
-    let inner = pen.window(area, &title, StyleRole::Question);
+    let inner = pen.window(area, &title, Role::Question);
     question(pen, state, pending, focused, inner);
 }
 
@@ -41,7 +41,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let asked = inbox.approvals.len().min(3);
     for (pending, place) in inbox.approvals.iter().take(asked).zip(inner.rows()) {
         let text = format!("  approval  {}", pending.prompt.tool.name.full());
-        pen.put(pen.line(StyleRole::Warning, text), place);
+        pen.put(pen.line(Role::Warning, text), place);
     }
     let asked = u16::try_from(asked).unwrap_or(0).min(inner.height);
     let rows = Rect { y: inner.y + asked, height: inner.height - asked, ..inner };
@@ -57,7 +57,7 @@ fn row(
     styler: Styler,
     state: &AppState,
     pending: &PendingQuestion,
-    mark: Option<StyleRole>,
+    mark: Option<Role>,
 ) -> Line<'static> {
     let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
     let name = text::cut(&pending.question.server, 12).into_owned();
@@ -65,7 +65,7 @@ fn row(
     let waited = pending.time_waiting(state.context.now).as_secs();
     let text = text::cut(pending.question.body.message(), 200).into_owned();
     Line::from(vec![
-        styler.span(mark.unwrap_or(StyleRole::Plain), format!("{pointer}{name}{pad}")),
+        styler.span(mark.unwrap_or(Role::Plain), format!("{pointer}{name}{pad}")),
         styler.plain(format!("{:<9}", pending.question.body.kind())),
         styler.dim(format!("{:>4} ", format!("{waited}s"))),
         styler.plain(text),
@@ -99,7 +99,7 @@ fn question(
                     "! this looks like a request for a secret: what you type is sent to '{server}', and forms \
                      are not meant for that"
                 );
-                asked.insert(0, pen.line(StyleRole::Warning, said));
+                asked.insert(0, pen.line(Role::Warning, said));
             }
             let (above, below) = parts(&asked, area);
             pen.page(&asked, position, above);
@@ -163,20 +163,20 @@ fn conversation_lines(styler: Styler, params: &serde_json::Value) -> Vec<Line<'s
     for part in conversation(params) {
         if lines.len() > LINES {
             lines.truncate(LINES);
-            lines.push(styler.line(StyleRole::Dim, "… and more"));
+            lines.push(styler.line(Role::Dim, "… and more"));
             break;
         }
         match part {
             ConversationLine::Role(role) => {
                 let role = format!("{}:", text::shorten(role, 20));
-                lines.push(styler.line(StyleRole::Dim, role));
+                lines.push(styler.line(Role::Dim, role));
             }
             ConversationLine::Text(text) => lines.extend(quoted_lines(styler, text)),
             ConversationLine::NonText(kind) => {
                 let kind = format!("| [{}]", text::shorten(kind, 40));
-                lines.push(styler.line(StyleRole::Dim, kind));
+                lines.push(styler.line(Role::Dim, kind));
             }
-            ConversationLine::Note(text) => lines.push(styler.line(StyleRole::Dim, text)),
+            ConversationLine::Note(text) => lines.push(styler.line(Role::Dim, text)),
         }
     }
     lines
@@ -184,24 +184,22 @@ fn conversation_lines(styler: Styler, params: &serde_json::Value) -> Vec<Line<'s
 
 /// The full address, warnings about it, and that it is not opened automatically.
 fn address(styler: Styler, url: &str, visit: &UrlReview) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::default(), styler.line(StyleRole::Name, url)];
-    lines.extend(
-        visit.warnings.iter().map(|odd| styler.line(StyleRole::Warning, format!("! {odd}"))),
-    );
+    let mut lines = vec![Line::default(), styler.line(Role::Name, url)];
+    lines.extend(visit.warnings.iter().map(|odd| styler.line(Role::Warning, format!("! {odd}"))));
     if let Some(host) = &visit.host {
         lines.push(styler.fact("host", host));
     }
     lines.push(Line::default());
     let text =
         "Not opened automatically. Press y to copy the address and visit it if you trust it.";
-    lines.push(styler.line(StyleRole::Plain, text));
-    lines.push(styler.line(StyleRole::Dim, "Press F5 once you have visited it."));
+    lines.push(styler.line(Role::Plain, text));
+    lines.push(styler.line(Role::Dim, "Press F5 once you have visited it."));
     lines
 }
 
 fn reply(pen: &mut Pen<'_>, server: &str, text: &TextArea, focused: bool, area: Rect) {
     let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     let said = format!("Sent to '{server}' as the model's answer:");
-    pen.put(pen.line(StyleRole::Dim, said), above);
+    pen.put(pen.line(Role::Dim, said), above);
     form::draw::lines(pen, text, focused, below);
 }

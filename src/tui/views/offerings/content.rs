@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::model::{Error, Prompt, Resource, ResourceTemplate};
-use crate::tui::theme::StyleRole;
+use crate::tui::theme::Role;
 use crate::tui::views::offerings::tree::{OfferingKind, OfferingRow, OfferingTree};
 use crate::tui::views::offerings::{OfferingRequest, OfferingResponse, OpenOffering};
 use crate::tui::widgets::scroll_text::ScrollText;
@@ -26,13 +26,13 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
         }
     }
     match &opened.answer {
-        None => page.line(StyleRole::Dim, "waiting for a response; Esc cancels"),
+        None => page.line(Role::Dim, "waiting for a response; Esc cancels"),
         Some(OfferingResponse::Failed(error)) => failed(&mut page, error),
         Some(OfferingResponse::Contents(parts)) if is_raw => raw(&mut page, parts.as_slice()),
         Some(OfferingResponse::Messages(_, messages)) if is_raw => raw(&mut page, messages),
         Some(OfferingResponse::Contents(parts)) => {
             if parts.is_empty() {
-                page.line(StyleRole::Dim, "empty");
+                page.line(Role::Dim, "empty");
             }
             for part in parts.iter() {
                 if parts.len() > 1 {
@@ -43,7 +43,7 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
         }
         Some(OfferingResponse::Messages(about, messages)) => {
             if let Some(about) = about {
-                page.text(StyleRole::Dim, about);
+                page.text(Role::Dim, about);
             }
             for message in messages {
                 page.heading(text_of(message, "role").unwrap_or_default());
@@ -65,21 +65,21 @@ pub fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
         OfferingRow::Server(at) => {
             let Some(server) = tree.servers().get(at) else { return page };
             for kind in OfferingKind::ALL {
-                page.line(StyleRole::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
+                page.line(Role::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
             }
             if server.is_listing {
-                page.line(StyleRole::Dim, "loading…");
+                page.line(Role::Dim, "loading…");
             }
             for error in server.offerings.iter().flat_map(|lists| &lists.errors) {
                 failed(&mut page, error);
             }
             for problem in server.offerings.iter().flat_map(|lists| &lists.problems) {
-                page.line(StyleRole::Warning, format!("! {problem}"));
+                page.line(Role::Warning, format!("! {problem}"));
             }
         }
         OfferingRow::Group(at, kind) => {
             let Some(server) = tree.servers().get(at) else { return page };
-            page.line(StyleRole::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
+            page.line(Role::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
         }
         OfferingRow::Item(server, OfferingKind::Resource, at) => {
             if let Some(resource) = tree.resource_at(server, at) {
@@ -115,7 +115,7 @@ fn about_resource(page: &mut ScrollText, resource: &Resource) {
         page.fact("size", show_size(size));
     }
     warned(page, &resource.warnings);
-    page.line(StyleRole::Dim, "Press Enter to read it.");
+    page.line(Role::Dim, "Press Enter to read it.");
 }
 
 fn about_template(page: &mut ScrollText, template: &ResourceTemplate) {
@@ -130,7 +130,7 @@ fn about_template(page: &mut ScrollText, template: &ResourceTemplate) {
         page.fact("type", kind);
     }
     warned(page, &template.warnings);
-    page.line(StyleRole::Dim, "Press Enter to fill it in.");
+    page.line(Role::Dim, "Press Enter to fill it in.");
 }
 
 fn about_prompt(page: &mut ScrollText, prompt: &Prompt) {
@@ -144,13 +144,13 @@ fn about_prompt(page: &mut ScrollText, prompt: &Prompt) {
         let mark = if argument.required { "* " } else { "  " };
         let about = argument.description.as_deref().or(argument.title.as_deref());
         page.push(vec![
-            (StyleRole::Key, mark.to_owned()),
-            (StyleRole::Name, argument.name.clone()),
-            (StyleRole::Plain, format!("  {}", about.unwrap_or_default())),
+            (Role::Key, mark.to_owned()),
+            (Role::Name, argument.name.clone()),
+            (Role::Plain, format!("  {}", about.unwrap_or_default())),
         ]);
     }
     warned(page, &prompt.warnings);
-    page.line(StyleRole::Dim, "Press Enter to fill it in and show its messages.");
+    page.line(Role::Dim, "Press Enter to fill it in and show its messages.");
 }
 
 fn push_description(
@@ -164,28 +164,28 @@ fn push_description(
         page.fact("title", title);
     }
     if let Some(description) = description {
-        page.text(StyleRole::Plain, description);
+        page.text(Role::Plain, description);
     }
 }
 
 fn warned(page: &mut ScrollText, warnings: &[String]) {
     for warning in warnings {
-        page.line(StyleRole::Warning, format!("! {warning}"));
+        page.line(Role::Warning, format!("! {warning}"));
     }
 }
 
 fn failed(page: &mut ScrollText, error: &Error) {
-    page.line(StyleRole::Error, format!("{}: {}", error.kind().as_str(), error.message()));
+    page.line(Role::Error, format!("{}: {}", error.kind().as_str(), error.message()));
     for detail in error.details() {
-        page.line(StyleRole::Plain, detail);
+        page.line(Role::Plain, detail);
     }
     if let Some(hint) = error.hint() {
-        page.line(StyleRole::Dim, format!("hint: {hint}"));
+        page.line(Role::Dim, format!("hint: {hint}"));
     }
 }
 
 fn raw(page: &mut ScrollText, values: &[Value]) {
-    page.text(StyleRole::Plain, &json::pretty(&values));
+    page.text(Role::Plain, &json::pretty(&values));
 }
 
 fn show_part(page: &mut ScrollText, part: &Value) {
@@ -199,7 +199,7 @@ fn show_part(page: &mut ScrollText, part: &Value) {
             show_text(page, text);
         }
         (None, Some(blob)) => binary(page, kind, blob),
-        (None, None) => page.text(StyleRole::Plain, &json::pretty(part)),
+        (None, None) => page.text(Role::Plain, &json::pretty(part)),
     }
 }
 
@@ -217,22 +217,22 @@ fn show_block(page: &mut ScrollText, block: &Value) {
         }
         // It is shown and never opened.
         Some("resource_link") => page.fact("link", field("uri").unwrap_or_default()),
-        _ => page.text(StyleRole::Plain, &json::pretty(block)),
+        _ => page.text(Role::Plain, &json::pretty(block)),
     }
 }
 
 fn show_text(page: &mut ScrollText, text: &str) {
     let is_json = text.len() <= MAX_INDENTED_BYTES && text.trim_start().starts_with(['{', '[']);
     match serde_json::from_str::<Value>(text).ok().filter(|_| is_json) {
-        Some(value) => page.text(StyleRole::Plain, &json::pretty(&value)),
-        None => page.text(StyleRole::Plain, text),
+        Some(value) => page.text(Role::Plain, &json::pretty(&value)),
+        None => page.text(Role::Plain, text),
     }
 }
 
 fn binary(page: &mut ScrollText, kind: Option<&str>, data: &str) {
     let size = show_size(base64::decoded_len(data));
     let kind = kind.unwrap_or("application/octet-stream");
-    page.line(StyleRole::Plain, format!("[{kind} {size}; E saves it]"));
+    page.line(Role::Plain, format!("[{kind} {size}; E saves it]"));
 }
 
 fn text_of<'v>(value: &'v Value, key: &str) -> Option<&'v str> {

@@ -33,7 +33,7 @@ fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect)
             (_, "") => "No resources or prompts.",
             _ => "No matches. Esc clears the filter.",
         };
-        return pen.put(pen.line(StyleRole::Dim, text), rows);
+        return pen.put(pen.line(Role::Dim, text), rows);
     }
     let styler = pen.styler;
     pen.list(rows, offerings.list, all.len(), |at| {
@@ -46,7 +46,7 @@ fn offering_row(
     styler: Styler,
     offerings: &OfferingsView,
     row: OfferingRow,
-    meaning: Option<StyleRole>,
+    meaning: Option<Role>,
 ) -> Line<'static> {
     let pointer = if meaning.is_some() { styler.theme.pointer() } else { "  " };
     let fold = if offerings.tree.is_folded(row) { "+ " } else { "- " };
@@ -55,17 +55,15 @@ fn offering_row(
             let Some(server) = offerings.tree.servers().get(at) else { return Line::default() };
             let (text, how) = state_of(server);
             Line::from(vec![
-                styler.span(
-                    meaning.unwrap_or(StyleRole::Name),
-                    format!("{pointer}{fold}{}", server.name),
-                ),
+                styler
+                    .span(meaning.unwrap_or(Role::Name), format!("{pointer}{fold}{}", server.name)),
                 styler.span(how, format!("  {text}")),
             ])
         }
         OfferingRow::Group(at, kind) => {
             let count = offerings.tree.servers().get(at).map_or(0, |server| server.count(kind));
             let text = format!("{pointer}  {fold}{} {count}", kind.title());
-            styler.line(meaning.unwrap_or(StyleRole::Dim), text)
+            styler.line(meaning.unwrap_or(Role::Dim), text)
         }
         OfferingRow::Item(server, kind, at) => {
             let Some(item) = offerings.tree.item(row) else { return Line::default() };
@@ -73,26 +71,26 @@ fn offering_row(
             let name = styler.plain(&item.name).content;
             let name = text::cut(&name, 120).into_owned();
             Line::from(vec![
-                styler.span(meaning.unwrap_or(StyleRole::Plain), pointer),
-                styler.span(StyleRole::Success, watched.to_string()),
-                styler.span(StyleRole::Warning, changed.to_string()),
-                styler.span(meaning.unwrap_or(StyleRole::Plain), format!("  {name}")),
+                styler.span(meaning.unwrap_or(Role::Plain), pointer),
+                styler.span(Role::Success, watched.to_string()),
+                styler.span(Role::Warning, changed.to_string()),
+                styler.span(meaning.unwrap_or(Role::Plain), format!("  {name}")),
                 styler.dim(format!("  {}", item_status(offerings, server, kind, at))),
             ])
         }
     }
 }
 
-fn state_of(server: &OfferingServer) -> (String, StyleRole) {
+fn state_of(server: &OfferingServer) -> (String, Role) {
     match &server.offerings {
-        _ if server.is_listing => ("loading…".to_owned(), StyleRole::Dim),
-        None => ("not listed".to_owned(), StyleRole::Dim),
+        _ if server.is_listing => ("loading…".to_owned(), Role::Dim),
+        None => ("not listed".to_owned(), Role::Dim),
         Some(lists) => match lists.errors.first() {
-            Some(error) => (format!("failed: {}", error.message()), StyleRole::Error),
+            Some(error) => (format!("failed: {}", error.message()), Role::Error),
             None if OfferingKind::ALL.iter().all(|kind| server.count(*kind) == 0) => {
-                ("tools only".to_owned(), StyleRole::Dim)
+                ("tools only".to_owned(), Role::Dim)
             }
-            None => (String::new(), StyleRole::Plain),
+            None => (String::new(), Role::Plain),
         },
     }
 }
@@ -155,7 +153,7 @@ fn form_footer(styler: Styler, asking: &OfferingForm) -> Vec<Line<'static>> {
     let first = suggestions.accepted.unwrap_or(0).saturating_sub(SUGGESTED - 1);
     for (at, value) in suggestions.values.iter().enumerate().skip(first).take(SUGGESTED) {
         let taken = suggestions.accepted == Some(at);
-        let meaning = if taken { StyleRole::Selected } else { StyleRole::Plain };
+        let meaning = if taken { Role::Selected } else { Role::Plain };
         let pointer = if taken { styler.theme.pointer() } else { "  " };
         let more = match suggestions.more {
             Some(more) if at + 1 == suggestions.values.len() => format!("  and {more} more"),
@@ -164,7 +162,7 @@ fn form_footer(styler: Styler, asking: &OfferingForm) -> Vec<Line<'static>> {
         lines.push(styler.line(meaning, format!(" {pointer}{value}{more}")));
     }
     if let Some(error) = &suggestions.error {
-        lines.push(styler.line(StyleRole::Dim, format!(" no suggestions: {error}")));
+        lines.push(styler.line(Role::Dim, format!(" no suggestions: {error}")));
     }
     lines
 }

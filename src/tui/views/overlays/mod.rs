@@ -194,10 +194,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
                 _ => ("Calls are running", format!("Quitting cancels {calls}.")),
             };
             let inner = pen.open_over(area, (52, 5), title);
-            let lines = vec![
-                pen.line(StyleRole::Plain, text),
-                pen.line(StyleRole::Key, "y quit   Esc stay"),
-            ];
+            let lines = vec![pen.line(Role::Plain, text), pen.line(Role::Key, "y quit   Esc stay")];
             pen.paragraph(inner, &lines);
         }
         Some(Overlay::Problems) => problems(pen, state, area),
@@ -215,8 +212,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 fn help(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !state.context.problems.is_empty() {
-        lines.push(styler.line(StyleRole::Title, "Settings problems"));
-        lines.extend(state.context.problems.iter().map(|text| styler.line(StyleRole::Error, text)));
+        lines.push(styler.line(Role::Title, "Settings problems"));
+        lines.extend(state.context.problems.iter().map(|text| styler.line(Role::Error, text)));
         lines.push(Line::default());
     }
     let here = state.view_key_contexts();
@@ -226,19 +223,19 @@ fn help(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
     let mut places: Vec<&KeyTable> = KEY_TABLES.iter().collect();
     places.sort_by_key(rank);
     for place in places {
-        lines.push(styler.line(StyleRole::Title, place.title));
+        lines.push(styler.line(Role::Title, place.title));
         let bindings = state.context.keys.bindings(place.context);
         for binding in bindings.iter().filter(|binding| !binding.about.is_empty()) {
             let same = bindings.iter().filter(|other| other.action == binding.action);
             let keys: Vec<String> = same.map(|same| same.key.to_string()).collect();
             lines.push(Line::from(vec![
-                styler.span(StyleRole::Key, format!("  {:<16}", keys.join(" "))),
+                styler.span(Role::Key, format!("  {:<16}", keys.join(" "))),
                 styler.plain(binding.about),
             ]));
         }
         lines.push(Line::default());
     }
-    lines.push(styler.line(StyleRole::Title, "Tool list marks"));
+    lines.push(styler.line(Role::Title, "Tool list marks"));
     for (mark, text) in [
         ("A", "asks for approval before a call"),
         ("~", "differs from its declaration or pin"),
@@ -246,7 +243,7 @@ fn help(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
         ("x", "unavailable; see its details"),
     ] {
         lines.push(Line::from(vec![
-            styler.span(StyleRole::Key, format!("  {mark:<16}")),
+            styler.span(Role::Key, format!("  {mark:<16}")),
             styler.plain(text),
         ]));
     }
@@ -278,7 +275,7 @@ pub fn pin(pen: &mut Pen<'_>, state: &AppState, window: &PinWindow, area: Rect) 
     // Only now is it known whether the end is on the screen.
     let command = format!("toolhost pin {}", window.review.tool);
     let (role, text) = match window.readiness(state.context.now) {
-        _ if !window.is_question() => (StyleRole::Dim, "Esc closes".to_owned()),
+        _ if !window.is_question() => (Role::Dim, "Esc closes".to_owned()),
         readiness => readiness.line(question, &command),
     };
     pen.put(pen.line(role, text), line);
@@ -289,8 +286,8 @@ pub fn save_call(pen: &mut Pen<'_>, window: &SaveCallWindow, area: Rect) {
     let above = pen.input_row(inner, "name  ", &window.name);
     let name = Some(window.name.text().trim()).filter(|name| !name.is_empty()).unwrap_or("NAME");
     let (role, text) = match &window.error {
-        Some(error) => (StyleRole::Error, error.clone()),
-        None => (StyleRole::Dim, format!("run it again: toolhost run {name}")),
+        Some(error) => (Role::Error, error.clone()),
+        None => (Role::Dim, format!("run it again: toolhost run {name}")),
     };
     pen.put(pen.line(role, text), above);
 }

@@ -131,7 +131,7 @@ pub fn draw(pen: &mut Pen<'_>, palette: &PaletteWindow, area: Rect) {
     pen.input(line, "> ", &palette.line, None);
     if palette.is_empty() {
         let text = "No matching command. Esc closes.";
-        return pen.put(pen.line(StyleRole::Dim, text), rows);
+        return pen.put(pen.line(Role::Dim, text), rows);
     }
     let styler = pen.styler;
     pen.list(rows, palette.list, palette.len(), |at| {
@@ -141,11 +141,11 @@ pub fn draw(pen: &mut Pen<'_>, palette: &PaletteWindow, area: Rect) {
         let key = entry.key.map(|key| key.to_string()).unwrap_or_default();
         let name = text::cut(&entry.name, 20).into_owned();
         let pad = " ".repeat(22_usize.saturating_sub(text::width(&name)));
-        let meaning = |other| if chosen { StyleRole::Selected } else { other };
+        let meaning = |other| if chosen { Role::Selected } else { other };
         Line::from(vec![
-            styler.span(meaning(StyleRole::Key), format!("{pointer}{key:<10}")),
-            styler.span(meaning(StyleRole::Name), format!("{name}{pad}")),
-            styler.span(meaning(StyleRole::Plain), &entry.about),
+            styler.span(meaning(Role::Key), format!("{pointer}{key:<10}")),
+            styler.span(meaning(Role::Name), format!("{name}{pad}")),
+            styler.span(meaning(Role::Plain), &entry.about),
         ])
     });
 }

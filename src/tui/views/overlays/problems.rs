@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::model::{Diagnostic, Severity};
-use crate::tui::theme::StyleRole;
+use crate::tui::theme::Role;
 use crate::tui::widgets::scroll_text::ScrollText;
 
 /// What the last reading of the files found wrong.
@@ -59,8 +59,8 @@ impl ConfigurationProblems {
 
     fn add(&mut self, diagnostic: &Diagnostic) {
         let (word, role) = match diagnostic.severity {
-            Severity::Error => ("error", StyleRole::Error),
-            Severity::Warning => ("warning", StyleRole::Warning),
+            Severity::Error => ("error", Role::Error),
+            Severity::Warning => ("warning", Role::Warning),
         };
         match diagnostic.severity {
             Severity::Error => self.errors += 1,
@@ -75,14 +75,14 @@ impl ConfigurationProblems {
         });
         self.text.gap();
         let mut first = vec![(role, format!("{word}  "))];
-        first.extend(place.clone().map(|place| (StyleRole::Name, place)));
+        first.extend(place.clone().map(|place| (Role::Name, place)));
         self.text.push(first);
         for line in diagnostic.message.lines() {
-            self.text.line(StyleRole::Plain, format!("  {line}"));
+            self.text.line(Role::Plain, format!("  {line}"));
         }
         let hint = diagnostic.hint.as_deref();
         if let Some(hint) = hint {
-            self.text.line(StyleRole::Dim, format!("  hint: {hint}"));
+            self.text.line(Role::Dim, format!("  hint: {hint}"));
         }
         let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
         let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size}
 use crate::host::request::{CallOutcome, DryRun};
 use crate::model::{Error, ErrorKind, ToolResult};
 use crate::present::{self, Page};
-use crate::tui::theme::StyleRole;
+use crate::tui::theme::Role;
 use crate::tui::views::result::presentation::CallResult;
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::picture::{Picture, PictureBox};
@@ -52,7 +52,7 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureB
     }
     let Ok(result) = &outcome.result else { return };
     for warning in &result.warnings {
-        page.line(StyleRole::Warning, format!("! {warning}"));
+        page.line(Role::Warning, format!("! {warning}"));
     }
     // A large text beside structured content is taken for the copy that MCP asks for: to read it
     // would hold up the screen. The raw format shows both.
@@ -78,18 +78,18 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureB
             }
         }
         if let (Value::String(text), true) = (&result.output, result.content.is_empty()) {
-            page.text(StyleRole::Plain, text);
+            page.text(Role::Plain, text);
         }
     }
     if let Some(value) = structured {
         if !page.is_empty() {
             page.gap();
-            page.line(StyleRole::Title, "structured content");
+            page.line(Role::Title, "structured content");
         }
         json_lines::push(page, value);
     }
     if page.is_empty() {
-        page.line(StyleRole::Dim, "empty result");
+        page.line(Role::Dim, "empty result");
     }
 }
 
@@ -115,12 +115,12 @@ fn picture(page: &mut ScrollText, block: &Value, within: PictureBox) {
     match Picture::of(data, within) {
         Ok(picture) => {
             let pixels = format!("{}x{}", picture.width, picture.height);
-            page.line(StyleRole::Dim, format!("[image {kind} {pixels} {bytes}, E saves it]"));
+            page.line(Role::Dim, format!("[image {kind} {pixels} {bytes}, E saves it]"));
             page.picture(&Arc::new(picture));
         }
         Err(error) => {
             let text = format!("[image {kind} {bytes}, not shown: {error}; E saves it]");
-            page.line(StyleRole::Dim, text);
+            page.line(Role::Dim, text);
         }
     }
 }
@@ -196,7 +196,7 @@ pub fn difference(before: &Value, now: &Value) -> ScrollText {
     };
     let hunks = diff::hunks(&text(before), &text(now), 3);
     if hunks.is_empty() {
-        page.line(StyleRole::Success, "Same as the previous call.");
+        page.line(Role::Success, "Same as the previous call.");
     }
     let mut lines = Page::default();
     present::difference::hunks(&mut lines, &hunks);
@@ -209,14 +209,14 @@ pub fn dry_run_document(dry_run: &Result<DryRun, Error>) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
     match dry_run {
         Ok(dry_run) => {
-            page.line(StyleRole::Success, "Not sent. A call would send:");
+            page.line(Role::Success, "Not sent. A call would send:");
             page.page(&present::outcome::preview(dry_run));
             for warning in &dry_run.warnings {
-                page.text(StyleRole::Warning, &format!("! {warning}"));
+                page.text(Role::Warning, &format!("! {warning}"));
             }
         }
         Err(error) => {
-            page.line(StyleRole::Error, "Not sent. This call is not possible:");
+            page.line(Role::Error, "Not sent. This call is not possible:");
             failed(&mut page, error);
         }
     }

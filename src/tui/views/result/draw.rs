@@ -37,23 +37,21 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let mut title = match call.outcome.as_deref() {
         None => {
             let status = status_text(pen.styler, state, call);
-            chip = (StyleRole::Warning, status.replacen("running", "RUNNING", 1));
+            chip = (Role::Warning, status.replacen("running", "RUNNING", 1));
             "Result".to_owned()
         }
         Some(Ok(outcome)) => {
             let took = show_duration(outcome.metadata.duration);
             chip = match outcome.error() {
-                None => (StyleRole::Success, format!("OK {took}")),
-                Some(error) if error.is_cancelled() => {
-                    (StyleRole::Warning, format!("CANCELLED {took}"))
-                }
-                Some(_) => (StyleRole::Error, format!("FAILED {took}")),
+                None => (Role::Success, format!("OK {took}")),
+                Some(error) if error.is_cancelled() => (Role::Warning, format!("CANCELLED {took}")),
+                Some(_) => (Role::Error, format!("FAILED {took}")),
             };
             let verdict = schema_verdict(outcome).map(|said| format!("  {said}"));
             format!("Result{}", verdict.unwrap_or_default())
         }
         Some(Err(_)) => {
-            chip = (StyleRole::Error, "NOT CALLED".to_owned());
+            chip = (Role::Error, "NOT CALLED".to_owned());
             "Result".to_owned()
         }
     };
@@ -118,7 +116,7 @@ fn notes(viewer: &ResultViewer) -> Vec<String> {
 fn filter_error(pen: &mut Pen<'_>, viewer: &ResultViewer, area: Rect) -> Rect {
     let error = viewer.filter.error.as_ref().filter(|_| viewer.filter.is_on());
     let Some(error) = error.filter(|_| !area.is_empty()) else { return area };
-    let line = pen.line(StyleRole::Error, format!("! {error}"));
+    let line = pen.line(Role::Error, format!("! {error}"));
     pen.put(line, Rect { height: 1, ..area });
     Rect { y: area.y + 1, height: area.height - 1, ..area }
 }
@@ -132,11 +130,11 @@ fn tree(pen: &mut Pen<'_>, tree: &JsonTree, focused: bool, area: Rect) {
     if tree.is_cut() && first + height >= tree.len() && !area.is_empty() {
         let place = Rect { y: area.bottom() - 1, height: 1, ..area };
         let text = "The rest is not shown; E saves all of it.";
-        pen.put(pen.line(StyleRole::Warning, text).right_aligned(), place);
+        pen.put(pen.line(Role::Warning, text).right_aligned(), place);
     }
 }
 
-fn leaf(styler: Styler, node: &JsonTreeNode, mark: Option<StyleRole>) -> Line<'static> {
+fn leaf(styler: Styler, node: &JsonTreeNode, mark: Option<Role>) -> Line<'static> {
     let fold = match (node.is_branch, node.is_open) {
         (true, true) => "- ",
         (true, false) => "+ ",
@@ -144,8 +142,8 @@ fn leaf(styler: Styler, node: &JsonTreeNode, mark: Option<StyleRole>) -> Line<'s
     };
     let indent = "  ".repeat(node.depth.min(40));
     let colon = if node.key.is_empty() { "" } else { ": " };
-    let value = if node.is_branch { StyleRole::Dim } else { json_role(&node.text) };
-    let (key, role) = (mark.unwrap_or(StyleRole::JsonKey), mark.unwrap_or(value));
+    let value = if node.is_branch { Role::Dim } else { json_role(&node.text) };
+    let (key, role) = (mark.unwrap_or(Role::JsonKey), mark.unwrap_or(value));
     Line::from(vec![
         styler.dim(format!("{indent}{fold}")),
         styler.span(key, format!("{}{colon}", node.key)),
@@ -185,33 +183,33 @@ pub fn lines(
     let live = &call.activity;
     let mut lines = Vec::new();
     if let Some(progress) = &live.progress {
-        lines.push(styler.line(StyleRole::Success, bar(styler, progress, width)));
+        lines.push(styler.line(Role::Success, bar(styler, progress, width)));
         if let Some(message) = &progress.message {
-            lines.push(styler.line(StyleRole::Plain, message));
+            lines.push(styler.line(Role::Plain, message));
         }
     }
     if let Some(retry) = &live.retry {
         let left = retry.remaining(state.context.now);
         let text = format!("attempt {} failed: {}", retry.attempt, retry.reason);
-        lines.push(styler.line(StyleRole::Warning, text));
+        lines.push(styler.line(Role::Warning, text));
         let next = format!("attempt {} in {}", retry.attempt + 1, show_duration(left));
-        lines.push(styler.line(StyleRole::Plain, next));
+        lines.push(styler.line(Role::Plain, next));
     }
     if lines.is_empty() {
         let stop = cancel_key(state);
-        lines.push(styler.line(StyleRole::Dim, format!("waiting for a response; {stop} cancels")));
+        lines.push(styler.line(Role::Dim, format!("waiting for a response; {stop} cancels")));
     }
     for nested in &live.children {
         let indent = "  ".repeat(nested.depth);
         let (meaning, text) = match nested.ended {
-            None => (StyleRole::Plain, "running".to_owned()),
-            Some((true, took)) => (StyleRole::Dim, format!("ok {}", show_duration(took))),
-            Some((false, took)) => (StyleRole::Error, format!("failed {}", show_duration(took))),
+            None => (Role::Plain, "running".to_owned()),
+            Some((true, took)) => (Role::Dim, format!("ok {}", show_duration(took))),
+            Some((false, took)) => (Role::Error, format!("failed {}", show_duration(took))),
         };
         lines.push(styler.line(meaning, format!("{indent}{}  {text}", nested.tool)));
     }
     for (level, text) in &live.log {
-        lines.push(styler.line(StyleRole::Dim, format!("{level}: {text}")));
+        lines.push(styler.line(Role::Dim, format!("{level}: {text}")));
     }
     lines
 }
@@ -264,9 +262,9 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, list: ListCursor, area: Rect) {
     let inner = pen.open_over(area, size, &format!("Running {count}"));
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
-    pen.put(pen.line(StyleRole::Key, "Enter cancel call   Esc close"), below);
+    pen.put(pen.line(Role::Key, "Enter cancel call   Esc close"), below);
     if count == 0 {
-        return pen.put(pen.line(StyleRole::Dim, "No running calls."), above);
+        return pen.put(pen.line(Role::Dim, "No running calls."), above);
     }
     let mut list = list;
     list.choose(list.chosen(), running.len());
@@ -281,7 +279,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, list: ListCursor, area: Rect) {
         let seconds = state.context.now.saturating_sub(call.since).as_secs();
         let state = format!("running {seconds}s");
         let line = format!("  {}{state:<14}[{}]", name(&call.tool), call.client);
-        pen.put(pen.line(StyleRole::Dim, line), place);
+        pen.put(pen.line(Role::Dim, line), place);
     }
     let styler = pen.styler;
     pen.list(above, list, running.len(), |at| {
@@ -299,7 +297,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, list: ListCursor, area: Rect) {
             }
             (None, None) => String::new(),
         };
-        let meaning = if chosen { StyleRole::Selected } else { StyleRole::Plain };
+        let meaning = if chosen { Role::Selected } else { Role::Plain };
         let status = status_text(styler, state, call);
         styler.line(meaning, format!("{pointer}{}{status:<14}{text}", name(&call.tool)))
     });
@@ -328,7 +326,7 @@ pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
 
 fn counts(styler: Styler, calls: &LiveToolCalls, running: usize) -> Line<'static> {
     let mut spans = vec![styler.plain(format!("calls {}", grouped(calls.count())))];
-    let role = if calls.failed > 0 { StyleRole::Error } else { StyleRole::Dim };
+    let role = if calls.failed > 0 { Role::Error } else { Role::Dim };
     spans.push(styler.span(role, format!("  errors {}", grouped(calls.failed))));
     if calls.cancelled > 0 {
         let text = format!("  cancelled {}", grouped(calls.cancelled));
@@ -337,16 +335,16 @@ fn counts(styler: Styler, calls: &LiveToolCalls, running: usize) -> Line<'static
     for (name, share) in [("p50", 0.5), ("p95", 0.95)] {
         if let Some(time) = calls.durations.quantile(share) {
             let is_sure = calls.durations.is_reliable_at(share);
-            let (role, mark) = if is_sure { (StyleRole::Plain, "") } else { (StyleRole::Dim, "?") };
+            let (role, mark) = if is_sure { (Role::Plain, "") } else { (Role::Dim, "?") };
             spans.push(styler.dim(format!("  {name} ")));
             spans.push(styler.span(role, format!("{}{mark}", show_duration(time))));
         }
     }
     if running > 0 {
-        spans.push(styler.span(StyleRole::Success, format!("  running {running}")));
+        spans.push(styler.span(Role::Success, format!("  running {running}")));
     }
     for (client, count) in &calls.clients {
-        spans.push(styler.span(StyleRole::Name, format!("  [{client}] ")));
+        spans.push(styler.span(Role::Name, format!("  [{client}] ")));
         spans.push(styler.plain(grouped(*count)));
     }
     Line::from(spans)
@@ -359,7 +357,7 @@ fn rate(styler: Styler, seconds: &[u64], width: usize) -> Line<'static> {
     let cells = width.saturating_sub(5 + text.len()).min(seconds.len());
     Line::from(vec![
         styler.dim("rate "),
-        styler.span(StyleRole::Success, chart::sparkline(&numbers, cells, styler.theme.ascii)),
+        styler.span(Role::Success, chart::sparkline(&numbers, cells, styler.theme.ascii)),
         styler.plain(text),
     ])
 }

@@ -322,7 +322,7 @@ impl ResultViewer {
             return None;
         }
         let mut text = ScrollText::default();
-        text.line(StyleRole::Dim, "rendering…");
+        text.line(Role::Dim, "rendering…");
         match &mut self.difference {
             Some(difference) if is_difference => *difference = text,
             // A picture being refitted is shown as before until it is ready.
@@ -340,7 +340,7 @@ impl ResultViewer {
         self.awaited[at] = None;
         let made = made.unwrap_or_else(|| {
             let mut failed = Presentation::default();
-            failed.text.line(StyleRole::Error, "This cannot be shown; E saves it.");
+            failed.text.line(Role::Error, "This cannot be shown; E saves it.");
             failed
         });
         match &mut self.difference {
@@ -458,24 +458,22 @@ pub fn of(activity: &CallActivity) -> ScrollText {
     let mut page = ScrollText::default();
     if !activity.children.is_empty() {
         page.gap();
-        page.line(StyleRole::Title, "nested calls");
+        page.line(Role::Title, "nested calls");
         for nested in &activity.children {
             let indent = "  ".repeat(nested.depth);
             let (meaning, text) = match nested.ended {
-                Some((true, took)) => (StyleRole::Plain, format!("ok {}", show_duration(took))),
-                Some((false, took)) => {
-                    (StyleRole::Error, format!("failed {}", show_duration(took)))
-                }
-                None => (StyleRole::Dim, "end unknown".to_owned()),
+                Some((true, took)) => (Role::Plain, format!("ok {}", show_duration(took))),
+                Some((false, took)) => (Role::Error, format!("failed {}", show_duration(took))),
+                None => (Role::Dim, "end unknown".to_owned()),
             };
             page.line(meaning, format!("{indent}{}  {text}", nested.tool));
         }
     }
     if !activity.log.is_empty() {
         page.gap();
-        page.line(StyleRole::Title, "log");
+        page.line(Role::Title, "log");
         for (level, text) in &activity.log {
-            page.text(StyleRole::Dim, &format!("{level}: {text}"));
+            page.text(Role::Dim, &format!("{level}: {text}"));
         }
     }
     page

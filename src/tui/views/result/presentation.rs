@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::host::content;
 use crate::host::request::CallOutcome;
 use crate::model::{Error, ToolResult};
-use crate::tui::theme::StyleRole;
+use crate::tui::theme::Role;
 use crate::tui::views::result::documents;
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::json_tree::JsonTree;
@@ -182,7 +182,7 @@ pub fn filtered(values: &[Value]) -> ScrollText {
         json_lines::push(&mut text, value);
     }
     if values.is_empty() {
-        text.line(StyleRole::Dim, "no values");
+        text.line(Role::Dim, "no values");
     }
     text
 }

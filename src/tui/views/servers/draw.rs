@@ -7,7 +7,7 @@ use crate::tui::widgets::table::{ColumnSpec, fitting};
 use crate::util::text;
 use crate::util::units::show_duration;
 
-pub fn dot(server: &ServerStatus) -> (&'static str, StyleRole) {
+pub fn dot(server: &ServerStatus) -> (&'static str, Role) {
     let (_, role) = state_of(server);
     let dot = match server.state {
         ServerState::Ready => "●",
@@ -18,12 +18,12 @@ pub fn dot(server: &ServerStatus) -> (&'static str, StyleRole) {
     (dot, role)
 }
 
-pub fn state_of(server: &ServerStatus) -> (String, StyleRole) {
+pub fn state_of(server: &ServerStatus) -> (String, Role) {
     let meaning = match server.state {
-        ServerState::Ready => StyleRole::Success,
-        ServerState::Failed(_) => StyleRole::Error,
-        ServerState::Starting | ServerState::Untrusted(_) => StyleRole::Warning,
-        ServerState::Idle | ServerState::Closed => StyleRole::Dim,
+        ServerState::Ready => Role::Success,
+        ServerState::Failed(_) => Role::Error,
+        ServerState::Starting | ServerState::Untrusted(_) => Role::Warning,
+        ServerState::Idle | ServerState::Closed => Role::Dim,
     };
     (server.state.as_str().to_owned(), meaning)
 }
@@ -74,14 +74,14 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     if servers.rows.is_empty() {
         let text = "No servers. Define them in mcp.yaml, or take those of your editor:\n\
                     toolhost import";
-        return pen.paragraph(inner, &pen.lines(StyleRole::Dim, text));
+        return pen.paragraph(inner, &pen.lines(Role::Dim, text));
     }
     let inner = if servers.is_finding { pen.input_row(inner, "/ ", &servers.find) } else { inner };
     let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let width = usize::from(inner.width);
     let name = if width >= 100 { 16 } else { 14 };
     let (columns, _) = fitting(&COLUMNS, width, 2 + name + STATE + LAST);
-    pen.put(pen.line(StyleRole::Dim, heading(name, &columns)), head);
+    pen.put(pen.line(Role::Dim, heading(name, &columns)), head);
     let styler = pen.styler;
     pen.list(rows, servers.list, servers.rows.len(), |at| {
         let mark = pane::mark(at == servers.list.chosen(), focused);
@@ -103,18 +103,18 @@ fn row(
     server: &ServerStatus,
     name: usize,
     columns: &[ColumnSpec<ServerCell>],
-    mark: Option<StyleRole>,
+    mark: Option<Role>,
     width: usize,
 ) -> Line<'static> {
     let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
     let (word, meaning) = state_of(server);
     let named = format!("{pointer}{}", padded(&server.name, name));
     let mut spans = vec![
-        styler.span(StyleRole::of_server(&server.name), named),
+        styler.span(Role::of_server(&server.name), named),
         styler.span(meaning, padded(&word, STATE)),
     ];
     spans.push(if let Some(error) = state.servers.error(server) {
-        styler.span(StyleRole::Error, format!("{}: {}", error.kind().as_str(), error.message()))
+        styler.span(Role::Error, format!("{}: {}", error.kind().as_str(), error.message()))
     } else {
         let cell =
             |column: &ColumnSpec<ServerCell>| padded(&(column.what)(state, server), column.width);

@@ -84,7 +84,7 @@ fn log(
 ) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(log) = past.map(|past| &past.log).filter(|log| !log.is_empty()) {
-        lines.push(styler.line(StyleRole::Title, "log"));
+        lines.push(styler.line(Role::Title, "log"));
         lines.extend(log.iter().rev().map(|(level, text)| log_line(styler, level, text)));
     }
     // What a process wrote that is gone is in the trace.
@@ -93,11 +93,11 @@ fn log(
         tail => tail.iter().rev().map(String::as_str).collect(),
     };
     if !written.is_empty() {
-        lines.push(styler.line(StyleRole::Title, "stderr"));
-        lines.extend(written.into_iter().map(|text| styler.line(StyleRole::Plain, text)));
+        lines.push(styler.line(Role::Title, "stderr"));
+        lines.extend(written.into_iter().map(|text| styler.line(Role::Plain, text)));
     }
     if lines.is_empty() {
-        lines.push(styler.line(StyleRole::Dim, "No log messages and nothing on stderr yet."));
+        lines.push(styler.line(Role::Dim, "No log messages and nothing on stderr yet."));
     }
     lines
 }
@@ -109,21 +109,19 @@ fn log_line(styler: Styler, level: &str, text: &str) -> Line<'static> {
 fn drift(styler: Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
     let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
         let text = "No tools declared. Declare them with provides_tools in mcp.yaml.";
-        return vec![styler.line(StyleRole::Dim, text)];
+        return vec![styler.line(Role::Dim, text)];
     };
     if !advertised.has_advertised() {
-        return vec![styler.line(StyleRole::Dim, "Tools not listed yet. Press c to connect.")];
+        return vec![styler.line(Role::Dim, "Tools not listed yet. Press c to connect.")];
     }
     let line = |line: DriftLine| match line {
-        DriftLine::Unchanged(name) => styler.line(StyleRole::Dim, format!("= {name}")),
-        DriftLine::Extra(name) => {
-            styler.line(StyleRole::Plain, format!("+ {name}  (not declared)"))
-        }
+        DriftLine::Unchanged(name) => styler.line(Role::Dim, format!("= {name}")),
+        DriftLine::Extra(name) => styler.line(Role::Plain, format!("+ {name}  (not declared)")),
         DriftLine::Missing(name) => {
-            styler.line(StyleRole::Error, format!("- {name}  (declared, not advertised)"))
+            styler.line(Role::Error, format!("- {name}  (declared, not advertised)"))
         }
         DriftLine::Changed(name, what) => {
-            styler.line(StyleRole::Warning, format!("~ {name}  differs in {what}"))
+            styler.line(Role::Warning, format!("~ {name}  differs in {what}"))
         }
     };
     advertised.lines().into_iter().map(line).collect()
@@ -147,7 +145,7 @@ fn facts(
     if let Some(error) = state.servers.error(server) {
         lines.extend(styler.document(&present::messages::failure(error)));
     }
-    lines.extend(server.description.as_ref().map(|text| styler.line(StyleRole::Plain, text)));
+    lines.extend(server.description.as_ref().map(|text| styler.line(Role::Plain, text)));
     let mut page = Page::default();
     present::server::facts(&mut page, server, None);
     lines.extend(styler.document(&page));
@@ -172,12 +170,12 @@ fn facts(
         fact(if at == 0 { "credentials" } else { "" }, Some(used.to_string()));
     }
     for warning in &server.warnings {
-        lines.push(styler.line(StyleRole::Warning, format!("! {warning}")));
+        lines.push(styler.line(Role::Warning, format!("! {warning}")));
     }
     tails(styler, server, past, &mut lines);
     if let Some(text) = &server.instructions {
-        lines.push(styler.line(StyleRole::Title, "instructions"));
-        lines.extend(styler.lines(StyleRole::Plain, &shorten(text, INSTRUCTIONS)));
+        lines.push(styler.line(Role::Title, "instructions"));
+        lines.extend(styler.lines(Role::Plain, &shorten(text, INSTRUCTIONS)));
     }
     lines
 }
@@ -196,19 +194,17 @@ fn tails(
 ) {
     let logged = past.map_or(0, |past| past.log.len());
     if let (Some(past), 1..) = (past, logged) {
-        lines.push(
-            styler.line(StyleRole::Title, format!("log: {} (l shows all)", line_count(logged))),
-        );
+        lines.push(styler.line(Role::Title, format!("log: {} (l shows all)", line_count(logged))));
         let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
         lines.extend(newest.map(|(level, text)| log_line(styler, level, text)));
     }
     let written = server.stderr_tail.len();
     if written > 0 {
         lines.push(
-            styler.line(StyleRole::Title, format!("stderr: {} (l shows all)", line_count(written))),
+            styler.line(Role::Title, format!("stderr: {} (l shows all)", line_count(written))),
         );
         let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
-        lines.extend(newest.map(|text| styler.line(StyleRole::Plain, text)));
+        lines.extend(newest.map(|text| styler.line(Role::Plain, text)));
     }
 }
 

@@ -89,11 +89,11 @@ pub fn per_second(rate: f64) -> String {
 }
 
 /// A percentile, and how it is to be seen: one of too few calls is dim, and marked.
-pub fn quantile(durations: &Durations, share: f64) -> (String, StyleRole) {
+pub fn quantile(durations: &Durations, share: f64) -> (String, Role) {
     match durations.quantile(share) {
-        None => (String::new(), StyleRole::Dim),
-        Some(value) if durations.is_reliable_at(share) => (show_duration(value), StyleRole::Plain),
-        Some(value) => (format!("{}{LOW_SAMPLE_MARK}", show_duration(value)), StyleRole::Dim),
+        None => (String::new(), Role::Dim),
+        Some(value) if durations.is_reliable_at(share) => (show_duration(value), Role::Plain),
+        Some(value) => (format!("{}{LOW_SAMPLE_MARK}", show_duration(value)), Role::Dim),
     }
 }
 
@@ -152,14 +152,12 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let area = if stats.is_finding { pen.input_row(area, "/ ", &stats.find) } else { area };
     let mut above = Vec::new();
     if let Some(error) = &stats.error {
-        above.push(
-            pen.line(StyleRole::Error, format!("cannot read statistics: {}", error.message())),
-        );
-        above.extend(error.hint().map(|hint| pen.line(StyleRole::Dim, format!("hint: {hint}"))));
+        above.push(pen.line(Role::Error, format!("cannot read statistics: {}", error.message())));
+        above.extend(error.hint().map(|hint| pen.line(Role::Dim, format!("hint: {hint}"))));
     }
-    above.extend(stats.notes.iter().map(|note| pen.line(StyleRole::Warning, format!("! {note}"))));
+    above.extend(stats.notes.iter().map(|note| pen.line(Role::Warning, format!("! {note}"))));
     if stats.snapshot.as_ref().is_some_and(|seen| seen.summary.is_behind) {
-        above.push(pen.line(StyleRole::Warning, "! more recorded calls are still being read"));
+        above.push(pen.line(Role::Warning, "! more recorded calls are still being read"));
     }
     if stats.rows().is_empty() {
         match (&stats.snapshot, &stats.error) {
@@ -172,7 +170,7 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
                 let missing = "No calls in this window.";
                 above.extend(empty::lines(pen.styler, missing, &keys, area.height));
             }
-            (None, None) => above.push(pen.line(StyleRole::Dim, "Loading…")),
+            (None, None) => above.push(pen.line(Role::Dim, "Loading…")),
             (None, Some(_)) => {}
         }
         return pen.paragraph(area, &above);
@@ -215,7 +213,7 @@ fn head(
             table::right(column.title, column.width)
         });
     }
-    styler.line(StyleRole::Dim, text)
+    styler.line(Role::Dim, text)
 }
 
 fn row(
@@ -252,10 +250,9 @@ fn cell(
             let times = timeline.iter().map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
             let times: Vec<f64> = times.collect();
             let drawn = sparkline(&times, column.width - 1, styler.theme.ascii);
-            return styler
-                .span(StyleRole::Name, table::align_left(&format!(" {drawn}"), column.width));
+            return styler.span(Role::Name, table::align_left(&format!(" {drawn}"), column.width));
         }
-        StatsCell::Calls => (counts.calls().to_string(), StyleRole::Plain),
+        StatsCell::Calls => (counts.calls().to_string(), Role::Plain),
         StatsCell::Now => {
             let is_own = |tool: &str| match &usage.tool.server {
                 Some(server) if state.stats.by_server => {
@@ -264,24 +261,20 @@ fn cell(
                 _ => tool == usage.tool.name,
             };
             match state.context.calls.running().filter(|call| is_own(&call.tool)).count() {
-                0 => (String::new(), StyleRole::Dim),
-                running => (running.to_string(), StyleRole::Warning),
+                0 => (String::new(), Role::Dim),
+                running => (running.to_string(), Role::Warning),
             }
         }
-        StatsCell::Ok if counts.failed() == 0 => (share(counts), StyleRole::Success),
-        StatsCell::Ok => (share(counts), StyleRole::Warning),
-        StatsCell::Errors if counts.failed() == 0 => ("0".to_owned(), StyleRole::Dim),
-        StatsCell::Errors => (counts.failed().to_string(), StyleRole::Error),
+        StatsCell::Ok if counts.failed() == 0 => (share(counts), Role::Success),
+        StatsCell::Ok => (share(counts), Role::Warning),
+        StatsCell::Errors if counts.failed() == 0 => ("0".to_owned(), Role::Dim),
+        StatsCell::Errors => (counts.failed().to_string(), Role::Error),
         StatsCell::Quantile(share) => quantile(durations, share),
-        StatsCell::Max => {
-            (durations.max().map(show_duration).unwrap_or_default(), StyleRole::Plain)
-        }
-        StatsCell::Mean => {
-            (durations.mean().map(show_duration).unwrap_or_default(), StyleRole::Plain)
-        }
+        StatsCell::Max => (durations.max().map(show_duration).unwrap_or_default(), Role::Plain),
+        StatsCell::Mean => (durations.mean().map(show_duration).unwrap_or_default(), Role::Plain),
         StatsCell::Rate => {
             let rate = state.stats.rate_of(usage).unwrap_or_default();
-            (per_second(rate), StyleRole::Plain)
+            (per_second(rate), Role::Plain)
         }
     };
     styler.span(meaning, table::right(&text, column.width))

@@ -17,7 +17,7 @@ const KINDS: usize = 8;
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let Some(usage) = state.stats.chosen() else {
         let text = "How long calls take, and how that changes.";
-        return pen.paragraph(area, &[pen.line(StyleRole::Dim, text)]);
+        return pen.paragraph(area, &[pen.line(Role::Dim, text)]);
     };
     let spread = state.stats.spread.as_ref();
     if area.width >= WIDE {
@@ -48,7 +48,7 @@ fn drawn(
     height: u16,
 ) -> Vec<Line<'static>> {
     let Some(spread) = spread else {
-        return vec![styler.line(StyleRole::Dim, "no successful calls yet")];
+        return vec![styler.line(Role::Dim, "no successful calls yet")];
     };
     let durations = &usage.counts.durations;
     let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
@@ -58,7 +58,7 @@ fn drawn(
         .into_iter()
         .filter_map(|(name, share)| Some((name, durations.quantile(share)?)))
         .collect();
-    let mut lines = vec![styler.line(StyleRole::Dim, title)];
+    let mut lines = vec![styler.line(Role::Dim, title)];
     let height = usize::from(height).saturating_sub(1);
     lines.extend(chart::lines(styler, spread, &marks, usize::from(width), height));
     lines
@@ -79,7 +79,7 @@ fn facts(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Lin
         lines.push(Line::from(figures));
         let show = |time: Option<std::time::Duration>| time.map(show_duration).unwrap_or_default();
         lines.push(styler.line(
-            StyleRole::Plain,
+            Role::Plain,
             format!(
                 "max {}  mean {}  deviation {}",
                 show(durations.max()),
@@ -96,21 +96,21 @@ fn facts(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Lin
             kinds.iter().take(KINDS).map(|(kind, count)| format!("{kind} {count}")).collect();
         lines.push(Line::from(vec![
             styler.dim(format!("{:<8}", "failed")),
-            styler.span(StyleRole::Error, parts.join("  ")),
+            styler.span(Role::Error, parts.join("  ")),
         ]));
     }
     if counts.cancelled > 0 {
         let text = format!("{} cancelled, not counted as errors", grouped(counts.cancelled));
-        lines.push(styler.line(StyleRole::Dim, text));
+        lines.push(styler.line(Role::Dim, text));
     }
     lines.extend(callers(styler, state, usage));
     if counts.retries() > 0 {
         let text = format!("{} retries, {} recovered", counts.retries(), counts.recovered);
-        lines.push(styler.line(StyleRole::Plain, text));
+        lines.push(styler.line(Role::Plain, text));
     }
     if durations.count() > 0 && QUANTILES.iter().any(|(_, share)| !durations.is_reliable_at(*share))
     {
-        lines.push(styler.line(StyleRole::Dim, "? too few calls for a reliable percentile"));
+        lines.push(styler.line(Role::Dim, "? too few calls for a reliable percentile"));
     }
     lines
 }
@@ -121,10 +121,7 @@ fn callers(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<'stat
     let text = clients.iter().map(|(client, count)| format!("{client} {}", grouped(*count)));
     let text = text.collect::<Vec<_>>().join("  ");
     (!text.is_empty()).then(|| {
-        Line::from(vec![
-            styler.dim(format!("{:<8}", "clients")),
-            styler.span(StyleRole::Name, text),
-        ])
+        Line::from(vec![styler.dim(format!("{:<8}", "clients")), styler.span(Role::Name, text)])
     })
 }
 
@@ -148,7 +145,7 @@ fn since_before(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<
 fn store(styler: Styler, state: &AppState) -> Option<Line<'static>> {
     let seen = state.stats.snapshot.as_ref()?;
     let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
-    Some(styler.line(StyleRole::Dim, format!("store   {}{size}", seen.place)))
+    Some(styler.line(Role::Dim, format!("store   {}{size}", seen.place)))
 }
 
 fn over_time(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
@@ -171,16 +168,16 @@ fn over_time(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec
     let peak = float(most) / length.as_secs_f64().max(1.0);
     let rate = state.stats.rate_of(usage).unwrap_or_default();
     let text = format!("{}/s, peak {}/s", per_second(rate), per_second(peak));
-    let mut lines = vec![line("calls", StyleRole::Success, &|point| float(point.calls), text)];
+    let mut lines = vec![line("calls", Role::Success, &|point| float(point.calls), text)];
     if points.iter().any(|point| point.failed > 0) {
         let text = usage.counts.failed().to_string();
-        lines.push(line("errors", StyleRole::Error, &|point| float(point.failed), text));
+        lines.push(line("errors", Role::Error, &|point| float(point.failed), text));
     }
     let high = |point: &SeriesPoint| point.p95.map_or(0.0, |p95| p95.as_secs_f64());
-    lines.push(line("p95", StyleRole::Name, &high, String::new()));
+    lines.push(line("p95", Role::Name, &high, String::new()));
     let slices = u32::try_from(points.len()).unwrap_or(u32::MAX);
     let text = format!("        last {}, {} per bar", span(length * slices), span(length));
-    lines.push(styler.line(StyleRole::Dim, text));
+    lines.push(styler.line(Role::Dim, text));
     lines
 }
 

@@ -95,11 +95,11 @@ impl ToolDetail {
 
 fn schemas(tool: &ToolDefinition) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
-    page.line(StyleRole::Title, "input");
+    page.line(Role::Title, "input");
     SchemaOutline { root: &tool.input_schema, left: PROPERTIES, page: &mut page }.whole();
     if let Some(schema) = &tool.output_schema {
         page.gap();
-        page.line(StyleRole::Title, "output");
+        page.line(Role::Title, "output");
         SchemaOutline { root: schema, left: PROPERTIES, page: &mut page }.whole();
     }
     page
@@ -116,7 +116,7 @@ fn raw(tool: &ToolDefinition) -> ScrollText {
         })
     };
     let mut page = ScrollText::with_limits(LIMITS);
-    page.text(StyleRole::Plain, &json_text::pretty(&tool.raw_value().unwrap_or_else(own)));
+    page.text(Role::Plain, &json_text::pretty(&tool.raw_value().unwrap_or_else(own)));
     page
 }
 
@@ -133,7 +133,7 @@ impl SchemaOutline<'_> {
         let before = self.page.len();
         self.inside(root, 1);
         if self.page.len() == before {
-            self.page.line(StyleRole::Dim, format!("  {}", type_name(root, root, 0)));
+            self.page.line(Role::Dim, format!("  {}", type_name(root, root, 0)));
         }
     }
 
@@ -141,14 +141,14 @@ impl SchemaOutline<'_> {
         let schema = resolve(self.root, schema, 0);
         let indent = "  ".repeat(depth);
         if depth > DEPTH {
-            return self.page.line(StyleRole::Dim, format!("{indent}deeper levels are not shown"));
+            return self.page.line(Role::Dim, format!("{indent}deeper levels are not shown"));
         }
         let required = schema.get("required").and_then(Value::as_array);
         for (key, property) in
             schema.get("properties").and_then(Value::as_object).into_iter().flatten()
         {
             let Some(left) = self.left.checked_sub(1) else {
-                return self.page.line(StyleRole::Dim, format!("{indent}The rest is not shown."));
+                return self.page.line(Role::Dim, format!("{indent}The rest is not shown."));
             };
             self.left = left;
             let wanted = required.is_some_and(|all| all.iter().any(|name| name == key.as_str()));
@@ -165,12 +165,12 @@ impl SchemaOutline<'_> {
             if let Some(default) = resolved.get("default") {
                 text = format!("{text}  = {}", json_text::compact(default));
             }
-            self.page.line(StyleRole::Plain, text);
+            self.page.line(Role::Plain, text);
             // Beside a `$ref` the property may have words of its own, which are nearer to the point.
             let about = property.get("description").or_else(|| resolved.get("description"));
             if let Some(about) = about.and_then(Value::as_str) {
                 for line in about.lines() {
-                    self.page.line(StyleRole::Dim, format!("{indent}    {line}"));
+                    self.page.line(Role::Dim, format!("{indent}    {line}"));
                 }
             }
             self.inside(resolved, depth + 1);
@@ -185,7 +185,7 @@ impl SchemaOutline<'_> {
             }
         }
         if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
-            self.page.line(StyleRole::Dim, format!("{indent}  no other properties"));
+            self.page.line(Role::Dim, format!("{indent}  no other properties"));
         }
     }
 
@@ -195,7 +195,7 @@ impl SchemaOutline<'_> {
         let holds = ["properties", "items", "anyOf", "oneOf", "allOf"];
         if holds.iter().any(|key| resolved.get(key).is_some()) && self.left > 0 {
             self.left -= 1;
-            self.page.line(StyleRole::Dim, format!("{}  {title}:", "  ".repeat(depth)));
+            self.page.line(Role::Dim, format!("{}  {title}:", "  ".repeat(depth)));
             self.inside(resolved, depth + 1);
         }
     }
@@ -227,7 +227,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
         let (limit, p95) = (show_duration(limit), show_duration(slower.p95));
         let text = format!("! slower than declared: p95 {p95}, {speed} is up to {limit}");
-        lines.insert(0, pen.line(StyleRole::Warning, text));
+        lines.insert(0, pen.line(Role::Warning, text));
     }
     pen.page(&lines, &detail.position, inner);
 }
@@ -237,10 +237,10 @@ pub fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect) {
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
     let mut marks = tools::draw::marks(row, is_slow);
     if row.tool.annotations.read_only == Some(true) {
-        marks.insert(0, (StyleRole::Success, "RO"));
+        marks.insert(0, (Role::Success, "RO"));
     }
     if row.tool.annotations.open_world == Some(true) {
-        marks.push((StyleRole::Question, "NET"));
+        marks.push((Role::Question, "NET"));
     }
     let mut spans = Vec::new();
     for (role, word) in marks {
@@ -257,7 +257,7 @@ pub fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect) {
 fn nothing(styler: Styler) -> Vec<Line<'static>> {
     let text = "Choose a tool on the left; / finds one by a few letters.\n\
                 Enter fills in its arguments and runs it.";
-    styler.lines(StyleRole::Dim, text)
+    styler.lines(Role::Dim, text)
 }
 
 #[cfg(test)]

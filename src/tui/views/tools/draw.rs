@@ -69,7 +69,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         } else {
             "No tools yet. Define them in tools.yaml,\nor servers in mcp.yaml; U reloads."
         };
-        return pen.paragraph(rows, &pen.lines(StyleRole::Dim, text));
+        return pen.paragraph(rows, &pen.lines(Role::Dim, text));
     }
     let styler = pen.styler;
     pen.list(rows, catalogue.list, lines.len(), |at| {
@@ -82,7 +82,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         }
         .unwrap_or_default();
         if let (true, Some(first)) = (is_chosen, spans.first_mut()) {
-            *first = styler.span(StyleRole::Key, styler.theme.pointer());
+            *first = styler.span(Role::Key, styler.theme.pointer());
         }
         let line = Line::from(spans);
         let room = usize::from(rows.width).saturating_sub(line.width());
@@ -105,7 +105,7 @@ fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, ti
         let width = (own + 1).min(area.right().saturating_sub(end - own + 1));
         let place = Rect { x: end.saturating_sub(own), y: area.y, width, height: 1 };
         let text = format!(" {} ", column.title);
-        pen.put(pen.line(StyleRole::Dim, text), place);
+        pen.put(pen.line(Role::Dim, text), place);
         x = end;
     }
 }
@@ -122,11 +122,11 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'sta
     let server = state.servers.rows.iter().find(|row| row.name == group.name && group.is_server);
     let (dot, role) = match server {
         Some(server) => servers::draw::dot(server),
-        None => ("●", StyleRole::Success),
+        None => ("●", Role::Success),
     };
     let name = match server {
-        Some(_) => StyleRole::of_server(&group.name),
-        None => StyleRole::Plain,
+        Some(_) => Role::of_server(&group.name),
+        None => Role::Plain,
     };
     let mut spans = vec![
         styler.plain("  "),
@@ -139,14 +139,12 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'sta
         count => format!("{} tools", grouped(count)),
     };
     let note = match server.map(|server| (&server.state, state.servers.error(server))) {
-        Some((ServerState::Untrusted(_), _)) => (StyleRole::Warning, "not trusted yet".to_owned()),
-        Some((_, Some(error))) => (StyleRole::Error, error.message().to_owned()),
-        Some((ServerState::Starting, _)) => (StyleRole::Warning, "connecting…".to_owned()),
-        Some((ServerState::Idle, _)) if group.tools == 0 => {
-            (StyleRole::Dim, "not started".to_owned())
-        }
-        Some((ServerState::Closed, _)) => (StyleRole::Dim, "stopped".to_owned()),
-        _ => (StyleRole::Dim, tools),
+        Some((ServerState::Untrusted(_), _)) => (Role::Warning, "not trusted yet".to_owned()),
+        Some((_, Some(error))) => (Role::Error, error.message().to_owned()),
+        Some((ServerState::Starting, _)) => (Role::Warning, "connecting…".to_owned()),
+        Some((ServerState::Idle, _)) if group.tools == 0 => (Role::Dim, "not started".to_owned()),
+        Some((ServerState::Closed, _)) => (Role::Dim, "stopped".to_owned()),
+        _ => (Role::Dim, tools),
     };
     spans.push(styler.span(note.0, format!("  {}", note.1)));
     spans
@@ -165,8 +163,8 @@ fn tool(
     let name = if is_tree { row.short_name() } else { &row.name };
     let indent = if is_tree { "  " } else { "" };
     let role = match row.tool.status {
-        ToolStatus::Unavailable | ToolStatus::Untrusted => StyleRole::Dim,
-        _ => StyleRole::Plain,
+        ToolStatus::Unavailable | ToolStatus::Untrusted => Role::Dim,
+        _ => Role::Plain,
     };
     let mut spans = vec![
         styler.plain("  "),
@@ -190,42 +188,42 @@ fn tool(
 }
 
 /// What one should know of a tool before it is called.
-pub fn marks(row: &ToolRow, is_slow: bool) -> Vec<(StyleRole, &'static str)> {
+pub fn marks(row: &ToolRow, is_slow: bool) -> Vec<(Role, &'static str)> {
     let tool = &row.tool;
     let claims = &tool.annotations;
     let mut marks = Vec::new();
     match tool.status {
-        ToolStatus::Unavailable => marks.push((StyleRole::Error, "UNAVAILABLE")),
-        ToolStatus::Drifted | ToolStatus::Changed => marks.push((StyleRole::Warning, "CHANGED")),
+        ToolStatus::Unavailable => marks.push((Role::Error, "UNAVAILABLE")),
+        ToolStatus::Drifted | ToolStatus::Changed => marks.push((Role::Warning, "CHANGED")),
         _ => {}
     }
     if claims.destructive == Some(true) {
-        marks.push((StyleRole::Error, "DESTRUCTIVE"));
+        marks.push((Role::Error, "DESTRUCTIVE"));
     } else if claims.read_only == Some(false) {
-        marks.push((StyleRole::Warning, "WRITE"));
+        marks.push((Role::Warning, "WRITE"));
     }
     if tool.requires_approval {
-        marks.push((StyleRole::Warning, "ASKS"));
+        marks.push((Role::Warning, "ASKS"));
     }
     if is_slow {
-        marks.push((StyleRole::Warning, "SLOW"));
+        marks.push((Role::Warning, "SLOW"));
     }
     marks
 }
 
-fn cell(what: UsageCell, usage: Option<UsageFigures>, is_slow: bool) -> (StyleRole, String) {
-    let none = || (StyleRole::Dim, "-".to_owned());
+fn cell(what: UsageCell, usage: Option<UsageFigures>, is_slow: bool) -> (Role, String) {
+    let none = || (Role::Dim, "-".to_owned());
     let Some(usage) = usage else { return none() };
     let time = if what == UsageCell::P95 { usage.p95 } else { usage.p50 };
     match what {
         UsageCell::P50 | UsageCell::P95 => match time {
-            Some(time) if is_slow => (StyleRole::Warning, show_duration(time)),
-            Some(time) => (StyleRole::Plain, show_duration(time)),
+            Some(time) if is_slow => (Role::Warning, show_duration(time)),
+            Some(time) => (Role::Plain, show_duration(time)),
             None => none(),
         },
-        UsageCell::Calls => (StyleRole::Plain, grouped(usage.calls)),
+        UsageCell::Calls => (Role::Plain, grouped(usage.calls)),
         UsageCell::Errors if usage.failed == 0 => none(),
-        UsageCell::Errors => (StyleRole::Error, grouped(usage.failed)),
+        UsageCell::Errors => (Role::Error, grouped(usage.failed)),
     }
 }
 
@@ -238,17 +236,17 @@ pub fn group_lines(
     let group = catalogue.chosen_group()?;
     let mut lines = vec![Line::from(heading(styler, state, group))];
     if let Some(server) = state.servers.rows.iter().find(|row| row.name == group.name) {
-        lines.extend(server.description.as_ref().map(|about| styler.line(StyleRole::Plain, about)));
+        lines.extend(server.description.as_ref().map(|about| styler.line(Role::Plain, about)));
         lines.push(Line::default());
         lines.push(styler.fact("state", server.state.as_str()));
         lines.push(styler.fact("endpoint", &server.endpoint));
         if let Some(hint) = state.servers.error(server).and_then(|error| error.hint()) {
-            lines.push(styler.line(StyleRole::Dim, format!("hint: {hint}")));
+            lines.push(styler.line(Role::Dim, format!("hint: {hint}")));
         }
         lines.push(Line::default());
-        lines.push(styler.line(StyleRole::Dim, "Enter folds. 2 shows its health, log and trace."));
+        lines.push(styler.line(Role::Dim, "Enter folds. 2 shows its health, log and trace."));
     } else {
-        lines.push(styler.line(StyleRole::Dim, "Enter folds and unfolds."));
+        lines.push(styler.line(Role::Dim, "Enter folds and unfolds."));
     }
     Some((group.name.clone(), lines))
 }

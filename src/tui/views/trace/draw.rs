@@ -36,7 +36,7 @@ pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let inner = pen.open(area, &format!("{}  (3)", title(state)), false);
     if state.trace.counts().1 == 0 {
         let text = "Messages to and from servers appear here.";
-        return pen.put(pen.line(StyleRole::Dim, text), inner);
+        return pen.put(pen.line(Role::Dim, text), inner);
     }
     let columns = TraceColumns::of(usize::from(inner.width));
     let (items, _) = state.trace.window(usize::from(inner.height));
@@ -56,7 +56,7 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let (all, found) = trace.counts();
     if found == 0 {
         let text = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
-        return pen.put(pen.line(StyleRole::Dim, text), rows);
+        return pen.put(pen.line(Role::Dim, text), rows);
     }
     let columns = TraceColumns::of(usize::from(rows.width));
     let (items, chosen) = trace.window(usize::from(rows.height));
@@ -142,7 +142,7 @@ pub fn row(
     styler: Styler,
     item: &TraceItem,
     columns: TraceColumns,
-    mark: Option<StyleRole>,
+    mark: Option<Role>,
 ) -> Line<'static> {
     let (sign, meaning) = direction_mark(styler, item);
     let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
@@ -157,9 +157,7 @@ pub fn row(
     }
     left.push(styler.span(meaning, format!("{sign} ")));
     if columns.server > 0 {
-        left.push(
-            styler.span(StyleRole::of_server(&item.server), padded(&item.server, columns.server)),
-        );
+        left.push(styler.span(Role::of_server(&item.server), padded(&item.server, columns.server)));
     }
     let right = figures(styler, item, columns);
     let taken = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
@@ -182,7 +180,7 @@ pub fn row(
 }
 
 /// The arrow for the direction, or the mark of an item that is not a message.
-fn direction_mark(styler: Styler, item: &TraceItem) -> (&'static str, StyleRole) {
+fn direction_mark(styler: Styler, item: &TraceItem) -> (&'static str, Role) {
     let ascii = styler.theme.ascii;
     match &item.what {
         TraceContent::Wire(
@@ -195,24 +193,22 @@ fn direction_mark(styler: Styler, item: &TraceItem) -> (&'static str, StyleRole)
                 (Direction::Received, false) => "↓ ",
             };
             let role = match direction {
-                _ if item.is_error => StyleRole::Error,
-                Direction::Sent => StyleRole::Sent,
-                Direction::Received => StyleRole::Received,
+                _ if item.is_error => Role::Error,
+                Direction::Sent => Role::Sent,
+                Direction::Received => Role::Received,
             };
             (sign, role)
         }
-        TraceContent::Wire(TrafficKind::Stderr(_)) => ("!!", StyleRole::Warning),
+        TraceContent::Wire(TrafficKind::Stderr(_)) => ("!!", Role::Warning),
         TraceContent::Wire(TrafficKind::NonJsonLine(_)) | TraceContent::Log { .. } => {
-            ("..", StyleRole::Warning)
+            ("..", Role::Warning)
         }
-        TraceContent::Wire(TrafficKind::Opened(_) | TrafficKind::Closed(_)) => {
-            ("**", StyleRole::Title)
-        }
+        TraceContent::Wire(TrafficKind::Opened(_) | TrafficKind::Closed(_)) => ("**", Role::Title),
     }
 }
 
-fn row_style(item: &TraceItem) -> StyleRole {
-    if item.is_error { StyleRole::Error } else { StyleRole::Plain }
+fn row_style(item: &TraceItem) -> Role {
+    if item.is_error { Role::Error } else { Role::Plain }
 }
 
 fn what(item: &TraceItem) -> String {

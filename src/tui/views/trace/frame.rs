@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::model::traffic::{Direction, TrafficFilter, TrafficKind};
-use crate::tui::theme::StyleRole;
+use crate::tui::theme::Role;
 use crate::tui::views::trace::item::{TraceContent, TraceItem};
 use crate::tui::widgets::filter::{FilterSyntax, is_yes};
 use crate::tui::widgets::json_lines;
@@ -47,7 +47,7 @@ pub fn frame_text(items: &[&TraceItem]) -> ScrollText {
     for item in items {
         if items.len() > 1 {
             let heading = if item.is_request() { "request" } else { "response" };
-            page.line(StyleRole::Title, heading);
+            page.line(Role::Title, heading);
         }
         add(&mut page, item);
     }
@@ -56,12 +56,12 @@ pub fn frame_text(items: &[&TraceItem]) -> ScrollText {
 
 fn add(page: &mut ScrollText, item: &TraceItem) {
     if let Some(call) = &item.call {
-        page.line(StyleRole::Dim, format!("call {}", call.0));
+        page.line(Role::Dim, format!("call {}", call.0));
     }
     if item.is_cut {
         let (kept, size) = (item.bytes().len() as u64, item.size as u64);
         let said = format!("the first {} of {}", show_size(kept), show_size(size));
-        page.line(StyleRole::Dim, said);
+        page.line(Role::Dim, said);
     }
     match &item.what {
         TraceContent::Wire(TrafficKind::Message { bytes, .. }) => message(page, bytes, item.is_cut),
@@ -89,7 +89,7 @@ fn message(page: &mut ScrollText, bytes: &[u8], is_cut: bool) {
             json_lines::push(&mut own, &value);
             return page.append(own);
         }
-        Some(Err(why)) => page.line(StyleRole::Dim, format!("not JSON: {why}")),
+        Some(Err(why)) => page.line(Role::Dim, format!("not JSON: {why}")),
         None => {}
     }
     body(page, &String::from_utf8_lossy(bytes));
@@ -97,7 +97,7 @@ fn message(page: &mut ScrollText, bytes: &[u8], is_cut: bool) {
 
 fn body(page: &mut ScrollText, text: &str) {
     let mut own = ScrollText::with_limits(MESSAGE_LIMITS);
-    own.text(StyleRole::Plain, text);
+    own.text(Role::Plain, text);
     page.append(own);
 }
 

@@ -66,13 +66,13 @@ fn page(request: &TrustRequest, is_whole: bool) -> ScrollText {
     let mut page = ScrollText::with_indent(CONTINUED);
     let root = request.root.display().to_string();
     page.push(vec![
-        (StyleRole::Plain, "The project ".to_owned()),
-        (StyleRole::Name, root),
-        (StyleRole::Plain, " would:".to_owned()),
+        (Role::Plain, "The project ".to_owned()),
+        (Role::Name, root),
+        (Role::Plain, " would:".to_owned()),
     ]);
     let is_difference = request.previous.is_some() && !is_whole;
     if is_difference {
-        page.line(StyleRole::Warning, "It changed since it was trusted:");
+        page.line(Role::Warning, "It changed since it was trusted:");
     }
     let lines = if is_difference { request.difference_lines() } else { request.full_lines() };
     for line in lines {
@@ -83,15 +83,15 @@ fn page(request: &TrustRequest, is_whole: bool) -> ScrollText {
 
 fn pieces(line: TrustRequestLine) -> Vec<StyledSpan> {
     match line {
-        TrustRequestLine::Heading(text) => vec![(StyleRole::Title, text)],
+        TrustRequestLine::Heading(text) => vec![(Role::Title, text)],
         TrustRequestLine::Entry { name, text } => {
-            vec![(StyleRole::Name, format!("  {name}")), (StyleRole::Plain, format!("  {text}"))]
+            vec![(Role::Name, format!("  {name}")), (Role::Plain, format!("  {text}"))]
         }
-        TrustRequestLine::Detail(text) => vec![(StyleRole::Plain, format!("    {text}"))],
+        TrustRequestLine::Detail(text) => vec![(Role::Plain, format!("    {text}"))],
         TrustRequestLine::Warning(text) => {
-            vec![(StyleRole::Warning, format!("    warning: {text}"))]
+            vec![(Role::Warning, format!("    warning: {text}"))]
         }
-        TrustRequestLine::Previous(text) => vec![(StyleRole::Dim, format!("    before: {text}"))],
+        TrustRequestLine::Previous(text) => vec![(Role::Dim, format!("    before: {text}"))],
     }
 }
 
@@ -107,7 +107,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
         (Some(_), false) => "The project changed",
         (Some(_), true) => "The whole project",
     };
-    let inner = pen.window(place, title, StyleRole::Warning);
+    let inner = pen.window(place, title, Role::Warning);
     let keys =
         if inner.height < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(pen.styler, state) };
     let height = u16::try_from(keys.len()).unwrap_or(0) + 1;
@@ -132,7 +132,7 @@ fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
         shown.filter(|binding| binding.label.is_some() && !state.is_unavailable(binding.action));
     let answers = shown.map(|binding| {
         Line::from(vec![
-            styler.span(StyleRole::Key, format!("{:>3} ", binding.key.to_string())),
+            styler.span(Role::Key, format!("{:>3} ", binding.key.to_string())),
             styler.plain(binding.about),
         ])
     });
@@ -142,7 +142,7 @@ fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
 /// What is said below the tools while something is not trusted.
 pub fn notice_lines(styler: Styler, state: &AppState, width: u16) -> Vec<Line<'static>> {
     let key = state.context.keys.key_of(Action::Trust, &state.view_key_contexts());
-    let line = state.trust.notice(key).map(|text| styler.line(StyleRole::Warning, text));
+    let line = state.trust.notice(key).map(|text| styler.line(Role::Warning, text));
     line.map(|line| wrap(&line, usize::from(width))).unwrap_or_default()
 }
 
