@@ -16,7 +16,6 @@ const OUTLIER_DEVIATIONS: f64 = 14.826;
 /// If more than one in this many is far off, they are not outliers: the tool has a second mode.
 const OUTLIER_SHARE_DIVISOR: u64 = 10;
 
-/// All caveats of a run.
 pub fn collect(report: &BenchReport) -> Vec<String> {
     let several = report.targets.len() > 1;
     let about = |target: &TargetReport, text: String| {

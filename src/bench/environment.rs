@@ -13,7 +13,6 @@ const LONGEST_NAME: usize = 200;
 /// A machine is busy when more than this share of its processors had work before a run.
 const BUSY: f64 = 0.5;
 
-/// Reads a file of this machine, if it can be read.
 pub fn read_file(path: &str) -> Option<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path).ok()?;

@@ -55,7 +55,6 @@ impl ToolConnector for LoadTarget {
     }
 }
 
-/// A target before its connector is open.
 #[derive(Clone)]
 pub(super) struct BenchTarget {
     pub(super) connector: Arc<dyn ToolConnector>,

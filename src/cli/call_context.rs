@@ -32,7 +32,6 @@ pub enum ParseContextError {
     Json(#[from] serde_json::Error),
 }
 
-/// Parses one word.
 pub fn parse(text: &str) -> Result<ContextArg, ParseContextError> {
     let (key, value) = text.split_once('=').ok_or(ParseContextError::Pair)?;
     let word = match key.strip_suffix(':') {
@@ -81,7 +80,6 @@ pub fn apply(words: &[ContextArg], request: &mut CallRequest) -> Result<(), Erro
     }
 }
 
-/// The text of a key that must be text.
 fn text(word: &ContextArg) -> Result<String, Error> {
     match word {
         ContextArg::Text(_, text) | ContextArg::Json(_, Value::String(text)) => Ok(text.clone()),

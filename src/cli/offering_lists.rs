@@ -23,7 +23,6 @@ pub struct OfferingList<J> {
     pub json: J,
     /// The name or URI of each item.
     pub names: Vec<String>,
-    /// The note for an empty list.
     pub empty_note: &'static str,
 }
 

@@ -68,7 +68,6 @@ impl ProgressDisplay {
         Self { logs, ..self }
     }
 
-    /// Shows one event, if it is worth showing.
     pub fn show(&self, event: &HostEvent) {
         let verbose = self.output.verbosity() > 0;
         match event {

@@ -9,7 +9,6 @@ use crate::util::atomic_file::{self, FileMode};
 
 pub use crate::util::output_paths::output_paths;
 
-/// Checks before a call that its result can be saved there.
 pub fn check(path: &Path) -> Result<(), Error> {
     if path.is_dir() || path.file_name().is_none() {
         return Err(Error::usage(format!(

@@ -45,8 +45,6 @@ impl ExpandedValues {
         }
     }
 
-    /// Records a variable from a file of variables, under the same rules as an environment
-    /// variable.
     pub fn file_variable(&self, path: &str, name: &str, value: &str) {
         if !is_number(value) || names_secret(name) {
             self.record(format!("${{{name} of {path}}}"), value);

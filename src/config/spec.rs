@@ -169,7 +169,6 @@ pub struct ServerSpec {
     pub provides_tools: Vec<ToolDefinition>,
     /// How often a failed attempt is retried, for tools marked safe to repeat.
     pub retries: u32,
-    /// Whether every call requires approval.
     pub requires_approval: bool,
     /// What its program may access; `None` means everything the user can. Only for child processes.
     pub sandbox: Option<SandboxSpec>,

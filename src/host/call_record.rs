@@ -58,7 +58,6 @@ pub(super) fn new_call_record(
     }
 }
 
-/// The caller of a call. Only variables that the tool accepts are named, if the tool is known.
 pub(super) fn caller_record(
     host: &ToolHost,
     request: &CallRequest,
@@ -87,7 +86,6 @@ pub(super) fn require_audit(host: &ToolHost, name: &str) -> Result<(), Error> {
         .with_hint("--require-record needs it: set audit: { enabled: true } in your tools.yaml"))
 }
 
-/// Writes the intent of a call. Returns what is wrong with the record, if the call may go on.
 pub(super) fn record_intent(host: &ToolHost, call: &CallRecord) -> Result<Vec<String>, Error> {
     match host.pipeline.recorder.record_intent(call) {
         Ok(()) => Ok(Vec::new()),

@@ -195,7 +195,6 @@ impl ToolHost {
         Ok(PreparedCall { route, call })
     }
 
-    /// What a call looks for.
     fn search<'a>(
         request: &'a CallRequest,
         view: &'a ProfileView,

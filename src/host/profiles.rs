@@ -46,7 +46,6 @@ impl KnownProfiles {
         Self { default: profile.map(Arc::new), ..Self::default() }
     }
 
-    /// Adds profiles that requests may name.
     pub(super) fn add(&mut self, named: impl IntoIterator<Item = (String, ProfileSpec)>) {
         self.named.extend(named.into_iter().map(|(name, profile)| (name, Arc::new(profile))));
     }

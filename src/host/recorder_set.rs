@@ -38,7 +38,6 @@ pub enum AuditTarget {
     Off,
     /// It is enabled, but there is no place for it, such as a home directory.
     Nowhere,
-    /// The log, and the process that its rows name.
     Log(SegmentedLog, AuditedProcess),
 }
 

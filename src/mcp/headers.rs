@@ -10,7 +10,6 @@ const KEY: &str = "x-mcp-header";
 pub enum HeaderAnnotationError {
     #[error("{KEY} of \"{0}\" is not text")]
     NotText(String),
-    /// The annotation is empty or has characters that no header's name may have.
     #[error("{KEY} of \"{property}\" is not a header name: {name:?}")]
     NotHeaderName { property: String, name: String },
     /// This property is neither text, nor a whole number, nor true or false.

@@ -186,7 +186,6 @@ impl Line {
         self.spans.iter().map(|(_, text)| text::width(text)).sum()
     }
 
-    /// Whether the line is empty.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }

@@ -58,7 +58,6 @@ fn notes(page: &mut Page, tool: &ToolReport, flagged: &FindingsByTool, width: Op
     }
 }
 
-/// The parts that changed, of each at most so many lines.
 pub fn parts(page: &mut Page, all: &[DefinitionChange], most: usize) {
     for change in all {
         page.push(Line::styled(Role::Title, change.part).indented(2));

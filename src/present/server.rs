@@ -253,7 +253,6 @@ pub fn verdict(servers: &[ServerStatus]) -> Option<Error> {
     })
 }
 
-/// The decisive error of a server check, if any server failed.
 pub fn failure(servers: &[ServerStatus]) -> Option<Error> {
     let errors: Vec<&Error> = servers.iter().filter_map(|s| s.state.error()).collect();
     if errors.is_empty() {

@@ -57,7 +57,6 @@ impl TableColumn {
     }
 }
 
-/// Rows under columns.
 #[derive(Debug, Default)]
 pub struct Table {
     columns: Vec<TableColumn>,
@@ -71,7 +70,6 @@ struct TableRow {
 }
 
 impl Table {
-    /// An empty table.
     pub fn new(columns: impl IntoIterator<Item = TableColumn>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }

@@ -77,7 +77,6 @@ pub(crate) fn read(
     Ok(Some(Sandbox::new(requested, limits, false, home, &spec.base_dir, environment)))
 }
 
-/// What an entry asks for.
 fn requested_sandbox(
     entry: &ConfigNode,
     safety: Safety,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The room for the bytes of messages, and the share of one token.
 const BYTES: (usize, usize) = (128 << 20, 16 << 20);
 /// The same for their values. As a tree one takes about a hundred bytes, several times over until a call
 /// has begun.

@@ -286,7 +286,6 @@ impl SpoolBatch {
         self.calls == 0 && self.damaged == 0
     }
 
-    /// Adds what another batch counted.
     pub fn merge(&mut self, other: Self) {
         for (tool, calls) in other.tools {
             match self.tools.entry(tool) {

@@ -38,7 +38,6 @@ struct PendingReplies {
 }
 
 impl HostBridge {
-    /// A bridge that sends questions to this channel.
     pub fn new(send: mpsc::Sender<AppEvent>) -> Self {
         Self {
             event_tx: send,

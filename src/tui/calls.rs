@@ -154,7 +154,6 @@ impl ConsoleCall {
 }
 
 const LOG: usize = 100;
-/// Calls within a call that are kept.
 const NESTED: usize = 50;
 /// The maximum number of characters of one line.
 const LONGEST: usize = 500;

@@ -561,7 +561,6 @@ pub const ANYWHERE: KeyTable = KeyTable { context: KeyContext::Anywhere, name: "
     row(&[Char('q')], Action::Quit, "quit", "quit"),
 ] };
 
-/// The keys of every context.
 #[derive(Debug, Clone)]
 pub struct Keymap {
     contexts: Vec<(KeyContext, Vec<Binding>)>,
@@ -614,7 +613,6 @@ impl KeyContext {
         KEY_TABLES.iter().find(|table| table.context == self).map_or("", |table| table.name)
     }
 
-    /// The context with this name, if it has a table of keys.
     pub fn from_name(name: &str) -> Option<Self> {
         KEY_TABLES.iter().find(|table| table.name == name).map(|table| table.context)
     }

@@ -74,7 +74,6 @@ pub struct ConsoleLaunch {
     pub command_end: Option<String>,
 }
 
-/// Runs the console until the user or a signal ends it.
 pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     let ConsoleLaunch {
         deps,
@@ -180,7 +179,6 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     }
 }
 
-/// The time until the clock shows the next minute.
 fn until_next_minute(unix: Duration) -> Duration {
     Duration::from_mins(1).saturating_sub(Duration::from_millis(
         u64::try_from(unix.as_millis() % 60_000).unwrap_or_default(),

@@ -1,8 +1,4 @@
 //! Components and MCP servers that a program registers while its host runs.
-//!
-//! Owns: turning the settings of one component into its provider, with the same compiler that reads
-//! files, so that keys, defaults and messages are the same. What a program registers is its own
-//! code and needs no consent. Never does: read a file of entries, or keep a provider.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,7 +1,4 @@
 //! Updates a running host to the current content of its files.
-//!
-//! Owns: which reading of the files may replace the previous one, what is unchanged in it,
-//! and what changed. Never does: check whether the files changed, or print.
 
 mod fingerprint;
 

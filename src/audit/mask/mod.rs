@@ -1,7 +1,4 @@
 //! Masking secrets in everything recorded or shown.
-//!
-//! Owns: the replacement of known values in any of the forms they travel in, by the reference that
-//! a file writes (`${NAME}`) or by `‹secret:name›`, in everything that is recorded or shown. Never does: find out secrets by itself.
 
 mod forms;
 mod names;

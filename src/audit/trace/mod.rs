@@ -1,8 +1,5 @@
 //! The trace file: all traffic of servers, one JSON object per line.
 //!
-//! Owns: the shape of its lines; writing ([`mod@write`]) and reading ([`read`]) them. Nothing is lost:
-//! a message is kept byte for byte. Secrets are taken out before anything comes here.
-//!
 //! The first line of a run is its header; a file may hold several runs, one after the other:
 //!
 //! ```json

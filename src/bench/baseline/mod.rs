@@ -1,7 +1,4 @@
 //! Comparing a run with a saved baseline.
-//!
-//! Owns: reading what was saved back, the changes since, and whether one is a regression. Never
-//! does: write the file (its content is `bench::json`).
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,4 @@
 //! Explaining in a few sentences what limited a run.
-//!
-//! Owns: which conclusions the figures allow. Each one names the figures that it follows from;
-//! where several causes give the same figures, it says so. Never does: doubt the figures.
 
 use std::time::Duration;
 

@@ -1,8 +1,5 @@
 //! Comparing targets of one run, from rounds in which they took turns.
 //!
-//! Owns: ratios with their intervals, and when a difference is established. Never does: decide
-//! whether a difference matters.
-//!
 //! With six figures, a difference between equal tools is found by chance sooner or later. So one of
 //! them, [`HEADLINE`], decides, with an interval of 95%. The others inform: their intervals are so
 //! much wider that, taken together, they too are wrong once in twenty runs. Several others against

@@ -1,6 +1,4 @@
 //! Exports of a run in the formats of other programs.
-//!
-//! Owns: text. Each export is a pure function of the report; who asked for it writes the file.
 
 pub mod csv;
 pub mod html;

@@ -1,8 +1,4 @@
 //! The documented JSON of a run: what `bench --json` prints and `--save` writes.
-//!
-//! Owns: the value of each field; the fields themselves are in [`shape`]. The first target stands
-//! flat at the top; several are a list as well. Fields may be added; [`FORMAT`] changes when one
-//! changes its meaning.
 
 pub mod shape;
 

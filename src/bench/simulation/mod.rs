@@ -1,7 +1,4 @@
 //! Simulated tools on a virtual clock: whole runs in no time, and the same each time. For tests.
-//!
-//! Owns: one virtual clock, which jumps to the next alarm when every task is idle; executors that
-//! answer by a distribution of delays.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,9 +1,5 @@
 //! Scanning definitions for suspicious content: it warns and never blocks.
 //!
-//! Owns: the rules, each in a module with what it looks for and what it lets pass, and the walk
-//! over the parts of a definition. Pure, and bounded: a definition of many megabytes is looked at
-//! as far as [`MOST_BYTES`]. Never does: decide whether a tool may be called.
-//!
 //! | rule | severity | module |
 //! |---|---|---|
 //! | `hidden` | high; low for what typesetting uses | [`hidden`] |

@@ -14,7 +14,6 @@ use super::{FindingCollector, FindingSeverity};
 use crate::model::{ToolDefinition, ToolSource};
 use crate::util::text::identifier_words;
 
-/// The shortest name that is recognised in a text.
 const SHORTEST: usize = 6;
 const LONGEST: usize = 200;
 

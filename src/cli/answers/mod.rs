@@ -1,7 +1,4 @@
 //! Prepared answers to servers' questions (`--answers`).
-//!
-//! Owns: which rule answers which question, how often, and that only answers that fit the question
-//! are sent. A question without a matching rule goes to a person, if there is one.
 
 mod read;
 
@@ -17,14 +14,12 @@ use crate::host::questions::sampling;
 use crate::model::{Error, JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
 use crate::util::pattern;
 
-/// One rule.
 #[derive(Debug, Clone, PartialEq)]
 struct AnswerRule {
     /// Only questions of servers whose names match this pattern.
     server: Option<String>,
     /// Only questions whose message matches this pattern.
     message: Option<String>,
-    /// Only questions of this kind.
     kind: Option<&'static str>,
     /// How many questions it answers.
     uses: Option<u64>,
@@ -33,12 +28,10 @@ struct AnswerRule {
     place: String,
 }
 
-/// The answer of a rule.
 #[derive(Debug, Clone, PartialEq)]
 enum RuleAnswer {
     /// These fields of a form, and the defaults for the others.
     Content(JsonObject),
-    /// The defaults of a form.
     Defaults,
     /// The page was visited.
     Opened,
@@ -72,11 +65,9 @@ impl AnswerRule {
     }
 }
 
-/// The rules of a run.
 #[derive(Debug)]
 pub struct AnswerRules {
     rules: Vec<AnswerRule>,
-    /// How often each rule has answered.
     used: Mutex<Vec<u64>>,
 }
 
@@ -111,7 +102,6 @@ impl AnswerRules {
 
 /// Answers by rules; without a matching rule it asks `next`.
 pub struct AnsweringInbox {
-    /// The rules.
     pub answers: Arc<AnswerRules>,
     /// Answers questions without a matching rule.
     pub next: Arc<dyn QuestionHandler>,

@@ -1,8 +1,4 @@
 //! Completion candidates: names of tools, arguments, prompts, servers and profiles.
-//!
-//! Owns: answering the scripts of `completions/`, and the name cache. Never does: start or contact
-//! a server; names that only a server knows come from the cache, or from the background host that
-//! is connected to it.
 
 mod known_names;
 mod line;

@@ -104,7 +104,6 @@ impl CommandContext {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The requested format, if the command supports it.
     pub fn format(&self, known: &[Format]) -> Result<Format, Error> {
         let format = self.global.format();
         if known.contains(&format) {

@@ -62,7 +62,6 @@ pub fn attach_whenever_listening(
     }
 }
 
-/// A front end without a person.
 pub fn unattended() -> AttachedFrontEnd {
     AttachedFrontEnd {
         approver: Arc::new(NoApprover),

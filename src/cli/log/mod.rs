@@ -1,7 +1,4 @@
 //! toolhost's own log: `--log-filter`, `--log-file`, `--log-format`, `TOOLHOST_LOG`.
-//!
-//! Owns: whether there is a log, where its lines go, and that no line contains a secret or terminal
-//! control sequences. Never does: decide what is logged; the modules below emit events.
 
 mod directives;
 mod writer;
@@ -56,7 +53,6 @@ pub fn start(context: &CommandContext, is_console: bool) -> Result<(), Error> {
     install(writer, format, filter)
 }
 
-/// Location of the file, if there is one.
 fn location(context: &CommandContext, is_console: bool) -> Option<RecordLocation> {
     if let Some(path) = &context.global.rare.log_file {
         return Some(RecordLocation::named(context.environment.cwd().join(path)));

@@ -73,7 +73,6 @@ struct StreamState {
 /// What must be done before anything else is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum OpenLine {
-    /// The line is empty.
     #[default]
     Empty,
     /// Lines that will be repainted, this many above the cursor line: they are removed.

@@ -11,7 +11,6 @@ use crate::present::{Line, Page, Role, question};
 /// Maximum number of attempts per field, and of edits of the whole form.
 const MAX_ATTEMPTS: usize = 20;
 
-/// Asks for a form.
 pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value) -> QuestionReply {
     let form = match Questionnaire::of(schema) {
         Ok(form) => form,

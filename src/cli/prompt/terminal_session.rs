@@ -26,13 +26,11 @@ pub(super) struct TerminalSession {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TerminalInput {
-    /// A line, without its line break.
     Line(String),
     EndOfInput,
 }
 
 impl TerminalSession {
-    /// Starts a session, if there is a terminal.
     pub(super) fn begin(output: Arc<Output>) -> Option<Self> {
         let over = CancellationToken::new();
         let guard = over.clone().drop_guard();

@@ -50,7 +50,6 @@ const INTERPRETERS: [&str; 37] = [
     "source",
 ];
 
-/// Extensions of files that contain code.
 const EXTENSIONS: [&str; 45] = [
     "py", "pyw", "pyz", "pyc", "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "rb", "pl",
     "pm", "php", "phar", "lua", "sh", "bash", "zsh", "fish", "ksh", "ps1", "r", "jl", "jar",

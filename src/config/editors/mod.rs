@@ -1,7 +1,4 @@
 //! Imports servers from the files of editors and agents into a file of servers.
-//!
-//! Owns: where each editor stores them, and how its entries are converted. Never does: start or
-//! contact a server, or write a file.
 
 mod entry;
 mod secret_values;

@@ -1,8 +1,5 @@
 //! Parsing YAML and JSON with comments into [`ConfigNode`] trees.
 //!
-//! Owns: choosing the notation, limits on a file's structure, and duplicate keys. Never does:
-//! open files (see `read`), expand variables, or know what a key means.
-//!
 //! The YAML side composes the tree from the event parser under `serde_yaml` instead of going
 //! through `serde`: only events have the position of every key and value, a duplicate key can be
 //! attributed to its entry instead of the whole file, and ten thousand tools load in a fraction of

@@ -88,7 +88,6 @@ enum TransportChoice {
     Http(HttpTransport),
 }
 
-/// The transport the entry names, if it names one.
 fn transport(
     entry: &ConfigNode,
     entry_diagnostics: &mut EntryDiagnostics,

@@ -1,8 +1,5 @@
 //! Failover between servers that offer the same tool, prompt or resource, by weight: the greatest
 //! goes first, of equals the first in the files, so that every process chooses the same.
-//!
-//! Owns: choosing one of them, reporting which were skipped and why, and passing a request to the
-//! next one when nothing of it was sent. A request that was sent is never sent again.
 
 use std::sync::Arc;
 

@@ -1,8 +1,4 @@
 //! Benchmark load: many calls of one tool.
-//!
-//! Owns: what a run of calls needs before its first one: the tool, permission to call it that
-//! often, checked arguments, and an executor for the calls. Never does: pace, count, or record each
-//! call; a run leaves one record.
 
 mod attempt_executor;
 mod contract;

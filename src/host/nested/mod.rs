@@ -1,8 +1,4 @@
 //! Calls that a tool makes as part of its own call.
-//!
-//! Owns: what a nested call inherits from the one around it, that it ends with it, and how deep
-//! calls may nest. Never does: the steps of a call; `dispatch` does them, for nested calls as for
-//! all others.
 
 use std::collections::BTreeMap;
 use std::sync::Weak;

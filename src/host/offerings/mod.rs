@@ -1,8 +1,4 @@
 //! Prompts, resources and templates of all servers: listing, reading, filling in, completing.
-//!
-//! Owns: requesting one list from every server, and masking the responses. Requests for one item
-//! are in `requests`, the search for its server in `lookup`. Never does: know a kind of server, or
-//! cache what was listed.
 
 mod lookup;
 mod prompt_arguments;

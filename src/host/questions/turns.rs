@@ -22,7 +22,6 @@ pub(in crate::host) struct TurnGuard<'a> {
 }
 
 impl CallTurns {
-    /// Keeps the permit of a call until the guard is dropped, or the call waits.
     pub(super) fn hold(&self, call: &CallId, permit: CallPermit) -> TurnGuard<'_> {
         let permits = permit.source();
         let turn = CallTurn { permit: Some(permit), permits, open_questions: 0 };

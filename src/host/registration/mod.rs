@@ -1,8 +1,4 @@
 //! Registering tools, providers, components and sessions while the host runs.
-//!
-//! Owns: what may be registered under which name, and notifying listeners. Single tools are here,
-//! providers in `providers`, components created from a configuration in `components`, and entries
-//! of a text in `files`. Never does: keep the tools (`registry`) or the sessions (`sessions`).
 
 mod components;
 mod error;

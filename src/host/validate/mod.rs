@@ -1,8 +1,4 @@
 //! Validating a value against a JSON Schema when neither is trusted.
-//!
-//! Owns: compiling and checking within limits, and the messages for violations. A schema that looks
-//! expensive is compiled and checked on a thread that can be abandoned. Never does: fetch a
-//! reference, or say what a broken rule means for a call.
 
 pub mod complexity;
 pub mod formats;

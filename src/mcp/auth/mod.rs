@@ -1,10 +1,5 @@
 //! OAuth for HTTP servers.
 //!
-//! Owns: finding authorization servers, logging in, renewing tokens, requesting more scopes when a
-//! server requires them, and tokens for programs (client credentials). Never does: open a browser,
-//! talk to a person (see [`crate::model::Browser`]), or send a token anywhere but to the server it
-//! is for.
-//!
 //! The parts: [`OAuth`] are the [`Credentials`](super::credentials::Credentials) of one server;
 //! `discovery` finds who issues tokens; `login` and `program` get one; `renewal` renews it;
 //! [`vault`] and [`mod@file`] store it; `http` decides which addresses may be contacted. The SDK

@@ -1,7 +1,4 @@
 //! One connection to one server after the handshake: requests with time limits.
-//!
-//! Owns: deadlines of each request, cancellation, and the error messages. Never does:
-//! know tools, prompts or resources.
 
 mod pending_request;
 

@@ -1,8 +1,4 @@
 //! A session over one wire: requests out; answers, questions and notifications in.
-//!
-//! Owns: our requests and their ids, which of them are pending, the one reader that gives each answer
-//! to the request it belongs to, the server's own requests, and the warnings about the traffic. Never
-//! does: decide when to abandon a request.
 
 mod sent_request;
 mod server_notifications;

@@ -13,11 +13,9 @@ use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind, ToolContext, ToolResult};
 use crate::util::units::show_size;
 
-/// The longest text that is searched, in bytes.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 /// The largest compiled expression, in bytes.
 const MAX_PROGRAM_BYTES: usize = 1 << 20;
-/// The longest result of a replacement, in bytes.
 const MAX_RESULT_BYTES: usize = 4 << 20;
 const MAX_MATCHES: usize = 10_000;
 /// How many matches are found when the call does not say.

@@ -9,7 +9,6 @@ use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult};
 use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind, HostEvent, ToolContext, ToolResult};
 
-/// The longest wait, in seconds.
 const MAX_WAIT_SECONDS: f64 = 3600.0;
 /// How many times progress is reported at most.
 const MAX_PROGRESS_EVENTS: u32 = 10;

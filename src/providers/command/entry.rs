@@ -25,7 +25,6 @@ use crate::util::units;
 /// The most output that is kept, in bytes, and the default.
 pub(super) const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// The keys of an entry that only this kind understands.
 pub(super) const KEYS: &[&str] = &[
     "command",
     "args",
@@ -253,7 +252,6 @@ pub(super) fn variable(property: &str) -> String {
 }
 
 impl SchemaProperties {
-    /// A property that must be one.
     fn require_property(&self, name: &str, entry: &ConfigNode) -> Result<String, Diagnostic> {
         if self.has(name) {
             return Ok(name.to_owned());

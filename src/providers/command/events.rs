@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::model::{CallId, EventSink, HostEvent, LogLevel};
 use crate::providers::lines::{LimitedEvents, LineSplitter, SplitLine};
 
-/// The longest line, in bytes.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
 pub(super) struct CommandEventReader<'a> {

@@ -12,7 +12,6 @@ use crate::util::process::show_exit;
 
 /// How much of an output is quoted in a message, in characters.
 const MAX_QUOTED_CHARS: usize = 200;
-/// Number of lines of stderr in a result.
 const SHOWN_LINES: usize = 20;
 
 /// Reads a finished run of the program `name`: exit 0 is success, another exit is a well-formed

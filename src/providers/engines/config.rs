@@ -44,9 +44,7 @@ const STORAGE_TYPES: [&str; 4] = ["memory", "disk", "redis", "postgresql"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::providers) struct EngineLimits {
     pub(in crate::providers) quota: Quota,
-    /// The longest key, in bytes.
     pub(in crate::providers) max_key_bytes: u64,
-    /// The longest value, in bytes of its JSON.
     pub(in crate::providers) max_value_bytes: u64,
 }
 

@@ -25,7 +25,6 @@ pub(in crate::providers) struct EngineKind {
     pub(in crate::providers) defaults: EngineLimits,
     pub(in crate::providers) tools: &'static [EngineTool],
     pub(in crate::providers) may_write: fn(&ToolSpec) -> Result<bool, Diagnostic>,
-    /// The notice after the first write to an engine in memory.
     pub(in crate::providers) memory_notice: &'static str,
     /// What definitions of an entry with `scope: session` add to `touches`.
     pub(in crate::providers) session_note: &'static str,

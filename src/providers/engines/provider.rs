@@ -29,7 +29,6 @@ struct EngineProvider {
     has_warned: AtomicBool,
 }
 
-/// Builds one provider for each entry of a kind.
 pub(in crate::providers) fn build(
     kind: &'static EngineKind,
     specs: &[&ToolSpec],

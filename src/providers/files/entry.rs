@@ -42,7 +42,6 @@ pub(super) const KEYS: &[&str] = &{
 
 /// Maximum part of a file in one result, in bytes.
 const MAX_SHOWN_BYTES: u64 = 16 << 20;
-/// The default for it, in bytes.
 const DEFAULT_SHOWN_BYTES: u64 = 1 << 20;
 
 /// What is allowed without being selected by name.

@@ -42,7 +42,6 @@ pub(super) fn already_exists_error(path: &str) -> Error {
     Error::tool(format!("'{path}' exists already")).with_hint("overwrite=true replaces a file")
 }
 
-/// The text of an error, without its number if the text is enough.
 pub(super) fn io_error_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),

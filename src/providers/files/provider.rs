@@ -163,7 +163,6 @@ impl FilesProvider {
             .ok_or_else(|| Error::internal(format!("'{}' is not one of these tools", call.name)))
     }
 
-    /// The directory of a call that is made for this user.
     fn root_for(&self, user: Option<&str>) -> Arc<RootDirectory> {
         match user.filter(|_| self.is_by_user) {
             Some(user) => Arc::new(self.root.of_user(user)),

@@ -17,16 +17,13 @@ use crate::model::{Error, ToolResult};
 use crate::util::text::safe_line;
 use crate::util::units;
 
-/// How much is read in one search, in bytes.
 const MAX_READ_BYTES: u64 = 64 << 20;
-/// How much of one file is searched, in bytes.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 /// How much of a file tells whether it is text, in bytes.
 const SNIFF_BYTES: u64 = 8 << 10;
 const MAX_LINE_CHARS: usize = 240;
 /// How much of a long line is shown before what was found, in characters.
 const CONTEXT_CHARS: usize = 60;
-/// The longest pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 4 << 10;
 
 /// The compiled arguments of a search: a pattern of names, a text, or both.

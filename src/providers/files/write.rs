@@ -12,7 +12,6 @@ use super::replace::FileReplacement;
 use crate::model::{Error, ToolResult};
 use crate::util::{base64, units};
 
-/// The most that one call writes, in bytes.
 const MAX_WRITE_BYTES: usize = 16 << 20;
 /// The largest file that is added to or edited: it is copied each time.
 const MAX_REWRITE_BYTES: u64 = 64 << 20;

@@ -103,7 +103,6 @@ fn prepare(request: &FetchRequest) -> Result<HttpRequest, Error> {
     Ok(HttpRequest { method, url, headers, body: body.map(|(text, _)| Bytes::from(text)) })
 }
 
-/// The address, if it may be contacted.
 fn address(request: &FetchRequest) -> Result<Url, Error> {
     let mut url = Url::parse(&request.url).map_err(|error| {
         Error::usage(format!("'{}' is not a URL: {error}", request.url))

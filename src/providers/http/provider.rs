@@ -34,7 +34,6 @@ struct HttpTool {
     entry: HttpEntry,
 }
 
-/// Builds the provider from the entries of this kind.
 pub(in crate::providers) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     let mut tools = Vec::new();

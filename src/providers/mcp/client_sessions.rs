@@ -23,7 +23,6 @@ use crate::provider::{
 /// Maximum number of sessions with a connection to one server at once.
 pub const MAX_SESSIONS: usize = 16;
 
-/// The connections of all client sessions to one server.
 pub struct SessionServers {
     spec: ServerSpec,
     setup: McpSetup,
@@ -38,7 +37,6 @@ struct SessionConnection {
     /// Whose it is; `None` until the first session needs one.
     session: Option<String>,
     server: Arc<McpProvider>,
-    /// Fires when the session ended.
     ended: CancellationToken,
 }
 
@@ -110,7 +108,6 @@ impl SessionServers {
         open.cloned().unwrap_or_else(|| self.unowned())
     }
 
-    /// Takes all connections out, to be closed.
     fn take_all(&self) -> Vec<SessionConnection> {
         let unowned = self.unowned();
         std::mem::replace(&mut *self.connections(), vec![unowned])

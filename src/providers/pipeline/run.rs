@@ -281,7 +281,6 @@ impl PipelineRun<'_> {
     }
 }
 
-/// The result of the pipeline if this was its last step.
 fn final_result(done: &mut StepOutcome) -> ToolResult {
     let output = || done.state["output"].clone();
     done.result.take().unwrap_or_else(|| ToolResult::json(output()))

@@ -63,7 +63,6 @@ pub(super) struct AboutTool {
 /// Takes an attribute over; `None` when it cannot be used.
 type TakeAttribute = fn(&mut ToolDefinition, &Value) -> Option<()>;
 
-/// What a definition may say, and what each has to be.
 const ATTRIBUTES: [(&str, &str, TakeAttribute); 10] = [
     ("title", "text", |tool, value| text(value).map(|text| tool.title = Some(text))),
     ("category", "text", |tool, value| text(value).map(|text| tool.category = Some(text))),

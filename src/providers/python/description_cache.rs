@@ -19,7 +19,6 @@ use crate::util::{private_file, regular_file};
 
 /// How many functions are remembered.
 const MAX_ENTRIES: usize = 500;
-/// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -18,7 +18,6 @@ use crate::model::{Diagnostic, ToolScope};
 use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
 use crate::providers::program_env;
 
-/// The keys of an entry that only this kind understands.
 pub(super) const KEYS: &[&str] = &[
     "module",
     "function",

@@ -17,7 +17,6 @@ const VENV_INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 
 const PYENV_VERSION: &str = "PYENV_VERSION";
 
-/// The interpreter of an entry, as an absolute path that is executable.
 pub(super) fn find(entry: &PythonEntry, environment: &dyn Environment) -> Result<PathBuf, Error> {
     let path = entry.env.get("PATH").cloned().or_else(|| environment.var("PATH"));
     let passed = entry.env_keys.iter().any(|key| key == PYENV_VERSION);

@@ -119,7 +119,6 @@ impl PythonRunner {
         result::read(&answer, self.entry.sandbox.as_ref())
     }
 
-    /// The tools of the entry.
     pub(super) async fn list(&self) -> Result<OfferedTools, Error> {
         let context = ToolContext::empty(CallId("describe".to_owned()));
         let session = self.entry.by_session.then_some("");

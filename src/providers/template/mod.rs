@@ -57,7 +57,6 @@ impl<P> TextTemplate<P> {
         }
     }
 
-    /// The text of a template without placeholders.
     pub(super) fn literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),

@@ -192,7 +192,6 @@ impl ClientRegistry {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the client that waits for a call.
     async fn ask_client(
         &self,
         call: Option<&CallId>,

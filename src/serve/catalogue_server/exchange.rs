@@ -248,7 +248,6 @@ async fn tell(sender: &RequestSender, update: CallUpdate, level: Option<&str>) {
     sender.tell(notification).await;
 }
 
-/// What may be asked of the client behind a request.
 fn abilities(sender: &RequestSender, log_level: Option<&'static str>) -> ClientAbilities {
     let questions = questions::abilities(sender.capabilities.as_ref());
     ClientAbilities { log_level, questions: Some(questions) }

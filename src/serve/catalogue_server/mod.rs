@@ -1,9 +1,4 @@
 //! The catalogue as an MCP server: what a client of `toolhost serve` sees.
-//!
-//! Owns: which tools, prompts and resources of a [`ToolHost`] a client is offered, how its requests
-//! become calls of that host, and how progress, questions and changes find their way back to the
-//! client that waits for them. Never does: open a port or read a stream (`transport`), decide what a
-//! tool is or whether it may run (the host), or pass anything of one client to another.
 
 mod call;
 mod changes;
@@ -129,7 +124,6 @@ impl CatalogueServer {
         })
     }
 
-    /// Ends a session of a client that is gone.
     pub(in crate::serve) fn end_session(&self, session: &str) {
         self.tasks.end_session(session);
         self.host.end_session(session);

@@ -37,7 +37,6 @@ pub(in crate::serve) enum RequestStep<T> {
     Ended(Option<T>),
 }
 
-/// The result of a request of an MCP client.
 pub(super) fn served(
     ended: Option<Result<ServedResult, ErrorData>>,
 ) -> Result<ServedResult, ErrorData> {

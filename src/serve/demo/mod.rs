@@ -1,9 +1,4 @@
 //! The demo server: a small MCP server inside the binary.
-//!
-//! Owns: one set of tools, resources, a template and a prompt that together use every part of the
-//! protocol that a user may want to see working, in both eras and without a network. The embedded
-//! `mcp.yaml` starts it as a child process (`toolhost demo-server`). Never does: touch a file, the
-//! network or the environment; everything it changes is forgotten when it ends.
 
 mod eof;
 mod handler;

@@ -10,7 +10,6 @@ const REQUEST_HEADERS: &str = "accept, authorization, content-type, last-event-i
      mcp-protocol-version, mcp-session-id";
 /// The beginning of the names of headers that repeat arguments (SEP-2243).
 const ARGUMENT_HEADER: &str = "mcp-param-";
-/// The headers of answers that pages read.
 const ANSWER_HEADERS: HeaderValue = HeaderValue::from_static("mcp-session-id, www-authenticate");
 /// For how many seconds a browser need not ask again.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");

@@ -22,7 +22,6 @@ impl<R: AsyncRead> LineSource<R> {
         Self { first: None, lines }
     }
 
-    /// Lines of which the first was read already.
     pub(super) fn after(
         first: Result<String, LinesCodecError>,
         lines: FramedRead<R, LinesCodec>,

@@ -1,7 +1,4 @@
 //! The transports of `toolhost serve`: standard streams, Unix sockets, HTTP and WebSocket.
-//!
-//! Owns: listening, who may connect, and how much a client may send before any of it is
-//! trusted. Never does: know what a request means; each client is handed to the SDK as a transport.
 
 pub mod access;
 pub mod address;

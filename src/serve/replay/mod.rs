@@ -1,10 +1,5 @@
 //! Replaying a recording as an MCP server: every request is answered as it was recorded.
 //!
-//! Owns: the conversation with one client on a pair of streams: finding the recorded exchange of a
-//! request, and sending what belonged to it with the client's ids and progress tokens in place of
-//! the recorded ones. Never does: invent a response, start anything, or check a client's answer to
-//! a recorded question.
-//!
 //! A request matches a recorded one with the same method and parameters, `_meta` left out; those of
 //! the handshake and `ping` match by their method alone, because every client describes itself
 //! differently. Repeated requests get the recorded responses one after the other, then the last one

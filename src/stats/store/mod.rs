@@ -1,8 +1,4 @@
 //! The statistics store: counts in one `SQLite` file.
-//!
-//! Owns: the file (`open`), what is inside, folding a part of the spool into it in one transaction
-//! with the position that was read to (`fold`), what is let go with age (`retention`), reading
-//! (`query`). Never does: decide what to do when it cannot be used; [`StoreError`] says what it is.
 
 mod columns;
 mod fold;

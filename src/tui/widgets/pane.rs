@@ -214,7 +214,6 @@ pub struct Styler {
 }
 
 impl Styler {
-    /// A document of the command line, too.
     pub fn document(self, page: &Page) -> Vec<Line<'static>> {
         let spans = |line: &present::Line| {
             line.spans().iter().map(|(role, text)| self.span(*role, text)).collect()

@@ -13,9 +13,7 @@ use crate::tui::widgets::pane;
 use crate::util::text::shorten;
 use crate::util::{json, text};
 
-/// The maximum number of rows of a table.
 const ROWS: usize = 100_000;
-/// The maximum number of columns of a table.
 const COLUMNS: usize = 64;
 /// How many rows are looked at for names and widths of columns.
 const SAMPLE: usize = 1_000;
@@ -32,7 +30,6 @@ pub struct ResultColumn {
     pub is_number: bool,
 }
 
-/// How the rows are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableOrder {
     /// The number of the column, from 0.

@@ -41,7 +41,6 @@ const MACHINE: [&str; 9] = [
 /// Device files without a device behind them.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// The settings of the system.
 const ETC: &str = "/etc";
 
 /// How deep `/etc` is searched for files that only the superuser may read.

@@ -1,7 +1,4 @@
 //! HTML export of a run: one page with its results and charts.
-//!
-//! Owns: the order of the page and that it needs nothing else: no script, no font, no address. Text
-//! of others is escaped by [`escaped`], in text and in attributes alike.
 
 mod plots;
 mod scale;

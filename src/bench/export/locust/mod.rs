@@ -1,8 +1,4 @@
 //! Export of a plan as a locustfile, so that Locust's distributed engine can generate the load.
-//!
-//! Owns: what is written of the plan and of the tool. The rest is the same for every file and
-//! stands in `locust/runner.py`. Never does: write a secret; headers that may hold one are read
-//! from the environment of the user who runs Locust.
 
 use serde_json::{Value, json};
 

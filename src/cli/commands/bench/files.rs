@@ -35,7 +35,6 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes every file.
 pub(super) fn write(
     args: &BenchArgs,
     context: &CommandContext,
@@ -51,7 +50,6 @@ pub(super) fn write(
     outcome
 }
 
-/// Writes one file and reports it.
 pub(super) fn write_one(path: &Path, text: &str, context: &CommandContext) -> Result<(), Error> {
     save::write(&context.environment.cwd().join(path), text.as_bytes())?;
     context.output.note(&Line::plain("saved ").then(Role::Name, path.display().to_string()));

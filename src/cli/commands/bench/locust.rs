@@ -14,7 +14,6 @@ use secrecy::ExposeSecret as _;
 /// The variable for the token if the entry names none.
 const TOKEN: &str = "LOCUST_TOKEN";
 
-/// Writes the file.
 pub(super) fn write(
     path: &Path,
     plan: &BenchPlan,

@@ -149,7 +149,6 @@ impl HttpShared {
         result
     }
 
-    /// Ends the session of the legacy era, if there is one.
     pub(super) async fn end_session(&self) {
         let (mut headers, session) = {
             let mut session = locked(&self.session);

@@ -32,7 +32,6 @@ impl SseEvent {
         matches!(kind, "" | "message") && !self.data.iter().all(u8::is_ascii_whitespace)
     }
 
-    /// The message it carries, if any.
     pub(super) fn message(self) -> Option<Bytes> {
         self.is_message().then_some(self.data)
     }

@@ -18,7 +18,6 @@ fn unknown(name: &str) -> CalculatorError {
     CalculatorError::UndefinedName(name.to_owned())
 }
 
-/// The value of a function.
 pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, CalculatorError> {
     match (name, arguments) {
         ("sqrt", [x]) => checked(x.to_float(), |x| x >= 0.0, f64::sqrt),

@@ -31,7 +31,6 @@ struct BuiltinTool {
     network: NetworkRules,
 }
 
-/// Builds the provider from the entries of this kind.
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     build_with(specs, Arc::new(SystemClock), context.insecure)
 }

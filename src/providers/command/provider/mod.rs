@@ -44,7 +44,6 @@ struct Invocation {
     stdin: Option<Vec<u8>>,
 }
 
-/// Builds the provider from the entries of this kind.
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     let environment = Arc::clone(&context.environment);
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
@@ -225,7 +224,6 @@ impl ToolProvider for CommandProvider {
     }
 }
 
-/// Starts the program, within its sandbox when it has one.
 fn start(program: &Program, entry: &CommandEntry) -> Result<(Process, Option<Confinement>), Error> {
     let sandbox = entry.sandbox.as_ref();
     let confinement =

@@ -1,7 +1,4 @@
 //! The engine in `SQLite`: in memory, or one file, shared by all processes that name it.
-//!
-//! Owns: the file (`open`, `layout`), what is done in it (`operations`), and what its errors mean
-//! (`errors`). Never does: block the runtime's thread, or throw away a file that it cannot read.
 
 mod errors;
 mod layout;

@@ -1,7 +1,4 @@
 //! Entries of kind `http`, checked as far as possible without sending anything.
-//!
-//! Owns: the keys, and what of them follows from what. All diagnostics of an entry are reported at
-//! once. Never does: send, or look up a name.
 
 mod checks;
 mod schema;

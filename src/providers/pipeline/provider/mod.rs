@@ -32,7 +32,6 @@ struct PipelineTool {
     plan: PipelinePlan,
 }
 
-/// Builds the provider from the entries of this kind.
 pub(super) fn build(specs: &[&ToolSpec], _context: &ProviderDeps) -> BuiltProviders {
     let mut diagnostics = Vec::new();
     let mut plans: Vec<(&ToolSpec, PipelinePlan)> = Vec::new();

@@ -28,14 +28,12 @@ struct PythonProvider {
     /// The entry as written, which overrides what definitions say.
     node: Arc<ConfigNode>,
     runner: PythonRunner,
-    /// The only tool, once what it takes is known.
     function: OnceLock<Arc<ToolDefinition>>,
     is_remote: bool,
     /// The tools that want a worker for each session, as of the last list.
     session_tools: Mutex<BTreeSet<ToolName>>,
 }
 
-/// Builds the providers from the entries of this kind.
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     let shared = Arc::new(SharedPython::new(context));
     let mut warnings = Vec::new();
@@ -166,7 +164,6 @@ impl PythonProvider {
         }
     }
 
-    /// What the worker calls the tool of this name.
     fn offered_name<'a>(&'a self, name: &'a ToolName) -> &'a str {
         match &self.entry().selection {
             Selection::Function(function) => function,

@@ -1,8 +1,5 @@
 //! Sealed code: compared with what the user trusted when a worker starts and, by the guard in the
 //! worker (`shim/guard.py`), at each import.
-//!
-//! Owns: the manifest of an entry and how an interpreter is started under it. Never does: decide
-//! what a manifest contains; see `code` for that, and the configuration for whether there is one.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};

@@ -1,8 +1,4 @@
 //! The Python program that runs in the interpreter, embedded in this binary.
-//!
-//! Owns: its parts and how it is started. A worker is started with a few lines ([`BOOT`]) on its
-//! command line; the rest is the first line of its standard input, so that nothing has to be
-//! written to a disk and a list of processes stays readable.
 
 use std::collections::BTreeMap;
 use std::path::Path;

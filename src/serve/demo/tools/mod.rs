@@ -1,7 +1,4 @@
 //! The demo tools, one file each, and the table of them.
-//!
-//! Owns: [`DemoTool`], the table and the reading of arguments. A wrong argument gives a result that
-//! the model can read (`isError`), not a protocol error.
 
 mod add;
 mod ask_name;

@@ -1,7 +1,4 @@
 //! The sessions of clients of the older era over HTTP.
-//!
-//! Owns: the sessions and their maximum number, and which changes reach the streams of idle clients.
-//! Never does: look into a request.
 
 mod event_stream;
 mod kept_answers;

@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 use super::SessionError;
 use super::session::ServedSession;
 
-/// The service's end of a session.
 pub struct ServedSessionTransport {
     session: Arc<ServedSession>,
     incoming: mpsc::Receiver<Box<ClientJsonRpcMessage>>,

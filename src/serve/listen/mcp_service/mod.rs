@@ -1,7 +1,4 @@
 //! Answering requests over Streamable HTTP by the SDK's service.
-//!
-//! Owns: the settings of that service, and telling clients to retry later when a limit is reached.
-//! Never does: look at a token.
 
 #[cfg(test)]
 mod tests;
@@ -65,7 +62,6 @@ impl McpService {
         Self { server: Arc::clone(server), service, sessions, end }
     }
 
-    /// Answers one request.
     pub(super) async fn answer(
         self: &Arc<Self>,
         head: Parts,

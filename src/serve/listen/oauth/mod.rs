@@ -1,8 +1,4 @@
 //! The server as a protected resource of an OAuth authorization server.
-//!
-//! Owns: who an access token of that server belongs to and what its scopes allow, the metadata that
-//! tells clients where to get one (RFC 9728), and the challenge that points to it. Never does:
-//! issue tokens, or pass one on.
 
 mod issuer;
 mod signature;

@@ -20,7 +20,6 @@ pub fn draw(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     inside(pen, form, focused, inner);
 }
 
-/// A form in what room there is.
 pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     let foot = foot(pen.styler, form);
     let needed = foot_rows(&foot, area.width);

@@ -1,8 +1,4 @@
 //! The state of a form: the arguments of a call, or the answer to a server's question.
-//!
-//! Owns: which line has the cursor, what is being written there, whether the whole is written as
-//! JSON instead; what is shown of all that. What the fields are and what they make is
-//! [`host::form`](crate::host::form). Never does: send anything.
 
 pub mod actions;
 pub mod draw;

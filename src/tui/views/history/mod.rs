@@ -1,6 +1,4 @@
 //! The history view: a list of recorded calls, one in detail, two compared.
-//!
-//! Owns: what is requested and when. Never does: read a file.
 
 pub mod draw;
 pub mod entry_text;

@@ -1,8 +1,4 @@
 //! The inbox: approval questions and questions of servers.
-//!
-//! Owns: the open questions, the oldest first, and what has been written as their answers. A new
-//! one is told and counted, and takes no keys; only an approval lies over the screen. Never does:
-//! answer by itself, or open an address.
 
 pub mod approval;
 pub mod draw;

@@ -10,7 +10,6 @@ use crate::util::text;
 use crate::util::units::show_size;
 
 const SUGGESTED: usize = 5;
-/// From this height on they have a frame.
 const FRAMED: u16 = 16;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {

@@ -1,7 +1,4 @@
 //! The resources view: resources, templates and prompts of servers.
-//!
-//! Owns: the tree, the opened item, and which resources are watched. Never does: ask a server, or
-//! open a link.
 
 pub mod actions;
 pub mod content;
@@ -62,7 +59,6 @@ struct OpenOffering {
     answer: Option<OfferingResponse>,
 }
 
-/// How an item is opened.
 #[derive(Debug, Clone, PartialEq)]
 enum OfferingRequest {
     /// A resource, by its address.

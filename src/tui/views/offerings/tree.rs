@@ -66,7 +66,6 @@ impl OfferingServer {
     }
 }
 
-/// What all servers offer, grouped by server and kind.
 #[derive(Debug, Default)]
 pub struct OfferingTree {
     servers: Vec<OfferingServer>,

@@ -20,7 +20,6 @@ impl AppState {
         self.view_state(self.context.view).key_contexts(self.context.focus)
     }
 
-    /// Opens a window, if the action is one that does.
     pub fn open_window(&mut self, action: Action) -> bool {
         let overlay = match action {
             Action::Help => Overlay::Help(ScrollPosition::default()),

@@ -1,7 +1,4 @@
 //! The result pane: results of a tool's calls, one at a time, as text, tree or raw JSON.
-//!
-//! Owns: which call is looked at and how; its text or tree, made once when that changes. That of a
-//! large result is made elsewhere, and keys are answered meanwhile.
 
 pub mod documents;
 pub mod draw;

@@ -153,7 +153,6 @@ pub struct ServerToolLists {
     pub asks_always: bool,
 }
 
-/// One tool in the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DriftLine {
     /// A tool that is advertised exactly as declared.

@@ -1,7 +1,4 @@
 //! The trace view: the newest items, the filter, and the selected item.
-//!
-//! Owns: the pause, the filter, the chosen line, what a trace file is to hold. Never does: hold
-//! back a wire.
 
 pub mod draw;
 pub mod frame;

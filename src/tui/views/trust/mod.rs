@@ -1,7 +1,4 @@
 //! Project trust: its state, the question, and the consequences of an answer.
-//!
-//! Owns: when the question comes up by itself, that exactly what was shown is what is stored, and
-//! what is said when trust changes elsewhere. Never does: store an answer or build a host.
 
 pub mod tasks;
 #[cfg(test)]
