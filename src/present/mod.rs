@@ -3,6 +3,7 @@
 //! Owns: the text model, and what is shown of each value of the model; the command line and the
 //! console show it. Pure: no input, no output, no clock.
 
+pub mod approval;
 pub mod audit;
 pub mod background;
 pub mod bench;

@@ -8,8 +8,8 @@
 use crate::host::example;
 use crate::model::JsonObject;
 use crate::tui::calls::{self, OtherClients};
-use crate::tui::event::PersistenceEvent;
 use crate::tui::prelude::*;
+use crate::tui::tasks::{Recollection, recall};
 use crate::tui::views::bench::BenchView;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::history::HistoryView;
@@ -55,8 +55,7 @@ impl AppState {
     }
 
     pub fn initial_effects(&mut self) -> Effects {
-        let recall = AppEffect::Persistence(crate::tui::event::PersistenceEffect::Load);
-        let mut effects = vec![recall, AppEffect::ListDeclared, AppEffect::RefreshServers];
+        let mut effects = vec![recall().into(), AppEffect::ListDeclared, AppEffect::RefreshServers];
         effects.extend(self.stats.refresh());
         effects
     }
@@ -105,10 +104,9 @@ impl AppState {
             let shared = [KeyContext::Overlay, KeyContext::Pane];
             return own.into_iter().chain(shared).collect();
         }
-        let view = self.view_state(self.context.view);
-        let places = view.key_contexts(self.context.focus).into_iter();
+        let places = self.view_key_contexts().into_iter();
         // A form knows best which keys it takes at the moment.
-        let form = view.form(self.context.focus);
+        let form = self.view_state(self.context.view).form(self.context.focus);
         let at_form = |place| match (place, form) {
             (KeyContext::Form, Some(form)) => form.key_contexts(),
             _ => vec![place],
@@ -184,6 +182,20 @@ pub trait View {
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
+        Vec::new()
+    }
+
+    /// What narrows the list in the first pane, or finds a row of it.
+    fn filter(&self) -> Option<&ListFilter> {
+        None
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        None
+    }
+
+    /// Something was scrolled, or another row chosen.
+    fn on_scrolled(&mut self, _context: &mut AppContext) -> Effects {
         Vec::new()
     }
 
@@ -273,6 +285,7 @@ impl AppState {
                 self.history.filter_by_tool(&tool);
                 self.show(ViewId::History)
             }
+            Navigation::Show(view) => self.show(view),
             Navigation::AskTrust => {
                 self.trust.open(&mut self.context);
                 Vec::new()
@@ -296,14 +309,14 @@ impl AppState {
         }
     }
 
-    fn show_trace(&mut self, words: &str) -> Effects {
-        self.trace.find(words);
+    fn show_trace(&mut self, query: &str) -> Effects {
+        self.trace.find(query);
         self.show(ViewId::Trace)
     }
 
     fn default_bench_arguments(&self, tool: &str) -> Option<JsonObject> {
-        if let Some(known) = self.context.calls.arguments_of(tool) {
-            return Some(known.clone());
+        if let Some(arguments) = self.context.calls.arguments_of(tool) {
+            return Some(arguments.clone());
         }
         let row = self.tools.catalogue.rows().iter().find(|row| row.name == tool)?;
         let schema = &row.tool.input_schema;
@@ -313,6 +326,9 @@ impl AppState {
 
     /// Shows a view with its first pane focused, and lets it ask for what it needs.
     pub fn show(&mut self, view: ViewId) -> Effects {
+        if self.context.view != ViewId::Inbox {
+            self.context.before_inbox = self.context.view;
+        }
         self.context.view = view;
         self.context.focus = view.panes()[0];
         self.context.is_zoomed = false;
@@ -322,8 +338,8 @@ impl AppState {
 }
 
 impl AppState {
-    pub fn apply_persisted(&mut self, event: PersistenceEvent) {
-        let PersistenceEvent { settings, arguments, problems } = event;
+    pub fn recall(&mut self, recollection: Recollection) {
+        let Recollection { settings, arguments, problems } = recollection;
         let look = &mut self.context.appearance;
         look.ascii |= settings.ascii;
         look.has_reduced_motion |= settings.reduced_motion;

@@ -18,7 +18,7 @@ use crate::host::link::{HostLink, Observation, ObservationSink};
 use crate::model::{
     CapturedTraffic, EventSink, Question, QuestionHandler, QuestionReply, TraceGate, TrafficSink,
 };
-use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, AttachmentEvent};
+use crate::tui::event::{AppEvent, ApprovalPrompt, AskId};
 use crate::tui::tasks::EffectRunner;
 
 /// Where the user is asked: questions wait here for their answers.
@@ -143,19 +143,7 @@ impl Approver for HostBridge {
         let (answer, waits) = oneshot::channel();
         self.pending().approvals.insert(id, answer);
         let _placed = WithdrawOnDrop { bridge: self.clone(), id };
-        let preview = match &request.preview {
-            Ok(preview) => Ok(format!("{}\n{:#}", preview.summary, preview.request)),
-            Err(error) => Err(error.clone()),
-        };
-        let asked = ApprovalPrompt {
-            tool: request.definition.clone(),
-            arguments: request.arguments.clone(),
-            reason: request.reason.clone(),
-            preview,
-            identity: request.identity.clone(),
-            call: request.call.clone(),
-        };
-        let event = AppEvent::Approval { id, prompt: Box::new(asked) };
+        let event = AppEvent::Approval { id, prompt: Box::new(ApprovalPrompt::of(request)) };
         if self.event_tx.send(event).await.is_err() {
             return Approval::Unavailable;
         }
@@ -218,7 +206,7 @@ impl EffectRunner {
         let (shown, send) = (self.bridge.observation_sink(), self.event_tx.clone());
         tokio::spawn(async move {
             let pid = host.attached_pid();
-            let attached = AppEvent::Attachment(AttachmentEvent::Attached(pid));
+            let attached = AppEvent::outcome(move |state| state.attached(pid));
             let Some(pid) = pid else {
                 let _unheard = send.send(attached).await;
                 return;
@@ -239,8 +227,8 @@ impl EffectRunner {
             let _ended = host.observe_link(&sink, &cancel).await;
             if !cancel.is_cancelled() {
                 host.detach();
-                let told = AppEvent::Attachment(AttachmentEvent::Lost(pid));
-                let _unheard = send.send(told).await;
+                let detached = AppEvent::outcome(move |state| state.detached(pid));
+                let _unheard = send.send(detached).await;
             }
         });
     }

@@ -236,7 +236,7 @@ impl CallActivity {
         match event {
             HostEvent::Progress { progress, total, message, .. } => {
                 self.retry = None;
-                let message = message.as_ref().map(|said| shorten(said, LONGEST).into_owned());
+                let message = message.as_ref().map(|text| shorten(text, LONGEST).into_owned());
                 // What was said last holds until something else is said.
                 let before = self.progress.take().and_then(|before| before.message);
                 let message = message.or(before);

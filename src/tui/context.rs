@@ -12,7 +12,8 @@ use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, Divider, Pane, PaneShares, SizeClass, ViewId};
 use crate::tui::theme::{Appearance, ColourScheme};
 use crate::tui::views::overlays::SaveCallWindow;
-use crate::tui::views::overlays::palette::PaletteWindow;
+use crate::tui::views::overlays::palette::PaletteEntry;
+use crate::tui::widgets::filter::Picker;
 use crate::tui::widgets::list::ListCursor;
 use crate::tui::widgets::picture::PictureBox;
 use crate::tui::widgets::scroll_text::ScrollPosition;
@@ -35,7 +36,7 @@ pub enum Overlay {
     /// Whether to leave although calls run.
     ConfirmQuit,
     /// Everything that can be done, to choose from.
-    Palette(Box<PaletteWindow>),
+    Palette(Box<Picker<PaletteEntry>>),
     /// The calls that run, to stop one of them.
     Running(ListCursor),
     Problems,
@@ -78,6 +79,8 @@ pub struct AppContext {
     pub size: (u16, u16),
     pub view: ViewId,
     pub focus: Pane,
+    /// The view that was shown before the inbox: one goes back there from the last question.
+    pub before_inbox: ViewId,
     pub has_wire: bool,
     /// The name of the project; `None` without one.
     pub project: Option<String>,

@@ -267,9 +267,9 @@ fn motion(styler: Styler, state: &AppState) -> Line<'static> {
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         say(Role::Warning, format!("{first}{more} changed{way}"));
     }
-    let asked = state.inbox.approvals.len();
-    if asked > 0 {
-        say(Role::Warning, format!("{asked} to approve"));
+    let approvals = state.inbox.approvals.len();
+    if approvals > 0 {
+        say(Role::Warning, format!("{approvals} to approve"));
     }
     if state.is_paused() {
         say(Role::Warning, "PAUSED".to_owned());
@@ -308,9 +308,10 @@ pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     for binding in places.iter().flat_map(|place| state.context.keys.bindings(*place)) {
         // Skips bindings whose key is taken by a nearer context.
         let happens = state.context.keys.action(binding.key, &places) == Some(binding.action);
-        let is_told =
-            here.iter().any(|told| told.key == binding.key || told.action == binding.action);
-        if binding.label.is_some() && happens && !is_told && !state.is_unavailable(binding.action) {
+        let is_shown =
+            here.iter().any(|shown| shown.key == binding.key || shown.action == binding.action);
+        if binding.label.is_some() && happens && !is_shown && !state.is_unavailable(binding.action)
+        {
             here.push(binding);
         }
     }

@@ -1,27 +1,28 @@
 //! Events that the console receives, and commands that it issues.
 //!
-//! Owns: the types exchanged between the state and everything else. Those of one view
-//! are in their own module: its commands (`ToolsEffect`) and their results (`ToolsEvent`).
+//! Owns: the types exchanged between the state and everything else. What takes time for one view is a
+//! [`Task`].
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::catalogue::Catalogue;
-use crate::host::approval::Approval;
+use crate::host::approval::{Approval, ApprovalRequest};
 use crate::host::request::CallOutcome;
 use crate::host::validate::Violation;
 use crate::model::{
     CallId, CapturedTraffic, Error, JsonObject, Question, QuestionReply, ServerStatus, Signal,
     ToolDefinition,
 };
+use crate::present::{Page, approval};
+use crate::tui::app::AppState;
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::KeyPress;
-use crate::tui::settings::ConsoleSettings;
-use crate::tui::views::bench::tasks::TargetSide;
-use crate::tui::views::{bench, history, offerings, pins, servers, stats, tools, trace, trust};
+use crate::tui::layout::ViewId;
+use crate::tui::tasks::{Outcome, Task};
+use crate::tui::views::bench::plan::TargetSide;
 
 /// Something that happened, from any side.
 #[derive(Debug)]
@@ -65,10 +66,6 @@ pub enum AppEvent {
         question: Box<Question>,
     },
     QuestionWithdrawn(AskId),
-    Tools(Box<tools::tasks::ToolsEvent>),
-    Pins(Box<pins::PinsEvent>),
-    /// The settings and the last arguments of tools.
-    Persistence(Box<PersistenceEvent>),
     ArgumentsChecked {
         schema: Arc<Value>,
         /// The arguments that were checked; a form compares them with its own.
@@ -77,31 +74,15 @@ pub enum AppEvent {
         problems: Vec<Violation>,
     },
     Edited(Result<String, EditorError>),
-    /// The outcome of an effect of the statistics view.
-    Stats(stats::tasks::StatsEvent),
-    Bench(bench::tasks::BenchEvent),
-    History(history::tasks::HistoryEvent),
-    /// The outcome of an effect of the resources view.
-    Offerings(offerings::tasks::OfferingsEvent),
-    Trust(trust::TrustEvent),
-    Attachment(AttachmentEvent),
-    /// Something that was done in silence is worth a word.
-    StatusText {
-        text: String,
-        /// Whether the text reports an error.
-        is_bad: bool,
-    },
+    /// A task is done, or has something to tell.
+    Outcome(Outcome),
     /// The console is to end.
     Signal(Signal),
 }
 
 impl AppEvent {
-    pub fn said(text: impl Into<String>) -> Self {
-        Self::StatusText { text: text.into(), is_bad: false }
-    }
-
-    pub fn failed(text: impl Into<String>) -> Self {
-        Self::StatusText { text: text.into(), is_bad: true }
+    pub fn outcome(change: impl FnOnce(&mut AppState) -> Effects + Send + 'static) -> Self {
+        Self::Outcome(Outcome(Box::new(change)))
     }
 }
 
@@ -139,21 +120,42 @@ pub struct ConsoleCallId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskId(pub u64);
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ApprovalPrompt {
     pub tool: ToolDefinition,
     pub arguments: JsonObject,
-    pub reason: String,
-    /// Exactly what would be sent, or why it cannot be shown.
-    pub preview: Result<String, Error>,
+    /// Exactly what would be sent, and why that is asked.
+    pub page: Page,
     /// The same for the same call of the same definition, and for nothing else.
     pub identity: String,
     pub call: Option<CallId>,
 }
 
+impl ApprovalPrompt {
+    pub fn of(request: &ApprovalRequest<'_>) -> Self {
+        let mut page = approval::page(request, false);
+        if request.preview.is_ok() {
+            approval::arguments(&mut page, request);
+        }
+        Self {
+            tool: request.definition.clone(),
+            arguments: request.arguments.clone(),
+            page,
+            identity: request.identity.clone(),
+            call: request.call.clone(),
+        }
+    }
+}
+
 /// Something to be done that the state cannot do itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum AppEffect {
+    /// Work that takes time, for a view.
+    Task(Task),
+    /// Cancel what is at work in this slot.
+    Stop(String),
+    /// Go on with what was read last; a host that it replaces is closed.
+    SwitchHost,
     /// List local and declared tools, without asking a server.
     ListDeclared,
     ListServer(String),
@@ -169,29 +171,12 @@ pub enum AppEffect {
     Cancel(ConsoleCallId),
     AnswerApproval(AskId, Approval),
     AnswerQuestion(AskId, Arc<QuestionReply>),
-    Tools(tools::tasks::ToolsEffect),
-    Pins(pins::PinsEffect),
-    Persistence(PersistenceEffect),
     /// Check an object against a schema.
     ValidateArguments {
         schema: Arc<Value>,
         arguments: JsonObject,
     },
     OpenEditor(EditorDraft),
-    Stats(stats::tasks::StatsEffect),
-    Bench(bench::tasks::BenchEffect),
-    History(history::tasks::HistoryEffect),
-    Offerings(offerings::tasks::OfferingsEffect),
-    Servers(servers::ServersEffect),
-    Trace(trace::TraceEffect),
-    Trust(trust::TrustEffect),
-    /// Write a file that was not there before; relative to where the console was opened.
-    WriteFile {
-        /// The path as it was typed; an existing file is not overwritten.
-        path: std::path::PathBuf,
-        /// The whole content of the file.
-        text: String,
-    },
     /// Something another view does. Never leaves the state.
     Navigate(Navigation),
     /// Put a text on the clipboard.
@@ -236,28 +221,5 @@ pub enum Navigation {
     /// Show the calls of the past of a tool.
     ShowHistory(String),
     AskTrust,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttachmentEvent {
-    /// Everything is passed on to the host with this process id; `None`: the console is its own host.
-    Attached(Option<u32>),
-    Lost(u32),
-}
-
-/// What has to be read for the start of the console.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PersistenceEffect {
-    /// Read `console.yaml` and the newest calls of the history.
-    Load,
-}
-
-/// What was read, with its problems.
-#[derive(Debug, Default)]
-pub struct PersistenceEvent {
-    /// The settings from `console.yaml`, or the defaults.
-    pub settings: ConsoleSettings,
-    /// The last arguments of tools by their full names, without what was secret.
-    pub arguments: HashMap<String, JsonObject>,
-    pub problems: Vec<String>,
+    Show(ViewId),
 }

@@ -90,17 +90,17 @@ impl Screen {
         out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| terminal_error(&error))
     }
 
-    fn set_mouse_capture(&mut self, wanted: bool) -> Result<(), Error> {
-        if self.has_mouse == wanted {
+    fn set_mouse_capture(&mut self, has_mouse: bool) -> Result<(), Error> {
+        if self.has_mouse == has_mouse {
             return Ok(());
         }
-        self.has_mouse = wanted;
-        let told = if wanted {
+        self.has_mouse = has_mouse;
+        let written = if has_mouse {
             execute!(io::stdout(), EnableMouseCapture)
         } else {
             execute!(io::stdout(), DisableMouseCapture)
         };
-        told.map_err(|error| terminal_error(&error))
+        written.map_err(|error| terminal_error(&error))
     }
 
     /// Redraws everything the next time.
@@ -146,10 +146,10 @@ impl Drop for Screen {
     fn drop(&mut self) {
         self.input = None;
         restore_terminal();
-        let words = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(words) = words.filter(|_| std::thread::panicking()) {
+        let message = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(message) = message.filter(|_| std::thread::panicking()) {
             // If that fails too, it cannot be reported.
-            let _told = writeln!(io::stderr(), "{}", text::safe(&words));
+            let _unheard = writeln!(io::stderr(), "{}", text::safe(&message));
         }
     }
 }

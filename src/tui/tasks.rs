@@ -1,15 +1,19 @@
-//! Runs the commands of the state outside of the event loop, and sends their results back as
-//! events.
+//! Work that takes time: done outside of the event loop, and what it came to is given to the state.
 //!
-//! Owns: the calls that run. Each view's commands are handled in their own module. Never does:
-//! decide anything.
+//! A [`Task`] is made by the view that wants it. Its name says all that it is about, so that a test can
+//! see what is asked for without running it. Its outcome is a change of the state, which makes it in its
+//! own turn. Never does: decide anything.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join_all};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -20,17 +24,17 @@ use crate::history::read::select;
 use crate::host::arguments::unknown_keys;
 use crate::host::request::{CallArguments, CallRequest, ListScope};
 use crate::host::{ToolHost, form, rerun};
-use crate::model::{CallFilter, Diagnostic, JsonObject};
+use crate::model::{CallFilter, Diagnostic, Error, JsonObject, TraceGate};
 use crate::stats::StatsLocation;
+use crate::tui::app::AppState;
 use crate::tui::bridge::{self, HostBridge};
-use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId, PersistenceEffect, PersistenceEvent};
+use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId, Effects};
 use crate::tui::external_editor::ExternalEditor;
 use crate::tui::settings::{self, ConsoleSettings};
 use crate::tui::views::history::tasks::lines;
-use crate::tui::views::trace::{self, TraceEffect};
+use crate::tui::views::stats::tasks::StatsReader;
+use crate::tui::views::trust;
 use crate::tui::views::trust::tasks::HostFactory;
-use crate::tui::views::trust::{self, TrustEffect};
-use crate::tui::views::{bench, offerings, pins, servers, stats, tools};
 use crate::util::append::RecordLocation;
 use crate::util::clock::Clock;
 use crate::util::private_file;
@@ -57,61 +61,216 @@ pub struct ConsoleDeps {
     pub clock: Arc<dyn Clock>,
 }
 
+/// A change of the state, and what is to be done after it.
+pub struct Outcome(pub Box<dyn FnOnce(&mut AppState) -> Effects + Send>);
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Outcome")
+    }
+}
+
+enum Work {
+    Wait(Box<dyn FnOnce(TaskContext) -> BoxFuture<'static, Outcome> + Send>),
+    Compute(Box<dyn FnOnce() -> Outcome + Send>),
+}
+
+/// Work that takes time. Two are the same when their names are.
+pub struct Task {
+    name: Box<dyn fmt::Debug + Send>,
+    /// Under which at most one is at work: a newer one, or [`AppEffect::Stop`], cancels it.
+    slot: Option<String>,
+    is_of_host: bool,
+    is_awaited: bool,
+    work: Work,
+}
+
+/// What tasks work with.
+pub struct TaskContext {
+    pub deps: ConsoleDeps,
+    pub host_factory: Arc<HostFactory>,
+    pub stats: StatsReader,
+    pub trace_gate: TraceGate,
+    /// Cancelled when the task is not wanted any more.
+    pub cancel: CancellationToken,
+    /// The end of the console waits until this is dropped; `None` where it does not wait.
+    pub quit_guard: Option<oneshot::Sender<()>>,
+    pub events: mpsc::Sender<AppEvent>,
+}
+
+impl Task {
+    /// Work that is described by `name`, and what is made of what it gives.
+    pub fn new<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+        name: impl fmt::Debug + Send + 'static,
+        work: impl FnOnce(TaskContext) -> F + Send + 'static,
+        then: impl FnOnce(&mut AppState, T) -> Effects + Send + 'static,
+    ) -> Self {
+        let work = |context| {
+            let work = work(context);
+            async move {
+                let result = work.await;
+                Outcome(Box::new(move |state| then(state, result)))
+            }
+            .boxed()
+        };
+        Self::of(name, Work::Wait(Box::new(work)))
+    }
+
+    /// Work that needs nothing but a processor; it gives `None` when it panics.
+    pub fn compute<T: Send + 'static>(
+        name: impl fmt::Debug + Send + 'static,
+        work: impl FnOnce() -> T + Send + 'static,
+        then: impl FnOnce(&mut AppState, Option<T>) -> Effects + Send + 'static,
+    ) -> Self {
+        let work = || {
+            let result = catch_unwind(AssertUnwindSafe(work)).ok();
+            Outcome(Box::new(move |state: &mut AppState| then(state, result)))
+        };
+        Self::of(name, Work::Compute(Box::new(work)))
+    }
+
+    fn of(name: impl fmt::Debug + Send + 'static, work: Work) -> Self {
+        let name = Box::new(name);
+        Self { name, slot: None, is_of_host: false, is_awaited: false, work }
+    }
+
+    /// Does the work at once, if it is only computed.
+    #[cfg(test)]
+    pub fn computed(self) -> Option<AppEvent> {
+        match self.work {
+            Work::Compute(work) => Some(AppEvent::Outcome(work())),
+            Work::Wait(_) => None,
+        }
+    }
+
+    /// Work of which a person only learns whether it worked.
+    pub fn message<F: Future<Output = Result<String, String>> + Send + 'static>(
+        name: impl fmt::Debug + Send + 'static,
+        work: impl FnOnce(TaskContext) -> F + Send + 'static,
+    ) -> Self {
+        Self::new(name, work, |state, result| {
+            match result {
+                Ok(text) => state.context.show_status(text),
+                Err(text) => state.context.show_error(text),
+            }
+            Vec::new()
+        })
+    }
+
+    #[must_use]
+    pub fn in_slot(self, slot: impl Into<String>) -> Self {
+        Self { slot: Some(slot.into()), ..self }
+    }
+
+    /// What it gives is of no use once another host answers.
+    #[must_use]
+    pub fn of_host(self) -> Self {
+        Self { is_of_host: true, ..self }
+    }
+
+    /// The console does not end before it is done.
+    #[must_use]
+    pub fn before_quitting(self) -> Self {
+        Self { is_awaited: true, ..self }
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)
+    }
+}
+
+impl PartialEq for Task {
+    fn eq(&self, other: &Self) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}
+
+impl From<Task> for AppEffect {
+    fn from(task: Task) -> Self {
+        Self::Task(task)
+    }
+}
+
+impl TaskContext {
+    /// Changes the state while the task goes on.
+    pub async fn report(&self, change: impl FnOnce(&mut AppState) -> Effects + Send + 'static) {
+        // The console is gone; nobody has to know.
+        let _unheard = self.events.send(AppEvent::outcome(change)).await;
+    }
+}
+
+/// Does what blocks on a thread of its own.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Error::internal(format!("stopped unexpectedly: {error}"))))
+}
+
 /// Does what the state wants done.
 pub struct EffectRunner {
     pub deps: ConsoleDeps,
     pub event_tx: mpsc::Sender<AppEvent>,
     pub bridge: HostBridge,
     pub running: HashMap<ConsoleCallId, CancellationToken>,
-    pub stats: stats::tasks::StatsReader,
-    pub offering_tasks: offerings::tasks::OfferingTasks,
-    pub bench: bench::tasks::BenchController,
+    /// What is at work in each slot.
+    pub slots: HashMap<String, CancellationToken>,
+    pub stats: StatsReader,
     pub host_factory: Arc<HostFactory>,
-    /// Answers about the project that are being stored; each ends with its sender.
-    pub answers: Vec<oneshot::Receiver<()>>,
+    /// Tasks that have to be done before the console ends; each ends with its sender.
+    awaited: Vec<oneshot::Receiver<()>>,
     pub observing: Option<bridge::ObservationGuard>,
     pub host_generation: Arc<AtomicU64>,
 }
 
+/// How long the end of the console may wait for what has to be stored.
+const QUIT_TIMEOUT: Duration = Duration::from_secs(5);
+
 impl EffectRunner {
-    /// Runs effects with these dependencies and sends the results to `send`. Call it inside a
+    /// Runs effects with these dependencies and sends the results to `event_tx`. Call it inside a
     /// runtime, because it starts watching the trust store and the attached host.
     pub fn new(
         deps: ConsoleDeps,
-        send: mpsc::Sender<AppEvent>,
+        event_tx: mpsc::Sender<AppEvent>,
         bridge: HostBridge,
-        project: Arc<HostFactory>,
+        host_factory: Arc<HostFactory>,
     ) -> Self {
-        let stats = stats::tasks::StatsReader::new(&deps);
-        let offering_tasks = offerings::tasks::OfferingTasks::default();
-        let bench = bench::tasks::BenchController::default();
-        trust::tasks::watch(&project, send.clone());
-        let (running, answers, epoch) = (HashMap::new(), Vec::new(), Arc::default());
+        let stats = StatsReader::new(&deps);
+        trust::tasks::watch(&host_factory, event_tx.clone());
         let mut runner = Self {
             deps,
-            event_tx: send,
+            event_tx,
             bridge,
-            running,
+            running: HashMap::new(),
+            slots: HashMap::new(),
             stats,
-            offering_tasks,
-            bench,
-            host_factory: project,
-            answers,
+            host_factory,
+            awaited: Vec::new(),
             observing: None,
-            host_generation: epoch,
+            host_generation: Arc::default(),
         };
         runner.observe_attached();
         runner
     }
 
-    /// The console ends: answers about the project are stored first.
+    /// The console ends: what has to be stored is stored first, unless a disk is too slow.
     pub async fn shutdown(&mut self) {
-        self.wait_for_trust_answers().await;
+        let all = join_all(self.awaited.drain(..));
+        let _too_slow = tokio::time::timeout(QUIT_TIMEOUT, all).await;
     }
 
     pub fn perform(&mut self, effect: AppEffect) {
         let host = Arc::clone(&self.deps.host);
         match effect {
+            AppEffect::Task(task) => self.start(task),
+            AppEffect::Stop(slot) => {
+                if let Some(cancel) = self.slots.remove(&slot) {
+                    cancel.cancel();
+                }
+            }
+            AppEffect::SwitchHost => self.switch(),
             AppEffect::ListDeclared => self.list(ListScope::Declared, Vec::new()),
             AppEffect::ListServer(server) => {
                 self.list(ListScope::Servers(vec![server.clone()]), vec![server]);
@@ -154,25 +313,6 @@ impl EffectRunner {
             AppEffect::AnswerQuestion(id, reply) => {
                 self.bridge.reply(id, Arc::unwrap_or_clone(reply));
             }
-            AppEffect::Stats(effect) => self.spawn(self.stats.perform(effect)),
-            AppEffect::Tools(effect) => {
-                let cwd = self.deps.cwd.clone();
-                let saved = self.deps.saved_calls.clone();
-                self.spawn(async move {
-                    tools::tasks::perform(effect, &host, &cwd, saved.as_deref()).await
-                });
-            }
-            AppEffect::Pins(effect) => {
-                let environment = Arc::clone(&self.host_factory.environment);
-                self.spawn_for_current_host(async move {
-                    let event = pins::perform(effect, &host, &*environment).await;
-                    AppEvent::Pins(Box::new(event))
-                });
-            }
-            AppEffect::Persistence(effect) => {
-                let deps = self.deps.clone();
-                self.spawn(perform(effect, deps));
-            }
             AppEffect::ValidateArguments { schema, arguments } => {
                 self.spawn(async move {
                     let mut problems = form::validate(&schema, &arguments).await;
@@ -184,24 +324,6 @@ impl EffectRunner {
                     AppEvent::ArgumentsChecked { schema, arguments, problems }
                 });
             }
-            AppEffect::History(effect) => self.history(effect),
-            AppEffect::Offerings(effect) => self.run_offerings_effect(effect),
-            AppEffect::Servers(effect) => {
-                tokio::spawn(servers::perform(host, effect, self.event_tx.clone()));
-            }
-            AppEffect::Trace(TraceEffect::Export { path, trace_export }) => {
-                let path = self.deps.cwd.join(path);
-                self.spawn(async move { trace::write(path, trace_export).await });
-            }
-            AppEffect::Bench(effect) => {
-                self.bench.perform(effect, &self.deps, &self.event_tx, &self.bridge.trace_gate());
-            }
-            AppEffect::Trust(TrustEffect::SwitchHost) => self.switch(),
-            AppEffect::Trust(effect) => self.trust(effect),
-            AppEffect::WriteFile { path, text } => {
-                let path = self.deps.cwd.join(path);
-                self.spawn(async move { write(path, text.as_bytes()).await });
-            }
             // Done where the terminal is, or in the state itself.
             AppEffect::Copy(_)
             | AppEffect::OpenEditor(_)
@@ -212,18 +334,56 @@ impl EffectRunner {
         }
     }
 
-    pub fn list(&self, reach: ListScope, servers: Vec<String>) {
+    fn start(&mut self, task: Task) {
+        let cancel = CancellationToken::new();
+        if let Some(slot) = task.slot
+            && let Some(before) = self.slots.insert(slot, cancel.clone())
+        {
+            before.cancel();
+        }
+        let quit_guard = task.is_awaited.then(|| {
+            let (guard, dropped) = oneshot::channel();
+            self.awaited.retain(|waits| !waits.is_terminated());
+            self.awaited.push(dropped);
+            guard
+        });
+        let context = TaskContext {
+            deps: self.deps.clone(),
+            host_factory: Arc::clone(&self.host_factory),
+            stats: self.stats.clone(),
+            trace_gate: self.bridge.trace_gate(),
+            cancel,
+            quit_guard,
+            events: self.event_tx.clone(),
+        };
+        let work = match task.work {
+            Work::Wait(work) => work(context),
+            Work::Compute(work) => async move {
+                let nothing = || Outcome(Box::new(|_| Vec::new()));
+                tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| nothing())
+            }
+            .boxed(),
+        };
+        let work = async move { AppEvent::Outcome(work.await) };
+        if task.is_of_host { self.spawn_for_current_host(work) } else { self.spawn(work) }
+    }
+
+    fn list(&self, reach: ListScope, servers: Vec<String>) {
         let host = Arc::clone(&self.deps.host);
-        self.spawn_for_current_host(async move { listed(&host, reach, servers).await });
+        self.spawn_for_current_host(async move {
+            let mut catalogue = Box::new(host.catalogue(&reach).await);
+            catalogue.tools = host.masked_definitions(&catalogue.tools);
+            AppEvent::ToolsListed { servers, catalogue }
+        });
     }
 
     /// Spawns the work and sends its event, unless the host was replaced meanwhile.
-    pub fn spawn_for_current_host(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
-        let (send, epoch) = (self.event_tx.clone(), Arc::clone(&self.host_generation));
-        let asked = epoch.load(Ordering::Relaxed);
+    fn spawn_for_current_host(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
+        let (send, generation) = (self.event_tx.clone(), Arc::clone(&self.host_generation));
+        let begun_in = generation.load(Ordering::Relaxed);
         tokio::spawn(async move {
             let event = work.await;
-            if epoch.load(Ordering::Relaxed) == asked {
+            if generation.load(Ordering::Relaxed) == begun_in {
                 // The console is gone; its events are not needed.
                 let _unheard = send.send(event).await;
             }
@@ -240,45 +400,70 @@ impl EffectRunner {
     }
 }
 
-/// The catalogue of the sources that `reach` covers.
-pub async fn listed(host: &ToolHost, reach: ListScope, servers: Vec<String>) -> AppEvent {
-    let mut catalogue = Box::new(host.catalogue(&reach).await);
-    catalogue.tools = host.masked_definitions(&catalogue.tools);
-    AppEvent::ToolsListed { servers, catalogue }
-}
-
-/// Writes a new file that only its owner can read, and reports the outcome.
-pub async fn write(path: PathBuf, bytes: &[u8]) -> AppEvent {
+/// Writes a new file that only its owner can read; says what became of it.
+pub async fn write(path: &Path, bytes: &[u8]) -> Result<String, String> {
     let written = async {
-        let mut file = tokio::fs::File::from_std(private_file::create_new(&path)?);
+        let mut file = tokio::fs::File::from_std(private_file::create_new(path)?);
         file.write_all(bytes).await?;
         file.flush().await
     };
-    write_result_event(&path, written.await)
+    file_message(path, written.await)
 }
 
 /// Says what became of a file.
-pub fn write_result_event<E: std::fmt::Display>(path: &Path, written: Result<(), E>) -> AppEvent {
+pub fn file_message<E: fmt::Display>(
+    path: &Path,
+    written: Result<(), E>,
+) -> Result<String, String> {
     let shown = path.display();
     match written {
-        Ok(()) => AppEvent::said(format!("wrote {shown}")),
-        Err(error) => AppEvent::failed(format!("cannot write {shown}: {error}")),
+        Ok(()) => Ok(format!("wrote {shown}")),
+        Err(error) => Err(format!("cannot write {shown}: {error}")),
     }
+}
+
+/// An error on one line, with its hint.
+pub fn error_message(error: &Error) -> String {
+    let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{error}{hint}")
+}
+
+/// Writes a file that was not there before; relative to where the console was opened.
+pub fn write_file(path: PathBuf, text: String) -> Task {
+    Task::message(("write", path.clone(), text.clone()), async move |context: TaskContext| {
+        write(&context.deps.cwd.join(path), text.as_bytes()).await
+    })
 }
 
 const NEWEST_CALLS: usize = 500;
 
-pub async fn perform(effect: PersistenceEffect, deps: ConsoleDeps) -> AppEvent {
-    let PersistenceEffect::Load = effect;
-    let event = tokio::task::spawn_blocking(move || {
-        let mut event = PersistenceEvent::default();
-        if let Some(directory) = &deps.settings {
-            settings(&directory.join(settings::FILE), &mut event);
-        }
-        event.arguments = last_arguments(&deps);
-        event
-    });
-    AppEvent::Persistence(Box::new(event.await.unwrap_or_default()))
+/// What was read for the start of the console.
+#[derive(Debug, Default)]
+pub struct Recollection {
+    /// The settings from `console.yaml`, or the defaults.
+    pub settings: ConsoleSettings,
+    /// The last arguments of tools by their full names, without what was secret.
+    pub arguments: HashMap<String, JsonObject>,
+    pub problems: Vec<String>,
+}
+
+/// Reads `console.yaml` and the newest calls of the history.
+pub fn recall() -> Task {
+    let read = async |context: TaskContext| {
+        let read = tokio::task::spawn_blocking(move || {
+            let mut recollection = Recollection::default();
+            if let Some(directory) = &context.deps.settings {
+                settings(&directory.join(settings::FILE), &mut recollection);
+            }
+            recollection.arguments = last_arguments(&context.deps);
+            recollection
+        });
+        read.await.unwrap_or_default()
+    };
+    Task::new("recall", read, |state, recollection| {
+        state.recall(recollection);
+        Vec::new()
+    })
 }
 
 fn last_arguments(deps: &ConsoleDeps) -> HashMap<String, JsonObject> {
@@ -295,15 +480,15 @@ fn last_arguments(deps: &ConsoleDeps) -> HashMap<String, JsonObject> {
     last
 }
 
-fn settings(path: &Path, event: &mut PersistenceEvent) {
+fn settings(path: &Path, recollection: &mut Recollection) {
     if !path.exists() {
         return;
     }
     let read = read::read(path, false).map(|(source, text)| settings::read(&source, &text));
     let (settings, problems) =
         read.unwrap_or_else(|problem| (ConsoleSettings::default(), vec![problem]));
-    event.settings = settings;
-    event.problems.extend(problems.iter().map(one_line_problem));
+    recollection.settings = settings;
+    recollection.problems.extend(problems.iter().map(one_line_problem));
 }
 
 fn one_line_problem(problem: &Diagnostic) -> String {

@@ -2,15 +2,15 @@
 
 use crate::catalogue::Catalogue;
 use crate::model::{ErrorKind, ListOwner, ServerState, ServerStatus};
-use crate::tui::event::{AppEvent, AttachmentEvent, UserInput};
+use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::Divider;
 use crate::tui::prelude::*;
+use crate::tui::tasks::Outcome;
 use crate::tui::views::form::{self, SchemaForm};
+use crate::tui::views::overlays;
 use crate::tui::views::overlays::problems::ConfigurationProblems;
-use crate::tui::views::pins;
-use crate::tui::views::trust::TrustEvent;
 use crate::tui::widgets::input::TextArea;
 use crate::tui::widgets::list::action_step;
 use crate::tui::widgets::reading::Readiness;
@@ -57,19 +57,21 @@ impl AppState {
                 self.context.size = (width, height);
             }
             AppEvent::Input(UserInput::Click { x, y }) => return self.clicked(x, y),
-            AppEvent::Input(UserInput::Wheel { x, y, by }) => self.wheeled(x, y, by),
+            AppEvent::Input(UserInput::Wheel { x, y, by }) => return self.wheeled(x, y, by),
             AppEvent::Tick(now) => {
                 self.context.now = now;
                 self.context.calls.tick(now);
                 let is_due = self.has_stale_figures && !self.stats.is_querying();
                 let stale = is_due.then(|| self.refresh_figures());
                 self.inbox.on_tick(now);
-                self.trust.tick(now, !self.inbox.approvals.is_empty());
+                let is_approving = !self.inbox.approvals.is_empty();
+                let is_asking = is_approving || self.trust.window.is_some();
+                if let Some(window) = &mut self.trust.window {
+                    window.text.tick(now, is_approving);
+                }
                 if let Some(window) = &mut self.pin_window {
-                    let is_seen = self.context.overlay == Some(Overlay::Pin)
-                        && self.inbox.approvals.is_empty()
-                        && self.trust.window.is_none();
-                    window.tick(now, !is_seen);
+                    let is_seen = self.context.overlay == Some(Overlay::Pin) && !is_asking;
+                    window.text.tick(now, !is_seen);
                 }
                 let (view, context) = self.active_view();
                 let mut effects = view.tick(context);
@@ -82,9 +84,7 @@ impl AppState {
                 let client = call.and_then(|call| self.others.client_of(call)).map(str::to_owned);
                 self.trace.push_traffic(*seen, client);
             }
-            AppEvent::Attachment(event) => return self.handle_attachment(event),
             AppEvent::EventsDropped(lost) => self.context.lost = lost,
-            AppEvent::Trust(event) => return self.handle_trust_event(event),
             AppEvent::ToolsListed { servers, catalogue } => {
                 self.context.end_progress();
                 return self.listed(&servers, *catalogue);
@@ -111,8 +111,8 @@ impl AppState {
                 effects.extend(self.refresh_figures());
                 return effects;
             }
-            AppEvent::Approval { id, prompt: asked } => {
-                return self.inbox.approval(id, *asked, &mut self.context);
+            AppEvent::Approval { id, prompt } => {
+                return self.inbox.approval(id, *prompt, &mut self.context);
             }
             AppEvent::Question { id, question } => {
                 let is_typing = self.line().is_some();
@@ -130,25 +130,7 @@ impl AppState {
                 }
             }
             AppEvent::Edited(outcome) => self.apply_editor_result(outcome),
-            AppEvent::Stats(event) => {
-                let effects = self.stats.handle_event(event);
-                self.tools.catalogue.set_usage(self.stats.usage_figures());
-                return effects;
-            }
-            AppEvent::Tools(event) => {
-                return self.tools.handle_event(*event, &mut self.context);
-            }
-            AppEvent::Pins(event) => {
-                return pins::handle_event(*event, &mut self.pin_window, &mut self.context);
-            }
-            AppEvent::Persistence(event) => self.apply_persisted(*event),
-            AppEvent::History(event) => return self.history.handle_event(event, &mut self.context),
-            AppEvent::Offerings(event) => {
-                return self.offerings.handle_event(event, &mut self.context);
-            }
-            AppEvent::Bench(event) => return self.bench.handle_event(event, &mut self.context),
-            AppEvent::StatusText { text, is_bad: false } => self.context.show_status(text),
-            AppEvent::StatusText { text, is_bad: true } => self.context.show_error(text),
+            AppEvent::Outcome(Outcome(change)) => return change(self),
             AppEvent::Signal(signal) => return vec![AppEffect::Quit(Some(signal))],
         }
         Vec::new()
@@ -162,31 +144,30 @@ impl AppState {
         effects
     }
 
-    fn handle_attachment(&mut self, event: AttachmentEvent) -> Effects {
+    /// Everything is passed on to the host with this process id; `None`: the console is its own host.
+    pub fn attached(&mut self, pid: Option<u32>) -> Effects {
         self.others.clear();
-        match event {
-            AttachmentEvent::Attached(pid) => {
-                self.context.attached_host = pid;
-                if let Some(pid) = pid {
-                    let text = format!("attached to the background host (pid {pid})");
-                    self.context.show_status(text);
-                }
-                Vec::new()
-            }
-            AttachmentEvent::Lost(pid) => {
-                self.context.attached_host = None;
-                let key = self.context.keys.key_of(Action::Attach, &[KeyContext::Servers]);
-                let way = key.map(|key| format!("; {key} in Servers attaches again"));
-                self.context.show_error(format!(
-                    "the background host (pid {pid}) ended; servers now start here{}",
-                    way.unwrap_or_default()
-                ));
-                vec![AppEffect::RefreshServers]
-            }
+        self.context.attached_host = pid;
+        if let Some(pid) = pid {
+            self.context.show_status(format!("attached to the background host (pid {pid})"));
         }
+        Vec::new()
     }
 
-    fn update_servers(&mut self, statuses: Vec<ServerStatus>) -> Effects {
+    /// The host that was attached is gone.
+    pub fn detached(&mut self, pid: u32) -> Effects {
+        self.others.clear();
+        self.context.attached_host = None;
+        let key = self.context.keys.key_of(Action::Attach, &[KeyContext::Servers]);
+        let way = key.map(|key| format!("; {key} in Servers attaches again"));
+        self.context.show_error(format!(
+            "the background host (pid {pid}) ended; servers now start here{}",
+            way.unwrap_or_default()
+        ));
+        vec![AppEffect::RefreshServers]
+    }
+
+    pub fn update_servers(&mut self, statuses: Vec<ServerStatus>) -> Effects {
         let is_new =
             |status: &&ServerStatus| !self.servers.rows.iter().any(|row| row.name == status.name);
         let new: Vec<String> = statuses.iter().filter(is_new).map(|s| s.name.clone()).collect();
@@ -299,7 +280,11 @@ impl AppState {
             };
         }
         let focus = self.context.focus;
-        self.active_view().0.line(focus)
+        let (view, _) = self.active_view();
+        if view.filter().is_some_and(|filter| filter.is_typed) {
+            return view.filter_mut().map(|filter| &mut filter.line);
+        }
+        view.line(focus)
     }
 
     fn text(&mut self) -> Option<&mut TextArea> {
@@ -332,7 +317,7 @@ impl AppState {
     fn text_changed(&mut self) -> Effects {
         match &mut self.context.overlay {
             Some(Overlay::Palette(palette)) => {
-                palette.refilter();
+                palette.search(overlays::palette::search);
                 return Vec::new();
             }
             Some(Overlay::SaveCall(window)) => {
@@ -375,9 +360,34 @@ impl AppState {
             return Vec::new();
         }
         let (view, context) = self.active_view();
-        match view.act(action, context) {
-            Some(effects) => effects,
-            None => self.act_anywhere(action),
+        let first = context.view.panes()[0];
+        if let Some(filter) = view.filter_mut().filter(|filter| filter.is_typed) {
+            match action {
+                Action::Open => filter.is_typed = false,
+                Action::Back => {
+                    filter.set("");
+                    return view.on_text_changed(context);
+                }
+                _ => {}
+            }
+        }
+        let has_filter = view.filter().is_some_and(|filter| !filter.text().is_empty());
+        match (view.act(action, context), action, view.filter_mut()) {
+            (Some(effects), ..) => effects,
+            (None, Action::Filter, Some(filter)) => {
+                filter.start();
+                context.focus = first;
+                Vec::new()
+            }
+            (None, Action::Back, _) if context.focus != first => {
+                context.focus = first;
+                Vec::new()
+            }
+            (None, Action::Back, Some(filter)) if has_filter => {
+                filter.set("");
+                view.on_text_changed(context)
+            }
+            (None, ..) => self.act_anywhere(action),
         }
     }
 
@@ -446,7 +456,7 @@ impl AppState {
             Action::Quit => return self.request_quit(),
             other => {
                 if let Some(by) = action_step(other, self.page_height()) {
-                    self.scroll(by);
+                    return self.scroll(by);
                 }
             }
         }
@@ -462,30 +472,31 @@ impl AppState {
     /// focused pane.
     fn page_height(&self) -> usize {
         let position = match (self.inbox.approvals.front(), &self.trust.window) {
-            (Some(pending), _) => Some(&pending.position),
-            (None, Some(window)) => Some(window.text.position()),
+            (Some(pending), _) => Some(pending.text().position()),
+            (None, Some(window)) => Some(window.text.text.position()),
             (None, None) => match &self.context.overlay {
                 Some(Overlay::Help(position)) => Some(position),
                 Some(Overlay::Problems) => Some(self.configuration_problems.text.position()),
-                Some(Overlay::Pin) => self.pin_window.as_ref().map(|window| window.text.position()),
+                Some(Overlay::Pin) => {
+                    self.pin_window.as_ref().map(|window| window.text.text.position())
+                }
                 _ => None,
             },
         };
         position.map_or_else(|| self.context.page_height(), ScrollPosition::height)
     }
 
-    pub fn scroll(&mut self, by: isize) {
+    pub fn scroll(&mut self, by: isize) -> Effects {
         if let Some(pending) = self.inbox.approvals.front_mut() {
-            return pending.scroll(by);
+            pending.scroll(by);
+        } else if let Some(window) = &mut self.trust.window {
+            window.text.scroll(by);
+        } else if !self.scroll_window(by) {
+            let (view, context) = self.active_view();
+            view.scroll(context.focus, by);
+            return view.on_scrolled(context);
         }
-        if let Some(window) = &mut self.trust.window {
-            return window.scroll(by);
-        }
-        if self.scroll_window(by) {
-            return;
-        }
-        let (view, context) = self.active_view();
-        view.scroll(context.focus, by);
+        Vec::new()
     }
 
     fn cancel(&mut self) -> Effects {
@@ -543,19 +554,15 @@ fn written(line: &mut LineInput, key: KeyPress) -> bool {
 }
 
 impl AppState {
-    /// Takes in the outcome of an effect about trust. After a switch everything that the old host told
-    /// is asked for anew.
-    pub fn handle_trust_event(&mut self, event: TrustEvent) -> Effects {
-        let is_another_host = matches!(event, TrustEvent::HostSwitched);
-        let mut effects = self.trust.handle_event(event, &mut self.context);
-        if is_another_host {
-            self.configuration_problems = ConfigurationProblems::of(self.trust.diagnostics());
-            self.servers.clear();
-            self.tools.catalogue.forget_servers();
-            effects.extend([AppEffect::ListDeclared, AppEffect::RefreshServers]);
-            effects.extend(self.offerings.forget_servers());
-            effects.extend(self.stats.refresh());
-        }
+    /// After a switch everything that the old host told is asked for anew.
+    pub fn host_switched(&mut self) -> Effects {
+        let mut effects = self.trust.on_host_switched(&mut self.context);
+        self.configuration_problems = ConfigurationProblems::of(self.trust.diagnostics());
+        self.servers.clear();
+        self.tools.catalogue.forget_servers();
+        effects.extend([AppEffect::ListDeclared, AppEffect::RefreshServers]);
+        effects.extend(self.offerings.forget_servers());
+        effects.extend(self.stats.refresh());
         effects
     }
 

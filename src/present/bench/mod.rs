@@ -30,6 +30,19 @@ pub fn page(
         page.heading(&target::title(report, index));
         page.append(target::page(report, target, width));
     }
+    page.append(verdict(findings, width));
+    page.heading("Run");
+    let facts = run_facts::facts(report).into_iter().chain(machine_facts::facts(environment));
+    for (key, tone, value) in facts {
+        page.field(key, style(tone), &value, width);
+    }
+    page
+}
+
+/// What the figures mean: how tools compare, whether limits were kept, what limits the rate, and what to
+/// know before believing it.
+pub fn verdict(findings: &BenchFindings, width: Option<usize>) -> Page {
+    let mut page = Page::default();
     for compared in &findings.comparisons {
         page.blank_line();
         page.append(comparison::comparison(compared, width));
@@ -45,11 +58,6 @@ pub fn page(
     ] {
         page.blank_line();
         page.append(section);
-    }
-    page.heading("Run");
-    let facts = run_facts::facts(report).into_iter().chain(machine_facts::facts(environment));
-    for (key, tone, value) in facts {
-        page.field(key, style(tone), &value, width);
     }
     page
 }
@@ -69,22 +77,33 @@ pub fn brief(report: &BenchReport, findings: &BenchFindings, width: Option<usize
 
 /// The steps of a run side by side; nothing for a run without steps.
 fn steps_table(report: &BenchReport, width: Option<usize>) -> Page {
-    let rows = steps::rows(report);
+    let mut page = Page::default();
+    for line in steps(steps::rows(report), width.map(|width| width.saturating_sub(2))).lines() {
+        page.push(line.clone().indented(2));
+    }
+    page
+}
+
+/// Steps, the newest one last. Where the width is short p50 and then p99 are left out.
+pub fn steps(rows: Vec<StepRow>, width: Option<usize>) -> Page {
     if rows.is_empty() {
         return Page::default();
     }
-    let mut table = Table::new(steps::COLUMNS.map(|title| TableColumn::new(title).right()));
+    let mut table = Table::new(steps::COLUMNS.map(|title| {
+        let column = TableColumn::new(title).right();
+        match title {
+            "p50" => column.droppable(2),
+            "p99" => column.droppable(1),
+            _ => column,
+        }
+    }));
     for StepRow { cells, has_errors } in rows {
         let errors = if has_errors { Role::Error } else { Role::Dim };
         let last = cells.len() - 1;
         let style = |at| if at == last { errors } else { Role::Plain };
         table.row(cells.iter().enumerate().map(|(at, cell)| Line::styled(style(at), cell)));
     }
-    let mut page = Page::default();
-    for line in table.layout(width.map(|width| width.saturating_sub(2))).lines() {
-        page.push(line.clone().indented(2));
-    }
-    page
+    table.layout(width)
 }
 
 fn style(tone: LineTone) -> Role {

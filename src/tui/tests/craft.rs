@@ -11,16 +11,17 @@ use crate::stats::count::ToolKey;
 use crate::tui::app::*;
 use crate::tui::calls::{CallProgress, ConsoleCall};
 use crate::tui::context::Overlay;
-use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId, PersistenceEvent, UserInput};
+use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId, UserInput};
 use crate::tui::keys::{Action, KeyPress};
 use crate::tui::layout::{Pane, ViewId};
 use crate::tui::settings::ConsoleSettings;
+use crate::tui::tasks::Recollection;
 use crate::tui::tests::{listed, press, sample, tool};
 use crate::tui::theme::ColourScheme;
 use crate::tui::views::overlays::palette::PaletteCommand;
 use crate::tui::views::result::presentation::ResultFormat;
 use crate::tui::views::tools::list::UsageFigures;
-use crate::tui::views::tools::tasks::{ResultExport, ToolsEffect};
+use crate::tui::views::tools::tasks;
 
 /// A call of the calculator that runs; its number.
 pub fn begun(state: &mut AppState, expression: &str) -> ConsoleCallId {
@@ -176,7 +177,7 @@ fn every_action_of_a_view_is_in_its_palette_with_a_key_that_does_it() {
         let places = state.view_key_contexts();
         press(&mut state, &[":"]);
         let Some(Overlay::Palette(palette)) = &state.context.overlay else { panic!("{view:?}") };
-        for entry in palette.from(0) {
+        for entry in (0..palette.len()).filter_map(|at| palette.get(at)) {
             if let (PaletteCommand::Action(action), Some(key)) = (&entry.command, entry.key) {
                 assert_eq!(
                     state.context.keys.action(key, &places),
@@ -208,9 +209,8 @@ fn results_are_turned_stepped_through_and_saved() {
     assert_eq!(state.tools.viewer.tree.len(), 3);
     let effects = press(&mut state, &["E"]);
     let outcome = call(&state, first).outcome.clone().unwrap();
-    let what = ResultExport { outcome, format: ResultFormat::Tree };
     let stem = "calculator-call0".to_owned();
-    assert_eq!(effects, [AppEffect::Tools(ToolsEffect::Save { stem, what })]);
+    assert_eq!(effects, [tasks::save(stem, outcome, ResultFormat::Tree).into()]);
     press(&mut state, &["<right>", "<right>", "v"]);
     assert!(text(&state).unwrap().starts_with('{'), "{:?}", text(&state));
 }
@@ -238,7 +238,7 @@ fn a_search_in_a_result_counts_its_matches_and_goes_round() {
     assert_eq!(summary(&state).as_deref(), Some("/need 4 of 4"));
     press(&mut state, &["/", "x"]);
     assert_eq!(summary(&state).as_deref(), Some("/needx no matches"));
-    press(&mut state, &["<esc>", "<esc>"]);
+    press(&mut state, &["<esc>"]);
     assert_eq!(summary(&state), None);
     // In a tree what a match hangs on is opened.
     let run = begun(&mut state, "2");
@@ -254,26 +254,20 @@ fn a_filter_runs_while_it_is_typed_and_the_last_good_values_stay() {
     let run = begun(&mut state, "1");
     ended(&mut state, run, ToolResult::json(json!({ "items": [{ "n": 1 }, { "n": 2 }] })));
     state.context.focus = Pane::Result;
-    let answer = |state: &mut AppState, effects: &[AppEffect]| -> Vec<AppEffect> {
-        let [AppEffect::Tools(ToolsEffect::Query { filter, input })] = effects else {
-            panic!("{effects:?}")
+    let answer = |state: &mut AppState, effects: Vec<AppEffect>| -> Vec<AppEffect> {
+        let [AppEffect::Task(query)] = <[AppEffect; 1]>::try_from(effects).unwrap() else {
+            panic!("nothing is asked")
         };
-        let results = crate::util::jq::query(filter, input.value());
-        let results =
-            results.map(|all| (crate::tui::views::result::presentation::filtered(&all), all.len()));
-        let (filter, input) = (filter.clone(), Arc::clone(input));
-        let event =
-            crate::tui::views::tools::tasks::ToolsEvent::QueryFinished { filter, input, results };
-        state.update(AppEvent::Tools(Box::new(event)))
+        state.update(query.computed().unwrap())
     };
     let first = press(&mut state, &["|"]);
     // One run at a time; what is typed meanwhile runs next.
     assert_eq!(press(&mut state, &[".items[].n"]), []);
-    let next = answer(&mut state, &first);
-    assert_eq!(answer(&mut state, &next), []);
+    let next = answer(&mut state, first);
+    assert_eq!(answer(&mut state, next), []);
     assert_eq!(state.tools.viewer.filter.text.to_text(), "1\n2");
     let effects = press(&mut state, &["["]);
-    assert_eq!(answer(&mut state, &effects), []);
+    assert_eq!(answer(&mut state, effects), []);
     let viewer = &state.tools.viewer;
     assert!(viewer.filter.error.is_some());
     assert_eq!(viewer.shown_text().unwrap().to_text(), "1\n2");
@@ -425,10 +419,7 @@ fn a_dry_run_asks_what_would_be_sent_and_calls_nothing() {
     let effects = press(&mut state, &["<enter>", "1+1", "<f6>"]);
     let arguments = json!({ "expression": "1+1" }).as_object().cloned().unwrap();
     let tool = "calculator".to_owned();
-    assert!(
-        effects.contains(&AppEffect::Tools(ToolsEffect::DryRun { tool, arguments })),
-        "{effects:?}"
-    );
+    assert!(effects.contains(&tasks::dry_run(tool, arguments).into()), "{effects:?}");
     assert!(
         effects.iter().any(|effect| matches!(effect, AppEffect::ValidateArguments { .. })),
         "{effects:?}"
@@ -443,8 +434,7 @@ fn settings_hold_and_no_colour_means_none() {
         state.context.appearance.has_colour = has_colour;
         let theme = Some(ColourScheme::Light);
         let settings = ConsoleSettings { theme, has_no_mouse: true, ..ConsoleSettings::default() };
-        let event = PersistenceEvent { settings, ..PersistenceEvent::default() };
-        state.update(AppEvent::Persistence(Box::new(event)));
+        state.recall(Recollection { settings, ..Recollection::default() });
         assert!(!state.context.appearance.mouse);
         let shown = if has_colour { ColourScheme::Light } else { ColourScheme::Mono };
         assert_eq!(state.context.appearance.theme().palette, shown);
@@ -456,8 +446,7 @@ fn arguments_of_an_earlier_run_fill_the_form() {
     let arguments = json!({ "expression": "6*7" }).as_object().cloned().unwrap();
     let arguments = std::iter::once(("calculator".to_owned(), arguments)).collect();
     let mut state = sample();
-    let event = PersistenceEvent { arguments, ..PersistenceEvent::default() };
-    state.update(AppEvent::Persistence(Box::new(event)));
+    state.recall(Recollection { arguments, ..Recollection::default() });
     press(&mut state, &["<enter>"]);
     let form = state.tools.form.as_ref().unwrap();
     assert_eq!(Value::Object(form.arguments()), json!({ "expression": "6*7" }));

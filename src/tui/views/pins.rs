@@ -1,7 +1,5 @@
 //! The difference between a tool and its pin, and the question whether to pin it as it is.
 
-use std::time::Duration;
-
 use crate::assembly::pin_update::PinUpdate;
 use crate::assembly::pins::PinFile;
 use crate::catalogue::Catalogue;
@@ -13,52 +11,30 @@ use crate::host::request::{ListScope, LookupScope};
 use crate::model::{Error, Origin};
 use crate::present::{self, Page};
 use crate::tui::prelude::*;
-use crate::tui::widgets::reading::{Readiness, ReadingProgress};
+use crate::tui::tasks::error_message;
+use crate::tui::widgets::reading::{QuestionText, Readiness};
 
 /// The comparison on the screen.
 #[derive(Debug)]
 pub struct PinWindow {
     pub review: PinReview,
-    pub text: ScrollText,
-    progress: ReadingProgress,
+    pub text: QuestionText,
 }
 
 impl PinWindow {
-    fn new(review: PinReview) -> Self {
-        let text = page(&review);
-        Self { review, text, progress: ReadingProgress::default() }
-    }
-
     /// Whether there is anything to accept.
     pub fn is_question(&self) -> bool {
         self.review.state != PinReportState::Same
     }
 
-    /// Whether a yes counts now, and if not, why.
-    pub fn readiness(&self, now: Duration) -> Readiness {
-        self.progress.readiness(&self.text, now)
-    }
-
-    /// Takes in the time since the Unix epoch.
-    pub fn tick(&mut self, now: Duration, is_covered: bool) {
-        self.progress.tick(&self.text, now, is_covered);
-    }
-
-    /// Scrolls by this many rows; negative moves up.
-    pub fn scroll(&mut self, by: isize) {
-        self.progress.note(&self.text);
-        self.text.scroll(by);
-    }
-
     /// Asks to pin the tool as it was shown, when a yes counts.
     pub fn accept(&self, context: &mut AppContext) -> Effects {
         let command = format!("toolhost pin {}", self.review.tool);
-        match self.readiness(context.now) {
+        match self.text.readiness(context.now) {
             Readiness::Ready if self.is_question() => {
                 context.overlay = None;
                 context.show_status(format!("pinning {}…", self.review.tool));
-                let review = Box::new(self.review.clone());
-                return vec![AppEffect::Pins(PinsEffect::Accept(review))];
+                return vec![accept(self.review.clone()).into()];
             }
             Readiness::TooLong => {
                 context.show_error(format!("too long to answer here; run: {command}"));
@@ -69,37 +45,39 @@ impl PinWindow {
     }
 }
 
-/// Takes in the outcome of an effect; `window` is what is shown then.
-pub fn handle_event(
-    event: PinsEvent,
-    window: &mut Option<PinWindow>,
-    context: &mut AppContext,
-) -> Effects {
-    match event {
-        PinsEvent::Compared(Ok(review)) => {
-            context.message = None;
-            show(review, window, context);
-        }
-        PinsEvent::ChangedMeanwhile(review) => {
-            context.show_error(format!("{} changed again: not pinned", review.tool));
-            show(review, window, context);
-        }
-        PinsEvent::Accepted(review) => {
-            context.show_status(format!("pinned {} as it is now", review.tool));
-            let server = review.server.map(AppEffect::ListServer);
-            return [AppEffect::ListDeclared].into_iter().chain(server).collect();
-        }
-        PinsEvent::Compared(Err(error)) | PinsEvent::Failed(error) => {
-            let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            context.show_error(format!("{error}{hint}"));
-        }
+impl AppState {
+    fn show_pin(&mut self, review: PinReview) {
+        let text = QuestionText::new(page(&review));
+        self.pin_window = Some(PinWindow { review, text });
+        self.context.overlay = Some(Overlay::Pin);
     }
-    Vec::new()
-}
 
-fn show(review: PinReview, window: &mut Option<PinWindow>, context: &mut AppContext) {
-    *window = Some(PinWindow::new(review));
-    context.overlay = Some(Overlay::Pin);
+    pub fn compared(&mut self, compared: Result<PinReview, Error>) -> Effects {
+        match compared {
+            Ok(review) => {
+                self.context.message = None;
+                self.show_pin(review);
+            }
+            Err(error) => self.context.show_error(error_message(&error)),
+        }
+        Vec::new()
+    }
+
+    pub fn accepted(&mut self, accepted: Result<Accepted, Error>) -> Effects {
+        match accepted {
+            Ok(Accepted::ChangedMeanwhile(review)) => {
+                self.context.show_error(format!("{} changed again: not pinned", review.tool));
+                self.show_pin(review);
+            }
+            Ok(Accepted::Pinned(review)) => {
+                self.context.show_status(format!("pinned {} as it is now", review.tool));
+                let server = review.server.map(AppEffect::ListServer);
+                return [AppEffect::ListDeclared].into_iter().chain(server).collect();
+            }
+            Err(error) => self.context.show_error(error_message(&error)),
+        }
+        Vec::new()
+    }
 }
 
 fn page(review: &PinReview) -> ScrollText {
@@ -132,13 +110,6 @@ fn parts(page: &mut ScrollText, changes: &[DefinitionChange]) {
     page.page(&parts);
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PinsEffect {
-    Compare(String),
-    /// Pin the tool as it was shown, if it still is that.
-    Accept(Box<PinReview>),
-}
-
 /// A tool compared with its pin, as shown to the user; secrets masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinReview {
@@ -155,29 +126,29 @@ pub struct PinReview {
 }
 
 #[derive(Debug)]
-pub enum PinsEvent {
-    Compared(Result<PinReview, Error>),
+pub enum Accepted {
     /// The tool was pinned as it was shown.
-    Accepted(PinReview),
+    Pinned(PinReview),
     /// The tool was not what was shown any more; this is what it is now.
     ChangedMeanwhile(PinReview),
-    /// The tool was not pinned, and why.
-    Failed(Error),
 }
 
-pub async fn perform(
-    effect: PinsEffect,
-    host: &ToolHost,
-    environment: &dyn Environment,
-) -> PinsEvent {
-    match effect {
-        PinsEffect::Compare(tool) => {
-            PinsEvent::Compared(compare(&tool, host).await.map(|compared| compared.review))
-        }
-        PinsEffect::Accept(shown) => {
-            accept(*shown, host, environment).await.unwrap_or_else(PinsEvent::Failed)
-        }
-    }
+/// Compares a tool with its pin.
+pub fn compare(tool: String) -> Task {
+    let name = ("compare with pin", tool.clone());
+    let work = async move |context: TaskContext| {
+        compare_now(&tool, &context.deps.host).await.map(|compared| compared.review)
+    };
+    Task::new(name, work, AppState::compared).of_host()
+}
+
+/// Pins the tool as it was shown, if it still is that.
+pub fn accept(shown: PinReview) -> Task {
+    let name = ("pin", shown.clone());
+    let work = async move |context: TaskContext| {
+        accept_now(shown, &context.deps.host, &*context.host_factory.environment).await
+    };
+    Task::new(name, work, AppState::accepted).of_host()
 }
 
 struct Comparison {
@@ -186,7 +157,7 @@ struct Comparison {
     catalogue: Catalogue,
 }
 
-async fn compare(tool: &str, host: &ToolHost) -> Result<Comparison, Error> {
+async fn compare_now(tool: &str, host: &ToolHost) -> Result<Comparison, Error> {
     let definition = host.find(tool, &LookupScope::default()).await?;
     if let Some(error) = definition.unavailable_reason {
         return Err(error);
@@ -217,14 +188,14 @@ async fn compare(tool: &str, host: &ToolHost) -> Result<Comparison, Error> {
     Ok(Comparison { review, report, catalogue })
 }
 
-async fn accept(
+async fn accept_now(
     shown: PinReview,
     host: &ToolHost,
     environment: &dyn Environment,
-) -> Result<PinsEvent, Error> {
-    let Comparison { review, report, catalogue } = compare(&shown.tool, host).await?;
+) -> Result<Accepted, Error> {
+    let Comparison { review, report, catalogue } = compare_now(&shown.tool, host).await?;
     if review != shown {
-        return Ok(PinsEvent::ChangedMeanwhile(review));
+        return Ok(Accepted::ChangedMeanwhile(review));
     }
     let Some(file) = PinFile::own(environment) else {
         return Err(Error::config("no state directory for pins").with_hint("set HOME"));
@@ -232,5 +203,5 @@ async fn accept(
     let update = PinUpdate { host, report: &report, catalogue: &catalogue, accepted: true };
     file.change(|pinned| update.apply(pinned, file.own))?;
     host.replace_pins(file.read()?.unwrap_or_default());
-    Ok(PinsEvent::Accepted(review))
+    Ok(Accepted::Pinned(review))
 }

@@ -9,15 +9,8 @@ use crate::tui::prelude::*;
 use crate::util::number::float;
 use crate::util::units::show_duration;
 
-/// From little to much, one cell each.
+/// From little to much, one cell each; all marks here have others in ASCII.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The eight heights of a sparkline in ASCII, from low to high.
-const ASCII: [char; 8] = ['_', '.', '-', ':', '=', '+', '*', '#'];
-
-fn levels(ascii: bool) -> [char; 8] {
-    if ascii { ASCII } else { BLOCKS }
-}
-
 /// Numbers reduced to at most `cells`: the maximum of each group of neighbours.
 pub fn downsample(numbers: &[f64], cells: usize) -> Vec<f64> {
     if cells == 0 || numbers.is_empty() {
@@ -29,28 +22,26 @@ pub fn downsample(numbers: &[f64], cells: usize) -> Vec<f64> {
 
 /// Numbers as a line of at most `cells` marks; the maximum is the highest mark, and nothing is
 /// a blank.
-pub fn sparkline(numbers: &[f64], cells: usize, ascii: bool) -> String {
+pub fn sparkline(numbers: &[f64], cells: usize) -> String {
     let fitted = downsample(numbers, cells);
     let most = fitted.iter().copied().fold(0.0, f64::max);
-    let marks = levels(ascii);
     let mark = |number: &f64| match to_eighths(*number, most, 8) {
         0 => ' ',
-        level => marks[level.min(8) - 1],
+        level => BLOCKS[level.min(8) - 1],
     };
     fitted.iter().map(mark).collect()
 }
 
 /// Counts as columns of this many rows, the top row first; each column is `wide` cells, and one of
 /// `most` reaches the top.
-pub fn columns(counts: &[u64], most: f64, height: usize, wide: usize, ascii: bool) -> Vec<String> {
-    let marks = levels(ascii);
+pub fn columns(counts: &[u64], most: f64, height: usize, wide: usize) -> Vec<String> {
     let filled: Vec<usize> =
         counts.iter().map(|count| to_eighths(float(*count), most, height * 8)).collect();
     let row = |row: usize| {
         let below = (height - 1 - row) * 8;
         let cell = |filled: &usize| match filled.saturating_sub(below) {
             0 => ' ',
-            level => marks[level.min(8) - 1],
+            level => BLOCKS[level.min(8) - 1],
         };
         filled.iter().flat_map(|filled| std::iter::repeat_n(cell(filled), wide)).collect()
     };
@@ -58,10 +49,9 @@ pub fn columns(counts: &[u64], most: f64, height: usize, wide: usize, ascii: boo
 }
 
 /// A bar of exactly `cells` cells, of which a share from 0 to 1 is full: the full part, and the rest.
-pub fn progress(share: f64, cells: usize, ascii: bool) -> [String; 2] {
+pub fn progress(share: f64, cells: usize) -> [String; 2] {
     let full = to_eighths(share.clamp(0.0, 1.0), 1.0, cells * 8).div_ceil(8).min(cells);
-    let (done, ahead) = if ascii { ("#", ".") } else { ("━", "─") };
-    [done.repeat(full), ahead.repeat(cells - full)]
+    ["━".repeat(full), "─".repeat(cells - full)]
 }
 
 /// The dots of a cell from its bottom, on its left and on its right.
@@ -79,7 +69,7 @@ pub fn curve(
     let room = width.saturating_sub(MARGIN);
     let fitted = downsample(numbers, room * 2);
     if height < 3 || room < 4 || fitted.is_empty() || styler.theme.ascii {
-        let drawn = sparkline(numbers, room, styler.theme.ascii);
+        let drawn = sparkline(numbers, room);
         return vec![Line::from(vec![
             styler.span(Role::Plain, " ".repeat(MARGIN)),
             styler.span(Role::Success, drawn),
@@ -173,28 +163,27 @@ mod tests {
 
     #[test]
     fn a_line_rises_to_the_greatest_number_and_shows_what_is_little() {
-        assert_eq!(sparkline(&[0.0, 1.0, 50.0, 100.0], 4, false), " ▁▄█");
-        assert_eq!(sparkline(&[0.0, 1.0, 50.0, 100.0], 4, true), " _:#");
-        assert_eq!(sparkline(&[1.0, 0.0, 4.0, 4.0], 2, false), "▂█");
-        assert_eq!(sparkline(&[f64::NAN, 0.0], 9, false), "  ");
-        assert_eq!(sparkline(&[], 9, false), "");
-        assert_eq!(sparkline(&[1.0], 0, false), "");
+        assert_eq!(sparkline(&[0.0, 1.0, 50.0, 100.0], 4), " ▁▄█");
+        assert_eq!(sparkline(&[1.0, 0.0, 4.0, 4.0], 2), "▂█");
+        assert_eq!(sparkline(&[f64::NAN, 0.0], 9), "  ");
+        assert_eq!(sparkline(&[], 9), "");
+        assert_eq!(sparkline(&[1.0], 0), "");
     }
 
     #[test]
     fn columns_stand_on_their_axis() {
-        assert_eq!(columns(&[0, 1, 8, 16], 16.0, 2, 1, false), ["   █", " ▁██"]);
-        assert_eq!(columns(&[4, 2], 4.0, 1, 2, true), ["##::"]);
-        assert_eq!(columns(&[4], 4.0, 0, 2, true), [""; 0]);
-        assert_eq!(columns(&[], 1.0, 2, 2, true), ["", ""]);
+        assert_eq!(columns(&[0, 1, 8, 16], 16.0, 2, 1), ["   █", " ▁██"]);
+        assert_eq!(columns(&[4, 2], 4.0, 1, 2), ["██▄▄"]);
+        assert_eq!(columns(&[4], 4.0, 0, 2), [""; 0]);
+        assert_eq!(columns(&[], 1.0, 2, 2), ["", ""]);
     }
 
     #[test]
     fn a_bar_is_full_when_all_is_done_and_never_empty_after_the_beginning() {
         for (share, full) in [(0.0, 0), (0.01, 1), (0.5, 2), (1.0, 4), (f64::NAN, 0)] {
-            assert_eq!(progress(share, 4, true), ["#".repeat(full), ".".repeat(4 - full)]);
+            assert_eq!(progress(share, 4), ["━".repeat(full), "─".repeat(4 - full)]);
         }
-        assert_eq!(progress(0.5, 0, false), ["", ""]);
+        assert_eq!(progress(0.5, 0), ["", ""]);
     }
 
     #[test]
@@ -229,16 +218,16 @@ mod tests {
             height in 0..9_usize, at in 0..90_usize,
         ) {
             let floats: Vec<f64> = numbers.iter().copied().map(float).collect();
-            prop_assert!(sparkline(&floats, cells, true).chars().count() <= cells);
+            prop_assert!(sparkline(&floats, cells).chars().count() <= cells);
             let most = numbers.iter().copied().max().unwrap_or(0);
-            let drawn = columns(&numbers, float(most), height, 1, true);
+            let drawn = columns(&numbers, float(most), height, 1);
             prop_assert_eq!(drawn.len(), height);
             if height > 0 {
                 let shown = drawn[height - 1].chars().filter(|c| *c != ' ').count();
                 prop_assert_eq!(shown, numbers.iter().filter(|n| **n > 0).count());
             }
             prop_assert!(labels(&[(at, "p50"), (at / 2, "p99")], cells).len() <= cells);
-            prop_assert_eq!(progress(0.3, cells, true).concat().len(), cells);
+            prop_assert_eq!(progress(0.3, cells).concat().chars().count(), cells);
             let theme = Theme::default();
             for line in curve(Styler::new(theme), &floats, &|number| format!("{number:.0}"), cells, height) {
                 prop_assert!(line.width() <= cells.max(MARGIN));
@@ -261,7 +250,6 @@ pub fn lines(
     width: usize,
     height: usize,
 ) -> Vec<Line<'static>> {
-    let ascii = styler.theme.ascii;
     let ends =
         (show_duration(spread.from), spread.classes.last().map(|(to, _)| show_duration(*to)));
     let to = ends.1.unwrap_or_default();
@@ -269,7 +257,7 @@ pub fn lines(
         let cells = width.saturating_sub(ends.0.len() + to.len() + 2);
         let (counts, wide) = shaped(spread, cells);
         let most = float(counts.iter().max().copied().unwrap_or(0));
-        let mut drawn = columns(&counts, most, 1, wide, ascii);
+        let mut drawn = columns(&counts, most, 1, wide);
         return vec![Line::from(vec![
             styler.dim(format!("{} ", ends.0)),
             styler.span(Role::Success, drawn.pop().unwrap_or_default()),
@@ -283,22 +271,20 @@ pub fn lines(
     let mut lines = Vec::new();
     // What most calls took is green, what few did amber, and the last hundredth red.
     let (slow, slowest) = tail(&counts);
-    for (at, row) in columns(&counts, most, rows, wide, ascii).into_iter().enumerate() {
+    for (at, row) in columns(&counts, most, rows, wide).into_iter().enumerate() {
         let count = if at == 0 { compact(most) } else { String::new() };
-        let edge = if ascii { "|" } else { "│" };
         let cells: Vec<char> = row.chars().collect();
         let part =
             |from: usize, to: usize| cells[from * wide..to * wide].iter().collect::<String>();
         lines.push(Line::from(vec![
-            styler.dim(format!("{count:>5} {edge}")),
+            styler.dim(format!("{count:>5} │")),
             styler.span(Role::Success, part(0, slow)),
             styler.span(Role::Warning, part(slow, slowest)),
             styler.span(Role::Error, part(slowest, counts.len())),
         ]));
     }
-    let (corner, dash) = if ascii { ("+", "-") } else { ("└", "─") };
     let margin = " ".repeat(MARGIN - 1);
-    lines.push(styler.line(Role::Dim, format!("{margin}{corner}{}", dash.repeat(cells))));
+    lines.push(styler.line(Role::Dim, format!("{margin}└{}", "─".repeat(cells))));
     let named: Vec<(usize, String)> = marks
         .iter()
         .map(|(name, time)| (place(spread, *time) * wide, format!("^{name}")))
@@ -400,8 +386,9 @@ mod histogram_tests {
             }
         }
         for width in 30..120 {
-            let widest = shown(&spread, width, 8).iter().map(String::len).max().unwrap();
-            assert!(widest <= width + 12, "{width}: {:#?}", shown(&spread, width, 8));
+            let shown = shown(&spread, width, 8);
+            let widest = shown.iter().map(|line| line.width()).max().unwrap();
+            assert!(widest <= width + 12, "{width}: {shown:#?}");
         }
     }
 

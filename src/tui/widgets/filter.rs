@@ -1,4 +1,117 @@
-//! The filter language of the views: words, `key:value` terms, and `!word` to exclude.
+//! What narrows the lists of the views: the line that is typed, its language (words, `key:value` terms,
+//! and `!word` to exclude), and the search by letters in their order.
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::list::ListCursor;
+
+/// The filter of a list, or what is looked for in it.
+#[derive(Debug, Default)]
+pub struct ListFilter {
+    pub line: LineInput,
+    /// Whether it is being typed: then it has the keys.
+    pub is_typed: bool,
+}
+
+impl ListFilter {
+    pub fn text(&self) -> &str {
+        self.line.text()
+    }
+
+    /// Lets it be typed; what was typed before is replaced by the first letter.
+    pub fn start(&mut self) {
+        self.is_typed = true;
+        self.line.select();
+    }
+
+    pub fn set(&mut self, text: impl Into<String>) {
+        *self = Self { line: LineInput::of(text), is_typed: false };
+    }
+
+    /// Whether a row is taken for it.
+    pub fn is_shown(&self) -> bool {
+        self.is_typed || !self.text().is_empty()
+    }
+}
+
+/// Something is chosen of many by a few letters of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picker<T> {
+    /// What is searched for.
+    pub line: LineInput,
+    /// The position of the selected match.
+    pub list: ListCursor,
+    items: Vec<T>,
+    found: Vec<usize>,
+}
+
+impl<T> Picker<T> {
+    pub fn of(items: Vec<T>) -> Self {
+        let found = (0..items.len()).collect();
+        Self { line: LineInput::default(), list: ListCursor::default(), items, found }
+    }
+
+    /// Searches again after the text has changed.
+    pub fn search(&mut self, find: impl FnOnce(&str, &[T]) -> Vec<usize>) {
+        self.found = find(self.line.text(), &self.items);
+        self.list = ListCursor::default();
+    }
+
+    /// The number of matches.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    pub fn get(&self, at: usize) -> Option<&T> {
+        self.items.get(*self.found.get(at)?)
+    }
+
+    /// The chosen one; `None` when nothing matches.
+    pub fn chosen(&self) -> Option<&T> {
+        self.get(self.list.chosen())
+    }
+
+    /// Moves the cursor by this many lines; negative moves up.
+    pub fn step(&mut self, by: isize) {
+        self.list.step(by, self.found.len());
+    }
+}
+
+/// Finds texts that have some letters in their order; a capital is only itself.
+pub struct Fuzzy {
+    pattern: Pattern,
+    matcher: Matcher,
+    letters: Vec<char>,
+}
+
+impl Fuzzy {
+    pub fn of(query: &str) -> Self {
+        let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
+        Self { pattern, matcher: Matcher::new(Config::DEFAULT), letters: Vec::new() }
+    }
+
+    /// How well a text fits; `None` when it does not.
+    pub fn score(&mut self, text: &str) -> Option<u32> {
+        self.pattern.score(Utf32Str::new(text, &mut self.letters), &mut self.matcher)
+    }
+
+    /// The numbers of the items that fit, the best first and equally good ones in their order. The
+    /// name of an item counts more than what else is said of it.
+    pub fn rank<'t>(
+        &mut self,
+        items: impl Iterator<Item = (usize, &'t str, Option<String>)>,
+    ) -> Vec<usize> {
+        let score = |(at, name, more): (usize, &str, Option<String>)| {
+            let score = self.score(name).map(|score| score * 2);
+            Some((score.or_else(|| self.score(&more?))?, at))
+        };
+        let mut scored: Vec<(u32, usize)> = items.filter_map(score).collect();
+        scored.sort_unstable_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
+        scored.into_iter().map(|(_, at)| at).collect()
+    }
+}
 
 #[derive(Debug)]
 pub struct FilterSyntax<K: 'static> {
@@ -24,7 +137,7 @@ impl<K: Copy> FilterSyntax<K> {
         let mut terms = FilterTerms { values: Vec::new(), words: Vec::new(), excluded: Vec::new() };
         for word in split(text, self.has_quotes) {
             let term = word.split_once(':').and_then(|(name, value)| {
-                let (_, key) = self.keys.iter().find(|(known, _)| *known == name)?;
+                let (_, key) = self.keys.iter().find(|(own, _)| *own == name)?;
                 Some((*key, value.to_owned()))
             });
             match (term, word.strip_prefix('!')) {

@@ -12,6 +12,8 @@ const NODES: usize = 200_000;
 const DEPTH: usize = 64;
 /// The maximum number of characters of a value.
 const LONGEST: usize = 300;
+/// A value of at most so many characters is seen whole in every pane.
+const WHOLE: usize = 40;
 /// A tree with at most this many lines starts expanded; a larger one shows only its top level.
 const OPEN: usize = 500;
 
@@ -103,6 +105,12 @@ impl JsonTree {
             at = if node.is_open { at + 1 } else { node.end };
         }
         self.list.choose(self.list.chosen(), self.visible.len());
+    }
+
+    /// Whether the chosen line is a text that may not be seen whole here.
+    pub fn is_long_text(&self) -> bool {
+        let node = self.visible.get(self.list.chosen()).and_then(|at| self.nodes.get(*at));
+        node.is_some_and(|node| !node.is_branch && node.text.len() > WHOLE)
     }
 
     /// Opens the chosen branch, or closes it; of a leaf the branch it hangs on is closed.

@@ -124,17 +124,20 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// The rows of a list that are seen around the chosen one.
+    /// The rows of a list that are seen around the chosen one, which is pointed at and filled to its end.
     pub fn list(
         &mut self,
         area: Rect,
         list: ListCursor,
         length: usize,
+        focused: bool,
         mut row: impl FnMut(usize) -> Line<'static>,
     ) {
         let first = list.first(usize::from(area.height), length);
         for (at, place) in (first..length).zip(area.rows()) {
-            self.put(row(at), place);
+            let line =
+                pointed(self.styler, row(at), mark(at == list.chosen(), focused), place.width);
+            self.put(line, place);
         }
     }
 
@@ -151,13 +154,21 @@ impl<'a> Pen<'a> {
         self.set_cursor(area, column);
     }
 
-    /// The text of a filter: while it is typed, and as long as it holds.
-    pub fn filter(&mut self, area: Rect, filter: &LineInput, is_typed: bool) {
-        if is_typed {
-            self.input(area, "/ ", filter, None);
-        } else if !filter.text().is_empty() {
-            self.put(self.dim(format!("/ {}", filter.text())), area);
+    /// The filter of a list, on its first row while there is one; gives the rows below.
+    pub fn filter(&mut self, area: Rect, filter: &ListFilter, problem: Option<&str>) -> Rect {
+        if !filter.is_shown() || area.is_empty() {
+            return area;
         }
+        let [row, rows] =
+            Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+        if filter.is_typed {
+            self.input(row, "/ ", &filter.line, problem);
+        } else {
+            let mut line = self.line(Role::Dim, format!("/ {}", filter.text()));
+            line.spans.extend(problem.map(|why| self.span(Role::Error, format!("  {why}"))));
+            self.put(line, row);
+        }
+        rows
     }
 
     /// Draws short text from the start and says how much does not fit.
@@ -184,21 +195,25 @@ pub fn mark(is_chosen: bool, focused: bool) -> Option<Role> {
     }
 }
 
-/// A row of a list, filled to its end when it is marked.
-pub fn marked(
+/// A row of a list behind the pointer; filled to its end when it is marked.
+pub fn pointed(
     styler: Styler,
     mut line: Line<'static>,
     mark: Option<Role>,
-    room: usize,
+    width: u16,
 ) -> Line<'static> {
-    let Some(role) = mark else { return line };
+    let Some(role) = mark else {
+        line.spans.insert(0, styler.plain("  "));
+        return line;
+    };
+    line.spans.insert(0, styler.span(Role::Key, styler.theme.pointer()));
+    let room = usize::from(width).saturating_sub(line.width());
     line.spans.push(styler.plain(" ".repeat(room)));
     let style = styler.theme.style(role);
-    let own = |span: Span<'static>| match span.style.bg {
-        Some(_) => span,
-        None => span.patch_style(style),
-    };
-    Line::from(line.spans.into_iter().map(own).collect::<Vec<_>>())
+    for span in line.spans.iter_mut().filter(|span| span.style.bg.is_none()) {
+        span.style = span.style.patch(style);
+    }
+    line
 }
 
 /// The maximum number of lines of a text that are laid out.
@@ -250,6 +265,18 @@ impl Styler {
         Span::styled(span.content, self.theme.chip(meaning))
     }
 
+    /// A text in exactly so many cells, as it is on the screen: what is not ASCII may be longer there.
+    pub fn cell(self, text: &str, cells: usize) -> String {
+        let mut shown = self.plain(text).content;
+        if text::width(&shown) > cells {
+            let mark = text::width(self.theme.more()).saturating_sub(1);
+            let cut = text::cut(&shown, cells.saturating_sub(mark)).into_owned();
+            shown = self.plain(cut).content;
+        }
+        let gap = " ".repeat(cells.saturating_sub(text::width(&shown)));
+        format!("{shown}{gap}")
+    }
+
     pub fn line(self, meaning: Role, text: impl AsRef<str>) -> Line<'static> {
         Line::from(self.span(meaning, text))
     }
@@ -282,6 +309,15 @@ fn ascii(text: &str) -> String {
             '‹' => out.push('<'),
             '↑' => out.push('^'),
             '▾' | '↓' => out.push('v'),
+            '▁' => out.push('_'),
+            '▂' | '░' => out.push('.'),
+            '▃' | '─' => out.push('-'),
+            '▄' => out.push(':'),
+            '▅' => out.push('='),
+            '▆' | '└' => out.push('+'),
+            '▇' => out.push('*'),
+            '█' | '━' => out.push('#'),
+            '│' => out.push('|'),
             c if c.is_ascii() => out.push(c),
             // Writing into a string cannot fail.
             c => drop(write!(out, "<U+{:04X}>", u32::from(c))),

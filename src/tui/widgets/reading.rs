@@ -1,4 +1,4 @@
-//! Whether a text that needs an answer was read.
+//! A text that needs an answer, and whether it was read.
 
 use std::time::Duration;
 
@@ -30,24 +30,41 @@ impl Readiness {
     }
 }
 
-/// How far a text that asks for an answer was read.
-#[derive(Debug, Default)]
-pub struct ReadingProgress {
+/// A text that asks for an answer: a yes counts only after all of it was on the screen.
+#[derive(Debug, Clone, Default)]
+pub struct QuestionText {
+    pub text: ScrollText,
     since: Option<Duration>,
     /// Whether its end was drawn.
     is_read: bool,
 }
 
-impl ReadingProgress {
+impl QuestionText {
+    pub fn new(text: ScrollText) -> Self {
+        Self { text, since: None, is_read: false }
+    }
+
     /// Takes in the time; the moment starts over while something covers the text.
-    pub fn tick(&mut self, text: &ScrollText, now: Duration, is_covered: bool) {
-        self.note(text);
+    pub fn tick(&mut self, now: Duration, is_covered: bool) {
+        self.note();
         self.since = if is_covered { None } else { self.since.or(Some(now)) };
     }
 
+    /// Scrolls by this many rows; negative moves up.
+    pub fn scroll(&mut self, by: isize) {
+        self.note();
+        self.text.scroll(by);
+    }
+
+    /// Shows the same question in other words.
+    pub fn show(&mut self, text: ScrollText) {
+        self.note();
+        self.text = text;
+    }
+
     /// Takes in what was drawn, before the text moves.
-    pub fn note(&mut self, text: &ScrollText) {
-        self.is_read |= text.is_end_visible();
+    fn note(&mut self) {
+        self.is_read |= self.text.is_end_visible();
     }
 
     /// Whether it was on the screen long enough for a key to be meant for it.
@@ -56,12 +73,12 @@ impl ReadingProgress {
     }
 
     /// Whether a yes counts now, and if not, why.
-    pub fn readiness(&self, text: &ScrollText, now: Duration) -> Readiness {
-        if text.is_cut() {
+    pub fn readiness(&self, now: Duration) -> Readiness {
+        if self.text.is_cut() {
             Readiness::TooLong
         } else if !self.is_settled(now) {
             Readiness::TooSoon
-        } else if self.is_read || text.is_end_visible() {
+        } else if self.is_read || self.text.is_end_visible() {
             Readiness::Ready
         } else {
             Readiness::Unread

@@ -49,11 +49,6 @@ impl ScrollPosition {
         self.row = self.row.min(last).saturating_add_signed(by).min(last);
     }
 
-    /// Whether the last row was on the screen in the last frame.
-    pub fn is_end_visible(&self) -> bool {
-        self.height.get() > 0 && self.row >= self.last.get()
-    }
-
     /// How many rows were visible in the last frame; 0 before the first one.
     pub fn height(&self) -> usize {
         self.height.get()

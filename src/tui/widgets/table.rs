@@ -376,16 +376,14 @@ fn cell(
     ]
 }
 
-/// A cell in the width of its column, as it is on the screen: what is not ASCII may be longer there.
+/// A cell in the width of its column: numbers stand at its right end.
 fn fitted(styler: Styler, column: &ResultColumn, text: &str) -> String {
-    let shown = styler.plain(text).content;
-    let is_cut = text::width(&shown) > column.width;
-    let mark = text::width(styler.theme.more()).saturating_sub(1);
-    let cells = column.width.saturating_sub(if is_cut { mark } else { 0 });
-    if is_cut || !column.is_number {
-        return align_left(&shown, cells);
+    let cell = styler.cell(text, column.width);
+    if !column.is_number {
+        return cell;
     }
-    format!("{}{shown}", " ".repeat(column.width - text::width(&shown)))
+    let number = cell.trim_end();
+    format!("{}{number}", " ".repeat(column.width.saturating_sub(text::width(number))))
 }
 
 #[derive(Debug, Clone, Copy)]

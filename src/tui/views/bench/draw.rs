@@ -1,13 +1,13 @@
 //! Draws the benchmark view: plan, run, results.
 
 use crate::bench::bench_result::BenchResult;
-use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison, letter};
+use crate::bench::compare::letter;
+use crate::bench::machine_facts;
 use crate::bench::report::RunStatus;
-use crate::model::Error;
+use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::bench::{self, BenchView};
 use crate::tui::widgets::chart::grouped;
-use crate::tui::widgets::table;
 use crate::util::units::show_duration;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
@@ -36,16 +36,13 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     }
 }
 
-const INTERVAL_MIN_WIDTH: u16 = 72;
-const BOTH_FIGURES_MIN_WIDTH: u16 = 56;
-
 pub fn title(bench: &BenchView) -> String {
     let end = bench.run.as_ref().and_then(|run| Some((run.number, run.end.as_ref()?)));
     match end {
         None => "Verdict".to_owned(),
         Some((number, Err(_))) => format!("Verdict {number}  failed"),
-        Some((number, Ok(account))) => {
-            let word = match (account.failure(), account.report.status) {
+        Some((number, Ok(result))) => {
+            let word = match (result.failure(), result.report.status) {
                 (Some(_), _) => "FAIL",
                 (None, RunStatus::Complete) => "done",
                 (None, _) => "not complete",
@@ -64,108 +61,41 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16) -> Vec<Line<'static>
     match &run.end {
         None => vec![styler.line(Role::Dim, "What it means stands here afterwards.")],
         Some(Err(error)) => {
-            let command_line = styler.line(Role::Dim, run.command_line.as_str());
-            failed(styler, error).into_iter().chain([command_line]).collect()
+            let mut page = present::messages::failure(error);
+            page.push(present::Line::styled(Role::Dim, &run.command_line));
+            styler.document(&page)
         }
-        Some(Ok(account)) => account_lines(styler, account, &run.command_line, width),
+        Some(Ok(result)) => {
+            styler.document(&verdict(result, &run.command_line, usize::from(width)))
+        }
     }
 }
 
-pub fn failed(styler: Styler, error: &Error) -> Vec<Line<'static>> {
-    let mut lines = vec![styler.line(Role::Error, error.message())];
-    lines.extend(error.details().iter().map(|text| styler.line(Role::Plain, text)));
-    if let Some(hint) = error.hint() {
-        lines.push(styler.line(Role::Dim, format!("hint: {hint}")));
+fn verdict(result: &BenchResult, command_line: &str, width: usize) -> Page {
+    let mut page = Page::default();
+    if let Some(error) = result.failure() {
+        page.append(present::messages::failure(&error));
     }
-    lines
-}
-
-fn account_lines(
-    styler: Styler,
-    account: &BenchResult,
-    command_line: &str,
-    width: u16,
-) -> Vec<Line<'static>> {
-    let (report, findings) = (&account.report, &account.findings);
-    let failure = account.failure();
-    let mut lines: Vec<Line<'static>> =
-        failure.iter().map(|error| styler.line(Role::Error, error.message())).collect();
-    if report.status != RunStatus::Complete {
+    if result.report.status != RunStatus::Complete {
         let text = "incomplete run: the figures cover only the calls that were made";
-        lines.push(styler.line(Role::Warning, text));
+        page.push(present::Line::styled(Role::Warning, text));
     }
-    for compared in &findings.comparisons {
-        lines.extend(comparison(styler, compared, width));
-    }
-    for (at, target) in report.targets.iter().enumerate() {
+    page.append(present::bench::verdict(&result.findings, Some(width)));
+    for (at, target) in result.report.targets.iter().enumerate() {
         for (kind, error) in &target.errors_by_kind {
-            let first = show_duration(error.first_seen);
+            let (count, first) = (grouped(error.count), show_duration(error.first_seen));
             let text = format!(
-                "{} {kind} {} times, first after {first}: {}",
+                "{} {kind} {count} times, first after {first}: {}",
                 letter(at),
-                grouped(error.count),
                 error.sample
             );
-            lines.push(styler.line(Role::Error, text));
+            page.push(present::Line::styled(Role::Error, text));
         }
     }
-    lines.extend(findings.bottlenecks.iter().map(|text| styler.line(Role::Plain, text)));
-    let warnings = findings.warnings.iter();
-    lines.extend(warnings.map(|text| styler.line(Role::Warning, format!("! {text}"))));
-    lines.push(styler.line(Role::Dim, command_line));
-    lines.extend(machine(styler, account));
-    lines
-}
-
-fn machine(styler: Styler, account: &BenchResult) -> Option<Line<'static>> {
-    let environment = &account.environment;
-    let cpus = environment.cpus.map(|cpus| format!("{cpus} processors"));
-    let load = environment.load_before.map(|[load, ..]| format!("load average before: {load:.2}"));
-    let all = [Some(environment.os.clone()), environment.kernel.clone(), cpus, load];
-    let parts: Vec<String> = all.into_iter().flatten().filter(|text| !text.is_empty()).collect();
-    (!parts.is_empty()).then(|| styler.line(Role::Dim, parts.join(", ")))
-}
-
-fn comparison(styler: Styler, compared: &TargetComparison, width: u16) -> Vec<Line<'static>> {
-    let meaning = compared.headline().map_or(Role::Warning, |ratio| verdict_style(ratio.verdict));
-    let mut lines = vec![styler.line(meaning, compared.headline_sentence())];
-    let letter = compared.letter;
-    let both = if width >= BOTH_FIGURES_MIN_WIDTH {
-        format!("{:>9} {letter:>9}", "A")
-    } else {
-        String::new()
-    };
-    let between = if width >= INTERVAL_MIN_WIDTH { "  between" } else { "" };
-    let ratio = format!("{letter}/A");
-    let head = format!("{:<11}{both}{ratio:>9}{between}", "");
-    lines.push(styler.line(Role::Dim, head));
-    lines.extend(compared.ratios.iter().map(|ratio| row(styler, ratio, width)));
-    lines
-}
-
-fn row(styler: Styler, ratio: &Ratio, width: u16) -> Line<'static> {
-    let statistic = ratio.statistic;
-    let mut text = table::align_left(statistic.name(), 11);
-    if width >= BOTH_FIGURES_MIN_WIDTH {
-        text.push_str(&table::right(&statistic.show(ratio.reference), 9));
-        text.push_str(&table::right(&statistic.show(ratio.other), 10));
+    page.blank_line();
+    page.push(present::Line::styled(Role::Dim, command_line));
+    for (name, _, value) in machine_facts::facts(&result.environment) {
+        page.push(present::Line::styled(Role::Dim, format!("{name}  {value}")));
     }
-    text.push_str(&table::right(&format!("{:.2}x", ratio.value), 9));
-    let interval = ratio.interval.filter(|_| width >= INTERVAL_MIN_WIDTH);
-    let interval = interval.map(|(low, high)| format!("{low:.2} to {high:.2}"));
-    if width >= INTERVAL_MIN_WIDTH {
-        text.push_str(&table::align_left(&format!("  {}", interval.unwrap_or_default()), 17));
-    }
-    Line::from(vec![
-        styler.plain(text),
-        styler.span(verdict_style(ratio.verdict), format!(" {}", ratio.verdict.label())),
-    ])
-}
-
-fn verdict_style(verdict: RatioVerdict) -> Role {
-    match verdict {
-        RatioVerdict::Slower => Role::Warning,
-        RatioVerdict::Faster => Role::Success,
-        RatioVerdict::NotEstablished(_) => Role::Dim,
-    }
+    page
 }

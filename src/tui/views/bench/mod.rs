@@ -9,14 +9,17 @@ pub mod tests;
 
 use std::sync::Arc;
 
+use crate::bench::RunControl;
 use crate::bench::bench_result::{BenchResult, ExportFormat};
 use crate::bench::snapshot::BenchSnapshot;
 use crate::model::{Error, JsonObject};
 use crate::tui::keys::KeyPress::{Char, Delete, Enter, F};
 use crate::tui::prelude::*;
-use crate::tui::views::bench::plan::{PlanField, PlanForm, ToolPicker};
-use crate::tui::views::bench::tasks::{BenchEffect, BenchEvent, BenchRunSpec, TargetSide};
-use crate::tui::views::tools::list::ToolRow;
+use crate::tui::tasks::write_file;
+use crate::tui::views::bench::plan::{PlanField, PlanForm, TargetSide, ToolPicker};
+use crate::tui::views::bench::tasks::BenchRunSpec;
+use crate::tui::views::tools::list::{ToolRow, ToolSearch};
+use crate::tui::widgets::filter::Picker;
 
 /// The benchmark: what is to be run, the run, what it showed.
 #[derive(Debug, Default)]
@@ -39,7 +42,7 @@ pub struct BenchRun {
     /// What was seen of it last; `None` while the tools are being found.
     pub snapshot: Option<Box<BenchSnapshot>>,
     pub warnings: Vec<String>,
-    pub is_paused: bool,
+    pub control: RunControl,
     pub is_stopping: bool,
     /// What became of it; `None` while it goes on.
     pub end: Option<Result<Arc<BenchResult>, Error>>,
@@ -87,7 +90,7 @@ impl View for BenchView {
 
     fn scroll(&mut self, focus: Pane, by: isize) {
         match (focus, &mut self.picker) {
-            (Pane::Plan, Some(picker)) => picker.step(by),
+            (Pane::Plan, Some(picker)) => picker.tools.step(by),
             (Pane::Plan, None) => self.form.step(by),
             (Pane::Run, _) => self.run_position.scroll(by),
             _ => self.verdict_position.scroll(by),
@@ -97,7 +100,7 @@ impl View for BenchView {
     fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
         match (&mut self.file, &mut self.picker) {
             (Some(line), _) => Some(line),
-            (None, Some(picker)) => Some(&mut picker.words),
+            (None, Some(picker)) => Some(&mut picker.tools.line),
             (None, None) if focus == Pane::Plan => self.form.active_input(),
             _ => None,
         }
@@ -105,7 +108,9 @@ impl View for BenchView {
 
     fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
         match (&self.file, &mut self.picker) {
-            (None, Some(picker)) => picker.search(),
+            (None, Some(picker)) => {
+                picker.tools.search(|letters, rows| ToolSearch::of(letters).find(rows));
+            }
             _ => self.form.error = None,
         }
         Vec::new()
@@ -130,7 +135,7 @@ impl BenchView {
         context: &mut AppContext,
     ) {
         context.focus = Pane::Plan;
-        self.picker = Some(ToolPicker::of(side, rows));
+        self.picker = Some(ToolPicker { side, tools: Picker::of(rows) });
     }
 
     /// Makes this tool the target of the next run, with its arguments if they are known.
@@ -141,32 +146,41 @@ impl BenchView {
         self.form.focus_field(PlanField::ArgumentsA);
     }
 
-    pub fn handle_event(&mut self, event: BenchEvent, context: &mut AppContext) -> Effects {
-        match event {
-            BenchEvent::Started { run, warnings } => {
-                if let Some(own) = self.active_run(run) {
-                    own.warnings = warnings;
-                    own.snapshot = Some(Box::default());
-                }
-            }
-            BenchEvent::Progress { run, snapshot: seen } => {
-                if let Some(own) = self.active_run(run) {
-                    own.snapshot = Some(seen);
-                }
-            }
-            BenchEvent::Finished { run, snapshot: seen, outcome } => {
-                let Some(own) = self.active_run(run) else { return Vec::new() };
-                own.snapshot = Some(seen);
-                let end = (*outcome).map(Arc::new);
-                let (text, is_bad) = finish_message(run, &end);
-                own.end = Some(end);
-                self.verdict_position.reset();
-                if is_bad {
-                    context.show_error(text);
-                } else {
-                    context.show_status(text);
-                }
-            }
+    /// The tools were found; calls are made from now on.
+    pub fn started(&mut self, run: u64, warnings: Vec<String>) -> Effects {
+        if let Some(own) = self.active_run(run) {
+            own.warnings = warnings;
+            own.snapshot = Some(Box::default());
+        }
+        Vec::new()
+    }
+
+    /// The figures so far; several times a second.
+    pub fn seen(&mut self, run: u64, snapshot: Box<BenchSnapshot>) -> Effects {
+        if let Some(own) = self.active_run(run) {
+            own.snapshot = Some(snapshot);
+        }
+        Vec::new()
+    }
+
+    /// The run has ended, by itself, by request or with an error.
+    pub fn finished(
+        &mut self,
+        run: u64,
+        snapshot: Box<BenchSnapshot>,
+        result: Result<BenchResult, Error>,
+        context: &mut AppContext,
+    ) -> Effects {
+        let Some(own) = self.active_run(run) else { return Vec::new() };
+        own.snapshot = Some(snapshot);
+        let end = result.map(Arc::new);
+        let (text, is_error) = finish_message(run, &end);
+        own.end = Some(end);
+        self.verdict_position.reset();
+        if is_error {
+            context.show_error(text);
+        } else {
+            context.show_status(text);
         }
         Vec::new()
     }
@@ -179,7 +193,7 @@ impl BenchView {
         };
         run.is_stopping = true;
         context.show_status("stopping; the results so far are kept");
-        vec![AppEffect::Bench(BenchEffect::Stop)]
+        vec![AppEffect::Stop(tasks::SLOT.to_owned())]
     }
 
     fn active_run(&mut self, number: u64) -> Option<&mut BenchRun> {
@@ -209,7 +223,7 @@ impl BenchView {
         match action {
             Action::Open => {
                 let Some(picker) = self.picker.take() else { return Some(Vec::new()) };
-                let Some(row) = picker.chosen() else {
+                let Some(row) = picker.tools.chosen() else {
                     context.show_error("no matching tool");
                     self.picker = Some(picker);
                     return Some(Vec::new());
@@ -265,13 +279,14 @@ impl BenchView {
         self.form.is_writing = false;
         self.form.error = None;
         let number = self.run.as_ref().map_or(1, |run| run.number + 1);
+        let control = RunControl::default();
         self.run = Some(BenchRun {
             number,
             spec: spec.clone(),
             command_line: self.form.command_line(),
             snapshot: None,
             warnings: Vec::new(),
-            is_paused: false,
+            control: control.clone(),
             is_stopping: false,
             end: None,
         });
@@ -279,7 +294,7 @@ impl BenchView {
         self.verdict_position.reset();
         context.focus = Pane::Run;
         context.show_status(format!("run {number} started; tracing is paused"));
-        vec![AppEffect::Bench(BenchEffect::Start { run: number, spec: Box::new(spec) })]
+        vec![tasks::start(number, spec, control).into()]
     }
 
     fn pause(&mut self, context: &mut AppContext) -> Effects {
@@ -287,9 +302,14 @@ impl BenchView {
             context.show_status("no run in progress");
             return Vec::new();
         };
-        run.is_paused = !run.is_paused;
-        context.show_status(if run.is_paused { "paused; Space resumes" } else { "resumed" });
-        vec![AppEffect::Bench(BenchEffect::Pause(run.is_paused))]
+        if run.control.is_paused() {
+            run.control.resume();
+            context.show_status("resumed");
+        } else {
+            run.control.pause();
+            context.show_status("paused; Space resumes");
+        }
+        Vec::new()
     }
 
     fn name_export(&mut self, context: &mut AppContext) {
@@ -308,7 +328,7 @@ impl BenchView {
             self.file = Some(line);
             return Vec::new();
         };
-        vec![AppEffect::WriteFile { path: name.into(), text: account.render(format) }]
+        vec![write_file(name.into(), account.render(format)).into()]
     }
 
     fn account(&self) -> Option<(u64, &BenchResult)> {

@@ -11,12 +11,22 @@ use crate::config::consent::shell_quoted;
 use crate::model::{Error, JsonObject};
 use crate::tui::prelude::*;
 use crate::tui::views::bench::BenchView;
-use crate::tui::views::bench::tasks::{BenchRunSpec, TargetSide};
-use crate::tui::views::tools::list::{ToolRow, ToolSearch};
+use crate::tui::views::bench::tasks::BenchRunSpec;
+use crate::tui::views::tools::list::ToolRow;
+use crate::tui::widgets::filter::Picker;
 use crate::tui::widgets::page::wrap;
 use crate::tui::widgets::pane;
 use crate::tui::widgets::table;
 use crate::util::{text, units};
+
+/// Which of the two tools of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetSide {
+    /// The tool that is measured.
+    A,
+    /// The tool it is compared with.
+    B,
+}
 
 /// What is wrong with an entry.
 #[derive(Debug, Clone)]
@@ -54,7 +64,7 @@ impl PlanForm {
     }
 
     pub fn line(&self, entry: PlanField) -> Option<&LineInput> {
-        self.lines.iter().find(|(known, _)| *known == entry).map(|(_, line)| line)
+        self.lines.iter().find(|(own, _)| *own == entry).map(|(_, line)| line)
     }
 
     pub fn active_input(&mut self) -> Option<&mut LineInput> {
@@ -65,11 +75,11 @@ impl PlanForm {
         if self.line(entry).is_none() {
             self.lines.push((entry, LineInput::default()));
         }
-        self.lines.iter_mut().find(|(known, _)| *known == entry).map(|(_, line)| line)
+        self.lines.iter_mut().find(|(own, _)| *own == entry).map(|(_, line)| line)
     }
 
     pub fn set(&mut self, entry: PlanField, text: impl Into<String>) {
-        self.lines.retain(|(known, _)| *known != entry);
+        self.lines.retain(|(own, _)| *own != entry);
         self.lines.push((entry, LineInput::of(text)));
         self.error = None;
     }
@@ -77,7 +87,7 @@ impl PlanForm {
     /// Leaves the current entry out: its default holds.
     pub fn clear(&mut self) {
         let entry = self.current();
-        self.lines.retain(|(known, _)| *known != entry);
+        self.lines.retain(|(own, _)| *own != entry);
         self.error = None;
     }
 
@@ -93,7 +103,7 @@ impl PlanForm {
             return self.set(PlanField::ToolB, tool);
         }
         self.set(PlanField::ToolA, tool);
-        self.lines.retain(|(known, _)| *known != PlanField::ArgumentsA);
+        self.lines.retain(|(own, _)| *own != PlanField::ArgumentsA);
         if let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) {
             self.set(PlanField::ArgumentsA, Value::Object(arguments.clone()).to_string());
         }
@@ -146,15 +156,15 @@ impl PlanForm {
     }
 
     pub fn command_line(&self) -> String {
-        let mut words = vec!["toolhost".to_owned(), "bench".to_owned()];
+        let mut command = vec!["toolhost".to_owned(), "bench".to_owned()];
         for entry in PlanField::ALL {
             let text = self.text(entry);
             if entry == PlanField::ToolA || !text.is_empty() {
-                words.extend(entry.option().map(str::to_owned));
-                words.push(text.to_owned());
+                command.extend(entry.option().map(str::to_owned));
+                command.push(text.to_owned());
             }
         }
-        shell_quoted(&words)
+        shell_quoted(&command)
     }
 
     /// How calls are made, in a word or two.
@@ -326,41 +336,11 @@ impl PlanField {
     }
 }
 
+/// The tool of a side is chosen.
 #[derive(Debug)]
 pub struct ToolPicker {
     pub side: TargetSide,
-    pub words: LineInput,
-    /// The position of the selected match.
-    pub list: ListCursor,
-    rows: Vec<Arc<ToolRow>>,
-    found: Vec<usize>,
-}
-
-impl ToolPicker {
-    pub fn of(side: TargetSide, rows: Vec<Arc<ToolRow>>) -> Self {
-        let found = (0..rows.len()).collect();
-        Self { side, words: LineInput::default(), list: ListCursor::default(), rows, found }
-    }
-
-    /// Searches again, after the search text changed.
-    pub fn search(&mut self) {
-        self.found = ToolSearch::of(self.words.text()).find(&self.rows);
-        self.list = ListCursor::default();
-    }
-
-    pub fn found(&self) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
-        self.found.iter().map(|at| &*self.rows[*at])
-    }
-
-    /// The chosen tool; `None` when the filter finds none.
-    pub fn chosen(&self) -> Option<&ToolRow> {
-        self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
-    }
-
-    /// Moves the cursor by `by` tools; back when negative.
-    pub fn step(&mut self, by: isize) {
-        self.list.step(by, self.found.len());
-    }
+    pub tools: Picker<Arc<ToolRow>>,
 }
 
 const NAME: usize = 13;
@@ -371,7 +351,7 @@ pub fn title(bench: &BenchView) -> String {
     match &bench.picker {
         Some(picker) => {
             let side = if picker.side == TargetSide::A { "A" } else { "B" };
-            format!("Choose {side}  {} found", picker.found().len())
+            format!("Choose {side}  {} found", picker.tools.len())
         }
         None if bench.form.is_writing => "Plan  editing".to_owned(),
         None => "Plan".to_owned(),
@@ -380,7 +360,7 @@ pub fn title(bench: &BenchView) -> String {
 
 pub fn draw(pen: &mut Pen<'_>, bench: &BenchView, focused: bool, area: Rect) {
     match &bench.picker {
-        Some(picker) => pick(pen, picker, area),
+        Some(picker) => pick(pen, &picker.tools, area),
         None => form(pen, &bench.form, focused, area),
     }
 }
@@ -464,16 +444,13 @@ fn foot(styler: Styler, form: &PlanForm) -> Vec<Line<'static>> {
     vec![styler.line(Role::Dim, form.command_line())]
 }
 
-fn pick(pen: &mut Pen<'_>, picker: &ToolPicker, area: Rect) {
-    let area = pen.input_row(area, "find: ", &picker.words);
+fn pick(pen: &mut Pen<'_>, tools: &Picker<Arc<ToolRow>>, area: Rect) {
+    let area = pen.input_row(area, "find: ", &tools.line);
     let styler = pen.styler;
-    pen.list(area, picker.list, picker.found().len(), |at| {
-        let Some(row) = picker.found().nth(at) else { return Line::default() };
-        let is_chosen = at == picker.list.chosen();
-        let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
-        let meaning = if is_chosen { Role::Selected } else { Role::Plain };
+    pen.list(area, tools.list, tools.len(), true, |at| {
+        let Some(row) = tools.get(at) else { return Line::default() };
         Line::from(vec![
-            styler.span(meaning, format!("{pointer}{}", row.name)),
+            styler.plain(&row.name),
             styler.span(Role::Warning, format!(" {}", row.status_mark())),
             styler.dim(format!(" {}", row.source())),
         ])

@@ -8,7 +8,7 @@ use crate::bench::snapshot::{
     BenchSnapshot, LatencySummary, PERCENTILES, TargetSnapshot, total_limits,
 };
 use crate::bench::steps;
-use crate::bench::steps::StepRow;
+use crate::present;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm};
 use crate::tui::views::bench::{BenchRun, BenchView};
@@ -27,10 +27,6 @@ const RATE: usize = 60;
 const CHARTS_BESIDE: usize = 80;
 /// The most lines that they get.
 const HIGHEST: usize = 14;
-/// The position of p50 among the step columns.
-const P50: usize = 2;
-/// The position of p99 among them.
-const P99: usize = 4;
 
 pub fn title(bench: &BenchView) -> String {
     let Some(run) = &bench.run else { return "Run".to_owned() };
@@ -38,7 +34,7 @@ pub fn title(bench: &BenchView) -> String {
         (Some(Err(_)), _) => "failed",
         (Some(Ok(_)), _) => "over",
         (None, _) if run.is_stopping => "stopping",
-        (None, _) if run.is_paused => "PAUSED",
+        (None, _) if run.control.is_paused() => "PAUSED",
         (None, None) => "resolving tools",
         (None, Some(RunPhase::Connecting)) => "connecting",
         (None, Some(RunPhase::WarmUp)) => "warming up",
@@ -65,7 +61,7 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
     let mut lines: Vec<Line<'static>> =
         run.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}"))).collect();
     if let Some(Err(error)) = &run.end {
-        lines.extend(crate::tui::views::bench::draw::failed(styler, error));
+        lines.extend(styler.document(&present::messages::failure(error)));
     }
     let Some(seen) = run.snapshot.as_ref().filter(|seen| !seen.targets.is_empty()) else {
         return lines;
@@ -75,7 +71,7 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
     lines.extend(rate(styler, run, seen));
     let steps = steps::live_rows(&run.spec.plan.sharing, &seen.targets);
     if !steps.is_empty() {
-        lines.extend(steps_table(styler, &steps, width));
+        lines.extend(styler.document(&present::bench::steps(steps, Some(width))));
         let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
         let newest = seen.targets.last();
         lines.extend(newest.into_iter().flat_map(|target| {
@@ -107,34 +103,6 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
     lines
 }
 
-/// The steps, the newest one last. Where the width is short of it, p50 and then p99 are left out.
-fn steps_table(styler: Styler, rows: &[StepRow], width: usize) -> Vec<Line<'static>> {
-    let widest = |at: usize| {
-        let cells = rows.iter().map(|row| text::width(&row.cells[at]));
-        cells.max().unwrap_or(0).max(steps::COLUMNS[at].len())
-    };
-    let mut columns: Vec<usize> = (0..steps::COLUMNS.len()).collect();
-    for least in [P50, P99] {
-        if columns.iter().map(|at| widest(*at) + 2).sum::<usize>() > width + 2 {
-            columns.retain(|at| *at != least);
-        }
-    }
-    let line = |cells: &[&str], role: Role, last: Role| {
-        let cell = |at: &usize| {
-            let (is_last, cell) = (at + 1 == cells.len(), cells[*at]);
-            let (role, gap) = if is_last { (last, "") } else { (role, "  ") };
-            styler.span(role, format!("{cell:>0$}{gap}", widest(*at)))
-        };
-        Line::from(columns.iter().map(cell).collect::<Vec<_>>())
-    };
-    let row = |row: &StepRow| {
-        let last = if row.has_errors { Role::Error } else { Role::Dim };
-        line(&row.cells.each_ref().map(String::as_str), Role::Plain, last)
-    };
-    let head = line(&steps::COLUMNS, Role::Dim, Role::Dim);
-    std::iter::once(head).chain(rows.iter().map(row)).collect()
-}
-
 fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) -> Line<'static> {
     let plan = &run.spec.plan;
     let until = total_limits(plan, seen.targets.len());
@@ -154,7 +122,7 @@ fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) 
     let tail = format!(" {:>3.0} %  {of}  {time}", share * 100.0);
     let room = width.saturating_sub(tail.len()).min(60);
     let room = if room < 8 { 0 } else { room };
-    let [done, ahead] = chart::progress(share, room, styler.theme.ascii);
+    let [done, ahead] = chart::progress(share, room);
     Line::from(vec![
         styler.span(Role::Success, done),
         styler.span(Role::Frame, ahead),
@@ -194,10 +162,10 @@ fn rate(styler: Styler, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'st
         Arrivals::Constant { rate } => made < rate * 0.95 && seen.phase == RunPhase::Measuring,
         Arrivals::Poisson { .. } => false,
     };
-    let wanted = crate::bench::formatting::arrivals(*arrivals);
+    let target = crate::bench::formatting::arrivals(*arrivals);
     let meaning = if is_behind { Role::Warning } else { Role::Plain };
     let word = if is_behind { "  behind" } else { "" };
-    Some(styler.line(meaning, format!("sent {}/s of {wanted}{word}", per_second(made))))
+    Some(styler.line(meaning, format!("sent {}/s of {target}{word}", per_second(made))))
 }
 
 fn of_target(
@@ -347,33 +315,4 @@ fn side_by_side(
         Line::from(spans)
     };
     (0..rows).map(row).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tui::theme::Theme;
-
-    #[test]
-    fn steps_stand_in_lines_that_fit() {
-        let row = |cells: [&str; 6]| StepRow { cells: cells.map(str::to_owned), has_errors: false };
-        let rows = [
-            row(["1", "32,054", "8.21 µs", "9.66 µs", "58.5 µs", "0"]),
-            row(["16", "64,852", "216 µs", "351 µs", "596 µs", "0"]),
-        ];
-        let theme = Theme::default();
-        let shown = |width| -> Vec<String> {
-            let lines = steps_table(Styler::new(theme), &rows, width);
-            lines.iter().map(ToString::to_string).collect()
-        };
-        for (width, head) in [
-            (53, "in flight  calls/s      p50      p95      p99  errors"),
-            (52, "in flight  calls/s      p95      p99  errors"),
-            (43, "in flight  calls/s      p95  errors"),
-        ] {
-            let lines = shown(width);
-            assert_eq!(lines[0], head);
-            assert!(lines.iter().all(|line| text::width(line) <= width), "{lines:?}");
-        }
-    }
 }

@@ -1,8 +1,8 @@
-//! Commands and events of the benchmark view.
+//! Work for the benchmark view.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::bench;
@@ -11,31 +11,9 @@ use crate::bench::plan::BenchPlan;
 use crate::bench::snapshot::BenchSnapshot;
 use crate::bench::{ArgumentInput, Benchmark, RunControl, TargetOptions, TargetSpec};
 use crate::host::request::CallArguments;
-use crate::model::{Error, JsonObject, TraceGate};
+use crate::model::{Error, JsonObject};
 use crate::tui::event::AppEvent;
-use crate::tui::tasks::ConsoleDeps;
-
-/// Which of the two tools of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetSide {
-    /// The tool that is measured.
-    A,
-    /// The tool it is compared with.
-    B,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum BenchEffect {
-    /// Make a run; at most one goes on at a time.
-    Start {
-        /// The number of the run, from 1 on.
-        run: u64,
-        spec: Box<BenchRunSpec>,
-    },
-    Pause(bool),
-    /// End the run and keep what was measured.
-    Stop,
-}
+use crate::tui::tasks::{Task, TaskContext};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchRunSpec {
@@ -45,105 +23,53 @@ pub struct BenchRunSpec {
     pub plan: BenchPlan,
 }
 
-#[derive(Debug)]
-pub enum BenchEvent {
-    /// The tools were found; calls are made from now on.
-    Started {
-        run: u64,
-        /// Warnings that are shown before the run.
-        warnings: Vec<String>,
-    },
-    /// The run is in progress; sent several times a second.
-    Progress {
-        run: u64,
-        /// The figures so far.
-        snapshot: Box<BenchSnapshot>,
-    },
-    /// The run has ended, by itself, by request or with an error.
-    Finished {
-        run: u64,
-        /// The last figures, for the final frame.
-        snapshot: Box<BenchSnapshot>,
-        /// The result; `Err` when no call could be made at all.
-        outcome: Box<Result<BenchResult, Error>>,
-    },
-}
-
 /// The time between two looks at a run.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How long to wait for responses after a run was stopped.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// Starts, pauses and stops benchmark runs, at most one at a time.
-#[derive(Default)]
-pub struct BenchController {
-    control: RunControl,
-    abort: CancellationToken,
-}
+/// In which runs are: at most one goes on at a time.
+pub const SLOT: &str = "benchmark";
 
-impl BenchController {
-    /// Performs a command; `trace_gate` is closed while a run goes on, because tracing each message
-    /// would slow all calls down.
-    pub fn perform(
-        &mut self,
-        effect: BenchEffect,
-        deps: &ConsoleDeps,
-        send: &mpsc::Sender<AppEvent>,
-        trace_gate: &TraceGate,
-    ) {
-        match effect {
-            BenchEffect::Pause(true) => self.control.pause(),
-            BenchEffect::Pause(false) => self.control.resume(),
-            BenchEffect::Stop => self.stop(),
-            BenchEffect::Start { run, spec } => {
-                *self = Self::default();
-                let BenchRunSpec { tools, arguments, plan } = *spec;
-                let control = self.control.clone();
-                let task = BenchTask {
-                    number: run,
-                    deps: deps.clone(),
-                    event_tx: send.clone(),
-                    benchmark: Benchmark { control, ..Benchmark::new(plan) },
-                    abort: self.abort.clone(),
-                };
-                let trace_gate = trace_gate.clone();
-                tokio::spawn(async move {
-                    let closed = trace_gate.close();
-                    task.perform(tools, arguments).await;
-                    drop(closed);
-                });
-            }
-        }
-    }
-
-    pub fn stop(&self) {
-        self.control.stop();
-        let abort = self.abort.clone();
-        tokio::spawn(async move {
+/// Makes a run, with its number from 1 on. Stopped, it keeps what was measured.
+pub fn start(run: u64, spec: BenchRunSpec, control: RunControl) -> Task {
+    let name = ("benchmark", run, spec.clone());
+    let work = async move |context: TaskContext| {
+        // Tracing each message would slow all calls down.
+        let closed = context.trace_gate.close();
+        let benchmark = Benchmark { control: control.clone(), ..Benchmark::new(spec.plan) };
+        let (cancel, abort) = (context.cancel.clone(), CancellationToken::new());
+        let task = BenchTask { run, context, benchmark, abort: abort.clone() };
+        let stop = async {
+            cancel.cancelled().await;
+            control.stop();
             tokio::time::sleep(DRAIN_TIMEOUT).await;
             abort.cancel();
-        });
-    }
+            std::future::pending::<Infallible>().await
+        };
+        let result = tokio::select! {
+            result = task.measure(spec.tools, spec.arguments) => result,
+            never = stop => match never {},
+        };
+        drop(closed);
+        (Box::new(task.snapshot()), result)
+    };
+    Task::new(name, work, move |state, (snapshot, result)| {
+        state.bench.finished(run, snapshot, result, &mut state.context)
+    })
+    .in_slot(SLOT)
 }
 
 /// Performs one run, from resolving its tools to the report.
 struct BenchTask {
-    number: u64,
-    deps: ConsoleDeps,
-    event_tx: mpsc::Sender<AppEvent>,
+    run: u64,
+    context: TaskContext,
     benchmark: Benchmark,
     abort: CancellationToken,
 }
 
 impl BenchTask {
-    async fn perform(self, tools: Vec<String>, arguments: JsonObject) {
-        let outcome = self.account(tools, arguments).await;
-        let (snapshot, outcome) = (Box::new(self.snapshot()), Box::new(outcome));
-        let event = BenchEvent::Finished { run: self.number, snapshot, outcome };
-        let _unheard = self.event_tx.send(AppEvent::Bench(event)).await;
-    }
-
-    async fn account(
+    async fn measure(
         &self,
         tools: Vec<String>,
         arguments: JsonObject,
@@ -157,16 +83,16 @@ impl BenchTask {
         let prepared = tokio::select! {
             biased;
             () = self.abort.cancelled() => Err(Error::timeout("stopped before any call was made")),
-            prepared = bench::prepare(tools, &options, &self.deps.host, warn) => prepared,
+            prepared = bench::prepare(tools, &options, &self.context.deps.host, warn) => prepared,
         }?;
-        let began = BenchEvent::Started { run: self.number, warnings };
-        let _unheard = self.event_tx.send(AppEvent::Bench(began)).await;
-        self.watched(self.benchmark.run(&self.deps.host, prepared)).await
+        let run = self.run;
+        self.context.report(move |state| state.bench.started(run, warnings)).await;
+        self.watched(self.benchmark.run(&self.context.deps.host, prepared)).await
     }
 
     fn snapshot(&self) -> BenchSnapshot {
         let Benchmark { monitor, plan, .. } = &self.benchmark;
-        BenchSnapshot::capture(monitor, plan, self.deps.clock.now())
+        BenchSnapshot::capture(monitor, plan, self.context.deps.clock.now())
     }
 
     /// Drives a run to its report, and sends snapshots of it meanwhile. A snapshot that the console
@@ -182,9 +108,9 @@ impl BenchTask {
             tokio::select! {
                 report = &mut work => return report,
                 _ = looks.tick() => {
-                    let snapshot = Box::new(self.snapshot());
-                    let event = BenchEvent::Progress { run: self.number, snapshot };
-                    let _lost = self.event_tx.try_send(AppEvent::Bench(event));
+                    let (run, snapshot) = (self.run, Box::new(self.snapshot()));
+                    let event = AppEvent::outcome(move |state| state.bench.seen(run, snapshot));
+                    let _lost = self.context.events.try_send(event);
                 }
             }
         }

@@ -12,7 +12,7 @@ use crate::bench::plan::Sharing;
 use crate::bench::snapshot::{LatencySummary, TargetSnapshot};
 use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::tests::drawing::{ASCII, picture};
-use crate::tui::tests::{press, sample};
+use crate::tui::tests::{press, sample, tell};
 use crate::tui::theme::Theme;
 use crate::util::histogram::Durations;
 
@@ -69,29 +69,32 @@ pub fn begun() -> AppState {
     let mut state = sample();
     press(&mut state, &["5", "a", "calc", "<enter>", "b", "websea", "<enter>"]);
     let effects = press(&mut state, &["<enter>"]);
-    let [AppEffect::Bench(BenchEffect::Start { run: 1, spec: order })] = &effects[..] else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(order.tools, ["calculator", "web-search"]);
+    let BenchRun { number, spec, control, .. } = state.bench.run.as_ref().unwrap();
+    assert_eq!(effects, [tasks::start(*number, spec.clone(), control.clone()).into()]);
+    assert_eq!(
+        (*number, &spec.tools[..]),
+        (1, &["calculator", "web-search"].map(str::to_owned)[..])
+    );
     state
 }
 
-pub fn tell(state: &mut AppState, event: BenchEvent) -> Vec<AppEffect> {
-    state.update(AppEvent::Bench(event))
+fn finish(state: &mut AppState, snapshot: BenchSnapshot) -> Vec<AppEffect> {
+    tell(state, |state| {
+        state.bench.finished(1, Box::new(snapshot), Ok(account()), &mut state.context)
+    })
 }
 
 pub fn middle() -> AppState {
     let mut state = begun();
-    tell(&mut state, BenchEvent::Started { run: 1, warnings: Vec::new() });
-    tell(&mut state, BenchEvent::Progress { run: 1, snapshot: Box::new(seen()) });
+    state.bench.started(1, Vec::new());
+    state.bench.seen(1, Box::new(seen()));
     state
 }
 
 pub fn ended() -> AppState {
     let mut state = middle();
     let over = BenchSnapshot { phase: RunPhase::Done, progress: Some(1.0), ..seen() };
-    let outcome = Box::new(Ok(account()));
-    tell(&mut state, BenchEvent::Finished { run: 1, snapshot: Box::new(over), outcome });
+    finish(&mut state, over);
     state
 }
 
@@ -144,11 +147,14 @@ fn entries_are_written_and_what_is_wrong_stands_at_its_entry() {
 #[test]
 fn a_run_is_paused_and_stopped_and_only_one_goes_on() {
     let mut state = middle();
-    assert_eq!(press(&mut state, &[" "]), [AppEffect::Bench(BenchEffect::Pause(true))]);
-    assert_eq!(press(&mut state, &[" "]), [AppEffect::Bench(BenchEffect::Pause(false))]);
+    let control = state.bench.run.as_ref().unwrap().control.clone();
+    for is_paused in [true, false] {
+        assert_eq!(press(&mut state, &[" "]), []);
+        assert_eq!(control.is_paused(), is_paused);
+    }
     assert_eq!(press(&mut state, &["<enter>"]), []);
     assert!(state.context.message.as_ref().unwrap().is_error);
-    assert_eq!(press(&mut state, &["x"]), [AppEffect::Bench(BenchEffect::Stop)]);
+    assert_eq!(press(&mut state, &["x"]), [AppEffect::Stop(tasks::SLOT.to_owned())]);
 }
 
 #[test]
@@ -158,7 +164,7 @@ fn leaving_asks_while_a_run_goes_on_and_control_c_stops_it_first() {
     assert_eq!(press(&mut state, &["1", "q"]), []);
     assert_eq!(state.context.overlay, Some(Overlay::ConfirmQuit));
     press(&mut state, &["<esc>"]);
-    assert_eq!(press(&mut state, &["^c"]), [AppEffect::Bench(BenchEffect::Stop)]);
+    assert_eq!(press(&mut state, &["^c"]), [AppEffect::Stop(tasks::SLOT.to_owned())]);
     assert_eq!(press(&mut state, &["^c"]), []);
     assert_eq!(press(&mut state, &["y"]), [AppEffect::Quit(None)]);
 }
@@ -167,12 +173,11 @@ fn leaving_asks_while_a_run_goes_on_and_control_c_stops_it_first() {
 fn the_end_of_a_run_is_said_wherever_one_is() {
     let mut state = middle();
     press(&mut state, &["1"]);
-    let outcome = Box::new(Ok(account()));
-    tell(&mut state, BenchEvent::Finished { run: 1, snapshot: Box::new(seen()), outcome });
+    finish(&mut state, seen());
     let text = &state.context.message.as_ref().unwrap().text;
     assert!(text.starts_with("run 1 finished: B is slower than A"), "{text}");
     // What is told of a run that is over, or of another one, changes nothing.
-    tell(&mut state, BenchEvent::Progress { run: 1, snapshot: Box::default() });
+    state.bench.seen(1, Box::default());
     assert_eq!(state.bench.run.as_ref().unwrap().snapshot.as_ref().unwrap().targets.len(), 2);
 }
 
@@ -180,16 +185,14 @@ fn the_end_of_a_run_is_said_wherever_one_is() {
 fn a_run_is_written_in_each_format() {
     let mut state = ended();
     let effects = press(&mut state, &["E", "<enter>"]);
-    let [AppEffect::WriteFile { path, text }] = &effects[..] else { panic!("{effects:?}") };
-    assert!(path.to_str() == Some("bench-1.md") && text.contains("web-search"), "{text}");
+    let written = format!("{effects:?}");
+    let is_report = written.contains("\"bench-1.md\"") && written.contains("web-search");
+    assert!(is_report, "{written}");
     for (name, begins) in [("a.csv", "tool"), ("a.html", "<!doctype html>"), ("a.json", "{")] {
         state.bench.file = Some(LineInput::of(name));
         let effects = press(&mut state, &["<enter>"]);
-        let [AppEffect::WriteFile { path, text }] = &effects[..] else {
-            panic!("{name}: {effects:?}")
-        };
-        assert!(text.starts_with(begins), "{name}: {text}");
-        assert_eq!(path.to_str(), Some(name));
+        let written = format!("{effects:?}");
+        assert!(written.contains(&format!("\"{name}\", \"{begins}")), "{written}");
     }
     state.bench.file = Some(LineInput::of("a.exe"));
     assert_eq!(press(&mut state, &["<enter>"]), []);
@@ -200,7 +203,10 @@ fn a_run_is_written_in_each_format() {
 fn a_picker_finds_by_letters_and_is_left_without_a_choice() {
     let mut state = sample();
     press(&mut state, &["5", "a", "rdfl"]);
-    assert_eq!(state.bench.picker.as_ref().unwrap().chosen().unwrap().name, "files-read_file");
+    assert_eq!(
+        state.bench.picker.as_ref().unwrap().tools.chosen().unwrap().name,
+        "files-read_file"
+    );
     press(&mut state, &["<esc>"]);
     assert!(state.bench.picker.is_none());
     assert_eq!(state.bench.form.text(PlanField::ToolA), "");

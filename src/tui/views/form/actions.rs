@@ -169,7 +169,7 @@ impl SchemaForm {
             node.remove(at);
         }
         self.draft_path = None;
-        self.found.clear();
+        self.violations.clear();
         self.changed();
     }
 
@@ -264,14 +264,14 @@ impl SchemaForm {
     /// Selects the only choice that starts with what was typed.
     pub fn complete_choice(&mut self) {
         let Some(node) = self.node_mut() else { return };
-        let (FieldInput::Text(text), FieldKind::Choice(choices)) = (&node.input, &node.field.kind)
+        let (FieldInput::Text(text), FieldKind::Choice(all)) = (&node.input, &node.field.kind)
         else {
             return;
         };
         let begun = text.to_lowercase();
-        let mut found =
-            (0..choices.len()).filter(|at| choices[*at].title.to_lowercase().starts_with(&begun));
-        if let (false, Some(only), None) = (begun.is_empty(), found.next(), found.next()) {
+        let mut choices =
+            (0..all.len()).filter(|at| all[*at].title.to_lowercase().starts_with(&begun));
+        if let (false, Some(only), None) = (begun.is_empty(), choices.next(), choices.next()) {
             node.input = FieldInput::Choice(only);
             self.draft_path = None;
             self.changed();

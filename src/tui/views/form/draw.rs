@@ -49,10 +49,10 @@ fn body_rows(form: &SchemaForm) -> usize {
     let own = |row: &FormRow| 1 + row.problems.len();
     let fields: usize = form.fields.iter().map(own).sum();
     let nodes = || form.fields.iter().filter_map(|row| form.node_of(row));
-    let said = nodes().map(|node| 1 + choice_rows(node)).max().unwrap_or(0);
+    let below = nodes().map(|node| 1 + choice_rows(node)).max().unwrap_or(0);
     let written = form.fields.get(form.at).and_then(|row| form.node_of(row));
     let text = written.map_or(0, |node| text_rows(form, node) - 1);
-    fields.max(1) + said + text + usize::from(form.draft_problem().is_some())
+    fields.max(1) + below + text + usize::from(form.draft_problem().is_some())
 }
 
 fn foot_rows(foot: &[Line<'static>], width: u16) -> usize {
@@ -342,14 +342,14 @@ pub fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
 
 /// The notes below the selected field: accepted values, errors so far, choices.
 pub fn below(styler: Styler, form: &SchemaForm, node: &FormNode, width: u16) -> Vec<Line<'static>> {
-    let mut said = hint(node);
+    let mut hint = hint(node);
     if let Some(text) = form.written().filter(|text| text.lines().len() > 1) {
-        said = format!("{said}  line {} of {}", text.row() + 1, text.lines().len());
+        hint = format!("{hint}  line {} of {}", text.row() + 1, text.lines().len());
     }
-    let said = text::safe_line(&said);
-    let mut lines = vec![styler.line(Role::Dim, text::cut(&said, usize::from(width)))];
+    let hint = text::safe_line(&hint);
+    let mut lines = vec![styler.line(Role::Dim, text::cut(&hint, usize::from(width)))];
     let problem = form.draft_problem();
-    lines.extend(problem.map(|said| styler.line(Role::Error, format!("    ! {said}"))));
+    lines.extend(problem.map(|problem| styler.line(Role::Error, format!("    ! {problem}"))));
     for (title, is_chosen) in choices_seen(node) {
         let (mark, meaning) = if is_chosen { ("> ", Role::Selected) } else { ("  ", Role::Plain) };
         lines.push(Line::from(vec![
@@ -375,15 +375,15 @@ fn choices_seen(node: &FormNode) -> Vec<(String, bool)> {
         _ => (String::new(), None),
     };
     let begins = |title: &str| title.to_lowercase().starts_with(&begun);
-    let found: Vec<(String, bool)> = titles
+    let choices: Vec<(String, bool)> = titles
         .into_iter()
         .enumerate()
         .filter(|(_, title)| begins(title))
         .map(|(at, title)| (title.to_owned(), taken == Some(at)))
         .collect();
-    let chosen = found.iter().position(|(_, is_chosen)| *is_chosen).unwrap_or(0);
-    let first = chosen.saturating_sub(CHOICES / 2).min(found.len().saturating_sub(CHOICES));
-    found.into_iter().skip(first).take(CHOICES).collect()
+    let chosen = choices.iter().position(|(_, is_chosen)| *is_chosen).unwrap_or(0);
+    let first = chosen.saturating_sub(CHOICES / 2).min(choices.len().saturating_sub(CHOICES));
+    choices.into_iter().skip(first).take(CHOICES).collect()
 }
 
 /// The type of a field with its limits, and its description.

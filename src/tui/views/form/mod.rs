@@ -45,7 +45,7 @@ pub struct SchemaForm {
     draft_problem: Option<String>,
     /// The whole as a text, while it is written so.
     json: Option<JsonDraft>,
-    found: Vec<Violation>,
+    violations: Vec<Violation>,
     shown: FormSummary,
 }
 
@@ -96,7 +96,7 @@ impl SchemaForm {
             draft_path: None,
             draft_problem: None,
             json: None,
-            found: Vec::new(),
+            violations: Vec::new(),
             shown: FormSummary::default(),
         };
         if matches!(form.root.input, FieldInput::Json(_)) {
@@ -235,7 +235,7 @@ impl SchemaForm {
         if !Arc::ptr_eq(schema, &self.schema) || *arguments != self.arguments() {
             return false;
         }
-        self.found = found.to_vec();
+        self.violations = found.to_vec();
         self.shown.is_valid = found.is_empty();
         self.problem = match found {
             [] => self.problem.take(),
@@ -369,7 +369,7 @@ impl SchemaForm {
         self.problem = None;
         self.draft_problem = self.node().and_then(FormNode::draft_problem);
         if let Some(here) = self.fields.get(self.at).map(|row| &row.path.0) {
-            self.found.retain(|found| !found.path.0.starts_with(here));
+            self.violations.retain(|found| !found.path.0.starts_with(here));
         }
         self.rebuild_rows();
         self.show();
@@ -378,7 +378,7 @@ impl SchemaForm {
     fn rebuild_rows(&mut self) {
         let before = self.fields.get(self.at).map(|row| (row.node_path.clone(), row.part));
         let written = before.as_ref().filter(|(path, _)| Some(path) == self.draft_path.as_ref());
-        self.fields = rows(&self.root, &self.found, written.map(|(path, _)| path.as_slice()));
+        self.fields = rows(&self.root, &self.violations, written.map(|(path, _)| path.as_slice()));
         let same = |row: &FormRow| before.as_ref() == Some(&(row.node_path.clone(), row.part));
         let at = self.fields.iter().position(same).unwrap_or(self.at);
         self.at = at.min(self.fields.len().saturating_sub(1));

@@ -6,8 +6,6 @@ use crate::tui::views::history::tasks::PastCall;
 use crate::tui::views::history::{HistoryFileState, HistoryView};
 use crate::tui::widgets::chart::grouped;
 use crate::tui::widgets::empty;
-use crate::tui::widgets::pane;
-use crate::util::text;
 use crate::util::units::show_duration;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
@@ -27,47 +25,38 @@ fn list(
     focused: bool,
     area: Rect,
 ) {
-    let found = history.found().len();
-    let mut title = format!("History {}", grouped(found));
-    if found < history.len() {
+    let count = history.found().len();
+    let mut title = format!("History {}", grouped(count));
+    if count < history.len() {
         title = format!("{title}/{}", grouped(history.len()));
     }
     if let HistoryFileState::Read { damaged, more, .. } = &history.file {
         title.push_str(if *more { "+" } else { "" });
-        title.extend(projects.iter().flat_map(|words| ["  ", words]));
+        title.extend(projects.iter().flat_map(|whose| ["  ", whose]));
         if *damaged > 0 {
             title = format!("{title}  {} damaged lines skipped", grouped(*damaged));
         }
     }
     let inner = pen.open(area, &title, focused);
-    let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    above(pen, history, line);
-    if found == 0 {
+    let rows = pen.filter(inner, &history.filter, history.problem());
+    let rows = above(pen, history, rows);
+    if count == 0 {
         return pen.paragraph(rows, &nothing(pen.styler, history));
     }
     let styler = pen.styler;
-    pen.list(rows, history.list, found, |at| {
+    pen.list(rows, history.list, count, focused, |at| {
         let Some(call) = history.found().nth(at) else { return Line::default() };
-        let mark = pane::mark(at == history.list.chosen(), focused);
-        row(styler, call, mark, history.marked.as_ref() == Some(&call.id), rows.width)
+        row(styler, call, history.marked.as_ref() == Some(&call.id), rows.width)
     });
 }
 
-/// The line above the list: the filter, or a notice about the file.
-fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) {
-    if history.is_filtering {
-        return pen.input(area, "/ ", &history.filter, history.problem());
-    }
-    let text = history.filter.text();
-    let line = match (&history.file, history.problem()) {
-        (_, Some(problem)) => pen.line(Role::Error, format!("/ {text}  {problem}")),
-        _ if !text.is_empty() => pen.line(Role::Dim, format!("/ {text}")),
-        (HistoryFileState::Read { is_kept: false, .. }, _) => pen
-            .line(Role::Warning, "Recording is off. Set history: { enabled: true } to turn it on."),
-        _ if history.is_reading() => pen.line(Role::Dim, "reading"),
-        _ => return,
-    };
-    pen.put(line, area);
+/// A notice about the file above the list, if there is one; gives the rows below.
+fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) -> Rect {
+    let HistoryFileState::Read { is_kept: false, .. } = &history.file else { return area };
+    let [row, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    let text = "Recording is off. Set history: { enabled: true } to turn it on.";
+    pen.put(pen.line(Role::Warning, text), row);
+    rows
 }
 
 fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
@@ -91,52 +80,32 @@ fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
 }
 
 /// One call: what there is room for, the more important the longer.
-fn row(
-    styler: Styler,
-    call: &PastCall,
-    chosen: Option<Role>,
-    marked: bool,
-    width: u16,
-) -> Line<'static> {
-    let pointer = if chosen.is_some() { styler.theme.pointer() } else { "  " };
-    let mark = if marked { "*" } else { " " };
+fn row(styler: Styler, call: &PastCall, is_marked: bool, width: u16) -> Line<'static> {
     let time = match width {
         100.. => &*call.time,
         70.. => call.time.get(5..).unwrap_or_default(),
         _ => call.time.get(11..).unwrap_or_default(),
     };
-    let column = |text: &str, room: usize| {
-        // As it is shown, so that it takes the room it seems to take.
-        let safe = styler.plain(text).content.into_owned();
-        let narrow = if styler.theme.ascii { room.saturating_sub(2) } else { room };
-        // In ASCII the mark of a cut takes three cells.
-        let cut = if text::width(&safe) > room { text::cut(&safe, narrow).into() } else { safe };
-        let cut = styler.plain(cut).content.into_owned();
-        let gap = " ".repeat(room.saturating_sub(text::width(&cut)));
-        format!("{cut}{gap} ")
-    };
-    let tool = usize::from(width / 4).clamp(10, 32);
-    let plain = chosen.unwrap_or(Role::Plain);
-    let mut spans = vec![
-        styler.span(plain, format!("{pointer}{mark}")),
-        styler.span(chosen.unwrap_or(Role::Dim), format!("{time} ")),
-        styler.span(chosen.unwrap_or(Role::Name), column(&call.tool, tool)),
-    ];
-    let (status, meaning) = match &call.error {
+    let column = |text: &str, cells: usize| styler.cell(text, cells) + " ";
+    let (status, role) = match &call.error {
         None => ("ok", Role::Success),
         Some(kind) => (kind.as_str(), Role::Error),
     };
-    spans.push(styler.span(chosen.unwrap_or(meaning), column(status, 9)));
-    spans.push(styler.span(plain, format!("{:>9} ", show_duration(call.duration))));
+    let mut spans = vec![
+        styler.plain(if is_marked { "*" } else { " " }),
+        styler.dim(format!("{time} ")),
+        styler.span(Role::Name, column(&call.tool, usize::from(width / 4).clamp(10, 32))),
+        styler.span(role, column(status, 9)),
+        styler.plain(format!("{:>9} ", show_duration(call.duration))),
+    ];
     if width >= 100 {
-        spans.push(styler.span(plain, column(&call.source, 10)));
+        spans.push(styler.plain(column(&call.source, 10)));
     }
     if let Some(client) = call.client.as_ref().filter(|_| width >= 60) {
-        spans.push(styler.span(chosen.unwrap_or(Role::Name), format!("[{client}] ")));
+        spans.push(styler.span(Role::Name, format!("[{client}] ")));
     }
-    let used: usize = spans.iter().map(ratatui::text::Span::width).sum();
-    let room = usize::from(width).saturating_sub(used);
-    spans.push(styler.span(chosen.unwrap_or(Role::Dim), column(&call.arguments, room)));
+    let used: usize = 2 + spans.iter().map(Span::width).sum::<usize>();
+    spans.push(styler.dim(styler.cell(&call.arguments, usize::from(width).saturating_sub(used))));
     Line::from(spans)
 }
 
@@ -166,8 +135,9 @@ mod tests {
     use crate::tui::tests::drawing::picture;
     use crate::tui::tests::press;
     use crate::tui::theme::Theme;
-    use crate::tui::views::history::tasks::HistoryEvent;
+    use crate::tui::views::history::tasks::PastCalls;
     use crate::tui::views::history::tests::entry;
+    use crate::tui::views::history::tests::opened;
     use crate::tui::views::history::tests::past;
     use crate::tui::views::history::tests::shown;
 
@@ -177,11 +147,8 @@ mod tests {
         let arguments = json!({ "expression": "1/0", "precision": 3 });
         let mut call = entry("c-3", "calculator", &arguments, &json!({ "value": null }));
         call.unix = f64::MAX;
-        state.update(AppEvent::History(HistoryEvent::Entry(Box::new(call))));
-        state.update(AppEvent::History(HistoryEvent::DefinitionChecked(
-            "c-3".to_owned(),
-            Ok(Some(true)),
-        )));
+        opened(&mut state, call);
+        state.history.definition_checked("c-3", Ok(Some(true)));
         press(&mut state, &["j", "m", "k"]);
         state
     }
@@ -210,10 +177,9 @@ mod tests {
         let evil = "\u{1b}]0;x\u{7}\u{202e}\u{9b}31m";
         let mut state = sized(120, 40);
         let calls = vec![past(evil, evil, Some(evil), evil)];
-        let news = HistoryEvent::Read { calls, damaged: 0, more: false, is_recording: false };
-        state.update(AppEvent::History(news));
+        state.history.read(Ok(PastCalls { calls, ..PastCalls::default() }));
         let call = entry(evil, evil, &json!({ evil: evil }), &json!(evil));
-        state.update(AppEvent::History(HistoryEvent::Entry(Box::new(call))));
+        opened(&mut state, call);
         let seen = picture(&state, Theme::default());
         assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
         assert!(seen.contains("␛]0;x") && !seen.contains('\u{202e}'), "{seen}");

@@ -17,8 +17,8 @@ use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
 use crate::tui::views::history::entry_text::EntryFormat;
 use crate::tui::views::history::query::HistorySearch;
-use crate::tui::views::history::tasks::{HistoryEffect, HistoryEvent, HistoryReadFilter, PastCall};
-use crate::tui::widgets::list::{action_step, after};
+use crate::tui::views::history::tasks::{HistoryReadFilter, PastCall, PastCalls};
+use crate::tui::widgets::list::after;
 
 /// The number of calls read at once.
 const PAGE_SIZE: usize = 500;
@@ -28,9 +28,7 @@ const PAGE_SIZE: usize = 500;
 pub struct HistoryView {
     /// The position of the selected match.
     pub list: ListCursor,
-    pub filter: LineInput,
-    /// Whether the filter is being typed.
-    pub is_filtering: bool,
+    pub filter: ListFilter,
     /// The call that others are compared with, by its identity.
     pub marked: Option<String>,
     pub format: EntryFormat,
@@ -71,22 +69,8 @@ pub enum HistoryFileState {
 
 impl View for HistoryView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
-        if let Some(by) = action_step(action, context.page_height())
-            && (context.focus == Pane::HistoryList || self.is_filtering)
-        {
-            self.step(by);
-            return Some(self.next_request());
-        }
         match action {
-            Action::Filter => {
-                context.focus = Pane::HistoryList;
-                self.is_filtering = true;
-                self.filter.select();
-            }
-            Action::Open => {
-                self.is_filtering = false;
-                context.focus = Pane::Entry;
-            }
+            Action::Open => context.focus = Pane::Entry,
             Action::Refresh => {
                 self.is_stale = true;
                 return Some(self.next_request());
@@ -107,16 +91,16 @@ impl View for HistoryView {
             }
             Action::Copy => return Some(self.copy_selection(context)),
             Action::Export => return Some(self.export_matches(context)),
-            Action::Back => return self.back(context),
+            Action::Back if self.comparison.take().is_some() => {
+                self.details = ScrollText::default();
+                self.show();
+            }
             _ => return None,
         }
         Some(Vec::new())
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
-        if self.is_filtering {
-            return vec![KeyContext::Text];
-        }
         vec![KeyContext::History, KeyContext::Pane, KeyContext::Anywhere]
     }
 
@@ -133,13 +117,25 @@ impl View for HistoryView {
         self.next_request()
     }
 
-    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
-        self.is_filtering.then_some(&mut self.filter)
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.filter)
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.filter)
+    }
+
+    fn on_scrolled(&mut self, _context: &mut AppContext) -> Effects {
+        self.next_request()
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
+        // Without a text what was chosen stays so.
+        let chosen = self.chosen().map(|call| call.id.clone());
+        let chosen = chosen.filter(|_| self.filter.text().is_empty());
         self.refilter();
-        self.list.choose(0, self.found.len());
+        let again = self.found().position(|call| Some(&call.id) == chosen.as_ref());
+        self.list.choose(again.unwrap_or(0), self.found.len());
         self.next_request()
     }
 
@@ -162,10 +158,6 @@ impl HistoryView {
         self.calls.len()
     }
 
-    pub fn is_reading(&self) -> bool {
-        self.is_reading
-    }
-
     pub fn chosen(&self) -> Option<&PastCall> {
         self.calls.get(*self.found.get(self.list.chosen())?)
     }
@@ -184,8 +176,7 @@ impl HistoryView {
     }
 
     pub fn filter_by_tool(&mut self, tool: &str) {
-        self.filter = LineInput::of(HistorySearch::for_tool(tool));
-        self.is_filtering = false;
+        self.filter.set(HistorySearch::for_tool(tool));
         self.refilter();
         self.list.choose(0, self.found.len());
     }
@@ -195,75 +186,94 @@ impl HistoryView {
         if shown == ViewId::History { self.next_request() } else { Vec::new() }
     }
 
-    /// Takes in the outcome of an effect.
-    pub fn handle_event(&mut self, event: HistoryEvent, context: &mut AppContext) -> Effects {
-        match event {
-            HistoryEvent::Read { calls, damaged, more, is_recording: is_kept } => {
-                self.is_reading = false;
-                self.file = HistoryFileState::Read { damaged, more, is_kept };
-                self.set_calls(calls);
+    /// Takes in the newest calls.
+    pub fn read(&mut self, read: Result<PastCalls, Error>) -> Effects {
+        self.is_reading = false;
+        let (file, calls) = match read {
+            Ok(PastCalls { calls, damaged, has_more: more, is_recording: is_kept }) => {
+                (HistoryFileState::Read { damaged, more, is_kept }, calls)
             }
-            HistoryEvent::Unreadable(error) => {
-                self.is_reading = false;
-                self.file = HistoryFileState::Unreadable(error);
-                self.set_calls(Vec::new());
-            }
-            HistoryEvent::Entry(entry) => {
-                self.is_opening = false;
-                self.changed = None;
-                if self.entry.as_ref().is_none_or(|before| before.id != entry.id) {
-                    self.details = ScrollText::default();
-                }
-                self.entry = Some(*entry);
-                self.show();
-                let is_chosen = self.chosen().map(|call| &call.id) == self.open_id.as_ref();
-                if let Some(action) = self.pending_action.take_if(|_| is_chosen) {
-                    return self.act_on_entry(action, context);
-                }
-            }
-            HistoryEvent::NotFound(id, error) => {
-                self.is_opening = false;
-                self.pending_action = None;
-                if self.open_id.as_ref() == Some(&id) {
-                    self.entry = None;
-                    self.details = ScrollText::default();
-                    self.details.line(Role::Error, error.message());
-                }
-            }
-            HistoryEvent::DefinitionChecked(id, changed) => {
-                if self.entry.as_ref().is_some_and(|entry| entry.id == id) {
-                    self.changed = Some(changed);
-                    self.show();
-                }
-            }
-            HistoryEvent::Compared(comparison) => {
-                self.comparison = Some(comparison);
-                self.details = ScrollText::default();
-                self.show();
-                context.focus =
-                    if context.view == ViewId::History { Pane::Entry } else { context.focus };
-            }
-            HistoryEvent::CompareFailed(error) => context.show_error(error.message()),
+            Err(error) => (HistoryFileState::Unreadable(error), Vec::new()),
+        };
+        self.file = file;
+        self.set_calls(calls);
+        self.next_request()
+    }
+
+    pub fn opened(&mut self, entry: HistoryEntry, context: &mut AppContext) -> Effects {
+        self.is_opening = false;
+        self.changed = None;
+        if self.entry.as_ref().is_none_or(|before| before.id != entry.id) {
+            self.details = ScrollText::default();
+        }
+        self.entry = Some(entry);
+        self.show();
+        let is_chosen = self.chosen().map(|call| &call.id) == self.open_id.as_ref();
+        match self.pending_action.take_if(|_| is_chosen) {
+            Some(action) => self.act_on_entry(action, context),
+            None => self.next_request(),
+        }
+    }
+
+    /// The call is not there any more.
+    pub fn not_opened(&mut self, id: &str, error: &Error) -> Effects {
+        self.is_opening = false;
+        self.pending_action = None;
+        if self.open_id.as_deref() == Some(id) {
+            self.entry = None;
+            self.details = ScrollText::default();
+            self.details.line(Role::Error, error.message());
         }
         self.next_request()
+    }
+
+    /// Whether the tool of this call changed since; `None` when that was not kept.
+    pub fn definition_checked(
+        &mut self,
+        id: &str,
+        changed: Result<Option<bool>, Error>,
+    ) -> Effects {
+        if self.entry.as_ref().is_some_and(|entry| entry.id == id) {
+            self.changed = Some(changed);
+            self.show();
+        }
+        Vec::new()
+    }
+
+    pub fn compared(
+        &mut self,
+        compared: Result<CallComparison, Error>,
+        context: &mut AppContext,
+    ) -> Effects {
+        match compared {
+            Ok(comparison) => {
+                self.comparison = Some(Box::new(comparison));
+                self.details = ScrollText::default();
+                self.show();
+                if context.view == ViewId::History {
+                    context.focus = Pane::Entry;
+                }
+            }
+            Err(error) => context.show_error(error.message()),
+        }
+        Vec::new()
     }
 
     fn next_request(&mut self) -> Effects {
         let mut effects = Vec::new();
         let filter =
             HistoryReadFilter { all_projects: self.all_projects, ..self.query.read_filter.clone() };
-        let wanted = (filter, self.limit.max(PAGE_SIZE));
-        if !self.is_reading && (self.is_stale || self.last_request.as_ref() != Some(&wanted)) {
+        let request = (filter, self.limit.max(PAGE_SIZE));
+        if !self.is_reading && (self.is_stale || self.last_request.as_ref() != Some(&request)) {
             (self.is_reading, self.is_stale) = (true, false);
-            self.last_request = Some(wanted.clone());
-            let (wanted, limit) = wanted;
-            effects.push(AppEffect::History(HistoryEffect::Read { filter: wanted, limit }));
+            self.last_request = Some(request.clone());
+            effects.push(tasks::read(request.0, request.1).into());
         }
         let id = self.chosen().map(|call| call.id.clone());
         if !self.is_opening && id.is_some() && id != self.open_id {
             self.is_opening = true;
             self.open_id.clone_from(&id);
-            effects.extend(id.map(|id| AppEffect::History(HistoryEffect::Open(id))));
+            effects.extend(id.map(|id| tasks::open(id).into()));
         }
         effects
     }
@@ -307,33 +317,6 @@ impl HistoryView {
     fn entry(&self) -> Option<&HistoryEntry> {
         let chosen = self.chosen()?;
         self.entry.as_ref().filter(|entry| entry.id == chosen.id)
-    }
-
-    /// Shows all again; what was chosen stays so.
-    fn clear_filter(&mut self) {
-        let chosen = self.chosen().map(|call| call.id.clone());
-        self.filter.clear();
-        self.refilter();
-        let again = self.found().position(|call| Some(&call.id) == chosen.as_ref());
-        self.list.choose(again.unwrap_or(0), self.found.len());
-    }
-
-    fn back(&mut self, context: &mut AppContext) -> Option<Effects> {
-        if std::mem::take(&mut self.is_filtering) {
-            self.clear_filter();
-            return Some(self.next_request());
-        } else if self.comparison.take().is_some() {
-            self.details = ScrollText::default();
-            self.show();
-        } else if context.focus == Pane::Entry {
-            context.focus = Pane::HistoryList;
-        } else if !self.filter.text().is_empty() {
-            self.clear_filter();
-            return Some(self.next_request());
-        } else {
-            return None;
-        }
-        Some(Vec::new())
     }
 
     /// Writes down what the entry pane shows.
@@ -398,7 +381,7 @@ impl HistoryView {
             context.show_error("nothing to compare with: mark a call with m first");
             return Vec::new();
         };
-        vec![AppEffect::History(HistoryEffect::Compare(call.id.clone(), other))]
+        vec![tasks::compare(call.id.clone(), other).into()]
     }
 
     pub fn copy_selection(&self, context: &mut AppContext) -> Effects {
@@ -421,7 +404,7 @@ impl HistoryView {
             context.show_error("nothing to export");
             return Vec::new();
         }
-        vec![AppEffect::History(HistoryEffect::Export(ids))]
+        vec![tasks::export(ids).into()]
     }
 }
 

@@ -1,10 +1,7 @@
 //! Parsing the history's filter into a query.
 
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
-
 use crate::tui::views::history::tasks::{HistoryReadFilter, PastCall, SessionFilter};
-use crate::tui::widgets::filter::{FilterSyntax, is_yes, quoted};
+use crate::tui::widgets::filter::{FilterSyntax, Fuzzy, is_yes, quoted};
 use crate::util::timestamp::parse_since;
 
 #[derive(Debug, Clone, Copy)]
@@ -69,26 +66,17 @@ impl HistorySearch {
         if self.words.is_empty() && self.without.is_empty() {
             return all.collect();
         }
-        let mut matcher = Matcher::new(Config::DEFAULT);
-        let patterns: Vec<(Pattern, String)> = self
-            .words
-            .iter()
-            .map(|word| {
-                let pattern = Pattern::parse(word, CaseMatching::Smart, Normalization::Smart);
-                (pattern, word.to_lowercase())
-            })
-            .collect();
-        let mut letters = Vec::new();
+        let mut words: Vec<(Fuzzy, String)> =
+            self.words.iter().map(|word| (Fuzzy::of(word), word.to_lowercase())).collect();
         all.filter(|at| {
             let Some(call) = calls.get(*at) else { return false };
             let status = call.error.as_deref().unwrap_or("ok");
             let fields = [&call.tool, &call.source, status, &call.arguments, &call.id];
             let text = fields.join("\n").to_lowercase();
-            let found = patterns.iter().all(|(pattern, word)| {
-                let tool = Utf32Str::new(&call.tool, &mut letters);
-                pattern.score(tool, &mut matcher).is_some() || text.contains(word)
-            });
-            found && !self.without.iter().any(|word| text.contains(word))
+            let has_words = words
+                .iter_mut()
+                .all(|(fuzzy, word)| fuzzy.score(&call.tool).is_some() || text.contains(&*word));
+            has_words && !self.without.iter().any(|word| text.contains(word))
         })
         .collect()
     }

@@ -1,4 +1,4 @@
-//! Commands and events of the history view.
+//! Work for the history view.
 
 use std::collections::HashSet;
 use std::io;
@@ -8,30 +8,13 @@ use std::time::Duration;
 use crate::history::compare::CallComparison;
 use crate::history::json::HistoryDetailJson;
 use crate::history::read::{HistoryLookup, HistoryPage};
-use crate::history::{HistoryEntry, read};
+use crate::history::{HistoryEntry, read as records};
 use crate::model::{CallFilter, Error};
-use crate::tui::event::AppEvent;
-use crate::tui::tasks::{self, ConsoleDeps, EffectRunner};
+use crate::tui::tasks::{self, ConsoleDeps, Task, TaskContext, blocking};
 use crate::util::append::RecordLocation;
 use crate::util::segments::ReverseLines;
 use crate::util::timestamp::{Since, file_name_timestamp, local_time};
 use crate::util::{json, private_file};
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum HistoryEffect {
-    Read {
-        /// Calls that do not pass are not read.
-        filter: HistoryReadFilter,
-        /// The maximum number of calls to read.
-        limit: usize,
-    },
-    /// Read this call, whole; then say whether its tool is still what it was.
-    Open(String),
-    /// Compare two calls, by their identities; which of them is older does not matter.
-    Compare(String, String),
-    /// Write these calls to a file, a line each.
-    Export(Vec<String>),
-}
 
 /// Which calls are read from the file; an empty filter reads all.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,85 +52,76 @@ pub struct PastCall {
     pub arguments: String,
 }
 
-#[derive(Debug)]
-pub enum HistoryEvent {
-    /// These are the newest calls.
-    Read {
-        calls: Vec<PastCall>,
-        /// Lines that could not be read.
-        damaged: usize,
-        /// Whether there are older ones.
-        more: bool,
-        /// Whether calls are kept at the moment.
-        is_recording: bool,
-    },
-    /// The history could not be read.
-    Unreadable(Error),
-    /// One call with its arguments and result.
-    Entry(Box<HistoryEntry>),
-    /// The call of this identity is not there, and why.
-    NotFound(String, Error),
-    /// Whether the tool of this call changed since; `None` when that was not kept.
-    DefinitionChecked(String, Result<Option<bool>, Error>),
-    Compared(Box<CallComparison>),
-    /// The two calls could not be compared.
-    CompareFailed(Error),
+/// The newest calls that pass a filter.
+#[derive(Debug, Default)]
+pub struct PastCalls {
+    pub calls: Vec<PastCall>,
+    /// Lines that could not be read.
+    pub damaged: usize,
+    /// Whether there are older ones.
+    pub has_more: bool,
+    /// Whether calls are kept at the moment.
+    pub is_recording: bool,
 }
 
-impl EffectRunner {
-    pub fn history(&self, effect: HistoryEffect) {
-        let deps = self.deps.clone();
-        match effect {
-            HistoryEffect::Open(id) => {
-                let send = self.event_tx.clone();
-                self.spawn(async move {
-                    let (asked, place) = (id.clone(), deps.clone());
-                    let found = blocking(move || entry(&place, &asked)).await;
-                    let entry = match found {
-                        Ok(entry) => entry,
-                        Err(error) => return AppEvent::History(HistoryEvent::NotFound(id, error)),
-                    };
-                    // It is shown before a server is asked for the tool's present definition.
-                    let shown = AppEvent::History(HistoryEvent::Entry(Box::new(entry.clone())));
-                    let _gone = send.send(shown).await;
-                    AppEvent::History(HistoryEvent::DefinitionChecked(
-                        id,
-                        deps.host.has_changed_since(&entry).await,
-                    ))
-                });
-            }
-            HistoryEffect::Read { filter: wanted, limit } => self.spawn(async move {
-                let found = blocking(move || newest(&deps, &wanted, limit)).await;
-                AppEvent::History(found.unwrap_or_else(HistoryEvent::Unreadable))
-            }),
-            HistoryEffect::Compare(one, other) => self.spawn(async move {
-                let compared = blocking(move || {
-                    Ok(CallComparison::of(&entry(&deps, &one)?, &entry(&deps, &other)?))
-                });
-                AppEvent::History(match compared.await {
-                    Ok(comparison) => HistoryEvent::Compared(Box::new(comparison)),
-                    Err(error) => HistoryEvent::CompareFailed(error),
-                })
-            }),
-            HistoryEffect::Export(ids) => self.spawn(async move {
-                let name = format!("history-{}.jsonl", file_name_timestamp(deps.clock.unix()));
-                let path = deps.cwd.join(name);
-                let target = path.clone();
-                let written = blocking(move || export(&deps, &ids, &target)).await;
-                tasks::write_result_event(
-                    &path,
-                    written.map_err(|error| error.message().to_owned()),
-                )
-            }),
+/// Reads the newest calls, `limit` at most.
+pub fn read(filter: HistoryReadFilter, limit: usize) -> Task {
+    let name = ("read history", filter.clone(), limit);
+    let work = async move |context: TaskContext| {
+        blocking(move || newest(&context.deps, &filter, limit)).await
+    };
+    Task::new(name, work, |state, calls| state.history.read(calls))
+}
+
+/// Reads this call, whole; then finds out whether its tool is still what it was.
+pub fn open(id: String) -> Task {
+    let work = {
+        let id = id.clone();
+        async move |context: TaskContext| blocking(move || entry(&context.deps, &id)).await
+    };
+    Task::new(("open call", id.clone()), work, move |state, entry| match entry {
+        Ok(entry) => {
+            // It is shown before a server is asked for the tool's present definition.
+            let check = check_definition(entry.clone()).into();
+            let effects = state.history.opened(entry, &mut state.context);
+            std::iter::once(check).chain(effects).collect()
         }
-    }
+        Err(error) => state.history.not_opened(&id, &error),
+    })
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(Error::internal(format!("the read was cancelled: {error}"))))
+/// Finds out whether the tool of a call changed since.
+pub fn check_definition(entry: HistoryEntry) -> Task {
+    let id = entry.id.clone();
+    let work = async move |context: TaskContext| context.deps.host.has_changed_since(&entry).await;
+    Task::new(("check definition", id.clone()), work, move |state, changed| {
+        state.history.definition_checked(&id, changed)
+    })
+}
+
+/// Compares two calls; which of them is older does not matter.
+pub fn compare(one: String, other: String) -> Task {
+    let name = ("compare calls", one.clone(), other.clone());
+    let work = async move |context: TaskContext| {
+        blocking(move || {
+            let deps = &context.deps;
+            Ok(CallComparison::of(&entry(deps, &one)?, &entry(deps, &other)?))
+        })
+        .await
+    };
+    Task::new(name, work, |state, compared| state.history.compared(compared, &mut state.context))
+}
+
+/// Writes these calls to a file, a line each.
+pub fn export(ids: Vec<String>) -> Task {
+    Task::message(("export calls", ids.clone()), async move |context: TaskContext| {
+        let deps = context.deps;
+        let name = format!("history-{}.jsonl", file_name_timestamp(deps.clock.unix()));
+        let path = deps.cwd.join(name);
+        let target = path.clone();
+        let written = blocking(move || write_calls(&deps, &ids, &target)).await;
+        tasks::file_message(&path, written.map_err(|error| error.message().to_owned()))
+    })
 }
 
 fn place(deps: &ConsoleDeps) -> Result<&RecordLocation, Error> {
@@ -161,27 +135,23 @@ pub fn lines(deps: &ConsoleDeps) -> Result<ReverseLines, Error> {
     ReverseLines::all(place(deps)?).map_err(Error::unreadable_records)
 }
 
-fn newest(
-    deps: &ConsoleDeps,
-    wanted: &HistoryReadFilter,
-    limit: usize,
-) -> Result<HistoryEvent, Error> {
+fn newest(deps: &ConsoleDeps, query: &HistoryReadFilter, limit: usize) -> Result<PastCalls, Error> {
     let filter = CallFilter {
-        since: wanted.since.map(|since| since.time(deps.clock.unix())),
-        tools: wanted.tool.clone().map(|tool| vec![tool]),
-        failed: wanted.failed,
-        session: wanted.session.as_ref().map(|session| match session {
+        since: query.since.map(|since| since.time(deps.clock.unix())),
+        tools: query.tool.clone().map(|tool| vec![tool]),
+        failed: query.failed,
+        session: query.session.as_ref().map(|session| match session {
             SessionFilter::Current => deps.host.session().to_owned(),
             SessionFilter::Id(id) => id.clone(),
         }),
-        project: deps.project_root.clone().filter(|_| !wanted.all_projects),
+        project: deps.project_root.clone().filter(|_| !query.all_projects),
         ..CallFilter::default()
     };
     let summary = |entry| call_summary(entry, deps.host.session());
-    let found =
-        read::select(lines(deps)?, &filter, limit, summary).map_err(Error::unreadable_records)?;
-    let HistoryPage { entries: calls, damaged, has_more: more } = found;
-    Ok(HistoryEvent::Read { calls, damaged, more, is_recording: deps.keeps_history })
+    let page = records::select(lines(deps)?, &filter, limit, summary)
+        .map_err(Error::unreadable_records)?;
+    let HistoryPage { entries: calls, damaged, has_more } = page;
+    Ok(PastCalls { calls, damaged, has_more, is_recording: deps.keeps_history })
 }
 
 /// `session` is that of this console: its own calls need no mark.
@@ -205,29 +175,30 @@ fn call_summary(entry: HistoryEntry, session: &str) -> PastCall {
 }
 
 fn entry(deps: &ConsoleDeps, id: &str) -> Result<HistoryEntry, Error> {
-    match read::find(lines(deps)?, id, None).map_err(Error::unreadable_records)? {
+    match records::find(lines(deps)?, id, None).map_err(Error::unreadable_records)? {
         HistoryLookup::One(entry) if entry.id == id => Ok(*entry),
         _ => Err(Error::usage("this call is no longer in the history")),
     }
 }
 
-fn export(deps: &ConsoleDeps, ids: &[String], path: &Path) -> Result<(), Error> {
-    let mut wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
+fn write_calls(deps: &ConsoleDeps, ids: &[String], path: &Path) -> Result<(), Error> {
+    let mut left: HashSet<&str> = ids.iter().map(String::as_str).collect();
     let mut file = private_file::create_new(path).map_err(|error| write_error(&error))?;
     let mut failed = None;
     // One at a time: together they may be more than there is room for.
     for line in lines(deps)? {
-        if wanted.is_empty() || failed.is_some() {
+        if left.is_empty() || failed.is_some() {
             break;
         }
         let only = std::iter::once(line);
         let each = |entry: HistoryEntry| {
-            if wanted.remove(entry.id.as_str()) {
+            if left.remove(entry.id.as_str()) {
                 let line = json::compact(&HistoryDetailJson::from(&entry));
                 failed = io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).err();
             }
         };
-        read::select(only, &CallFilter::default(), 1, each).map_err(Error::unreadable_records)?;
+        records::select(only, &CallFilter::default(), 1, each)
+            .map_err(Error::unreadable_records)?;
     }
     failed.map_or(Ok(()), |error| Err(write_error(&error)))
 }

@@ -10,10 +10,10 @@ use crate::model::Error;
 use crate::tui::app::AppState;
 use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId};
 use crate::tui::layout::{Pane, ViewId};
-use crate::tui::tests::{press, sample};
+use crate::tui::tests::{press, sample, tell};
 use crate::tui::views::history::HistoryFileState;
 use crate::tui::views::history::tasks::{
-    HistoryEffect, HistoryEvent, HistoryReadFilter, PastCall, SessionFilter,
+    self, HistoryReadFilter, PastCall, PastCalls, SessionFilter,
 };
 
 pub fn past(id: &str, tool: &str, error: Option<&str>, arguments: &str) -> PastCall {
@@ -38,30 +38,27 @@ pub fn entry(id: &str, tool: &str, arguments: &Value, output: &Value) -> History
     HistoryEntry::parse(line.to_string().as_bytes()).unwrap()
 }
 
-fn told(state: &mut AppState, event: HistoryEvent) -> Vec<AppEffect> {
-    state.update(AppEvent::History(event))
-}
-
-fn read(calls: Vec<PastCall>, more: bool) -> HistoryEvent {
-    HistoryEvent::Read { calls, damaged: 2, more, is_recording: true }
+fn read(state: &mut AppState, calls: Vec<PastCall>, has_more: bool) -> Vec<AppEffect> {
+    let calls = Ok(PastCalls { calls, damaged: 2, has_more, is_recording: true });
+    tell(state, |state| state.history.read(calls))
 }
 
 pub fn shown() -> AppState {
     let mut state = sample();
-    let first = HistoryEffect::Read { filter: HistoryReadFilter::default(), limit: 500 };
-    assert_eq!(press(&mut state, &["6"]), [AppEffect::History(first)]);
+    let first = tasks::read(HistoryReadFilter::default(), 500);
+    assert_eq!(press(&mut state, &["6"]), [first.into()]);
     let calls = vec![
         past("c-3", "calculator", Some("tool"), "expression=1/0"),
         past("c-2", "web-search", None, r#"query="milk and honey""#),
         past("c-1", "calculator", None, "expression=6*7"),
     ];
-    let opens = told(&mut state, read(calls, false));
-    assert_eq!(opens, [AppEffect::History(HistoryEffect::Open("c-3".to_owned()))]);
+    let opens = read(&mut state, calls, false);
+    assert_eq!(opens, [tasks::open("c-3".to_owned()).into()]);
     state
 }
 
-fn opened(state: &mut AppState, entry: HistoryEntry) -> Vec<AppEffect> {
-    told(state, HistoryEvent::Entry(Box::new(entry)))
+pub fn opened(state: &mut AppState, entry: HistoryEntry) -> Vec<AppEffect> {
+    tell(state, |state| state.history.opened(entry, &mut state.context))
 }
 
 fn ids(state: &AppState) -> Vec<&str> {
@@ -73,7 +70,7 @@ fn one_call_is_read_at_a_time_and_only_the_last_one_chosen() {
     let mut state = shown();
     assert_eq!(press(&mut state, &["jj"]), [], "one is being read");
     let next = opened(&mut state, entry("c-3", "calculator", &json!({}), &json!("x")));
-    assert_eq!(next, [AppEffect::History(HistoryEffect::Open("c-1".to_owned()))]);
+    assert_eq!(next, [tasks::open("c-1".to_owned()).into()]);
 }
 
 #[test]
@@ -158,16 +155,16 @@ fn fields_are_asked_of_the_file_and_words_of_what_was_read() {
     press(&mut state, &["<esc>", "<esc>"]);
     let effects = press(&mut state, &["/", "failed:y"]);
     let wanted = HistoryReadFilter { failed: Some(true), ..HistoryReadFilter::default() };
-    assert_eq!(effects, [AppEffect::History(HistoryEffect::Read { filter: wanted, limit: 500 })]);
+    assert_eq!(effects, [tasks::read(wanted, 500).into()]);
     // Until it was read nothing else is asked, and then what is wanted by now.
     assert_eq!(press(&mut state, &[" session:this"]), []);
-    let next = told(&mut state, read(Vec::new(), false));
+    let next = read(&mut state, Vec::new(), false);
     let wanted = HistoryReadFilter {
         failed: Some(true),
         session: Some(SessionFilter::Current),
         ..HistoryReadFilter::default()
     };
-    assert_eq!(next, [AppEffect::History(HistoryEffect::Read { filter: wanted, limit: 500 })]);
+    assert_eq!(next, [tasks::read(wanted, 500).into()]);
 }
 
 #[test]
@@ -176,7 +173,7 @@ fn the_history_of_a_tool_is_shown_from_the_list_of_tools() {
     let effects = press(&mut state, &["h"]);
     let wanted =
         HistoryReadFilter { tool: Some("calculator".to_owned()), ..HistoryReadFilter::default() };
-    assert_eq!(effects, [AppEffect::History(HistoryEffect::Read { filter: wanted, limit: 500 })]);
+    assert_eq!(effects, [tasks::read(wanted, 500).into()]);
     assert_eq!(state.context.view, ViewId::History);
     assert_eq!(state.history.filter.text(), "tool:calculator ");
 }
@@ -187,11 +184,11 @@ fn older_calls_are_read_at_the_end_of_the_list() {
     press(&mut state, &["6"]);
     let calls: Vec<PastCall> =
         (0..500).map(|n| past(&format!("c-{n}"), "clock", None, "")).collect();
-    told(&mut state, read(calls, true));
+    read(&mut state, calls, true);
     assert_eq!(press(&mut state, &["<down>"]), []);
     let effects = press(&mut state, &["G"]);
-    let effect = HistoryEffect::Read { filter: HistoryReadFilter::default(), limit: 1_000 };
-    assert_eq!(effects, [AppEffect::History(effect)]);
+    let effect = AppEffect::from(tasks::read(HistoryReadFilter::default(), 1_000));
+    assert_eq!(effects, [effect]);
     assert_eq!(state.history.chosen().unwrap().id, "c-499");
 }
 
@@ -201,23 +198,21 @@ fn a_call_that_ended_here_is_read_and_what_was_chosen_stays() {
     press(&mut state, &["j"]);
     let ended = Box::new(Err(Error::tool("stopped")));
     let effects = state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: ended });
-    let is_read =
-        |effect: &AppEffect| matches!(effect, AppEffect::History(HistoryEffect::Read { .. }));
+    let is_read = |effect: &AppEffect| format!("{effect:?}").contains("read history");
     assert!(effects.iter().any(is_read), "{effects:?}");
     let calls = vec![
         past("c-4", "clock", None, ""),
         past("c-3", "calculator", None, ""),
         past("c-2", "web-search", None, ""),
     ];
-    told(&mut state, read(calls, false));
+    read(&mut state, calls, false);
     assert_eq!(state.history.chosen().unwrap().id, "c-2");
 }
 
 #[test]
 fn the_marked_call_is_compared_or_the_one_before_of_the_same_tool() {
     let mut state = shown();
-    let effect =
-        |a: &str, b: &str| [AppEffect::History(HistoryEffect::Compare(a.to_owned(), b.to_owned()))];
+    let effect = |a: &str, b: &str| [AppEffect::from(tasks::compare(a.to_owned(), b.to_owned()))];
     assert_eq!(press(&mut state, &["d"]), effect("c-3", "c-1"));
     press(&mut state, &["j", "m", "k"]);
     assert_eq!(press(&mut state, &["d"]), effect("c-3", "c-2"));
@@ -226,7 +221,7 @@ fn the_marked_call_is_compared_or_the_one_before_of_the_same_tool() {
         entry("c-3", "x", &json!({ "n": 2 }), &json!("same")),
     );
     let compared = crate::history::compare::CallComparison::of(&a, &b);
-    told(&mut state, HistoryEvent::Compared(Box::new(compared)));
+    tell(&mut state, |state| state.history.compared(Ok(compared), &mut state.context));
     assert_eq!(state.context.focus, Pane::Entry);
     let text = state.history.details.to_text();
     for said in ["-  \"n\": 1", "+  \"n\": 2", "results  the same", "same definition"] {
@@ -244,14 +239,14 @@ fn what_is_listed_is_exported() {
     let mut state = shown();
     press(&mut state, &["/", "!web", "<enter>"]);
     let ids = vec!["c-3".to_owned(), "c-1".to_owned()];
-    assert_eq!(press(&mut state, &["E"]), [AppEffect::History(HistoryEffect::Export(ids))]);
+    assert_eq!(press(&mut state, &["E"]), [tasks::export(ids).into()]);
 }
 
 #[test]
 fn a_history_that_cannot_be_read_says_why() {
     let mut state = sample();
     press(&mut state, &["6"]);
-    told(&mut state, HistoryEvent::Unreadable(Error::internal("there is no home directory")));
+    state.history.read(Err(Error::internal("there is no home directory")));
     assert!(matches!(&state.history.file, HistoryFileState::Unreadable(_)));
     assert_eq!(press(&mut state, &["r", "R", "Y", "y", "m", "d"]), []);
 }
@@ -261,8 +256,8 @@ fn whether_the_tool_changed_is_said() {
     let mut state = shown();
     opened(&mut state, entry("c-3", "calculator", &json!({}), &json!({ "a": 1 })));
     assert!(state.history.details.to_text().contains("definition: comparing…"));
-    told(&mut state, HistoryEvent::DefinitionChecked("c-9".to_owned(), Ok(Some(true))));
-    told(&mut state, HistoryEvent::DefinitionChecked("c-3".to_owned(), Ok(Some(true))));
+    state.history.definition_checked("c-9", Ok(Some(true)));
+    state.history.definition_checked("c-3", Ok(Some(true)));
     assert!(state.history.details.to_text().contains("changed since this call"));
     press(&mut state, &["t"]);
     assert!(state.history.details.to_text().contains("\"duration_ms\": 1.5"));

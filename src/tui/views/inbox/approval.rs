@@ -1,6 +1,6 @@
 //! Approval questions: asking, answering, and remembered decisions.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use ratatui::widgets::Clear;
@@ -8,69 +8,46 @@ use serde_json::Value;
 
 use crate::catalogue::fingerprint;
 use crate::host::approval::Approval;
-use crate::host::describe::claims;
-use crate::model::{ToolDefinition, ToolStatus};
-use crate::tui::context::MIN_VISIBLE_TIME;
+use crate::model::ToolDefinition;
+use crate::present::{self, Line as PageLine, Page};
 use crate::tui::event::{ApprovalPrompt, AskId};
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::InboxView;
-use crate::tui::widgets::reading::Readiness;
-use crate::util::diff::{DiffLine, DiffMark};
+use crate::tui::widgets::reading::{QuestionText, Readiness};
 use crate::util::{diff, json};
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct PendingApproval {
     pub id: AskId,
     pub prompt: ApprovalPrompt,
-    /// Since when; keys that were typed ahead must not answer it.
-    pub since: Option<Duration>,
-    /// Whether the end of the request was drawn.
-    is_read: bool,
-    pub position: ScrollPosition,
-    pub tab: ApprovalTab,
-    /// What of the definition is not what it was when a call of this tool was last allowed here.
-    pub changed: Vec<String>,
-    pub difference: Vec<DiffLine>,
+    pub request: QuestionText,
+    /// What the tool says about itself, whole.
+    definition: ScrollText,
+    pub shows_definition: bool,
 }
 
-/// Why a yes is not taken yet.
-const UNREAD: &str = "scroll to the end of the request first";
+/// How far the rest of a broken line is indented: more than any line of ours begins with.
+const CONTINUED: usize = 13;
 
 impl PendingApproval {
-    /// Takes in what was drawn, before the text moves.
-    pub fn note(&mut self) {
-        self.is_read |= self.tab == ApprovalTab::Request && self.position.is_end_visible();
+    /// The text that is shown.
+    pub fn text(&self) -> &ScrollText {
+        if self.shows_definition { &self.definition } else { &self.request.text }
     }
 
     /// Scrolls by this many rows; negative moves up.
     pub fn scroll(&mut self, by: isize) {
-        self.note();
-        self.position.scroll(by);
-    }
-
-    fn readiness(&self, now: Duration) -> Readiness {
-        let is_end_visible = self.tab == ApprovalTab::Request && self.position.is_end_visible();
-        if self.since.is_none_or(|since| since + MIN_VISIBLE_TIME > now) {
-            Readiness::TooSoon
-        } else if self.is_read || is_end_visible {
-            Readiness::Ready
+        if self.shows_definition {
+            self.definition.scroll(by);
         } else {
-            Readiness::Unread
+            self.request.scroll(by);
         }
     }
 }
 
 /// The maximum number of lines of a difference that are kept; the whole definition is a key away.
 const MAX_DIFF_LINES: usize = 200;
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ApprovalTab {
-    #[default]
-    Request,
-    /// What the tool says about itself, whole.
-    Definition,
-}
 
 /// The calls that were allowed until the console closes.
 #[derive(Debug, Default)]
@@ -85,29 +62,28 @@ impl SessionApprovals {
         self.allowed_definitions.insert(tool.name.full(), fingerprint::content(tool));
     }
 
-    fn changed(&self, tool: &ToolDefinition) -> Vec<String> {
-        let Some(before) = self.allowed_definitions.get(&tool.name.full()) else {
-            return Vec::new();
-        };
+    /// How the definition differs from what it was when a call of this tool was last allowed here.
+    fn difference(&self, tool: &ToolDefinition) -> Page {
+        let mut page = Page::default();
+        let Some(before) = self.allowed_definitions.get(&tool.name.full()) else { return page };
         let now = fingerprint::content(tool);
-        let keys = |content: &Value| -> Vec<String> {
+        let keys = |content: &Value| -> BTreeSet<String> {
             content.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
         };
-        let mut changed = keys(&now);
-        changed.extend(keys(before));
-        changed.sort_unstable();
-        changed.dedup();
+        let mut changed = &keys(&now) | &keys(before);
         changed.retain(|key| now.get(key) != before.get(key));
-        changed
-    }
-
-    fn difference(&self, tool: &ToolDefinition) -> Vec<DiffLine> {
-        let Some(before) = self.allowed_definitions.get(&tool.name.full()) else {
-            return Vec::new();
-        };
+        if changed.is_empty() {
+            return page;
+        }
+        let names = changed.into_iter().collect::<Vec<_>>().join(", ");
+        let text = format!("! changed since it was last allowed here: {names}");
+        page.push(PageLine::styled(Role::Warning, text));
         let text = |content: &Value| json::pretty(content) + "\n";
-        let hunks = diff::hunks(&text(before), &text(&fingerprint::content(tool)), 1);
-        hunks.into_iter().flat_map(|hunk| hunk.lines).take(MAX_DIFF_LINES).collect()
+        for mut hunk in diff::hunks(&text(before), &text(&now), 1) {
+            hunk.lines.truncate(MAX_DIFF_LINES);
+            present::difference::lines(&mut page, &hunk, 2);
+        }
+        page
     }
 }
 
@@ -116,44 +92,41 @@ impl InboxView {
     pub fn approval(
         &mut self,
         id: AskId,
-        asked: ApprovalPrompt,
+        prompt: ApprovalPrompt,
         context: &mut AppContext,
     ) -> Effects {
-        if self.session_approvals.allowed_calls.contains(&asked.identity) {
-            let name = asked.tool.name.full();
+        if self.session_approvals.allowed_calls.contains(&prompt.identity) {
+            let name = prompt.tool.name.full();
             context.show_status(format!("allowed {name} with these arguments for this session"));
             return vec![AppEffect::AnswerApproval(id, Approval::Granted)];
         }
-        let changed = self.session_approvals.changed(&asked.tool);
-        let difference = self.session_approvals.difference(&asked.tool);
-        self.approvals.push_back(PendingApproval {
-            id,
-            prompt: asked,
-            since: None,
-            is_read: false,
-            position: ScrollPosition::default(),
-            tab: ApprovalTab::default(),
-            changed,
-            difference,
-        });
+        let mut request = ScrollText::with_indent(CONTINUED);
+        request.page(&self.session_approvals.difference(&prompt.tool));
+        request.page(&prompt.page);
+        let request = QuestionText::new(request);
+        let definition = definition(&prompt.tool);
+        let shows_definition = false;
+        let pending = PendingApproval { id, prompt, request, definition, shows_definition };
+        self.approvals.push_back(pending);
         Vec::new()
     }
 
     /// Whether the approval that is shown can be answered with a yes now; nothing is shown when
     /// there is none.
     pub fn approval_readiness(&self, now: Duration) -> Option<Readiness> {
-        self.approvals.front().map(|pending| pending.readiness(now))
+        self.approvals.front().map(|pending| pending.request.readiness(now))
     }
 
     /// Performs an action while an approval is shown; `None` when the window has no use for it.
     pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         let front = self.approvals.front_mut()?;
-        front.note();
+        let readiness = front.request.readiness(context.now);
         match action {
-            Action::Yes | Action::YesForSession
-                if front.readiness(context.now) != Readiness::Ready =>
-            {
-                context.show_error(UNREAD);
+            Action::Yes | Action::YesForSession if readiness != Readiness::Ready => {
+                context.show_error(match readiness {
+                    Readiness::TooLong => "too long to be read here: it can only be denied",
+                    _ => "scroll to the end of the request first",
+                });
                 Some(Vec::new())
             }
             Action::Yes => Some(self.grant()),
@@ -161,11 +134,7 @@ impl InboxView {
             Action::No => Some(self.deny()),
             Action::Fill => Some(self.deny_and_edit(context)),
             Action::ChangeFormat => {
-                front.position.reset();
-                front.tab = match front.tab {
-                    ApprovalTab::Request => ApprovalTab::Definition,
-                    ApprovalTab::Definition => ApprovalTab::Request,
-                };
+                front.shows_definition = !front.shows_definition;
                 Some(Vec::new())
             }
             Action::CancelQuestion | Action::Cancel => Some(self.cancel_call(context)),
@@ -203,14 +172,14 @@ impl InboxView {
 
     /// Not this call, but perhaps another one: its arguments are filled in again.
     fn deny_and_edit(&mut self, context: &AppContext) -> Effects {
-        let Some(asked) = self.approvals.front().map(|pending| pending.prompt.clone()) else {
+        let Some(PendingApproval { prompt, .. }) = self.approvals.front() else {
             return Vec::new();
         };
         // What is shown is masked; what was typed here is known as it was.
-        let made = context.calls.running().find(|call| call.id.is_some() && call.id == asked.call);
-        let arguments = made.map_or(asked.arguments, |call| call.arguments.clone());
+        let made = context.calls.running().find(|call| call.id.is_some() && call.id == prompt.call);
+        let arguments = made.map_or(&prompt.arguments, |call| &call.arguments).clone();
+        let tool = prompt.tool.name.full();
         let mut effects = self.deny();
-        let tool = asked.tool.name.full();
         effects.push(AppEffect::Navigate(Navigation::FillArguments {
             tool,
             arguments: Some(arguments),
@@ -243,11 +212,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
     let height = height.min(inner.height.saturating_sub(4)).max(1);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(inner);
-    let lines = match pending.tab {
-        ApprovalTab::Request => request(pen.styler, pending),
-        ApprovalTab::Definition => definition(pen.styler, pending),
-    };
-    pen.page(&lines, &pending.position, above);
+    pen.text(pending.text(), above);
     let seen: Vec<Line<'static>> = answers.into_iter().take(usize::from(height)).collect();
     pen.paragraph(below, &seen);
 }
@@ -275,74 +240,15 @@ fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
     answers.collect()
 }
 
-fn request(styler: Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
-    let asked = &pending.prompt;
-    let tool = &asked.tool;
-    let mut lines =
-        vec![styler.line(Role::Name, tool.name.full()), styler.fact("why", &asked.reason)];
-    let status = match tool.status {
-        ToolStatus::Changed => Some("the definition differs from its pin"),
-        ToolStatus::Drifted => Some("the definition differs from the declared one"),
-        ToolStatus::Unchecked => Some("arguments cannot be checked"),
-        ToolStatus::Live
-        | ToolStatus::Declared
-        | ToolStatus::Unavailable
-        | ToolStatus::Untrusted => None,
-    };
-    if let Some(status) = status {
-        lines.push(styler.line(Role::Warning, format!("! {status}")));
+fn definition(tool: &ToolDefinition) -> ScrollText {
+    let mut text = ScrollText::with_indent(CONTINUED);
+    text.line(Role::Name, tool.name.full());
+    text.line(Role::Dim, "definition, as the server describes it");
+    text.gap();
+    if let Some(description) = &tool.description {
+        text.text(Role::Plain, description);
+        text.gap();
     }
-    if !pending.changed.is_empty() {
-        let names = pending.changed.join(", ");
-        let text = format!("! changed since it was last allowed here: {names}");
-        lines.push(styler.line(Role::Warning, text));
-        lines.extend(pending.difference.iter().map(|line| {
-            let role = match line.mark {
-                DiffMark::Same => Role::Dim,
-                DiffMark::Removed => Role::Error,
-                DiffMark::Added => Role::Success,
-            };
-            styler.line(role, format!("  {} {}", line.mark.sign(), line.text))
-        }));
-    }
-    lines.extend(tool.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}"))));
-    let claimed = claims(&tool.annotations);
-    if !claimed.is_empty() {
-        lines.push(styler.fact("claims", claimed.join(", ")));
-    }
-    lines.extend(tool.touches.iter().map(|touched| styler.fact("touches", touched)));
-    if !tool.calls.is_empty() {
-        lines.push(styler.fact("calls", tool.calls.join(", ")));
-    }
-    let arguments = Value::Object(asked.arguments.clone());
-    let size = arguments.to_string().len();
-    lines.push(Line::default());
-    lines.push(styler.line(Role::Title, format!("arguments ({size} bytes)")));
-    lines.extend(styler.lines(Role::Plain, &format!("{arguments:#}")));
-    lines.push(Line::default());
-    lines.push(styler.line(Role::Title, "request"));
-    match &asked.preview {
-        Ok(text) => lines.extend(styler.lines(Role::Plain, text)),
-        Err(error) => {
-            let text = format!("cannot be shown: {}", error.message());
-            lines.push(styler.line(Role::Warning, text));
-        }
-    }
-    lines
-}
-
-fn definition(styler: Styler, pending: &PendingApproval) -> Vec<Line<'static>> {
-    let tool = &pending.prompt.tool;
-    let mut lines = vec![
-        styler.line(Role::Name, tool.name.full()),
-        styler.line(Role::Dim, "definition, as the server describes it"),
-        Line::default(),
-    ];
-    if let Some(text) = &tool.description {
-        lines.extend(styler.lines(Role::Plain, text));
-        lines.push(Line::default());
-    }
-    let content = format!("{:#}", fingerprint::content(tool));
-    lines.extend(styler.lines(Role::Plain, &content));
-    lines
+    text.text(Role::Plain, &json::pretty(&fingerprint::content(tool)));
+    text
 }

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use crate::model::{CallId, Question, QuestionBody};
 use crate::tui::app::AppState;
-use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, UserInput};
+use crate::tui::event::{AppEvent, AskId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
-use crate::tui::tests::{sample, tool};
+use crate::tui::tests::{prompt, sample, tool};
 use crate::tui::theme::Theme;
 
 fn asked(width: u16, height: u16, asks: Vec<QuestionBody>) -> AppState {
@@ -107,14 +107,7 @@ fn approval(width: u16, height: u16) -> AppState {
     let mut state = asked(width, height, Vec::new());
     let mut tool = tool("files-delete", json!({ "type": "object" }));
     tool.description = Some("Deletes a file. There is no way back.".to_owned());
-    let asked = ApprovalPrompt {
-        tool,
-        arguments: json!({ "path": "/tmp/x", "force": true }).as_object().unwrap().clone(),
-        reason: "the tool says that it may destroy something".into(),
-        preview: Ok("sends tools/call to the server 'files'\n{\n  \"name\": \"delete\"\n}".into()),
-        identity: String::new(),
-        call: None,
-    };
+    let asked = prompt(&tool, &json!({ "path": "/tmp/x", "force": true }), "");
     state.update(AppEvent::Approval { id: AskId(99), prompt: Box::new(asked) });
     picture(&state, ASCII);
     state.update(AppEvent::Tick(Duration::from_mins(2)));

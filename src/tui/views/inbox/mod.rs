@@ -103,8 +103,7 @@ impl InboxView {
             pending.since.get_or_insert(now);
         }
         if let Some(pending) = self.approvals.front_mut() {
-            pending.since.get_or_insert(now);
-            pending.note();
+            pending.request.tick(now, false);
         }
     }
 
@@ -153,7 +152,11 @@ impl InboxView {
             QuestionReply::Decline => format!("declined the question from {server}"),
             _ => format!("dismissed the question from {server}"),
         });
-        vec![AppEffect::AnswerQuestion(id, Arc::new(reply))]
+        let mut effects = vec![AppEffect::AnswerQuestion(id, Arc::new(reply))];
+        if self.is_empty() && context.view == ViewId::Inbox {
+            effects.push(AppEffect::Navigate(Navigation::Show(context.before_inbox)));
+        }
+        effects
     }
 
     /// Answers the chosen question without an answer.
@@ -225,7 +228,7 @@ impl View for InboxView {
         match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
             AnswerDraft::Form(form) => form.line(),
             AnswerDraft::Text(text) => Some(text.line()),
-            AnswerDraft::OpenUrl(_) => None,
+            AnswerDraft::OpenUrl => None,
         }
     }
 
@@ -257,7 +260,7 @@ impl View for InboxView {
         match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
             AnswerDraft::Form(form) => form.text(),
             AnswerDraft::Text(text) => Some(text),
-            AnswerDraft::OpenUrl(_) => None,
+            AnswerDraft::OpenUrl => None,
         }
     }
 

@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::host::form;
 use crate::host::form::ResolvedSchema;
 use crate::host::questions::sampling;
-use crate::host::questions::url_review::UrlReview;
 use crate::model::{Question, QuestionBody, QuestionReply};
 use crate::tui::event::{AppEffect, AskId};
 use crate::tui::keys::Action;
@@ -30,7 +29,7 @@ pub struct PendingQuestion {
 pub enum AnswerDraft {
     Form(Box<SchemaForm>),
     /// An address is visited, by the person.
-    OpenUrl(UrlReview),
+    OpenUrl,
     /// A person writes in a model's place.
     Text(TextArea),
 }
@@ -58,11 +57,12 @@ impl PendingQuestion {
                 let schema = Arc::new(schema.clone());
                 // A server that asks knows nothing of defaults that are left out: they are filled in.
                 let fields = form::fields(&ResolvedSchema::of(&schema), form::MAX_FIELDS);
-                let known = form::defaults(&fields);
-                let form = SchemaForm::of_schema(question.server.as_str(), &schema, Some(&known));
+                let defaults = form::defaults(&fields);
+                let form =
+                    SchemaForm::of_schema(question.server.as_str(), &schema, Some(&defaults));
                 AnswerDraft::Form(Box::new(form))
             }
-            QuestionBody::Url { url, .. } => AnswerDraft::OpenUrl(UrlReview::of(url)),
+            QuestionBody::Url { .. } => AnswerDraft::OpenUrl,
             QuestionBody::Sampling { .. } => AnswerDraft::Text(TextArea::default()),
         };
         Self { id, question, since: None, answer, is_sending: false }
@@ -77,7 +77,7 @@ impl PendingQuestion {
                 self.is_sending = true;
                 Ok(AnswerSubmission::Check(form.check()))
             }
-            AnswerDraft::OpenUrl(_) => {
+            AnswerDraft::OpenUrl => {
                 Ok(AnswerSubmission::Reply(self.id, QuestionReply::Accept(json!({}))))
             }
             AnswerDraft::Text(text) if text.is_empty() => Err(AnswerError::EmptyText),
@@ -93,7 +93,7 @@ impl PendingQuestion {
         self.is_sending = false;
         let text = match &mut self.answer {
             AnswerDraft::Form(form) => return form.act(action),
-            AnswerDraft::OpenUrl(_) => return false,
+            AnswerDraft::OpenUrl => return false,
             AnswerDraft::Text(text) => text,
         };
         match action {

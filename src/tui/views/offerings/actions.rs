@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::host::command;
-use crate::model::{HostEvent, JsonObject, ListKind, ListOwner, SubscriptionEvent};
+use crate::model::{Error, HostEvent, JsonObject, ListKind, ListOwner, SubscriptionEvent};
 use crate::tui::prelude::*;
-use crate::tui::views::offerings::tasks::{OfferingsEffect, WatchedResource};
+use crate::tui::views::offerings::tasks::{self, WatchedResource};
 use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingTree};
 use crate::tui::views::offerings::{
     MAX_CHANGED, OfferingRequest, OfferingResponse, OfferingsView, OpenOffering, content,
@@ -50,7 +50,7 @@ impl OfferingsView {
                 return Vec::new();
             }
         };
-        vec![AppEffect::Offerings(OfferingsEffect::Save(parts))]
+        vec![tasks::save(parts).into()]
     }
 }
 
@@ -73,9 +73,7 @@ impl OfferingsView {
                 list: ListKind::Resources | ListKind::Prompts,
             } => {
                 let ask = self.tree.changed(server, view == ViewId::Offerings);
-                ask.then(|| AppEffect::Offerings(OfferingsEffect::List(server.clone())))
-                    .into_iter()
-                    .collect()
+                ask.then(|| tasks::list(server.clone()).into()).into_iter().collect()
             }
             HostEvent::ResourceUpdated { server, uri } => {
                 let resource = WatchedResource { server: server.clone(), uri: uri.clone() };
@@ -90,29 +88,28 @@ impl OfferingsView {
         }
     }
 
-    pub fn apply_watch_change(
+    /// Something is to be said of a watched resource.
+    pub fn changed(
         &mut self,
-        watched_resource: WatchedResource,
+        resource: WatchedResource,
         change: SubscriptionEvent,
         context: &mut AppContext,
     ) -> Effects {
-        let Some(agreed) = self.watched.get_mut(&watched_resource) else { return Vec::new() };
+        let Some(agreed) = self.watched.get_mut(&resource) else { return Vec::new() };
         match change {
-            SubscriptionEvent::Subscribed { refused }
-                if refused.contains(&watched_resource.uri) =>
-            {
-                self.watched.remove(&watched_resource);
-                let WatchedResource { server, uri } = &watched_resource;
+            SubscriptionEvent::Subscribed { refused } if refused.contains(&resource.uri) => {
+                self.watched.remove(&resource);
+                let WatchedResource { server, uri } = &resource;
                 context.show_error(format!("{server} does not support watching {uri}"));
-                return vec![AppEffect::Offerings(OfferingsEffect::Unwatch(watched_resource))];
+                return vec![AppEffect::Stop(resource.slot())];
             }
             SubscriptionEvent::Subscribed { .. } => {
                 *agreed = true;
-                context.show_status(format!("watching {}", watched_resource.uri));
+                context.show_status(format!("watching {}", resource.uri));
             }
             SubscriptionEvent::ResourceUpdated { .. } => {
-                context.show_status(format!("{} changed", watched_resource.uri));
-                return self.updated(watched_resource);
+                context.show_status(format!("{} changed", resource.uri));
+                return self.updated(resource);
             }
             SubscriptionEvent::Interrupted(error) => {
                 *agreed = false;
@@ -121,6 +118,22 @@ impl OfferingsView {
             SubscriptionEvent::ListChanged(_) | SubscriptionEvent::Failed(_) => {}
         }
         Vec::new()
+    }
+
+    /// It is not watched any more. Without an error it was a person who ended it, and may have begun
+    /// again since.
+    pub fn unwatched(
+        &mut self,
+        resource: &WatchedResource,
+        error: Option<Error>,
+        context: &mut AppContext,
+    ) {
+        if let Some(error) = error
+            && self.watched.remove(resource).is_some()
+        {
+            let why = error.message();
+            context.show_error(format!("{} is not watched: {why}", resource.uri));
+        }
     }
 
     /// A resource changed: it is marked, or read again when it is open.
@@ -153,17 +166,15 @@ impl OfferingsView {
             OfferingRequest::Get(..) => None,
         });
         let resource = || OfferingTree::resource(&self.chosen_item()?);
-        let Some(watched_resource) = read.or_else(resource) else {
+        let Some(resource) = read.or_else(resource) else {
             context.show_error("only resources can be watched");
             return Vec::new();
         };
-        let effect = if self.watched.remove(&watched_resource).is_some() {
-            context.show_status(format!("stopped watching {}", watched_resource.uri));
-            OfferingsEffect::Unwatch(watched_resource)
-        } else {
-            self.watched.insert(watched_resource.clone(), false);
-            OfferingsEffect::Watch(watched_resource)
-        };
-        vec![AppEffect::Offerings(effect)]
+        if self.watched.remove(&resource).is_some() {
+            context.show_status(format!("stopped watching {}", resource.uri));
+            return vec![AppEffect::Stop(resource.slot())];
+        }
+        self.watched.insert(resource.clone(), false);
+        vec![tasks::watch(resource).into()]
     }
 }

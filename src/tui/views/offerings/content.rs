@@ -1,17 +1,15 @@
 //! The opened item, or why it is not shown, as text.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::model::{Error, Prompt, Resource, ResourceTemplate};
+use crate::present;
 use crate::tui::theme::Role;
-use crate::tui::views::offerings::tree::{OfferingKind, OfferingRow, OfferingTree};
+use crate::tui::views::offerings::tree::{Offering, OfferingKind, OfferingRow, OfferingTree};
 use crate::tui::views::offerings::{OfferingRequest, OfferingResponse, OpenOffering};
+use crate::tui::views::result::documents;
 use crate::tui::widgets::scroll_text::ScrollText;
+use crate::util::json as json_text;
 use crate::util::units::show_size;
-use crate::util::{base64, json};
-
-/// Larger text is shown as it is, even if it is JSON.
-const MAX_INDENTED_BYTES: usize = 512 * 1024;
 
 /// The text of the opened item, or why it could not be opened.
 pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
@@ -21,13 +19,13 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
         OfferingRequest::Get(name, arguments) => {
             page.fact("prompt", name);
             if !arguments.is_empty() {
-                page.fact("arguments", json::short(arguments));
+                page.fact("arguments", json_text::short(arguments));
             }
         }
     }
     match &opened.answer {
         None => page.line(Role::Dim, "waiting for a response; Esc cancels"),
-        Some(OfferingResponse::Failed(error)) => failed(&mut page, error),
+        Some(OfferingResponse::Failed(error)) => page.page(&present::messages::failure(error)),
         Some(OfferingResponse::Contents(parts)) if is_raw => raw(&mut page, parts.as_slice()),
         Some(OfferingResponse::Messages(_, messages)) if is_raw => raw(&mut page, messages),
         Some(OfferingResponse::Contents(parts)) => {
@@ -35,10 +33,7 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
                 page.line(Role::Dim, "empty");
             }
             for part in parts.iter() {
-                if parts.len() > 1 {
-                    page.heading(text_of(part, "uri").unwrap_or_default());
-                }
-                show_part(&mut page, part);
+                part_of(&mut page, part, parts.len() > 1);
             }
         }
         Some(OfferingResponse::Messages(about, messages)) => {
@@ -47,11 +42,26 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
             }
             for message in messages {
                 page.heading(text_of(message, "role").unwrap_or_default());
-                show_block(&mut page, message.get("content").unwrap_or(&Value::Null));
+                documents::block(&mut page, message.get("content").unwrap_or(&Value::Null));
             }
         }
     }
     page
+}
+
+/// One part of a resource, under its address where there are several.
+fn part_of(page: &mut ScrollText, part: &Value, is_one_of_several: bool) {
+    if is_one_of_several {
+        page.heading(text_of(part, "uri").unwrap_or_default());
+    }
+    match text_of(part, "text") {
+        Some(text) => {
+            let media_type = text_of(part, "mimeType").unwrap_or("text");
+            page.fact("type", format!("{media_type}, {}", show_size(text.len() as u64)));
+            documents::block(page, &json!({ "type": "text", "text": text }));
+        }
+        None => documents::block(page, &json!({ "type": "resource", "resource": part })),
+    }
 }
 
 pub fn only_text(parts: &[Value]) -> Option<String> {
@@ -70,10 +80,10 @@ pub fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
             if server.is_listing {
                 page.line(Role::Dim, "loading…");
             }
-            for error in server.offerings.iter().flat_map(|lists| &lists.errors) {
-                failed(&mut page, error);
+            for error in server.offerings.iter().flat_map(|offerings| &offerings.errors) {
+                page.page(&present::messages::failure(error));
             }
-            for problem in server.offerings.iter().flat_map(|lists| &lists.problems) {
+            for problem in server.offerings.iter().flat_map(|offerings| &offerings.problems) {
                 page.line(Role::Warning, format!("! {problem}"));
             }
         }
@@ -81,66 +91,35 @@ pub fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
             let Some(server) = tree.servers().get(at) else { return page };
             page.line(Role::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
         }
-        OfferingRow::Item(server, OfferingKind::Resource, at) => {
-            if let Some(resource) = tree.resource_at(server, at) {
-                about_resource(&mut page, resource);
-            }
-        }
-        OfferingRow::Item(server, OfferingKind::Template, at) => {
-            if let Some(template) = tree.template_at(server, at) {
-                about_template(&mut page, template);
-            }
-        }
-        OfferingRow::Item(server, OfferingKind::Prompt, at) => {
-            if let Some(prompt) = tree.prompt_at(server, at) {
-                about_prompt(&mut page, prompt);
+        OfferingRow::Item(..) => {
+            if let Some(offering) = tree.offering_at(row) {
+                about_item(&mut page, offering);
             }
         }
     }
     page
 }
 
-fn about_resource(page: &mut ScrollText, resource: &Resource) {
-    page.fact("uri", &resource.uri);
-    push_description(
-        page,
-        &resource.name,
-        resource.title.as_deref(),
-        resource.description.as_deref(),
-    );
-    if let Some(kind) = &resource.mime_type {
-        page.fact("type", kind);
+fn about_item(page: &mut ScrollText, item: &Offering) {
+    let hint = match item.kind {
+        OfferingKind::Resource => {
+            page.fact("uri", &item.id);
+            "Press Enter to read it."
+        }
+        OfferingKind::Template => {
+            page.fact("template", &item.id);
+            "Press Enter to fill it in."
+        }
+        OfferingKind::Prompt => "Press Enter to fill it in and show its messages.",
+    };
+    page.fact("name", &item.name);
+    if let Some(title) = &item.title {
+        page.fact("title", title);
     }
-    if let Some(size) = resource.size {
-        page.fact("size", show_size(size));
+    if let Some(description) = &item.description {
+        page.text(Role::Plain, description);
     }
-    warned(page, &resource.warnings);
-    page.line(Role::Dim, "Press Enter to read it.");
-}
-
-fn about_template(page: &mut ScrollText, template: &ResourceTemplate) {
-    page.fact("template", &template.template);
-    push_description(
-        page,
-        &template.name,
-        template.title.as_deref(),
-        template.description.as_deref(),
-    );
-    if let Some(kind) = &template.mime_type {
-        page.fact("type", kind);
-    }
-    warned(page, &template.warnings);
-    page.line(Role::Dim, "Press Enter to fill it in.");
-}
-
-fn about_prompt(page: &mut ScrollText, prompt: &Prompt) {
-    push_description(
-        page,
-        prompt.name.tool(),
-        prompt.title.as_deref(),
-        prompt.description.as_deref(),
-    );
-    for argument in &prompt.arguments {
+    for argument in &item.arguments {
         let mark = if argument.required { "* " } else { "  " };
         let about = argument.description.as_deref().or(argument.title.as_deref());
         page.push(vec![
@@ -149,90 +128,20 @@ fn about_prompt(page: &mut ScrollText, prompt: &Prompt) {
             (Role::Plain, format!("  {}", about.unwrap_or_default())),
         ]);
     }
-    warned(page, &prompt.warnings);
-    page.line(Role::Dim, "Press Enter to fill it in and show its messages.");
-}
-
-fn push_description(
-    page: &mut ScrollText,
-    name: &str,
-    title: Option<&str>,
-    description: Option<&str>,
-) {
-    page.fact("name", name);
-    if let Some(title) = title {
-        page.fact("title", title);
+    if let Some(media_type) = &item.mime_type {
+        page.fact("type", media_type);
     }
-    if let Some(description) = description {
-        page.text(Role::Plain, description);
+    if let Some(size) = item.size {
+        page.fact("size", show_size(size));
     }
-}
-
-fn warned(page: &mut ScrollText, warnings: &[String]) {
-    for warning in warnings {
+    for warning in &item.warnings {
         page.line(Role::Warning, format!("! {warning}"));
     }
-}
-
-fn failed(page: &mut ScrollText, error: &Error) {
-    page.line(Role::Error, format!("{}: {}", error.kind().as_str(), error.message()));
-    for detail in error.details() {
-        page.line(Role::Plain, detail);
-    }
-    if let Some(hint) = error.hint() {
-        page.line(Role::Dim, format!("hint: {hint}"));
-    }
+    page.line(Role::Dim, hint);
 }
 
 fn raw(page: &mut ScrollText, values: &[Value]) {
-    page.text(Role::Plain, &json::pretty(&values));
-}
-
-fn show_part(page: &mut ScrollText, part: &Value) {
-    let kind = text_of(part, "mimeType");
-    match (text_of(part, "text"), text_of(part, "blob")) {
-        (Some(text), _) => {
-            page.fact(
-                "type",
-                format!("{}, {}", kind.unwrap_or("text"), show_size(text.len() as u64)),
-            );
-            show_text(page, text);
-        }
-        (None, Some(blob)) => binary(page, kind, blob),
-        (None, None) => page.text(Role::Plain, &json::pretty(part)),
-    }
-}
-
-fn show_block(page: &mut ScrollText, block: &Value) {
-    let field = |key: &str| text_of(block, key);
-    match field("type") {
-        Some("text") => show_text(page, field("text").unwrap_or_default()),
-        Some("image" | "audio") => {
-            binary(page, field("mimeType"), field("data").unwrap_or_default());
-        }
-        Some("resource") => {
-            let resource = block.get("resource").unwrap_or(&Value::Null);
-            page.fact("resource", text_of(resource, "uri").unwrap_or_default());
-            show_part(page, resource);
-        }
-        // It is shown and never opened.
-        Some("resource_link") => page.fact("link", field("uri").unwrap_or_default()),
-        _ => page.text(Role::Plain, &json::pretty(block)),
-    }
-}
-
-fn show_text(page: &mut ScrollText, text: &str) {
-    let is_json = text.len() <= MAX_INDENTED_BYTES && text.trim_start().starts_with(['{', '[']);
-    match serde_json::from_str::<Value>(text).ok().filter(|_| is_json) {
-        Some(value) => page.text(Role::Plain, &json::pretty(&value)),
-        None => page.text(Role::Plain, text),
-    }
-}
-
-fn binary(page: &mut ScrollText, kind: Option<&str>, data: &str) {
-    let size = show_size(base64::decoded_len(data));
-    let kind = kind.unwrap_or("application/octet-stream");
-    page.line(Role::Plain, format!("[{kind} {size}; E saves it]"));
+    page.text(Role::Plain, &json_text::pretty(&values));
 }
 
 fn text_of<'v>(value: &'v Value, key: &str) -> Option<&'v str> {

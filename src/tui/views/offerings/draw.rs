@@ -4,8 +4,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::offerings::OfferingsView;
 use crate::tui::views::offerings::form::OfferingForm;
-use crate::tui::views::offerings::tree::{OfferingKind, OfferingRow, OfferingServer};
-use crate::tui::widgets::pane;
+use crate::tui::views::offerings::tree::{Offering, OfferingKind, OfferingRow, OfferingServer};
 use crate::util::text;
 use crate::util::units::show_size;
 
@@ -23,8 +22,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
 
 fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect) {
     let inner = pen.open(area, "Resources and prompts", focused);
-    let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    pen.filter(line, &offerings.filter, offerings.is_filtering);
+    let rows = pen.filter(inner, &offerings.filter, None);
     let all = offerings.tree.rows();
     if all.is_empty() {
         let text = match (offerings.tree.servers(), offerings.filter.text()) {
@@ -35,9 +33,8 @@ fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect)
         return pen.put(pen.line(Role::Dim, text), rows);
     }
     let styler = pen.styler;
-    pen.list(rows, offerings.list, all.len(), |at| {
-        let mark = pane::mark(at == offerings.list.chosen(), focused);
-        offering_row(styler, offerings, all[at], mark)
+    pen.list(rows, offerings.list, all.len(), focused, |at| {
+        offering_row(styler, offerings, all[at], usize::from(rows.width))
     });
 }
 
@@ -45,36 +42,34 @@ fn offering_row(
     styler: Styler,
     offerings: &OfferingsView,
     row: OfferingRow,
-    meaning: Option<Role>,
+    width: usize,
 ) -> Line<'static> {
-    let pointer = if meaning.is_some() { styler.theme.pointer() } else { "  " };
     let fold = if offerings.tree.is_folded(row) { "+ " } else { "- " };
     match row {
         OfferingRow::Server(at) => {
             let Some(server) = offerings.tree.servers().get(at) else { return Line::default() };
-            let (text, how) = state_of(server);
+            let (text, role) = state_of(server);
             Line::from(vec![
-                styler
-                    .span(meaning.unwrap_or(Role::Name), format!("{pointer}{fold}{}", server.name)),
-                styler.span(how, format!("  {text}")),
+                styler.span(Role::Name, format!("{fold}{}", server.name)),
+                styler.span(role, format!("  {text}")),
             ])
         }
         OfferingRow::Group(at, kind) => {
             let count = offerings.tree.servers().get(at).map_or(0, |server| server.count(kind));
-            let text = format!("{pointer}  {fold}{} {count}", kind.title());
-            styler.line(meaning.unwrap_or(Role::Dim), text)
+            styler.line(Role::Dim, format!("  {fold}{} {count}", kind.title()))
         }
-        OfferingRow::Item(server, kind, at) => {
+        OfferingRow::Item(..) => {
             let Some(item) = offerings.tree.item(row) else { return Line::default() };
             let (watched, changed) = offerings.marks(&item);
-            let name = styler.plain(&item.name).content;
-            let name = text::cut(&name, 120).into_owned();
+            let status = offerings.tree.offering_at(row).map(item_status).unwrap_or_default();
             Line::from(vec![
-                styler.span(meaning.unwrap_or(Role::Plain), pointer),
                 styler.span(Role::Success, watched.to_string()),
                 styler.span(Role::Warning, changed.to_string()),
-                styler.span(meaning.unwrap_or(Role::Plain), format!("  {name}")),
-                styler.dim(format!("  {}", item_status(offerings, server, kind, at))),
+                styler.plain(format!(
+                    "  {}",
+                    end_of(&styler.plain(&item.name).content, width.saturating_sub(6))
+                )),
+                styler.dim(format!("  {status}")),
             ])
         }
     }
@@ -94,27 +89,28 @@ fn state_of(server: &OfferingServer) -> (String, Role) {
     }
 }
 
-fn item_status(offerings: &OfferingsView, server: usize, kind: OfferingKind, at: usize) -> String {
-    let tree = &offerings.tree;
-    let text = match kind {
-        OfferingKind::Resource => tree.resource_at(server, at).map(|resource| {
-            let size = resource.size.map(show_size);
-            let facts = [resource.mime_type.clone(), size];
-            facts.into_iter().flatten().collect::<Vec<_>>().join(" ")
-        }),
-        OfferingKind::Template => tree.template_at(server, at).and_then(|t| t.mime_type.clone()),
-        OfferingKind::Prompt => tree.prompt_at(server, at).map(|prompt| {
-            let names = prompt.arguments.iter().map(|argument| {
-                if argument.required {
-                    argument.name.clone()
-                } else {
-                    format!("[{}]", argument.name)
-                }
-            });
-            names.collect::<Vec<_>>().join(" ")
-        }),
-    };
-    text.unwrap_or_default()
+/// An address in so many cells: of a long one the end, in which addresses of one server differ.
+fn end_of(address: &str, cells: usize) -> String {
+    if text::width(address) <= cells {
+        return address.to_owned();
+    }
+    let mut used = 1;
+    let fits = address.chars().rev().take_while(|c| {
+        used += text::width(c.encode_utf8(&mut [0; 4]));
+        used <= cells
+    });
+    let end: String = fits.collect();
+    format!("…{}", end.chars().rev().collect::<String>())
+}
+
+/// Its media type, size and arguments, the optional ones in brackets.
+fn item_status(item: &Offering) -> String {
+    let facts = [item.mime_type.clone(), item.size.map(show_size)].into_iter().flatten();
+    let arguments = item.arguments.iter().map(|argument| match argument.required {
+        true => argument.name.clone(),
+        false => format!("[{}]", argument.name),
+    });
+    facts.chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 fn content(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect) {
@@ -172,18 +168,14 @@ mod tests {
 
     use crate::model::Completion;
     use crate::tui::app::AppState;
-    use crate::tui::event::AppEffect;
     use crate::tui::event::AppEvent;
     use crate::tui::event::UserInput;
     use crate::tui::tests::drawing::ASCII;
     use crate::tui::tests::drawing::picture;
     use crate::tui::tests::press;
     use crate::tui::theme::Theme;
-    use crate::tui::views::offerings::tasks::OfferingsEffect;
-    use crate::tui::views::offerings::tasks::OfferingsEvent;
-    use crate::tui::views::offerings::tests::contents;
-    use crate::tui::views::offerings::tests::listed;
-    use crate::tui::views::offerings::tests::resource;
+    use crate::tui::views::offerings::tests::{contents, listed, offered, resource};
+    use crate::tui::views::offerings::tree::ServerOfferings;
 
     fn sized(width: u16, height: u16) -> AppState {
         let mut state = listed();
@@ -195,15 +187,12 @@ mod tests {
     fn asking(width: u16, height: u16) -> AppState {
         let mut state = sized(width, height);
         press(&mut state, &["/", "greet"]);
-        let asked = press(&mut state, &["<enter>"]);
-        let Some(AppEffect::Offerings(OfferingsEffect::Complete { query, .. })) =
-            asked.into_iter().next()
-        else {
-            panic!("nothing is asked");
-        };
+        press(&mut state, &["<enter>"]);
         let values = vec!["ada".to_owned(), "alan".to_owned()];
-        let done = Ok(Completion { values, total: Some(12), has_more: None });
-        state.update(AppEvent::Offerings(OfferingsEvent::Completed(query, done)));
+        let completion = Completion { values, total: Some(12), has_more: None };
+        let asking = state.offerings.asking.as_mut().unwrap();
+        let query = asking.query().unwrap();
+        asking.completed(query, Ok(completion));
         press(&mut state, &["<right>"]);
         state
     }
@@ -212,7 +201,7 @@ mod tests {
         let mut state = sized(width, height);
         press(&mut state, &["jj", "<enter>"]);
         let text = json!({ "uri": "memo://one", "mimeType": "text/plain", "text": "first memo\n" });
-        state.update(AppEvent::Offerings(contents(1, vec![text])));
+        contents(&mut state, 1, vec![text]);
         state
     }
 
@@ -240,19 +229,16 @@ mod tests {
         let mut hostile = resource(evil);
         hostile.description = Some(evil.to_owned());
         hostile.mime_type = Some(evil.to_owned());
-        let lists = crate::tui::views::offerings::tasks::ServerOfferings {
-            resources: vec![hostile],
+        let lists = ServerOfferings {
+            items: vec![hostile.into()],
             problems: vec![evil.to_owned()],
             ..Default::default()
         };
-        state.update(AppEvent::Offerings(OfferingsEvent::Listed(
-            "memo".to_owned(),
-            Box::new(lists),
-        )));
+        offered(&mut state, "memo", lists);
         press(&mut state, &["g", "jj", "<enter>"]);
         let part = json!({ "mimeType": evil, "text": evil });
         let about = picture(&state, Theme::default());
-        state.update(AppEvent::Offerings(contents(1, vec![part])));
+        contents(&mut state, 1, vec![part]);
         for seen in [about, picture(&state, Theme::default())] {
             assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
             assert!(seen.contains("␛]0;x") && !seen.contains('\u{202e}'), "{seen}");

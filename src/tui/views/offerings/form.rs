@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{Completion, CompletionQuery, CompletionReference, Error, JsonObject, Prompt};
-use crate::tui::event::AppEffect;
+use crate::model::{
+    Completion, CompletionQuery, CompletionReference, Error, JsonObject, PromptArgument,
+};
 use crate::tui::event::Effects;
 use crate::tui::views::form::SchemaForm;
-use crate::tui::views::offerings::form;
-use crate::tui::views::offerings::tasks::OfferingsEffect;
 use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingTree};
+use crate::tui::views::offerings::{form, tasks};
 use crate::tui::widgets::input::LineInput;
 use crate::util::uri_template;
 use crate::util::uri_template::expand;
@@ -45,10 +45,11 @@ impl OfferingForm {
         item: &OfferingId,
         earlier: Option<&JsonObject>,
     ) -> Option<Self> {
+        let offering = tree.offering(item)?;
         let schema = match item.kind {
             OfferingKind::Resource => return None,
-            OfferingKind::Template => of_template(&tree.template(item)?.template),
-            OfferingKind::Prompt => of_prompt(tree.prompt(item)?),
+            OfferingKind::Template => of_template(&offering.id),
+            OfferingKind::Prompt => of_prompt(&offering.arguments),
         };
         let is_empty = schema["properties"].as_object().is_none_or(serde_json::Map::is_empty);
         (!is_empty).then(|| Self {
@@ -86,11 +87,11 @@ impl OfferingForm {
     /// Asks what the field may be, unless that is known or being asked.
     pub fn complete(&mut self) -> Effects {
         let Some(query) = self.query() else { return Vec::new() };
-        let is_about = |known: &Option<CompletionQuery>| {
-            known.as_ref().is_some_and(|known| known.argument == query.argument)
+        let is_about = |other: &Option<CompletionQuery>| {
+            other.as_ref().is_some_and(|other| other.argument == query.argument)
         };
-        let taken = self.suggestions.accepted.and_then(|at| self.suggestions.values.get(at));
-        if is_about(&self.last_query) && taken == Some(&query.value) {
+        let accepted = self.suggestions.accepted.and_then(|at| self.suggestions.values.get(at));
+        if is_about(&self.last_query) && accepted == Some(&query.value) {
             return Vec::new();
         }
         if !is_about(&self.last_query) {
@@ -106,10 +107,7 @@ impl OfferingForm {
             return Vec::new();
         }
         self.pending_query = Some(query.clone());
-        vec![AppEffect::Offerings(OfferingsEffect::Complete {
-            server: self.item.server.clone(),
-            query,
-        })]
+        vec![tasks::complete(self.item.server.clone(), query).into()]
     }
 
     /// Takes in suggestions of the server, which may be outdated by now.
@@ -122,10 +120,10 @@ impl OfferingForm {
             return Vec::new();
         }
         self.pending_query = None;
-        let is_wanted = self.query().is_some_and(|wanted| wanted.argument == query.argument);
+        let is_current = self.query().is_some_and(|now| now.argument == query.argument);
         self.last_query = Some(query);
         match done {
-            Ok(done) if is_wanted => {
+            Ok(done) if is_current => {
                 let shown = done.values.len() as u64;
                 let more = done.total.map(|total| total.saturating_sub(shown));
                 let values = done.values.into_iter().take(MAX_SUGGESTIONS).collect();
@@ -145,23 +143,23 @@ impl OfferingForm {
 
     /// Takes the next suggestion, when the cursor stands at the end; `false` when there is none.
     pub fn take_suggestion(&mut self) -> bool {
-        let Suggestions { values, accepted: taken, .. } = &mut self.suggestions;
+        let Suggestions { values, accepted, .. } = &mut self.suggestions;
         if values.is_empty() {
             return false;
         }
-        let next = taken.map_or(0, |at| (at + 1) % values.len());
+        let next = accepted.map_or(0, |at| (at + 1) % values.len());
         let Some(line) = self.form.line() else { return false };
         if !line.split().1.is_empty() {
             return false;
         }
         *line = LineInput::of(values[next].clone());
-        *taken = Some(next);
+        *accepted = Some(next);
         self.form.on_text_changed();
         true
     }
 
     /// What would be asked about the field that is being written.
-    fn query(&self) -> Option<CompletionQuery> {
+    pub fn query(&self) -> Option<CompletionQuery> {
         let key = self.form.fields.get(self.form.at)?.key.clone();
         let mut texts = self.text_arguments();
         let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
@@ -178,17 +176,16 @@ impl OfferingForm {
     }
 }
 
-fn of_prompt(prompt: &Prompt) -> Value {
+fn of_prompt(arguments: &[PromptArgument]) -> Value {
     let property = |about: Option<&str>| json!({ "type": "string", "description": about });
-    let properties: JsonObject = prompt
-        .arguments
+    let properties: JsonObject = arguments
         .iter()
         .map(|argument| {
             let about = argument.description.as_deref().or(argument.title.as_deref());
             (argument.name.clone(), property(about))
         })
         .collect();
-    let required = prompt.arguments.iter().filter(|argument| argument.required);
+    let required = arguments.iter().filter(|argument| argument.required);
     let required: Vec<&str> = required.map(|argument| argument.name.as_str()).collect();
     json!({ "type": "object", "properties": properties, "required": required })
 }

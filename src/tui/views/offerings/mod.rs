@@ -19,11 +19,10 @@ use crate::tui::keys::KeyPress::{Char, Enter, Right};
 use crate::tui::prelude::*;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::offerings::form::OfferingForm;
-use crate::tui::views::offerings::tasks::{
-    OfferingRequestId, OfferingsEffect, OfferingsEvent, WatchedResource,
+use crate::tui::views::offerings::tasks::WatchedResource;
+use crate::tui::views::offerings::tree::{
+    OfferingId, OfferingKind, OfferingRow, OfferingTree, ServerOfferings,
 };
-use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingRow, OfferingTree};
-use crate::tui::widgets::list::action_step;
 
 /// How many resources are marked as changed.
 const MAX_CHANGED: usize = 10_000;
@@ -35,9 +34,7 @@ pub struct OfferingsView {
     pub tree: OfferingTree,
     /// The chosen row.
     pub list: ListCursor,
-    pub filter: LineInput,
-    /// Whether the filter is being typed.
-    pub is_filtering: bool,
+    pub filter: ListFilter,
     pub asking: Option<OfferingForm>,
     pub content: ScrollText,
     pub is_raw: bool,
@@ -52,15 +49,15 @@ pub struct OfferingsView {
 }
 
 #[derive(Debug)]
-struct OpenOffering {
+pub struct OpenOffering {
     item: OfferingId,
-    ticket: OfferingRequestId,
+    ticket: u64,
     request: OfferingRequest,
     answer: Option<OfferingResponse>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum OfferingRequest {
+pub enum OfferingRequest {
     /// A resource, by its address.
     Read(String),
     /// A prompt, by its full name.
@@ -68,7 +65,7 @@ enum OfferingRequest {
 }
 
 #[derive(Debug)]
-enum OfferingResponse {
+pub enum OfferingResponse {
     Contents(Arc<Vec<Value>>),
     Messages(Option<String>, Vec<Value>),
     Failed(Error),
@@ -79,22 +76,8 @@ impl View for OfferingsView {
         if self.is_asking(context.focus) {
             return self.act_asking(action, context);
         }
-        if let Some(by) = action_step(action, context.page_height())
-            && (context.focus == Pane::OfferingList || self.is_filtering)
-        {
-            self.step(by);
-            return Some(Vec::new());
-        }
         match action {
-            Action::Filter => {
-                context.focus = Pane::OfferingList;
-                self.is_filtering = true;
-                self.filter.select();
-            }
-            Action::Open => {
-                self.is_filtering = false;
-                return Some(self.open(context));
-            }
+            Action::Open => return Some(self.open(context)),
             Action::Fill => return Some(self.fill(context)),
             Action::Refresh => return Some(self.relist_all(context)),
             Action::Subscribe => return Some(self.toggle_watch(context)),
@@ -105,7 +88,12 @@ impl View for OfferingsView {
             Action::Copy => return Some(self.copy_selection(context)),
             Action::CopyCommand => return Some(self.copy_command(context)),
             Action::Export => return Some(self.export_open(context)),
-            Action::Back => return self.back(context),
+            Action::Back if self.is_reading() => {
+                self.open = None;
+                self.show();
+                context.show_status("request cancelled");
+                return Some(vec![AppEffect::Stop(tasks::REQUEST.to_owned())]);
+            }
             _ => return None,
         }
         Some(Vec::new())
@@ -114,9 +102,6 @@ impl View for OfferingsView {
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
         if self.is_asking(focus) {
             return vec![KeyContext::OfferingForm, KeyContext::Form];
-        }
-        if self.is_filtering {
-            return vec![KeyContext::Text];
         }
         vec![KeyContext::Offerings, KeyContext::Pane, KeyContext::Anywhere]
     }
@@ -130,13 +115,9 @@ impl View for OfferingsView {
 
     fn enter(&mut self, _context: &mut AppContext) -> Effects {
         if !std::mem::replace(&mut self.was_listed, true) {
-            return vec![AppEffect::Offerings(OfferingsEffect::ListAll)];
+            return vec![tasks::list_all().into()];
         }
-        self.tree
-            .stale()
-            .into_iter()
-            .map(|server| AppEffect::Offerings(OfferingsEffect::List(server)))
-            .collect()
+        self.tree.stale().into_iter().map(|server| tasks::list(server).into()).collect()
     }
 
     fn form(&self, focus: Pane) -> Option<&SchemaForm> {
@@ -151,10 +132,15 @@ impl View for OfferingsView {
     }
 
     fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
-        if self.is_asking(focus) {
-            return self.asking.as_mut()?.form.line();
-        }
-        self.is_filtering.then_some(&mut self.filter)
+        self.form_mut(focus)?.line()
+    }
+
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.filter)
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.filter)
     }
 
     fn on_text_changed(&mut self, context: &mut AppContext) -> Effects {
@@ -183,67 +169,25 @@ impl OfferingsView {
         self.open.as_ref().is_some_and(|opened| Some(&opened.item) == chosen.as_ref())
     }
 
-    /// Takes in the outcome of an effect.
-    pub fn handle_event(&mut self, event: OfferingsEvent, context: &mut AppContext) -> Effects {
-        match event {
-            OfferingsEvent::Servers(servers) => self.tree.start_listing(servers),
-            OfferingsEvent::Listed(server, lists) => {
-                let chosen = self.chosen_item();
-                let again = self.tree.set_offerings(&server, *lists);
-                self.arrange(chosen.as_ref());
-                if again {
-                    return vec![AppEffect::Offerings(OfferingsEffect::List(server))];
-                }
-            }
-            OfferingsEvent::ResourceRead(ticket, read) => self.set_response(
-                ticket,
-                match *read {
-                    Ok(read) => OfferingResponse::Contents(Arc::new(read.contents)),
-                    Err(error) => OfferingResponse::Failed(error),
-                },
-            ),
-            OfferingsEvent::PromptReceived(ticket, got) => self.set_response(
-                ticket,
-                match *got {
-                    Ok(got) => OfferingResponse::Messages(got.description, got.messages),
-                    Err(error) => OfferingResponse::Failed(error),
-                },
-            ),
-            OfferingsEvent::Completed(query, done) => {
-                if let Some(asking) = &mut self.asking {
-                    return asking.completed(query, done);
-                }
-            }
-            OfferingsEvent::ResourceChanged(watched_resource, change) => {
-                return self.apply_watch_change(watched_resource, change, context);
-            }
-            OfferingsEvent::Unwatched(watched_resource, error) => {
-                // Without an error it was a person who ended it, and may have begun again since.
-                if let Some(error) = error
-                    && self.watched.remove(&watched_resource).is_some()
-                {
-                    context.show_error(format!(
-                        "{} is not watched: {}",
-                        watched_resource.uri,
-                        error.message()
-                    ));
-                }
-            }
-        }
-        Vec::new()
+    /// Takes in what a server offers.
+    pub fn listed(&mut self, server: String, offerings: ServerOfferings) -> Effects {
+        let chosen = self.chosen_item();
+        let is_stale = self.tree.set_offerings(&server, offerings);
+        self.arrange(chosen.as_ref());
+        is_stale.then(|| tasks::list(server).into()).into_iter().collect()
     }
 
-    fn set_response(&mut self, ticket: OfferingRequestId, answer: OfferingResponse) {
+    pub fn set_response(&mut self, ticket: u64, response: OfferingResponse) {
         let Some(opened) = self.open.as_mut().filter(|opened| opened.ticket == ticket) else {
             return;
         };
         if let (OfferingRequest::Read(uri), OfferingResponse::Contents(_)) =
-            (&opened.request, &answer)
+            (&opened.request, &response)
         {
             let server = opened.item.server.clone();
             self.changed.remove(&WatchedResource { server, uri: uri.clone() });
         }
-        opened.answer = Some(answer);
+        opened.answer = Some(response);
         self.show();
     }
 
@@ -263,7 +207,12 @@ impl OfferingsView {
     }
 
     fn refilter(&mut self) {
+        let chosen = self.chosen_item();
         self.tree.filter(self.filter.text());
+        if self.filter.text().is_empty() {
+            // What was chosen stays so.
+            return self.arrange(chosen.as_ref());
+        }
         // The first thing that can be opened.
         let first = self.tree.rows().iter().position(|row| matches!(row, OfferingRow::Item(..)));
         self.list.choose(first.unwrap_or(0), self.tree.rows().len());
@@ -316,23 +265,11 @@ impl OfferingsView {
 
     fn request(&mut self, item: OfferingId, request: OfferingRequest) -> AppEffect {
         self.next += 1;
-        let ticket = OfferingRequestId(self.next);
-        let server = item.server.clone();
-        let effect = match &request {
-            OfferingRequest::Read(uri) => {
-                OfferingsEffect::ReadResource { ticket, server, uri: uri.clone() }
-            }
-            OfferingRequest::Get(name, arguments) => OfferingsEffect::GetPrompt {
-                ticket,
-                server,
-                name: name.clone(),
-                arguments: arguments.clone(),
-            },
-        };
-        self.open = Some(OpenOffering { item, ticket, request, answer: None });
+        let task = tasks::open(self.next, item.server.clone(), request.clone());
+        self.open = Some(OpenOffering { item, ticket: self.next, request, answer: None });
         self.content = ScrollText::default();
         self.show();
-        AppEffect::Offerings(effect)
+        task.into()
     }
 
     fn act_asking(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
@@ -372,39 +309,13 @@ impl OfferingsView {
             return Vec::new();
         }
         self.tree.ask_all();
-        vec![AppEffect::Offerings(OfferingsEffect::ListAll)]
+        vec![tasks::list_all().into()]
     }
 
     fn relist_all(&mut self, context: &mut AppContext) -> Effects {
         context.show_status("reloading from all servers…");
         self.tree.ask_all();
-        vec![AppEffect::Offerings(OfferingsEffect::ListAll)]
-    }
-
-    /// Shows all again; what was chosen stays so.
-    fn clear_filter(&mut self) {
-        let chosen = self.chosen_item();
-        self.filter.clear();
-        self.tree.filter("");
-        self.arrange(chosen.as_ref());
-    }
-
-    fn back(&mut self, context: &mut AppContext) -> Option<Effects> {
-        if std::mem::take(&mut self.is_filtering) {
-            self.clear_filter();
-        } else if self.is_reading() {
-            self.open = None;
-            self.show();
-            context.show_status("request cancelled");
-            return Some(vec![AppEffect::Offerings(OfferingsEffect::CancelRequest)]);
-        } else if context.focus == Pane::Content {
-            context.focus = Pane::OfferingList;
-        } else if !self.filter.text().is_empty() {
-            self.clear_filter();
-        } else {
-            return None;
-        }
-        Some(Vec::new())
+        vec![tasks::list_all().into()]
     }
 
     /// Writes down what the other pane shows.

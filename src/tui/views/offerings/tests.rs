@@ -6,18 +6,17 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::model::{
-    Completion, CompletionQuery, CompletionReference, Error, ErrorKind, HostEvent, ListKind,
-    ListOwner, Prompt, PromptArgument, PromptMessages, Resource, ResourceContents,
-    ResourceTemplate, SubscriptionEvent, ToolName,
+    Completion, CompletionQuery, CompletionReference, Error, ErrorKind, HostEvent, JsonObject,
+    ListKind, ListOwner, Prompt, PromptArgument, Resource, ResourceTemplate, SubscriptionEvent,
+    ToolName,
 };
 use crate::tui::app::AppState;
 use crate::tui::event::{AppEffect, AppEvent};
 use crate::tui::layout::Pane;
-use crate::tui::tests::{press, sample};
-use crate::tui::views::offerings::tasks::{
-    OfferingRequestId, OfferingsEffect, OfferingsEvent, ServerOfferings, WatchedResource,
-};
-use crate::tui::views::offerings::tree::OfferingRow;
+use crate::tui::tests::{press, sample, tell};
+use crate::tui::views::offerings::tasks::{self, WatchedResource};
+use crate::tui::views::offerings::tree::{OfferingRow, ServerOfferings};
+use crate::tui::views::offerings::{OfferingRequest, OfferingResponse};
 
 fn raw() -> Arc<RawValue> {
     Arc::from(RawValue::from_string("{}".to_owned()).unwrap())
@@ -52,38 +51,40 @@ fn lists() -> ServerOfferings {
         warnings: Vec::new(),
         raw: raw(),
     };
-    ServerOfferings {
-        resources: vec![resource("memo://one"), resource("memo://two")],
-        templates: vec![ResourceTemplate {
-            server: "memo".to_owned(),
-            template: "memo://notes/{name}".to_owned(),
-            name: "note".to_owned(),
-            title: None,
-            description: None,
-            mime_type: None,
-            warnings: Vec::new(),
-            raw: raw(),
-        }],
-        prompts: vec![
-            prompt("greet", vec![argument("name", true), argument("tone", false)]),
-            prompt("review", Vec::new()),
-        ],
-        ..ServerOfferings::default()
-    }
+    let template = ResourceTemplate {
+        server: "memo".to_owned(),
+        template: "memo://notes/{name}".to_owned(),
+        name: "note".to_owned(),
+        title: None,
+        description: None,
+        mime_type: None,
+        warnings: Vec::new(),
+        raw: raw(),
+    };
+    let greet = prompt("greet", vec![argument("name", true), argument("tone", false)]);
+    let items = vec![
+        resource("memo://one").into(),
+        resource("memo://two").into(),
+        template.into(),
+        greet.into(),
+        prompt("review", Vec::new()).into(),
+    ];
+    ServerOfferings { items, ..ServerOfferings::default() }
 }
 
-fn told(state: &mut AppState, event: OfferingsEvent) -> Vec<AppEffect> {
-    state.update(AppEvent::Offerings(event))
+pub fn offered(state: &mut AppState, server: &str, lists: ServerOfferings) -> Vec<AppEffect> {
+    let server = server.to_owned();
+    tell(state, |state| state.offerings.listed(server, lists))
 }
 
 pub fn listed() -> AppState {
     let mut state = sample();
-    assert_eq!(press(&mut state, &["7"]), [AppEffect::Offerings(OfferingsEffect::ListAll)]);
-    told(&mut state, OfferingsEvent::Servers(vec!["memo".to_owned(), "down".to_owned()]));
-    told(&mut state, OfferingsEvent::Listed("memo".to_owned(), Box::new(lists())));
+    assert_eq!(press(&mut state, &["7"]), [tasks::list_all().into()]);
+    state.offerings.tree.start_listing(vec!["memo".to_owned(), "down".to_owned()]);
+    offered(&mut state, "memo", lists());
     let errors = vec![Error::new(ErrorKind::Unreachable, "it cannot be started")];
     let nothing = ServerOfferings { errors, ..ServerOfferings::default() };
-    told(&mut state, OfferingsEvent::Listed("down".to_owned(), Box::new(nothing)));
+    offered(&mut state, "down", nothing);
     state
 }
 
@@ -91,25 +92,16 @@ fn one() -> WatchedResource {
     WatchedResource { server: "memo".to_owned(), uri: "memo://one".to_owned() }
 }
 
-fn wish_to_read(ticket: u64, uri: &str) -> AppEffect {
-    let (server, uri) = ("memo".to_owned(), uri.to_owned());
-    AppEffect::Offerings(OfferingsEffect::ReadResource {
-        ticket: OfferingRequestId(ticket),
-        server,
-        uri,
-    })
+fn changed(state: &mut AppState, event: SubscriptionEvent) -> Vec<AppEffect> {
+    tell(state, |state| state.offerings.changed(one(), event, &mut state.context))
 }
 
-pub fn contents(ticket: u64, parts: Vec<Value>) -> OfferingsEvent {
-    let read = ResourceContents {
-        server: "memo".to_owned(),
-        uri: "memo://one".to_owned(),
-        contents: parts,
-        freshness: crate::model::Freshness::default(),
-        meta: None,
-        routing: None,
-    };
-    OfferingsEvent::ResourceRead(OfferingRequestId(ticket), Box::new(Ok(read)))
+fn wish_to_read(ticket: u64, uri: &str) -> AppEffect {
+    tasks::open(ticket, "memo".to_owned(), OfferingRequest::Read(uri.to_owned())).into()
+}
+
+pub fn contents(state: &mut AppState, ticket: u64, parts: Vec<Value>) {
+    state.offerings.set_response(ticket, OfferingResponse::Contents(Arc::new(parts)));
 }
 
 fn text(text: &str) -> Value {
@@ -133,11 +125,11 @@ fn a_resource_is_opened_and_only_the_newest_answer_counts() {
     assert_eq!(press(&mut state, &["jj", "<enter>"]), [wish_to_read(1, "memo://one")]);
     assert_eq!(
         press(&mut state, &["<esc>", "<esc>", "j", "<enter>"])[..1],
-        [AppEffect::Offerings(OfferingsEffect::CancelRequest)]
+        [AppEffect::Stop(tasks::REQUEST.to_owned())]
     );
-    told(&mut state, contents(1, vec![text("too late")]));
+    contents(&mut state, 1, vec![text("too late")]);
     assert!(page(&state).contains("waiting for a response"), "{}", page(&state));
-    told(&mut state, contents(2, vec![text(r#"{"a":[1]}"#)]));
+    contents(&mut state, 2, vec![text(r#"{"a":[1]}"#)]);
     assert!(page(&state).contains("\"a\": [\n    1\n"), "{}", page(&state));
 }
 
@@ -146,12 +138,9 @@ fn binary_parts_are_told_and_written_to_files() {
     let mut state = listed();
     press(&mut state, &["jj", "<enter>"]);
     let parts = vec![text("one"), json!({ "mimeType": "image/png", "blob": "iVBORw0KGgo=" })];
-    told(&mut state, contents(1, parts.clone()));
-    assert!(page(&state).contains("[image/png 8 B; E saves it]"), "{}", page(&state));
-    assert_eq!(
-        press(&mut state, &["E"]),
-        [AppEffect::Offerings(OfferingsEffect::Save(Arc::new(parts)))]
-    );
+    contents(&mut state, 1, parts.clone());
+    assert!(page(&state).contains("image/png 8 B, E saves it]"), "{}", page(&state));
+    assert_eq!(press(&mut state, &["E"]), [tasks::save(Arc::new(parts)).into()]);
     press(&mut state, &["t"]);
     assert!(page(&state).contains("\"blob\": \"iVBORw0KGgo=\""));
 }
@@ -163,7 +152,7 @@ fn a_template_becomes_an_address() {
     assert_eq!(press(&mut state, &["<f5>"]), [], "the name is needed");
     press(&mut state, &["a/b c"]);
     assert_eq!(press(&mut state, &["<f5>"]), [wish_to_read(1, "memo://notes/a%2Fb%20c")]);
-    told(&mut state, contents(1, vec![text("note")]));
+    contents(&mut state, 1, vec![text("note")]);
     let line = "toolhost resources read --server memo memo://notes/a%2Fb%20c";
     assert_eq!(press(&mut state, &["Y"]), [AppEffect::Copy(line.to_owned())]);
     assert_eq!(press(&mut state, &["y"]), [AppEffect::Copy("note".to_owned())]);
@@ -183,16 +172,13 @@ fn query(argument: &str, value: &str) -> CompletionQuery {
 }
 
 fn asks(argument: &str, value: &str) -> Vec<AppEffect> {
-    let (server, query) = ("memo".to_owned(), query(argument, value));
-    vec![AppEffect::Offerings(OfferingsEffect::Complete { server, query })]
+    vec![tasks::complete("memo".to_owned(), query(argument, value)).into()]
 }
 
 fn completed(state: &mut AppState, query: CompletionQuery, values: &[&str]) -> Vec<AppEffect> {
     let values = values.iter().map(|value| (*value).to_owned()).collect();
-    told(
-        state,
-        OfferingsEvent::Completed(query, Ok(Completion { values, total: Some(5), has_more: None })),
-    )
+    let completion = Completion { values, total: Some(5), has_more: None };
+    state.offerings.asking.as_mut().unwrap().completed(query, Ok(completion))
 }
 
 #[test]
@@ -209,23 +195,16 @@ fn suggestions_are_asked_for_one_at_a_time_and_taken_with_a_key() {
     assert_eq!(state.offerings.asking.as_ref().unwrap().text_arguments()["name"], "alan");
     press(&mut state, &["<right>"]);
     let arguments = json!({ "name": "alma" }).as_object().cloned().unwrap();
-    let (server, name) = ("memo".to_owned(), "memo-greet".to_owned());
-    let get = OfferingsEffect::GetPrompt { ticket: OfferingRequestId(1), server, name, arguments };
-    assert_eq!(press(&mut state, &["<f5>"]), [AppEffect::Offerings(get)]);
+    let get = OfferingRequest::Get("memo-greet".to_owned(), arguments);
+    assert_eq!(press(&mut state, &["<f5>"]), [tasks::open(1, "memo".to_owned(), get).into()]);
     let messages = vec![
         json!({ "role": "user", "content": { "type": "text", "text": "Greet alma." } }),
         json!({ "role": "assistant", "content": { "type": "resource_link", "uri": "file:///x" } }),
     ];
-    let got = PromptMessages {
-        name: ToolName::of("memo", "greet"),
-        description: Some("A greeting".to_owned()),
-        messages,
-        meta: None,
-        routing: None,
-    };
-    told(&mut state, OfferingsEvent::PromptReceived(OfferingRequestId(1), Box::new(Ok(got))));
+    let response = OfferingResponse::Messages(Some("A greeting".to_owned()), messages);
+    state.offerings.set_response(1, response);
     let page = page(&state);
-    for text in ["A greeting", "\nuser\nGreet alma.", "\nassistant\nlink        file:///x"] {
+    for text in ["A greeting", "\nuser\nGreet alma.", "\nassistant\n[link] file:///x"] {
         assert!(page.contains(text), "{text:?} is missing in\n{page}");
     }
     let line = "toolhost prompts get memo-greet name=alma";
@@ -242,7 +221,8 @@ fn a_server_that_suggests_nothing_is_asked_once() {
     press(&mut state, &GREET);
     press(&mut state, &["<enter>", "a"]);
     let error = Err(Error::protocol("it does not declare completions"));
-    assert_eq!(told(&mut state, OfferingsEvent::Completed(query("name", ""), error)), []);
+    let asking = state.offerings.asking.as_mut().unwrap();
+    assert_eq!(asking.completed(query("name", ""), error), []);
     assert_eq!(press(&mut state, &["b", "<down>", "c"]), []);
 }
 
@@ -255,49 +235,39 @@ fn what_a_prompt_needs_is_asked_for_and_what_needs_nothing_is_fetched() {
     let form = &state.offerings.asking.as_ref().unwrap().form;
     assert_eq!((form.at, form.problem.as_deref()), (0, Some("name is required")));
     press(&mut state, &["<esc>", "/"]);
-    state.offerings.filter.clear();
+    state.offerings.filter.line.clear();
     press(&mut state, &["review", "<enter>"]);
     let effects = press(&mut state, &["<enter>"]);
-    assert!(
-        matches!(&effects[..], [AppEffect::Offerings(OfferingsEffect::GetPrompt { name, .. })] if name == "memo-review")
-    );
+    let get = OfferingRequest::Get("memo-review".to_owned(), JsonObject::new());
+    assert_eq!(effects, [tasks::open(2, "memo".to_owned(), get).into()]);
 }
 
 #[test]
 fn a_watched_resource_is_marked_when_it_changes_and_read_again_when_it_is_open() {
     let mut state = listed();
     press(&mut state, &["jj"]);
-    assert_eq!(press(&mut state, &["S"]), [AppEffect::Offerings(OfferingsEffect::Watch(one()))]);
-    told(
-        &mut state,
-        OfferingsEvent::ResourceChanged(
-            one(),
-            SubscriptionEvent::Subscribed { refused: Vec::new() },
-        ),
-    );
+    assert_eq!(press(&mut state, &["S"]), [tasks::watch(one()).into()]);
+    changed(&mut state, SubscriptionEvent::Subscribed { refused: Vec::new() });
     let updated = || SubscriptionEvent::ResourceUpdated { uri: "memo://one".to_owned(), times: 1 };
-    assert_eq!(told(&mut state, OfferingsEvent::ResourceChanged(one(), updated())), []);
+    assert_eq!(changed(&mut state, updated()), []);
     let item = state.offerings.tree.item(state.offerings.chosen().unwrap()).unwrap();
     assert_eq!(state.offerings.marks(&item), ('S', '!'));
     press(&mut state, &["<enter>"]);
-    told(&mut state, contents(1, vec![text("first")]));
+    contents(&mut state, 1, vec![text("first")]);
     assert_eq!(state.offerings.marks(&item), ('S', ' '));
-    assert_eq!(
-        told(&mut state, OfferingsEvent::ResourceChanged(one(), updated())),
-        [wish_to_read(2, "memo://one")]
-    );
+    assert_eq!(changed(&mut state, updated()), [wish_to_read(2, "memo://one")]);
     assert!(page(&state).contains("first"), "it stays until it was read again");
-    told(&mut state, contents(2, vec![text("second")]));
+    contents(&mut state, 2, vec![text("second")]);
     assert!(page(&state).contains("second"));
     // The same change, told on the other way, is no other change.
     let event =
         HostEvent::ResourceUpdated { server: "memo".to_owned(), uri: "memo://one".to_owned() };
     assert_eq!(state.update(AppEvent::Host(event)), []);
-    assert_eq!(press(&mut state, &["S"]), [AppEffect::Offerings(OfferingsEffect::Unwatch(one()))]);
+    assert_eq!(press(&mut state, &["S"]), [AppEffect::Stop(one().slot())]);
     assert_eq!(state.offerings.marks(&item), (' ', ' '));
     press(&mut state, &["S"]);
     let refused = SubscriptionEvent::Subscribed { refused: vec!["memo://one".to_owned()] };
-    told(&mut state, OfferingsEvent::ResourceChanged(one(), refused));
+    changed(&mut state, refused);
     assert!(state.context.message.as_ref().unwrap().is_error);
     assert_eq!(state.offerings.marks(&item), (' ', ' '));
 }
@@ -309,11 +279,11 @@ fn a_list_that_changes_is_asked_for_again_once_at_a_time() {
         let owner = ListOwner::Server("memo".to_owned());
         AppEvent::Host(HostEvent::ListChanged { owner, list: ListKind::Prompts })
     };
-    let ask = [AppEffect::Offerings(OfferingsEffect::List("memo".to_owned()))];
+    let ask = [AppEffect::from(tasks::list("memo".to_owned()))];
     assert_eq!(state.update(event()), ask);
     assert_eq!(state.update(event()), []);
-    assert_eq!(told(&mut state, OfferingsEvent::Listed("memo".to_owned(), Box::new(lists()))), ask);
-    assert_eq!(told(&mut state, OfferingsEvent::Listed("memo".to_owned(), Box::new(lists()))), []);
+    assert_eq!(offered(&mut state, "memo", lists()), ask);
+    assert_eq!(offered(&mut state, "memo", lists()), []);
     press(&mut state, &["1"]);
     assert_eq!(state.update(event()), []);
     assert_eq!(press(&mut state, &["7"]), ask);
@@ -324,8 +294,8 @@ fn what_is_chosen_stays_chosen_and_what_is_found_is_shown_alone() {
     let mut state = listed();
     press(&mut state, &["jjj"]);
     let mut more = lists();
-    more.resources.insert(0, resource("memo://zero"));
-    told(&mut state, OfferingsEvent::Listed("memo".to_owned(), Box::new(more)));
+    more.items.insert(0, resource("memo://zero").into());
+    offered(&mut state, "memo", more);
     let chosen = state.offerings.tree.item(state.offerings.chosen().unwrap()).unwrap();
     assert_eq!(chosen.name, "memo://two");
     press(&mut state, &["/", "grt"]);

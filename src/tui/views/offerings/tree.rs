@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
-
-use crate::model::{Prompt, Resource, ResourceTemplate};
-use crate::tui::views::offerings::tasks::{ServerOfferings, WatchedResource};
+use crate::model::{Error, Prompt, PromptArgument, Resource, ResourceTemplate};
+use crate::tui::views::offerings::tasks::WatchedResource;
+use crate::tui::widgets::filter::Fuzzy;
 
 /// A kind of server offering: resource, template or prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +28,60 @@ impl OfferingKind {
     }
 }
 
+/// A resource, a template or a prompt.
+#[derive(Debug, Clone)]
+pub struct Offering {
+    pub kind: OfferingKind,
+    /// How it is asked for: its address, its template, or its full name.
+    pub id: String,
+    /// The server's name of it.
+    pub name: String,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub mime_type: Option<String>,
+    pub size: Option<u64>,
+    /// The arguments of a prompt.
+    pub arguments: Vec<PromptArgument>,
+    pub warnings: Vec<String>,
+}
+
+impl From<Resource> for Offering {
+    fn from(resource: Resource) -> Self {
+        let Resource { uri, name, title, description, mime_type, size, warnings, .. } = resource;
+        let (kind, arguments) = (OfferingKind::Resource, Vec::new());
+        Self { kind, id: uri, name, title, description, mime_type, size, arguments, warnings }
+    }
+}
+
+impl From<ResourceTemplate> for Offering {
+    fn from(template: ResourceTemplate) -> Self {
+        let ResourceTemplate {
+            template: id, name, title, description, mime_type, warnings, ..
+        } = template;
+        let (kind, arguments) = (OfferingKind::Template, Vec::new());
+        Self { kind, id, name, title, description, mime_type, size: None, arguments, warnings }
+    }
+}
+
+impl From<Prompt> for Offering {
+    fn from(prompt: Prompt) -> Self {
+        let (id, name) = (prompt.name.full(), prompt.name.tool().to_owned());
+        let Prompt { title, description, arguments, warnings, .. } = prompt;
+        let (kind, mime_type, size) = (OfferingKind::Prompt, None, None);
+        Self { kind, id, name, title, description, mime_type, size, arguments, warnings }
+    }
+}
+
+/// What one server offers beside tools.
+#[derive(Debug, Default)]
+pub struct ServerOfferings {
+    pub items: Vec<Offering>,
+    /// The distinct errors of lists that could not be read.
+    pub errors: Vec<Error>,
+    /// Warnings about entries that were left out.
+    pub problems: Vec<String>,
+}
+
 /// The identity of an item, independent of its position.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OfferingId {
@@ -43,8 +95,8 @@ pub struct OfferingId {
 pub enum OfferingRow {
     Server(usize),
     Group(usize, OfferingKind),
-    /// An item: the numbers of its server and of itself within its group.
-    Item(usize, OfferingKind, usize),
+    /// An item: the numbers of its server, and of itself there.
+    Item(usize, usize),
 }
 
 #[derive(Debug, Default)]
@@ -57,12 +109,12 @@ pub struct OfferingServer {
 }
 
 impl OfferingServer {
+    pub fn items(&self) -> &[Offering] {
+        self.offerings.as_ref().map_or(&[], |offerings| &offerings.items)
+    }
+
     pub fn count(&self, kind: OfferingKind) -> usize {
-        self.offerings.as_ref().map_or(0, |lists| match kind {
-            OfferingKind::Resource => lists.resources.len(),
-            OfferingKind::Template => lists.templates.len(),
-            OfferingKind::Prompt => lists.prompts.len(),
-        })
+        self.items().iter().filter(|item| item.kind == kind).count()
     }
 }
 
@@ -94,11 +146,11 @@ impl OfferingTree {
         self.servers = names
             .into_iter()
             .map(|name| {
-                let known = before.iter().position(|server| server.name == name);
-                let known = known.map(|at| before.swap_remove(at));
+                let at = before.iter().position(|server| server.name == name);
+                let own = at.map(|at| before.swap_remove(at));
                 OfferingServer {
                     is_listing: true,
-                    ..known.unwrap_or(OfferingServer { name, ..OfferingServer::default() })
+                    ..own.unwrap_or(OfferingServer { name, ..OfferingServer::default() })
                 }
             })
             .collect();
@@ -111,7 +163,7 @@ impl OfferingTree {
 
     /// Takes in what a server offers; whether it has to be asked again already.
     pub fn set_offerings(&mut self, server: &str, lists: ServerOfferings) -> bool {
-        let Some(server) = self.servers.iter_mut().find(|known| known.name == server) else {
+        let Some(server) = self.servers.iter_mut().find(|own| own.name == server) else {
             return false;
         };
         server.offerings = Some(lists);
@@ -123,7 +175,7 @@ impl OfferingTree {
 
     /// A server says that a list changed; whether it is to be asked now.
     pub fn changed(&mut self, server: &str, is_shown: bool) -> bool {
-        let Some(server) = self.servers.iter_mut().find(|known| known.name == server) else {
+        let Some(server) = self.servers.iter_mut().find(|own| own.name == server) else {
             return false;
         };
         let ask = is_shown && !server.is_listing;
@@ -156,25 +208,15 @@ impl OfferingTree {
         self.rebuild_rows();
     }
 
-    pub fn resource_at(&self, server: usize, at: usize) -> Option<&Resource> {
-        self.servers.get(server)?.offerings.as_ref()?.resources.get(at)
+    /// What a row is about; `None` for servers and groups.
+    pub fn offering_at(&self, row: OfferingRow) -> Option<&Offering> {
+        let OfferingRow::Item(server, at) = row else { return None };
+        self.servers.get(server)?.items().get(at)
     }
 
-    pub fn template_at(&self, server: usize, at: usize) -> Option<&ResourceTemplate> {
-        self.servers.get(server)?.offerings.as_ref()?.templates.get(at)
-    }
-
-    pub fn prompt_at(&self, server: usize, at: usize) -> Option<&Prompt> {
-        self.servers.get(server)?.offerings.as_ref()?.prompts.get(at)
-    }
-
-    pub fn template(&self, item: &OfferingId) -> Option<&ResourceTemplate> {
-        let lists = self.lists_of(item)?;
-        lists.templates.iter().find(|template| template.template == item.name)
-    }
-
-    pub fn prompt(&self, item: &OfferingId) -> Option<&Prompt> {
-        self.lists_of(item)?.prompts.iter().find(|prompt| prompt.name.full() == item.name)
+    pub fn offering(&self, item: &OfferingId) -> Option<&Offering> {
+        let server = self.servers.iter().find(|server| server.name == item.server)?;
+        server.items().iter().find(|own| own.kind == item.kind && own.id == item.name)
     }
 
     pub fn resource(item: &OfferingId) -> Option<WatchedResource> {
@@ -182,39 +224,39 @@ impl OfferingTree {
         is_resource.then(|| WatchedResource { server: item.server.clone(), uri: item.name.clone() })
     }
 
-    fn lists_of(&self, item: &OfferingId) -> Option<&ServerOfferings> {
-        self.servers.iter().find(|server| server.name == item.server)?.offerings.as_ref()
-    }
-
     /// The item of a row; `None` for servers and groups.
     pub fn item(&self, row: OfferingRow) -> Option<OfferingId> {
-        let OfferingRow::Item(server, kind, at) = row else { return None };
-        let name = match kind {
-            OfferingKind::Resource => self.resource_at(server, at)?.uri.clone(),
-            OfferingKind::Template => self.template_at(server, at)?.template.clone(),
-            OfferingKind::Prompt => self.prompt_at(server, at)?.name.full(),
-        };
-        Some(OfferingId { server: self.servers.get(server)?.name.clone(), kind, name })
+        let OfferingRow::Item(server, _) = row else { return None };
+        let Offering { kind, id, .. } = self.offering_at(row)?;
+        let server = self.servers.get(server)?.name.clone();
+        Some(OfferingId { server, kind: *kind, name: id.clone() })
     }
 
     fn rebuild_rows(&mut self) {
-        let mut finds = OfferingMatcher::of(&self.query);
         let is_searching = !self.query.is_empty();
+        let mut fuzzy = Fuzzy::of(&self.query);
+        let mut is_match = |item: &Offering| {
+            let texts = [&item.title, &item.description].into_iter().flatten();
+            !is_searching
+                || [&item.id, &item.name].into_iter().chain(texts).any(|t| fuzzy.score(t).is_some())
+        };
         let mut rows = Vec::new();
         for (at, server) in self.servers.iter().enumerate() {
             let head = OfferingRow::Server(at);
             let mut below = Vec::new();
             for kind in OfferingKind::ALL {
-                let found: Vec<usize> = (0..server.count(kind))
-                    .filter(|item| finds.matches_item(server, kind, *item))
+                let items = server.items().iter().enumerate().filter(|(_, item)| item.kind == kind);
+                let items: Vec<OfferingRow> = items
+                    .filter(|(_, item)| is_match(item))
+                    .map(|(number, _)| OfferingRow::Item(at, number))
                     .collect();
-                if found.is_empty() {
+                if items.is_empty() {
                     continue;
                 }
                 let group = OfferingRow::Group(at, kind);
                 below.push(group);
                 if is_searching || !self.folded.contains(&group) {
-                    below.extend(found.into_iter().map(|item| OfferingRow::Item(at, kind, item)));
+                    below.extend(items);
                 }
             }
             // Who searches sees what is found, and nothing without a find.
@@ -227,50 +269,5 @@ impl OfferingTree {
             }
         }
         self.rows = rows;
-    }
-}
-
-/// Finds items by a few letters.
-struct OfferingMatcher {
-    matcher: Matcher,
-    pattern: Option<Pattern>,
-    letters: Vec<char>,
-}
-
-impl OfferingMatcher {
-    fn of(query: &str) -> Self {
-        let pattern = (!query.is_empty())
-            .then(|| Pattern::parse(query, CaseMatching::Smart, Normalization::Smart));
-        Self { matcher: Matcher::new(Config::DEFAULT), pattern, letters: Vec::new() }
-    }
-
-    fn matches_item(&mut self, server: &OfferingServer, kind: OfferingKind, at: usize) -> bool {
-        let Some(pattern) = &self.pattern else { return true };
-        let Some(lists) = &server.offerings else { return false };
-        let full;
-        let texts: [Option<&str>; 4] = match kind {
-            OfferingKind::Resource => {
-                let Some(item) = lists.resources.get(at) else { return false };
-                [
-                    Some(&item.uri),
-                    Some(&item.name),
-                    item.title.as_deref(),
-                    item.description.as_deref(),
-                ]
-            }
-            OfferingKind::Template => {
-                let Some(item) = lists.templates.get(at) else { return false };
-                let (title, about) = (item.title.as_deref(), item.description.as_deref());
-                [Some(&item.template), Some(&item.name), title, about]
-            }
-            OfferingKind::Prompt => {
-                let Some(item) = lists.prompts.get(at) else { return false };
-                full = item.name.full();
-                [Some(&full), item.title.as_deref(), item.description.as_deref(), None]
-            }
-        };
-        texts.into_iter().flatten().any(|text| {
-            pattern.score(Utf32Str::new(text, &mut self.letters), &mut self.matcher).is_some()
-        })
     }
 }

@@ -9,15 +9,20 @@ use crate::tui::draw::tab_columns;
 use crate::tui::keys::KEY_TABLES;
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::approval;
-use crate::tui::views::overlays::palette::{PaletteCommand, PaletteWindow};
+use crate::tui::views::overlays::palette::PaletteCommand;
 use crate::tui::views::pins::PinWindow;
 use crate::tui::views::result;
-use crate::tui::views::tools::tasks::ToolsEffect;
+use crate::tui::views::tools;
 use crate::tui::views::trust::window;
+use crate::tui::widgets::filter::Picker;
 
 impl AppState {
     pub fn view_key_contexts(&self) -> Vec<KeyContext> {
-        self.view_state(self.context.view).key_contexts(self.context.focus)
+        let view = self.view_state(self.context.view);
+        if view.filter().is_some_and(|filter| filter.is_typed) {
+            return vec![KeyContext::Text];
+        }
+        view.key_contexts(self.context.focus)
     }
 
     pub fn open_window(&mut self, action: Action) -> bool {
@@ -37,11 +42,9 @@ impl AppState {
                 if !places.contains(&KeyContext::Anywhere) {
                     places.push(KeyContext::Anywhere);
                 }
-                Overlay::Palette(Box::new(PaletteWindow::of(
-                    &self.context.keys,
-                    &places,
-                    self.tools.catalogue.rows(),
-                )))
+                let tools = self.tools.catalogue.rows();
+                let entries = palette::entries(&self.context.keys, &places, tools);
+                Overlay::Palette(Box::new(Picker::of(entries)))
             }
             _ => return false,
         };
@@ -61,8 +64,8 @@ impl AppState {
             (Some(Overlay::Running(list)), Action::Stop) => {
                 let at = list.chosen();
                 let call = self.context.calls.running().nth(at);
-                let told = call.map(|call| (call.run, call.tool.clone()));
-                Some(match told {
+                let call = call.map(|call| (call.run, call.tool.clone()));
+                Some(match call {
                     Some((run, tool)) => {
                         self.context.show_status(format!("cancelling {tool}…"));
                         vec![AppEffect::Cancel(run)]
@@ -71,7 +74,7 @@ impl AppState {
                 })
             }
             (Some(Overlay::Problems), Action::Copy) => {
-                let text = self.configuration_problems.to_text().to_owned();
+                let text = self.configuration_problems.text.to_text();
                 Some(self.context.copy("problems", text))
             }
             (Some(Overlay::Pin), Action::Yes) => {
@@ -110,7 +113,7 @@ impl AppState {
             Some(Overlay::Problems) => self.configuration_problems.text.scroll(by),
             Some(Overlay::Pin) => {
                 if let Some(window) = &mut self.pin_window {
-                    window.scroll(by);
+                    window.text.scroll(by);
                 }
             }
             _ => return false,
@@ -149,17 +152,17 @@ impl AppState {
         Vec::new()
     }
 
-    pub fn wheeled(&mut self, x: u16, y: u16, by: isize) {
+    pub fn wheeled(&mut self, x: u16, y: u16, by: isize) -> Effects {
         const STEP: isize = 3;
         if self.has_overlay() {
             return self.scroll(by * STEP);
         }
         let at =
             self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
-        if let Some((pane, _)) = at {
-            let (view, _) = self.active_view();
-            view.scroll(pane, by * STEP);
-        }
+        let Some((pane, _)) = at else { return Vec::new() };
+        let (view, context) = self.active_view();
+        view.scroll(pane, by * STEP);
+        view.on_scrolled(context)
     }
 }
 
@@ -266,14 +269,14 @@ pub fn problems(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 pub fn pin(pen: &mut Pen<'_>, state: &AppState, window: &PinWindow, area: Rect) {
     let inner = open(pen, &format!("Pin  {}", window.review.tool), area);
     let [above, line] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
-    pen.text(&window.text, above);
+    pen.text(&window.text.text, above);
     let question = match window.review.state {
         PinReportState::New => "Pin this definition? [y/N]",
         _ => "Accept all of these changes? [y/N]",
     };
     // Only now is it known whether the end is on the screen.
     let command = format!("toolhost pin {}", window.review.tool);
-    let (role, text) = match window.readiness(state.context.now) {
+    let (role, text) = match window.text.readiness(state.context.now) {
         _ if !window.is_question() => (Role::Dim, "Esc closes".to_owned()),
         readiness => readiness.line(question, &command),
     };
@@ -316,12 +319,10 @@ impl AppContext {
             window.error = Some("use letters, digits, '_', '.' and '-'".to_owned());
             return Vec::new();
         }
-        let effect = ToolsEffect::SaveCall {
-            name: name.to_owned(),
-            tool: std::mem::take(&mut window.tool),
-            arguments: std::mem::take(&mut window.arguments),
-        };
+        let name = name.to_owned();
+        let (tool, arguments) =
+            (std::mem::take(&mut window.tool), std::mem::take(&mut window.arguments));
         self.overlay = None;
-        vec![AppEffect::Tools(effect)]
+        vec![tools::tasks::save_call(name, tool, arguments).into()]
     }
 }

@@ -126,7 +126,7 @@ fn picture(page: &mut ScrollText, block: &Value, within: PictureBox) {
 }
 
 /// One content block; a description for what cannot be shown.
-fn block(page: &mut ScrollText, block: &Value) {
+pub fn block(page: &mut ScrollText, block: &Value) {
     let text = block["text"].as_str().filter(|_| kind(block) == "text");
     match text.and_then(json_lines::parse) {
         Some(value) => json_lines::push(page, &value),

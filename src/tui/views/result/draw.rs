@@ -3,9 +3,9 @@
 use crate::bench::formatting::per_second;
 use crate::tui::calls::{CallProgress, ConsoleCall, LIVE_SECONDS, LiveToolCalls, OtherCall};
 use crate::tui::prelude::*;
-use crate::tui::views::result::ResultViewer;
 use crate::tui::views::result::documents::schema_verdict;
 use crate::tui::views::result::presentation::ResultFormat;
+use crate::tui::views::result::{ResultViewer, log_lines, nested_calls};
 use crate::tui::widgets::chart::{self, grouped};
 use crate::tui::widgets::empty;
 use crate::tui::widgets::json_lines::json_role;
@@ -13,7 +13,6 @@ use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
 use crate::tui::widgets::pane;
 use crate::tui::widgets::table;
 use crate::util::number::float;
-use crate::util::text;
 use crate::util::units::show_duration;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
@@ -47,7 +46,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
                 Some(error) if error.is_cancelled() => (Role::Warning, format!("CANCELLED {took}")),
                 Some(_) => (Role::Error, format!("FAILED {took}")),
             };
-            let verdict = schema_verdict(outcome).map(|said| format!("  {said}"));
+            let verdict = schema_verdict(outcome).map(|verdict| format!("  {verdict}"));
             format!("Result{}", verdict.unwrap_or_default())
         }
         Some(Err(_)) => {
@@ -183,7 +182,7 @@ pub fn lines(
     let live = &call.activity;
     let mut lines = Vec::new();
     if let Some(progress) = &live.progress {
-        lines.push(styler.line(Role::Success, bar(styler, progress, width)));
+        lines.push(styler.line(Role::Success, bar(progress, width)));
         if let Some(message) = &progress.message {
             lines.push(styler.line(Role::Plain, message));
         }
@@ -199,18 +198,8 @@ pub fn lines(
         let stop = cancel_key(state);
         lines.push(styler.line(Role::Dim, format!("waiting for a response; {stop} cancels")));
     }
-    for nested in &live.children {
-        let indent = "  ".repeat(nested.depth);
-        let (meaning, text) = match nested.ended {
-            None => (Role::Plain, "running".to_owned()),
-            Some((true, took)) => (Role::Dim, format!("ok {}", show_duration(took))),
-            Some((false, took)) => (Role::Error, format!("failed {}", show_duration(took))),
-        };
-        lines.push(styler.line(meaning, format!("{indent}{}  {text}", nested.tool)));
-    }
-    for (level, text) in &live.log {
-        lines.push(styler.line(Role::Dim, format!("{level}: {text}")));
-    }
+    let reported = nested_calls(live, true).into_iter().chain(log_lines(live));
+    lines.extend(reported.map(|(role, text)| styler.line(role, text)));
     lines
 }
 
@@ -219,28 +208,13 @@ fn cancel_key(state: &AppState) -> String {
     key.map_or_else(|| "^C".to_owned(), |key| key.to_string())
 }
 
-fn bar(styler: Styler, progress: &CallProgress, width: usize) -> String {
+fn bar(progress: &CallProgress, width: usize) -> String {
     let Some(share) = progress.share() else {
         return format!("progress {}", number(progress.at));
     };
-    let (done, left) = if styler.theme.ascii { ("#", ".") } else { ("█", "░") };
-    let whole = width.saturating_sub(24).min(BAR);
-    // Between 0 and the width of the bar.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a share of a few cells"
-    )]
-    let cells = (share * whole as f64).round() as usize;
+    let [done, left] = chart::progress(share, width.saturating_sub(24).min(BAR));
     let total = progress.total.map(number).unwrap_or_default();
-    format!(
-        "[{}{}] {:.0}%  {} of {total}",
-        done.repeat(cells),
-        left.repeat(whole.saturating_sub(cells)),
-        share * 100.0,
-        number(progress.at),
-    )
+    format!("{done}{left} {:.0}%  {} of {total}", share * 100.0, number(progress.at))
 }
 
 /// A number without what says nothing.
@@ -270,21 +244,16 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, list: ListCursor, area: Rect) {
     list.choose(list.chosen(), running.len());
     // Those of other clients come below: only their clients can cancel them.
     let below = running.len() - list.first(usize::from(above.height), running.len());
-    let name = |tool: &str| {
-        let name = text::cut(tool, 30).into_owned();
-        let pad = " ".repeat(32_usize.saturating_sub(text::width(&name)));
-        format!("{name}{pad}")
-    };
+    let styler = pen.styler;
+    let name = |tool: &str| styler.cell(tool, 30) + "  ";
     for (place, call) in above.rows().skip(below).zip(others) {
         let seconds = state.context.now.saturating_sub(call.since).as_secs();
         let state = format!("running {seconds}s");
         let line = format!("  {}{state:<14}[{}]", name(&call.tool), call.client);
         pen.put(pen.line(Role::Dim, line), place);
     }
-    let styler = pen.styler;
-    pen.list(above, list, running.len(), |at| {
-        let (call, chosen) = (running[at], at == list.chosen());
-        let pointer = if chosen { styler.theme.pointer() } else { "  " };
+    pen.list(above, list, running.len(), true, |at| {
+        let call = running[at];
         let text = match (&call.activity.retry, &call.activity.progress) {
             (Some(retry), _) => {
                 let left = show_duration(retry.remaining(state.context.now));
@@ -297,9 +266,8 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, list: ListCursor, area: Rect) {
             }
             (None, None) => String::new(),
         };
-        let meaning = if chosen { Role::Selected } else { Role::Plain };
         let status = status_text(styler, state, call);
-        styler.line(meaning, format!("{pointer}{}{status:<14}{text}", name(&call.tool)))
+        styler.line(Role::Plain, format!("{}{status:<14}{text}", name(&call.tool)))
     });
 }
 
@@ -357,7 +325,7 @@ fn rate(styler: Styler, seconds: &[u64], width: usize) -> Line<'static> {
     let cells = width.saturating_sub(5 + text.len()).min(seconds.len());
     Line::from(vec![
         styler.dim("rate "),
-        styler.span(Role::Success, chart::sparkline(&numbers, cells, styler.theme.ascii)),
+        styler.span(Role::Success, chart::sparkline(&numbers, cells)),
         styler.plain(text),
     ])
 }

@@ -10,17 +10,18 @@ use std::sync::Arc;
 
 use crate::host::request::DryRun;
 use crate::model::Error;
-use crate::tui::calls::{CallActivity, ConsoleCall, ConsoleCalls};
+use crate::tui::calls::{CallActivity, ChildCall, ConsoleCall, ConsoleCalls};
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::{
     FilterInput, Presentation, PresentationKind, PresentationRequest, ResultFormat, has_pictures,
     result_of,
 };
-use crate::tui::views::tools::tasks::{ResultExport, ToolsEffect};
+use crate::tui::views::tools::tasks;
 use crate::tui::widgets::json_tree::JsonTree;
 use crate::tui::widgets::page::has_words;
 use crate::tui::widgets::picture::PictureBox;
+use crate::tui::widgets::scroll_text::StyledSpan;
 use crate::tui::widgets::table::ResultTable;
 use crate::util::jq::JqError;
 use crate::util::units::show_duration;
@@ -185,7 +186,7 @@ impl ResultViewer {
     }
 
     /// Takes in a change of what is typed; asks for what has to be computed.
-    pub fn on_text_changed(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<ToolsEffect> {
+    pub fn on_text_changed(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Task> {
         if self.search.is_typing {
             self.search_again();
             return None;
@@ -194,7 +195,7 @@ impl ResultViewer {
     }
 
     /// Has the filter run over the result that is shown, where it has not.
-    pub fn request_filter(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<ToolsEffect> {
+    pub fn request_filter(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Task> {
         if !self.filter.is_on() {
             return None;
         }
@@ -221,24 +222,16 @@ impl ResultViewer {
 
     /// Shows how the result differs from that of the call before, or the result again. What has to
     /// be done for it is asked for; `None` when there are not two.
-    pub fn toggle_difference(
-        &mut self,
-        tool: &str,
-        calls: &ConsoleCalls,
-    ) -> Option<Vec<ToolsEffect>> {
+    pub fn toggle_difference(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Option<Task>> {
         if self.difference.take().is_some() {
-            return Some(Vec::new());
+            return Some(None);
         }
         let ended = calls.all_of(tool).skip(self.newer_calls).filter_map(|c| c.outcome.as_ref());
         let mut ended = ended.filter(|outcome| result_of(outcome).is_some());
         let (outcome, before) = (Arc::clone(ended.next()?), Arc::clone(ended.next()?));
         self.difference = Some(ScrollText::default());
         let kind = PresentationKind::Difference(before);
-        Some(
-            self.present(PresentationRequest { generation: 0, outcome, kind })
-                .into_iter()
-                .collect(),
-        )
+        Some(self.present(PresentationRequest { generation: 0, outcome, kind }))
     }
 
     /// Shows another call of the tool: an older one, or a newer one when negative.
@@ -284,7 +277,7 @@ impl ResultViewer {
         tool: Option<&str>,
         calls: &ConsoleCalls,
         room: Option<PictureBox>,
-    ) -> Option<ToolsEffect> {
+    ) -> Option<Task> {
         let call = tool.and_then(|tool| self.call(tool, calls));
         let ended = call.and_then(|call| Some((call, call.outcome.as_ref()?)));
         let wanted = ended.map(|(call, _)| (call.run, self.format));
@@ -309,7 +302,7 @@ impl ResultViewer {
     }
 
     /// Shows what is made of a result: at once, or later, when it takes long to make.
-    fn present(&mut self, request: PresentationRequest) -> Option<ToolsEffect> {
+    fn present(&mut self, request: PresentationRequest) -> Option<Task> {
         self.generation += 1;
         let request = PresentationRequest { generation: self.generation, ..request };
         let is_difference = matches!(request.kind, PresentationKind::Difference(_));
@@ -326,7 +319,7 @@ impl ResultViewer {
             _ if !self.text.is_empty() => {}
             _ => self.text = text,
         }
-        Some(ToolsEffect::Present(request))
+        Some(tasks::present(request))
     }
 
     /// Takes in what was made of a result, unless something else is looked at meanwhile.
@@ -359,13 +352,6 @@ impl ResultViewer {
         (self.table, self.has_table) = (made.table, made.has_table);
         self.position.reset();
     }
-
-    /// What of the call that is shown is worth a file; `None` when it gave nothing.
-    pub fn exportable(&self, call: &ConsoleCall) -> Option<ResultExport> {
-        let outcome = call.outcome.as_ref()?;
-        result_of(outcome)?;
-        Some(ResultExport { outcome: Arc::clone(outcome), format: self.format })
-    }
 }
 
 #[derive(Debug, Default)]
@@ -387,14 +373,14 @@ impl ResultFilter {
     }
 
     /// Has what is typed now run over the value, unless a run is awaited or nothing changed.
-    pub fn request(&mut self, input: &Arc<FilterInput>) -> Option<ToolsEffect> {
+    pub fn request(&mut self, input: &Arc<FilterInput>) -> Option<Task> {
         let filter = self.line.text().trim();
         let filter = if filter.is_empty() { "." } else { filter };
         if self.running.is_some() || self.shown.as_deref() == Some(filter) {
             return None;
         }
         self.running = Some(filter.to_owned());
-        Some(ToolsEffect::Query { filter: filter.to_owned(), input: Arc::clone(input) })
+        Some(tasks::query(filter.to_owned(), Arc::clone(input)))
     }
 
     pub fn finished(&mut self, filter: String, results: Result<(ScrollText, usize), JqError>) {
@@ -450,28 +436,35 @@ impl ResultSearch {
     }
 }
 
+/// The calls that a call made; of one that has ended the end of some may be unknown.
+pub fn nested_calls(activity: &CallActivity, is_running: bool) -> Vec<StyledSpan> {
+    let line = |nested: &ChildCall| {
+        let (role, text) = match nested.ended {
+            Some((true, took)) => (Role::Dim, format!("ok {}", show_duration(took))),
+            Some((false, took)) => (Role::Error, format!("failed {}", show_duration(took))),
+            None if is_running => (Role::Plain, "running".to_owned()),
+            None => (Role::Dim, "end unknown".to_owned()),
+        };
+        (role, format!("{}{}  {text}", "  ".repeat(nested.depth), nested.tool))
+    };
+    activity.children.iter().map(line).collect()
+}
+
+/// What was logged while a call ran.
+pub fn log_lines(activity: &CallActivity) -> impl Iterator<Item = StyledSpan> + '_ {
+    activity.log.iter().map(|(level, text)| (Role::Dim, format!("{level}: {text}")))
+}
+
 /// What was reported while it ran: nested calls and log lines; empty if nothing.
 pub fn of(activity: &CallActivity) -> ScrollText {
     let mut page = ScrollText::default();
-    if !activity.children.is_empty() {
-        page.gap();
-        page.line(Role::Title, "nested calls");
-        for nested in &activity.children {
-            let indent = "  ".repeat(nested.depth);
-            let (meaning, text) = match nested.ended {
-                Some((true, took)) => (Role::Plain, format!("ok {}", show_duration(took))),
-                Some((false, took)) => (Role::Error, format!("failed {}", show_duration(took))),
-                None => (Role::Dim, "end unknown".to_owned()),
-            };
-            page.line(meaning, format!("{indent}{}  {text}", nested.tool));
+    for (title, lines) in
+        [("nested calls", nested_calls(activity, false)), ("log", log_lines(activity).collect())]
+    {
+        if !lines.is_empty() {
+            page.heading(title);
         }
-    }
-    if !activity.log.is_empty() {
-        page.gap();
-        page.line(Role::Title, "log");
-        for (level, text) in &activity.log {
-            page.text(Role::Dim, &format!("{level}: {text}"));
-        }
+        lines.iter().for_each(|(role, text)| page.text(*role, text));
     }
     page
 }

@@ -75,12 +75,6 @@ pub struct PresentationRequest {
     pub kind: PresentationKind,
 }
 
-impl PartialEq for PresentationRequest {
-    fn eq(&self, other: &Self) -> bool {
-        self.generation == other.generation
-    }
-}
-
 /// A result as it is shown: as a table, as a tree, or else as text.
 #[derive(Debug, Default)]
 pub struct Presentation {
@@ -166,12 +160,6 @@ impl FilterInput {
     pub fn value(&self) -> &Value {
         let read = || result_of(&self.outcome).map(content::filter_input).unwrap_or_default();
         self.value.get_or_init(read)
-    }
-}
-
-impl PartialEq for FilterInput {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.outcome, &other.outcome)
     }
 }
 

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::model::ToolResult;
 use crate::tui::app::AppState;
-use crate::tui::event::{AppEffect, AppEvent};
+use crate::tui::event::AppEffect;
 use crate::tui::layout::Pane;
+use crate::tui::tasks::Task;
 use crate::tui::tests::craft::{begun, ended};
 use crate::tui::tests::{press, sample};
-use crate::tui::views::result::presentation::{PresentationRequest, ResultFormat};
-use crate::tui::views::tools::tasks::{ToolsEffect, ToolsEvent};
+use crate::tui::views::result::presentation::ResultFormat;
 
 /// A list of objects of more than a megabyte.
 fn large(last: &str) -> Value {
@@ -17,18 +17,17 @@ fn large(last: &str) -> Value {
     Value::Array(rows.chain([json!({ "number": 20_000, "text": last })]).collect())
 }
 
-fn requests(effects: &[AppEffect]) -> Vec<PresentationRequest> {
-    let request = |effect: &AppEffect| match effect {
-        AppEffect::Tools(ToolsEffect::Present(request)) => Some(request.clone()),
+fn requests(effects: Vec<AppEffect>) -> Vec<Task> {
+    let request = |effect| match effect {
+        AppEffect::Task(task) => Some(task),
         _ => None,
     };
-    effects.iter().filter_map(request).collect()
+    effects.into_iter().filter_map(request).collect()
 }
 
 /// The request that a key leads to; nothing of it is made yet.
-fn asked(state: &mut AppState, key: &str) -> PresentationRequest {
-    let effects = press(state, &[key]);
-    let [request] = requests(&effects).try_into().unwrap();
+fn asked(state: &mut AppState, key: &str) -> Task {
+    let [request] = requests(press(state, &[key])).try_into().unwrap();
     request
 }
 
@@ -41,14 +40,11 @@ fn shown(state: &AppState) -> String {
         .unwrap_or_default()
 }
 
-fn answer(state: &mut AppState, request: PresentationRequest) {
-    let generation = request.generation;
-    let presentation = Some(request.build());
-    let event = ToolsEvent::Presented { generation, presentation };
-    assert_eq!(state.update(AppEvent::Tools(Box::new(event))), []);
+fn answer(state: &mut AppState, request: Task) {
+    assert_eq!(state.update(request.computed().unwrap()), []);
 }
 
-fn looking(results: &[&str]) -> (AppState, PresentationRequest) {
+fn looking(results: &[&str]) -> (AppState, Task) {
     let mut state = sample();
     for last in results {
         let run = begun(&mut state, "1");
@@ -70,7 +66,7 @@ fn keys_are_answered_while_a_large_result_is_made_ready() {
         (state.tools.viewer.format, shown(&state)),
         (ResultFormat::Tree, "rendering…".into())
     );
-    assert_eq!(press(&mut state, &["<esc>", "j", "?", "<esc>"]), []);
+    assert_eq!(press(&mut state, &["j", "?", "<esc>"]), []);
     answer(&mut state, tree);
     assert!(state.tools.viewer.tree.len() > 10, "{}", state.tools.viewer.tree.len());
 }
@@ -125,8 +121,8 @@ fn large_results_are_compared_elsewhere_and_the_comparison_can_be_left() {
 
 #[test]
 fn what_cannot_be_made_is_told() {
-    let (mut state, text) = looking(&["end"]);
-    let event = ToolsEvent::Presented { generation: text.generation, presentation: None };
-    state.update(AppEvent::Tools(Box::new(event)));
+    let (mut state, _) = looking(&["end"]);
+    let generation = state.tools.viewer.generation;
+    state.tools.viewer.presented(generation, None);
     assert_eq!(shown(&state), "This cannot be shown; E saves it.");
 }

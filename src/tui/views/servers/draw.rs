@@ -2,9 +2,7 @@
 
 use crate::model::{ServerState, ServerStatus};
 use crate::tui::prelude::*;
-use crate::tui::widgets::pane;
 use crate::tui::widgets::table::{ColumnSpec, fitting};
-use crate::util::text;
 use crate::util::units::show_duration;
 
 pub fn dot(server: &ServerStatus) -> (&'static str, Role) {
@@ -76,23 +74,22 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
                     toolhost import";
         return pen.paragraph(inner, &pen.lines(Role::Dim, text));
     }
-    let inner = if servers.is_finding { pen.input_row(inner, "/ ", &servers.find) } else { inner };
+    let inner = pen.filter(inner, &servers.find, None);
     let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let width = usize::from(inner.width);
     let name = if width >= 100 { 16 } else { 14 };
     let (columns, _) = fitting(&COLUMNS, width, 2 + name + STATE + LAST);
-    pen.put(pen.line(Role::Dim, heading(name, &columns)), head);
+    pen.put(pen.line(Role::Dim, heading(pen.styler, name, &columns)), head);
     let styler = pen.styler;
-    pen.list(rows, servers.list, servers.rows.len(), |at| {
-        let mark = pane::mark(at == servers.list.chosen(), focused);
-        row(styler, state, &servers.rows[at], name, &columns, mark, width)
+    pen.list(rows, servers.list, servers.rows.len(), focused, |at| {
+        row(styler, state, &servers.rows[at], name, &columns)
     });
 }
 
-fn heading(name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
-    let mut line = format!("  {}{}", padded("NAME", name), padded("STATE", STATE));
+fn heading(styler: Styler, name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
+    let mut line = format!("  {}{}", styler.cell("NAME", name), styler.cell("STATE", STATE));
     for column in columns {
-        line += &padded(column.title, column.width);
+        line += &styler.cell(column.title, column.width);
     }
     line + "PID/URL"
 }
@@ -103,14 +100,11 @@ fn row(
     server: &ServerStatus,
     name: usize,
     columns: &[ColumnSpec<ServerCell>],
-    mark: Option<Role>,
-    width: usize,
 ) -> Line<'static> {
-    let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
+    let padded = |text: &str, cells: usize| styler.cell(text, cells - 1) + " ";
     let (word, meaning) = state_of(server);
-    let named = format!("{pointer}{}", padded(&server.name, name));
     let mut spans = vec![
-        styler.span(Role::of_server(&server.name), named),
+        styler.span(Role::of_server(&server.name), padded(&server.name, name)),
         styler.span(meaning, padded(&word, STATE)),
     ];
     spans.push(if let Some(error) = state.servers.error(server) {
@@ -122,9 +116,7 @@ fn row(
         let process = server.pid.map(|pid| pid.to_string());
         styler.plain(facts + &process.unwrap_or_else(|| address(&server.endpoint)))
     });
-    let line = Line::from(spans);
-    let room = width.saturating_sub(line.width());
-    pane::marked(styler, line, mark, room)
+    Line::from(spans)
 }
 
 fn address(endpoint: &str) -> String {
@@ -165,11 +157,4 @@ fn calls(state: &AppState, server: &ServerStatus) -> (String, String) {
         all => format!("{}.{}", failed * 100 / all, failed * 1000 / all % 10),
     };
     (all.to_string(), rate)
-}
-
-fn padded(text: &str, width: usize) -> String {
-    let safe = text::safe_line(text);
-    let cut = text::cut(&safe, width.saturating_sub(1));
-    let pad = " ".repeat(width.saturating_sub(text::width(&cut)));
-    format!("{cut}{pad}")
 }

@@ -13,6 +13,8 @@ use crate::tui::views::servers::ServerTab;
 use crate::tui::views::servers::activity::{DriftLine, ServerActivity, ServerToolLists};
 use crate::tui::views::servers::draw::{clock, state_of};
 use crate::tui::views::trace::draw::{TraceColumns, row};
+use crate::tui::widgets::chart;
+use crate::util::number::float;
 use crate::util::text::shorten;
 use crate::util::timestamp;
 use crate::util::units::{show_duration, show_size};
@@ -66,10 +68,8 @@ fn wire(pen: &mut Pen<'_>, state: &AppState, server: &ServerStatus, area: Rect) 
     let inner = pen.open(area, &format!("Trace  {}  (T)", server.name), false);
     let columns = TraceColumns::of(usize::from(inner.width)).without_server();
     let newest = state.trace.newest_of(&server.name, MAX_SCANNED_ITEMS);
-    let lines: Vec<Line<'static>> = newest
-        .take(usize::from(inner.height))
-        .map(|item| row(pen.styler, item, columns, None))
-        .collect();
+    let lines: Vec<Line<'static>> =
+        newest.take(usize::from(inner.height)).map(|item| row(pen.styler, item, columns)).collect();
     for (y, line) in (inner.y..inner.bottom()).zip(lines.into_iter().rev()) {
         pen.put(line, Rect { y, height: 1, ..inner });
     }
@@ -152,11 +152,11 @@ fn facts(
     let mut fact = |name: &str, value: Option<String>| {
         lines.extend(value.map(|value| styler.fact(name, value)));
     };
-    fact("memory", usage(styler, past.map(|past| &past.memory), show_size));
-    fact("cpu", usage(styler, past.map(|past| &past.cpu), |share| format!("{share} %")));
+    fact("memory", usage(past.map(|past| &past.memory), show_size));
+    fact("cpu", usage(past.map(|past| &past.cpu), |share| format!("{share} %")));
     fact("can", server.capabilities.as_ref().map(capabilities));
     fact("pings", pings(past));
-    fact("", history(styler, past));
+    fact("", history(past));
     fact("log level", past.and_then(|past| past.level).map(str::to_owned));
     let differs = advertised.filter(|advertised| advertised.count > 0);
     fact(
@@ -229,36 +229,23 @@ fn pings(past: Option<&ServerActivity>) -> Option<String> {
 }
 
 /// Recent ping times and the longest; a single ping is not shown as history.
-fn history(styler: Styler, past: Option<&ServerActivity>) -> Option<String> {
+fn history(past: Option<&ServerActivity>) -> Option<String> {
     let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
     let longest = *pings.iter().max()?;
     let nanos = |took: &Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-    Some(format!("{}  max {}", sparks(styler, pings.iter().map(nanos)), show_duration(longest)))
+    Some(format!("{}  max {}", sparks(pings.iter().map(nanos)), show_duration(longest)))
 }
 
 /// How much of something a process used over time: the newest sample, and the most.
-fn usage(
-    styler: Styler,
-    samples: Option<&VecDeque<u64>>,
-    show: impl Fn(u64) -> String,
-) -> Option<String> {
+fn usage(samples: Option<&VecDeque<u64>>, show: impl Fn(u64) -> String) -> Option<String> {
     let samples = samples.filter(|samples| samples.len() > 1)?;
     let (newest, most) = (*samples.back()?, *samples.iter().max()?);
-    let sparks = sparks(styler, samples.iter().copied());
+    let sparks = sparks(samples.iter().copied());
     Some(format!("{}  {sparks}  max {}", show(newest), show(most)))
 }
 
-fn sparks(styler: Styler, samples: impl ExactSizeIterator<Item = u64> + Clone) -> String {
-    let most = u128::from(samples.clone().max().unwrap_or(0).max(1));
-    let marks: &[char] = if styler.theme.ascii {
-        &['.', ':', '|']
-    } else {
-        &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
-    };
-    let mark = |sample: u64| {
-        let step = u128::from(sample) * marks.len() as u128 / most;
-        marks[usize::try_from(step).unwrap_or(0).min(marks.len() - 1)]
-    };
+fn sparks(samples: impl ExactSizeIterator<Item = u64>) -> String {
     let hidden = samples.len().saturating_sub(SPARKS);
-    samples.skip(hidden).map(mark).collect()
+    let numbers: Vec<f64> = samples.skip(hidden).map(float).collect();
+    chart::sparkline(&numbers, SPARKS)
 }

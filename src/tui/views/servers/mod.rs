@@ -10,17 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-
 use crate::catalogue::Catalogue;
-use crate::host::ToolHost;
-use crate::host::request::ListScope;
 use crate::model::event::LOG_LEVELS;
 use crate::model::{Error, HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSource};
-use crate::tui::event::AppEvent;
 use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
-use crate::tui::tasks::listed;
 use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
 
 /// How often the states of the servers are refreshed while they are shown. No server is contacted
@@ -37,8 +31,7 @@ pub struct ServersView {
     pub position: ScrollPosition,
     pub tab: ServerTab,
     /// What is looked for: the first server whose name has it is chosen.
-    pub find: LineInput,
-    pub is_finding: bool,
+    pub find: ListFilter,
     activity: BTreeMap<String, ServerActivity>,
     tool_lists: BTreeMap<String, ServerToolLists>,
     last_refresh: Duration,
@@ -57,27 +50,14 @@ pub enum ServerTab {
 
 impl View for ServersView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
-        match action {
-            Action::Filter => {
-                context.focus = Pane::Servers;
-                self.is_finding = true;
-                self.find.select();
-                return Some(Vec::new());
-            }
-            Action::Open | Action::Back if self.is_finding => {
-                self.is_finding = false;
-                self.find.clear();
-                if action == Action::Back {
-                    return Some(Vec::new());
-                }
-            }
-            _ => {}
-        }
         if action == Action::Back && self.tab != ServerTab::Health {
             self.set_tab(ServerTab::Health);
             return Some(Vec::new());
         }
         let name = self.chosen()?.name.clone();
+        if action == Action::Open {
+            self.find.set("");
+        }
         Some(match action {
             Action::Open if context.focus == Pane::Health => trace(name),
             Action::Open | Action::Connect | Action::Refresh => {
@@ -86,13 +66,13 @@ impl View for ServersView {
             }
             Action::Restart => {
                 context.show_status(format!("restarting {name}…"));
-                vec![AppEffect::Servers(ServersEffect::Restart(name))]
+                vec![restart(name).into()]
             }
             Action::Stop => {
                 context.show_status(format!("stopping {name}…"));
-                vec![AppEffect::Servers(ServersEffect::Stop(name))]
+                vec![stop(name).into()]
             }
-            Action::Level => vec![self.next_level(name)],
+            Action::Level => vec![self.next_level(name).into()],
             Action::Log => self.toggle_tab(ServerTab::Log),
             Action::Diff => self.toggle_tab(ServerTab::Drift),
             Action::ShowTools => vec![AppEffect::Navigate(Navigation::ShowTools(name))],
@@ -102,22 +82,25 @@ impl View for ServersView {
         })
     }
 
-    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
-        self.is_finding.then_some(&mut self.find)
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.find)
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.find)
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
         let words = self.find.text().to_lowercase();
-        let found = self.rows.iter().position(|row| row.name.to_lowercase().contains(&words));
-        self.list.choose(found.unwrap_or(self.list.chosen()), self.rows.len());
-        self.position.reset();
+        let first = self.rows.iter().position(|row| row.name.to_lowercase().contains(&words));
+        if let Some(row) = first.filter(|_| !words.is_empty()) {
+            self.list.choose(row, self.rows.len());
+            self.position.reset();
+        }
         Vec::new()
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
-        if self.is_finding {
-            return vec![KeyContext::Text];
-        }
         vec![KeyContext::Servers, KeyContext::Pane, KeyContext::Anywhere]
     }
 
@@ -291,12 +274,12 @@ impl ServersView {
         self.position.reset();
     }
 
-    fn next_level(&mut self, server: String) -> AppEffect {
+    fn next_level(&mut self, server: String) -> Task {
         let past = self.past_mut(&server);
         let at = past.level.and_then(|level| LOG_LEVELS.iter().position(|l| *l == level));
         let level = LOG_LEVELS[at.map_or(0, |at| at + 1) % LOG_LEVELS.len()];
         past.level = Some(level);
-        AppEffect::Servers(ServersEffect::LogLevel { server, level })
+        set_log_level(server, level)
     }
 }
 
@@ -316,49 +299,42 @@ pub const SERVERS: KeyTable = KeyTable { context: KeyContext::Servers, name: "se
     row(&[Char('u')], Action::Refresh, "", "reload its tools"),
 ] };
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ServersEffect {
-    /// End a server and start it again.
-    Restart(String),
-    /// Close the connection of a server, which ends its process.
-    Stop(String),
-    LogLevel {
-        server: String,
-        /// A level of the MCP specification, such as `warning`.
-        level: &'static str,
-    },
+/// Ends a server and starts it again.
+pub fn restart(server: String) -> Task {
+    let name = ("restart server", server.clone());
+    let work = async move |context: TaskContext| context.deps.host.restart_server(&server).await;
+    Task::new(name, work, |state, status| {
+        // It may be a different program by now: its offerings are listed again.
+        let again =
+            status.as_ref().ok().filter(|status| matches!(status.state, ServerState::Ready));
+        let again = again.map(|status| AppEffect::ListServer(status.name.clone()));
+        again.into_iter().chain(state.server_changed(status)).collect()
+    })
 }
 
-pub async fn perform(host: Arc<ToolHost>, effect: ServersEffect, send: mpsc::Sender<AppEvent>) {
-    let event = match effect {
-        ServersEffect::Restart(name) => {
-            let event = status(host.restart_server(&name).await);
-            // It may be a different program by now: list its offerings again.
-            let is_ready = matches!(&event, AppEvent::ServerStatuses(all)
-                if all.iter().any(|one| matches!(one.state, ServerState::Ready)));
-            let _unheard = send.send(event).await;
-            if !is_ready {
-                return;
-            }
-            listed(&host, ListScope::Servers(vec![name.clone()]), vec![name]).await
+/// Closes the connection of a server, which ends its process.
+pub fn stop(server: String) -> Task {
+    let name = ("stop server", server.clone());
+    let work = async move |context: TaskContext| context.deps.host.stop_server(&server).await;
+    Task::new(name, work, AppState::server_changed)
+}
+
+/// Asks a server to log at a level of the MCP specification, such as `warning`.
+pub fn set_log_level(server: String, level: &'static str) -> Task {
+    let name = ("log level", server.clone(), level);
+    Task::message(name, async move |context: TaskContext| {
+        let set = context.deps.host.set_log_level(&server, level).await;
+        set.map(|()| format!("requested log level {level} from {server}"))
+            .map_err(|error| error.to_string())
+    })
+}
+
+impl AppState {
+    fn server_changed(&mut self, status: Result<ServerStatus, Error>) -> Effects {
+        match status {
+            Ok(status) => return self.update_servers(vec![status]),
+            Err(error) => self.context.show_error(error.to_string()),
         }
-        ServersEffect::Stop(name) => status(host.stop_server(&name).await),
-        ServersEffect::LogLevel { server, level } => match host.set_log_level(&server, level).await
-        {
-            Ok(()) => {
-                let text = format!("requested log level {level} from {server}");
-                AppEvent::said(text)
-            }
-            Err(error) => AppEvent::failed(error.to_string()),
-        },
-    };
-    // The console is gone; its events are not needed.
-    let _unheard = send.send(event).await;
-}
-
-fn status(done: Result<ServerStatus, Error>) -> AppEvent {
-    match done {
-        Ok(status) => AppEvent::ServerStatuses(vec![status]),
-        Err(error) => AppEvent::failed(error.to_string()),
+        Vec::new()
     }
 }

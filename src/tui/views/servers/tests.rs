@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::catalogue::ServerListing;
 use crate::model::{Era, ListKind, ListOwner, LogLevel, PastError, ToolStatus};
-use crate::tui::event::UserInput;
+use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::tool;
@@ -140,9 +140,9 @@ fn each_key_asks_for_what_it_says() {
         ('\r', check()),
         ('c', check()),
         ('P', check()),
-        ('R', vec![AppEffect::Servers(ServersEffect::Restart(name()))]),
-        ('x', vec![AppEffect::Servers(ServersEffect::Stop(name()))]),
-        ('L', vec![AppEffect::Servers(ServersEffect::LogLevel { server: name(), level: "debug" })]),
+        ('R', vec![restart(name()).into()]),
+        ('x', vec![stop(name()).into()]),
+        ('L', vec![set_log_level(name(), "debug").into()]),
         ('l', vec![]),
         ('d', vec![]),
     ] {
@@ -165,10 +165,9 @@ fn the_log_level_goes_round() {
     let mut state = sample();
     let mut levels = Vec::new();
     for _ in 0..=LOG_LEVELS.len() {
-        match press(&mut state, 'L').as_slice() {
-            [AppEffect::Servers(ServersEffect::LogLevel { level, .. })] => levels.push(*level),
-            other => panic!("{other:?}"),
-        }
+        press(&mut state, 'L');
+        let server = state.servers.chosen().unwrap().name.clone();
+        levels.extend(state.servers.activity_of(&server).and_then(|activity| activity.level));
     }
     assert_eq!((&levels[..8], levels[8]), (&LOG_LEVELS[..], "debug"));
 }

@@ -7,7 +7,6 @@ use crate::tui::views::stats::latency;
 use crate::tui::views::stats::tasks::StatsWindow;
 use crate::tui::widgets::chart::{grouped, sparkline};
 use crate::tui::widgets::empty;
-use crate::tui::widgets::pane;
 use crate::tui::widgets::table::{self, ColumnSpec};
 use crate::util::histogram::Durations;
 use crate::util::text;
@@ -65,9 +64,10 @@ pub fn line_of(styler: Styler, usage: &Usage, window: StatsWindow) -> Line<'stat
         parts.push(format!("{} cancelled", grouped(counts.cancelled)));
     }
     if counts.durations.count() > 0 {
-        let told = [QUANTILES[0], QUANTILES[2]];
-        let told = told.map(|(name, at)| format!("{name} {}", quantile(&counts.durations, at).0));
-        parts.extend(told);
+        let quantiles = [QUANTILES[0], QUANTILES[2]];
+        let quantiles =
+            quantiles.map(|(name, at)| format!("{name} {}", quantile(&counts.durations, at).0));
+        parts.extend(quantiles);
     }
     styler.fact("used", format!("{} ({})", parts.join(", "), window.title()))
 }
@@ -149,7 +149,7 @@ pub fn name_of(usage: &Usage, by_server: bool) -> &str {
 
 pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let stats = &state.stats;
-    let area = if stats.is_finding { pen.input_row(area, "/ ", &stats.find) } else { area };
+    let area = pen.filter(area, &stats.find, None);
     let mut above = Vec::new();
     if let Some(error) = &stats.error {
         above.push(pen.line(Role::Error, format!("cannot read statistics: {}", error.message())));
@@ -193,8 +193,12 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         y += 1;
     }
     let (styler, rows) = (pen.styler, Rect { y, height: area.bottom().saturating_sub(y), ..area });
-    pen.list(rows, stats.list, stats.rows().len(), |at| {
-        row(styler, state, &stats.rows()[at], at == stats.list.chosen(), (&kept, first, room))
+    let focused = state.context.focus == Pane::Usage;
+    pen.list(rows, stats.list, stats.rows().len(), focused, |at| {
+        let usage = &stats.rows()[at];
+        let name = table::align_left(name_of(usage, stats.by_server), first);
+        let cells = kept.iter().map(|column| cell(styler, state, usage, column));
+        std::iter::once(styler.plain(name)).chain(cells).collect()
     });
 }
 
@@ -216,22 +220,6 @@ fn head(
     styler.line(Role::Dim, text)
 }
 
-fn row(
-    styler: Styler,
-    state: &AppState,
-    usage: &Usage,
-    is_chosen: bool,
-    (kept, first, room): (&[ColumnSpec<StatsCell>], usize, usize),
-) -> Line<'static> {
-    let stats = &state.stats;
-    let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
-    let mark = pane::mark(is_chosen, state.context.focus == Pane::Usage);
-    let name = table::align_left(name_of(usage, stats.by_server), first);
-    let mut spans = vec![styler.plain(format!("{pointer}{name}"))];
-    spans.extend(kept.iter().map(|column| cell(styler, state, usage, column)));
-    pane::marked(styler, Line::from(spans), mark, room)
-}
-
 fn cell(
     styler: Styler,
     state: &AppState,
@@ -249,7 +237,7 @@ fn cell(
             let timeline = state.stats.timeline_of(&usage.tool);
             let times = timeline.iter().map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
             let times: Vec<f64> = times.collect();
-            let drawn = sparkline(&times, column.width - 1, styler.theme.ascii);
+            let drawn = sparkline(&times, column.width - 1);
             return styler.span(Role::Name, table::align_left(&format!(" {drawn}"), column.width));
         }
         StatsCell::Calls => (counts.calls().to_string(), Role::Plain),

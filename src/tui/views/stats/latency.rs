@@ -137,9 +137,9 @@ fn since_before(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<
         ("p50", change.quantile(0.5).relative_text()),
         ("p95", change.quantile(0.95).relative_text()),
     ];
-    let told = figures.into_iter().filter(|(_, text)| !text.is_empty());
-    let told: Vec<String> = told.map(|(name, text)| format!("{name} {text}")).collect();
-    Some(Line::from(vec![styler.dim(format!("{:<8}", "change")), styler.plain(told.join("  "))]))
+    let changes = figures.into_iter().filter(|(_, text)| !text.is_empty());
+    let changes: Vec<String> = changes.map(|(name, text)| format!("{name} {text}")).collect();
+    Some(Line::from(vec![styler.dim(format!("{:<8}", "change")), styler.plain(changes.join("  "))]))
 }
 
 fn store(styler: Styler, state: &AppState) -> Option<Line<'static>> {
@@ -157,7 +157,7 @@ fn over_time(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec
     let length = seen.timelines.length;
     let line = |name: &str, meaning, value: &dyn Fn(&SeriesPoint) -> f64, text: String| {
         let numbers: Vec<f64> = points.iter().map(value).collect();
-        let drawn = chart::sparkline(&numbers, cells, styler.theme.ascii);
+        let drawn = chart::sparkline(&numbers, cells);
         Line::from(vec![
             styler.dim(format!("{name:<8}")),
             styler.span(meaning, format!("{drawn} ")),

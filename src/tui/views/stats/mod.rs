@@ -18,9 +18,7 @@ use crate::stats::summary::{SeriesPoint, UsageOrder, sort};
 use crate::tui::context::ShownProjects;
 use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
-use crate::tui::views::stats::tasks::{
-    StatsEffect, StatsEvent, StatsSnapshot, StatsViewQuery, StatsWindow,
-};
+use crate::tui::views::stats::tasks::{StatsSnapshot, StatsViewQuery, StatsWindow};
 use crate::tui::views::tools::list::{UsageByName, UsageFigures};
 use crate::tui::widgets::list::after;
 use crate::util::number::float;
@@ -109,8 +107,7 @@ pub struct StatsView {
     pub spread: Option<Distribution>,
     pub position: ScrollPosition,
     /// What is looked for: the first row whose name has it is chosen.
-    pub find: LineInput,
-    pub is_finding: bool,
+    pub find: ListFilter,
     all_projects: bool,
     is_querying: bool,
     last_query: Duration,
@@ -119,16 +116,6 @@ pub struct StatsView {
 impl View for StatsView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         match action {
-            Action::Filter => {
-                context.focus = Pane::Usage;
-                self.is_finding = true;
-                self.find.select();
-            }
-            Action::Back if self.is_finding => self.end_finding(),
-            Action::Open if self.is_finding => {
-                self.end_finding();
-                return Some(self.open_tool(context));
-            }
             Action::Sort => {
                 self.column = after(&StatsSort::ALL, self.column);
                 self.arrange(self.chosen().map(|usage| usage.tool.clone()));
@@ -157,7 +144,7 @@ impl View for StatsView {
                 self.window = StatsWindow::SinceReset;
                 context.show_status("counting from now on");
                 self.is_querying = true;
-                return Some(vec![AppEffect::Stats(StatsEffect::ResetAndQuery(self.query()))]);
+                return Some(vec![tasks::query(self.query(), true).into()]);
             }
             Action::Pause => {
                 self.is_paused = !self.is_paused;
@@ -194,8 +181,12 @@ impl View for StatsView {
         Some(Vec::new())
     }
 
-    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
-        self.is_finding.then_some(&mut self.find)
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.find)
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.find)
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
@@ -204,17 +195,15 @@ impl View for StatsView {
             Some(server) if self.by_server => server.to_lowercase(),
             _ => usage.tool.name.to_lowercase(),
         };
-        let found = self.rows().iter().position(|usage| name(usage).contains(&words));
-        let length = self.rows().len();
-        self.list.choose(found.unwrap_or(self.list.chosen()), length);
-        self.focus();
+        let first = self.rows().iter().position(|usage| name(usage).contains(&words));
+        if let Some(row) = first.filter(|_| !words.is_empty()) {
+            self.list.choose(row, self.rows().len());
+            self.focus();
+        }
         Vec::new()
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
-        if self.is_finding {
-            return vec![KeyContext::Text];
-        }
         vec![KeyContext::Stats, KeyContext::Pane, KeyContext::Anywhere]
     }
 
@@ -247,11 +236,6 @@ impl View for StatsView {
 }
 
 impl StatsView {
-    fn end_finding(&mut self) {
-        self.is_finding = false;
-        self.find.clear();
-    }
-
     /// Whether a read is in progress.
     pub fn is_querying(&self) -> bool {
         self.is_querying
@@ -263,28 +247,31 @@ impl StatsView {
             return Vec::new();
         }
         self.is_querying = true;
-        vec![AppEffect::Stats(StatsEffect::Query(self.query()))]
+        vec![tasks::query(self.query(), false).into()]
     }
 
-    pub fn handle_event(&mut self, event: StatsEvent) -> Effects {
+    /// Takes in what was read.
+    pub fn loaded(&mut self, snapshot: Result<StatsSnapshot, Error>) -> Effects {
         self.is_querying = false;
-        match event {
-            StatsEvent::Failed(error) => self.error = Some(error),
-            StatsEvent::Loaded(seen) => {
-                let is_new = self.snapshot.is_none();
-                let other = seen.window != self.window || seen.all_projects != self.all_projects;
-                let chosen = self.chosen().map(|usage| usage.tool.clone());
-                self.error = None;
-                // Each is told once, and the next look comes in a second.
-                self.notes.extend(seen.notes.iter().cloned());
-                self.notes.drain(..self.notes.len().saturating_sub(NOTES));
-                self.snapshot = Some(*seen);
-                self.arrange(chosen);
-                // What was chosen meanwhile, and the timelines of rows that were not known before.
-                if other || (is_new && !self.rows().is_empty()) {
-                    return self.refresh();
-                }
+        let snapshot = match snapshot {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                self.error = Some(error);
+                return Vec::new();
             }
+        };
+        let is_new = self.snapshot.is_none();
+        let is_other = snapshot.window != self.window || snapshot.all_projects != self.all_projects;
+        let chosen = self.chosen().map(|usage| usage.tool.clone());
+        self.error = None;
+        // Each is told once, and the next look comes in a second.
+        self.notes.extend(snapshot.notes.iter().cloned());
+        self.notes.drain(..self.notes.len().saturating_sub(NOTES));
+        self.snapshot = Some(snapshot);
+        self.arrange(chosen);
+        // What was chosen meanwhile, and the timelines of rows that were not known before.
+        if is_other || (is_new && !self.rows().is_empty()) {
+            return self.refresh();
         }
         Vec::new()
     }
@@ -383,7 +370,8 @@ impl StatsView {
         self.spread = durations.and_then(|durations| classed(durations, HISTOGRAM_BUCKETS));
     }
 
-    fn open_tool(&self, context: &mut AppContext) -> Effects {
+    fn open_tool(&mut self, context: &mut AppContext) -> Effects {
+        self.find.set("");
         let Some(usage) = self.chosen() else { return Vec::new() };
         match (&usage.tool.server, self.by_server) {
             (Some(server), true) => {

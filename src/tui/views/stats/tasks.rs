@@ -1,4 +1,4 @@
-//! Commands and events of the statistics view.
+//! Work for the statistics view.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,17 +9,9 @@ use crate::model::{CallFilter, Error};
 use crate::stats::comparison::earlier_period;
 use crate::stats::summary::TimeSeriesSet;
 use crate::stats::{ReadBudget, Statistics, Summary, Usage};
-use crate::tui::event::AppEvent;
-use crate::tui::tasks::ConsoleDeps;
+use crate::tui::tasks::{ConsoleDeps, Task, TaskContext, blocking};
 use crate::tui::widgets::list::after;
 use crate::util::clock::Clock;
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum StatsEffect {
-    /// Look at what was counted.
-    Query(StatsViewQuery),
-    ResetAndQuery(StatsViewQuery),
-}
 
 /// The window and row to read statistics for.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,15 +21,6 @@ pub struct StatsViewQuery {
     pub by_server: bool,
     /// Calls of all projects instead of only the console's own.
     pub all_projects: bool,
-}
-
-/// What the reader reports to the statistics view.
-#[derive(Debug)]
-pub enum StatsEvent {
-    /// The statistics of the window that was asked for.
-    Loaded(Box<StatsSnapshot>),
-    /// The store could not be read.
-    Failed(Error),
 }
 
 /// The statistics of one window at one moment.
@@ -108,7 +91,8 @@ const READ_LIMITS: ReadBudget =
 const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
 const SLICES: usize = 60;
 
-/// Reads the statistics on its own thread and reports each result as an event.
+/// Reads the statistics on a thread of its own.
+#[derive(Clone)]
 pub struct StatsReader {
     store: Option<Arc<Mutex<OpenStatistics>>>,
     clock: Arc<dyn Clock>,
@@ -139,7 +123,7 @@ impl StatsReader {
     /// Sets the location; nothing is opened yet.
     pub fn new(deps: &ConsoleDeps) -> Self {
         let clock = Arc::clone(&deps.clock);
-        let keeper = deps.statistics.clone().map(|(place, retention)| {
+        let store = deps.statistics.clone().map(|(place, retention)| {
             let statistics = Statistics::new(place, retention, READ_LIMITS);
             Arc::new(Mutex::new(OpenStatistics {
                 statistics,
@@ -148,42 +132,36 @@ impl StatsReader {
                 baseline: None,
             }))
         });
-        Self { store: keeper, clock }
+        Self { store, clock }
     }
 
-    /// Performs one effect; the result comes back as an event.
-    pub fn perform(&self, effect: StatsEffect) -> impl Future<Output = AppEvent> + Send + 'static {
-        let (keeper, clock) = (self.store.clone(), Arc::clone(&self.clock));
-        async move {
-            AppEvent::Stats(match query(keeper, clock, effect).await {
-                Ok(seen) => StatsEvent::Loaded(Box::new(seen)),
-                Err(error) => StatsEvent::Failed(error),
-            })
-        }
+    /// What was counted; with `is_reset` only from now on.
+    async fn query(self, look: StatsViewQuery, is_reset: bool) -> Result<StatsSnapshot, Error> {
+        let nowhere = || {
+            Error::internal("no home directory for the statistics")
+                .with_hint("set stats: { path: FILE } in tools.yaml")
+        };
+        let mut open = self.store.ok_or_else(nowhere)?.lock_owned().await;
+        let now = self.clock.unix();
+        blocking(move || {
+            if is_reset {
+                open.reset(now)?;
+            }
+            open.snapshot(&look, now)
+        })
+        .await
     }
 }
 
-async fn query(
-    keeper: Option<Arc<Mutex<OpenStatistics>>>,
-    clock: Arc<dyn Clock>,
-    effect: StatsEffect,
-) -> Result<StatsSnapshot, Error> {
-    let nowhere = || {
-        Error::internal("no home directory for the statistics")
-            .with_hint("set stats: { path: FILE } in tools.yaml")
-    };
-    let mut keeper = keeper.ok_or_else(nowhere)?.lock_owned().await;
-    let work = move || {
-        let now = clock.unix();
-        match effect {
-            StatsEffect::Query(look) => keeper.snapshot(&look, now),
-            StatsEffect::ResetAndQuery(look) => {
-                keeper.reset(now).and_then(|()| keeper.snapshot(&look, now))
-            }
-        }
-    };
-    let lost = |_panicked| Error::internal("the thread reading statistics stopped unexpectedly");
-    tokio::task::spawn_blocking(work).await.map_err(lost)?
+/// Looks at what was counted.
+pub fn query(look: StatsViewQuery, is_reset: bool) -> Task {
+    let name = ("statistics", look.clone(), is_reset);
+    let work = async move |context: TaskContext| context.stats.query(look, is_reset).await;
+    Task::new(name, work, |state, snapshot| {
+        let effects = state.stats.loaded(snapshot);
+        state.tools.catalogue.set_usage(state.stats.usage_figures());
+        effects
+    })
 }
 
 impl OpenStatistics {

@@ -151,11 +151,12 @@ impl SchemaOutline<'_> {
                 return self.page.line(Role::Dim, format!("{indent}The rest is not shown."));
             };
             self.left = left;
-            let wanted = required.is_some_and(|all| all.iter().any(|name| name == key.as_str()));
+            let is_required =
+                required.is_some_and(|all| all.iter().any(|name| name == key.as_str()));
             let resolved = resolve(self.root, property, 0);
             let mut text = format!(
                 "{indent}{} {key}  {}",
-                if wanted { '*' } else { ' ' },
+                if is_required { '*' } else { ' ' },
                 type_name(self.root, property, 0)
             );
             let bounds = limits(resolved);

@@ -8,7 +8,6 @@ use crate::tui::views::tools::list::{
 };
 use crate::tui::views::trust::window;
 use crate::tui::widgets::chart::grouped;
-use crate::tui::widgets::pane;
 use crate::tui::widgets::table::{self, ColumnSpec};
 use crate::util::text;
 use crate::util::units::show_duration;
@@ -32,10 +31,10 @@ const BEFORE: usize = 4;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let catalogue = &state.tools.catalogue;
-    let found = catalogue.found().len();
+    let shown = catalogue.found().len();
     let count = match catalogue.len() {
-        all if all == found => grouped(found),
-        all => format!("{}/{}", grouped(found), grouped(all)),
+        all if all == shown => grouped(shown),
+        all => format!("{}/{}", grouped(shown), grouped(all)),
     };
     let mut title = format!("Tools {count}");
     if !catalogue.order().is_empty() {
@@ -54,17 +53,11 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let room = if columns.is_empty() { usize::from(inner.width) } else { room };
     headings(pen, &columns, area, text::width(&title));
-    let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    let has_text = !catalogue.filter.text().is_empty();
-    let has_filter = catalogue.is_filtering || has_text;
-    let rows = if has_filter { rows } else { inner };
-    if has_filter {
-        pen.filter(line, &catalogue.filter, catalogue.is_filtering);
-    }
+    let rows = pen.filter(inner, &catalogue.filter, None);
     let rows = window::notice(pen, state, rows);
     let lines = catalogue.lines();
     if lines.is_empty() {
-        let text = if has_text {
+        let text = if catalogue.filter.is_shown() {
             "No matches. Esc clears the filter."
         } else {
             "No tools yet. Define them in tools.yaml,\nor servers in mcp.yaml; U reloads."
@@ -72,21 +65,14 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return pen.paragraph(rows, &pen.lines(Role::Dim, text));
     }
     let styler = pen.styler;
-    pen.list(rows, catalogue.list, lines.len(), |at| {
-        let is_chosen = at == catalogue.list.chosen();
-        let mut spans = match lines[at] {
+    pen.list(rows, catalogue.list, lines.len(), focused, |at| {
+        let spans = match lines[at] {
             ToolLine::Group(at) => catalogue.group(at).map(|group| heading(styler, state, group)),
             ToolLine::Tool(at) => {
                 catalogue.row(at).map(|row| tool(styler, state, row, &columns, room))
             }
-        }
-        .unwrap_or_default();
-        if let (true, Some(first)) = (is_chosen, spans.first_mut()) {
-            *first = styler.span(Role::Key, styler.theme.pointer());
-        }
-        let line = Line::from(spans);
-        let room = usize::from(rows.width).saturating_sub(line.width());
-        pane::marked(styler, line, pane::mark(is_chosen, focused), room)
+        };
+        Line::from(spans.unwrap_or_default())
     });
 }
 
@@ -129,7 +115,6 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'sta
         None => Role::Plain,
     };
     let mut spans = vec![
-        styler.plain("  "),
         styler.dim(fold),
         styler.span(role, format!("{dot} ")),
         styler.bold(name, &group.name),
@@ -166,10 +151,10 @@ fn tool(
         ToolStatus::Unavailable | ToolStatus::Untrusted => Role::Dim,
         _ => Role::Plain,
     };
-    let mut spans = vec![
-        styler.plain("  "),
-        styler.span(role, format!("{indent}{}", text::cut(name, room.saturating_sub(BEFORE)))),
-    ];
+    let name = format!("{indent}{}", text::cut(name, room.saturating_sub(BEFORE)));
+    let mut spans = vec![styler.span(role, name)];
+    // Behind the pointer.
+    let room = room.saturating_sub(2);
     let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
     for (role, word) in marks(row, is_slow) {

@@ -5,14 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
-
 use crate::catalogue::Catalogue;
 use crate::model::{ToolDefinition, ToolSource, ToolStatus};
 use crate::stats::count::ToolKey;
-use crate::tui::widgets::filter::{FilterSyntax, is_yes};
-use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::filter::{FilterSyntax, Fuzzy, ListFilter, is_yes};
 use crate::tui::widgets::list::{ListCursor, after};
 use crate::util::text;
 
@@ -71,9 +67,7 @@ pub struct ToolListState {
     /// The rows that the query finds, the best first.
     found: Vec<usize>,
     pub list: ListCursor,
-    pub filter: LineInput,
-    /// Whether the filter is being typed.
-    pub is_filtering: bool,
+    pub filter: ListFilter,
     /// The order while nothing is searched for.
     pub sort: ToolSort,
     pub grouping: ToolGrouping,
@@ -298,8 +292,12 @@ impl ToolListState {
         self.arrange();
     }
 
-    /// Filters again after the text has changed, with the best match chosen.
+    /// Filters again after the text has changed, with the best match chosen; without a text what was
+    /// chosen stays so.
     pub fn refilter(&mut self) {
+        if self.filter.text().is_empty() {
+            return self.arrange();
+        }
         self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
         self.arrange_lines();
         self.choose_first();
@@ -326,7 +324,7 @@ impl ToolListState {
 
     /// Writes down what is listed: a tree, unless an order or a search makes one list of all.
     fn arrange_lines(&mut self) {
-        let flat = |found: &[usize]| found.iter().map(|at| ToolLine::Tool(*at)).collect();
+        let flat = |rows: &[usize]| rows.iter().map(|at| ToolLine::Tool(*at)).collect();
         let is_searched = ToolSearch::of(self.filter.text()).has_words();
         let is_ordered = matches!(self.sort, ToolSort::P95 | ToolSort::Errors);
         self.groups.clear();
@@ -369,17 +367,11 @@ impl ToolListState {
         }
     }
 
-    /// Shows all again; what was chosen stays so.
-    pub fn clear_filter(&mut self) {
-        self.is_filtering = false;
-        self.filter.clear();
-        self.arrange();
-    }
-
     fn arrange(&mut self) {
         let chosen = self.chosen().map(|row| row.name.clone());
-        let told: HashSet<&str> = self.servers.keys().map(String::as_str).collect();
-        let silent = |row: &&Arc<ToolRow>| row.server().is_none_or(|server| !told.contains(server));
+        let listed: HashSet<&str> = self.servers.keys().map(String::as_str).collect();
+        let silent =
+            |row: &&Arc<ToolRow>| row.server().is_none_or(|server| !listed.contains(server));
         let local = self.local.iter().filter(silent);
         let mut rows: Vec<Arc<ToolRow>> =
             local.chain(self.servers.values().flatten()).cloned().collect();
@@ -412,15 +404,14 @@ impl ToolRow {
         Self { tool, name }
     }
 
-    /// What is searched when the name alone does not fit; `false` when there is nothing more.
-    fn write_secondary_text(&self, into: &mut String) -> bool {
-        into.clear();
-        into.push_str(&self.name);
-        for words in [&self.tool.title, &self.tool.category].into_iter().flatten() {
-            into.push(' ');
-            into.push_str(words);
-        }
-        into.len() > self.name.len()
+    /// What is searched when the name alone does not fit; `None` when there is nothing more.
+    fn secondary_text(&self) -> Option<String> {
+        let parts: Vec<&str> = [&self.tool.title, &self.tool.category]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        (!parts.is_empty()).then(|| format!("{} {}", self.name, parts.join(" ")))
     }
 
     pub fn short_name(&self) -> &str {
@@ -499,21 +490,7 @@ impl ToolSearch {
         if self.words.is_empty() {
             return kept.map(|(at, _)| at).collect();
         }
-        let mut matcher = Matcher::new(Config::DEFAULT);
-        let pattern = Pattern::parse(&self.words, CaseMatching::Smart, Normalization::Smart);
-        let (mut letters, mut more) = (Vec::new(), String::new());
-        let mut scored: Vec<(u32, usize)> = kept
-            .filter_map(|(at, row)| {
-                let mut score =
-                    |text: &str| pattern.score(Utf32Str::new(text, &mut letters), &mut matcher);
-                // The name counts more than its description.
-                let name = score(&row.name).map(|score| score * 2);
-                let all = || row.write_secondary_text(&mut more).then(|| score(&more)).flatten();
-                Some((name.or_else(all)?, at))
-            })
-            .collect();
-        scored.sort_unstable_by_key(|(score, at)| (Reverse(*score), *at));
-        scored.into_iter().map(|(_, at)| at).collect()
+        Fuzzy::of(&self.words).rank(kept.map(|(at, row)| (at, &*row.name, row.secondary_text())))
     }
 
     fn matches(&self, row: &ToolRow) -> bool {
@@ -522,15 +499,13 @@ impl ToolSearch {
         }
         let source = row.source().to_lowercase();
         let component = row.tool.name.component().unwrap_or_default().to_lowercase();
-        let wanted = self.sources.is_empty()
+        let is_of_source = self.sources.is_empty()
             || self.sources.iter().any(|s| source.contains(s) || component.contains(s));
         let asks = row.status_mark() == 'A';
-        let unwanted = || {
-            let mut text = String::new();
-            row.write_secondary_text(&mut text);
-            let text = text.to_lowercase();
+        let is_excluded = || {
+            let text = row.secondary_text().unwrap_or_else(|| row.name.clone()).to_lowercase();
             self.without.iter().any(|word| text.contains(word) || source.contains(word))
         };
-        wanted && self.approval.is_none_or(|approval| approval == asks) && !unwanted()
+        is_of_source && self.approval.is_none_or(|approval| approval == asks) && !is_excluded()
     }
 }

@@ -6,6 +6,7 @@ pub mod list;
 pub mod tasks;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::model::{JsonObject, Origin, ToolStatus};
 use crate::tui::calls::ConsoleCall;
@@ -14,13 +15,13 @@ use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
 use crate::tui::prelude::*;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::overlays::SaveCallWindow;
-use crate::tui::views::pins::PinsEffect;
+use crate::tui::views::pins;
 use crate::tui::views::result::ResultViewer;
-use crate::tui::views::result::presentation::ResultFormat;
+use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
 use crate::tui::views::tools::detail::ToolDetail;
 use crate::tui::views::tools::list::ToolListState;
-use crate::tui::views::tools::tasks::{ToolsEffect, ToolsEvent};
 use crate::tui::widgets::table::ResultTable;
+use crate::util::jq::JqError;
 
 #[derive(Debug, Default)]
 pub struct ToolsView {
@@ -51,9 +52,7 @@ impl View for ToolsView {
             Action::Diff if context.focus == Pane::Result => {
                 let tool = self.subject.clone().unwrap_or_default();
                 match self.viewer.toggle_difference(&tool, &context.calls) {
-                    Some(effects) => {
-                        return Some(effects.into_iter().map(AppEffect::Tools).collect());
-                    }
+                    Some(task) => return Some(task.into_iter().map(AppEffect::Task).collect()),
                     None => context.show_error("nothing to compare with: call it twice first"),
                 }
             }
@@ -61,11 +60,6 @@ impl View for ToolsView {
                 Some(path) => return Some(context.copy("path", path)),
                 None => context.show_error("paths are copied from the JSON tree: press v"),
             },
-            Action::Filter => {
-                context.focus = Pane::Catalogue;
-                self.catalogue.is_filtering = true;
-                self.catalogue.filter.select();
-            }
             Action::Sort if self.focused_table(context).is_some() => {
                 let order = self.focused_table(context).map(ResultTable::sort);
                 context.show_status(order.unwrap_or_default());
@@ -109,7 +103,7 @@ impl View for ToolsView {
             Action::Open
                 if context.focus == Pane::Result && self.viewer.format == ResultFormat::Tree =>
             {
-                self.viewer.tree.fold();
+                return Some(self.open_node(context));
             }
             Action::Open if self.focused_table(context).is_some() => {
                 self.viewer.open_row();
@@ -135,7 +129,7 @@ impl View for ToolsView {
             Action::Pin => {
                 let tool = self.catalogue.chosen()?.name.clone();
                 context.show_status(format!("comparing {tool} with its pin…"));
-                return Some(vec![AppEffect::Pins(PinsEffect::Compare(tool))]);
+                return Some(vec![pins::compare(tool).into()]);
             }
             Action::Bench => return Some(self.benchmark_selected()),
             other if context.focus == Pane::Detail => {
@@ -151,7 +145,7 @@ impl View for ToolsView {
         if self.form.is_some() && focus == Pane::Detail {
             return vec![KeyContext::Form];
         }
-        if self.catalogue.is_filtering || (self.viewer.is_typing() && focus == Pane::Result) {
+        if self.viewer.is_typing() && focus == Pane::Result {
             return vec![KeyContext::Text];
         }
         let near = match focus {
@@ -184,9 +178,7 @@ impl View for ToolsView {
         match pane {
             Pane::Catalogue => {
                 // The first row is what is searched for, if something is.
-                let has_filter =
-                    self.catalogue.is_filtering || !self.catalogue.filter.text().is_empty();
-                let above = usize::from(has_filter);
+                let above = usize::from(self.catalogue.filter.is_shown());
                 let height = height.saturating_sub(above);
                 let length = self.catalogue.lines().len();
                 let Some(row) = row.checked_sub(above).filter(|row| *row < height) else { return };
@@ -213,6 +205,14 @@ impl View for ToolsView {
         }
     }
 
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.catalogue.filter)
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.catalogue.filter)
+    }
+
     fn form(&self, focus: Pane) -> Option<&SchemaForm> {
         self.form.as_ref().filter(|_| focus == Pane::Detail)
     }
@@ -222,9 +222,6 @@ impl View for ToolsView {
     }
 
     fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
-        if self.catalogue.is_filtering {
-            return Some(&mut self.catalogue.filter);
-        }
         if focus == Pane::Result {
             return self.viewer.line();
         }
@@ -237,14 +234,13 @@ impl View for ToolsView {
     fn on_text_changed(&mut self, context: &mut AppContext) -> Effects {
         if self.viewer.is_typing() && context.focus == Pane::Result {
             let tool = self.subject.clone().unwrap_or_default();
-            let effect = self.viewer.on_text_changed(&tool, &context.calls);
-            return effect.map(AppEffect::Tools).into_iter().collect();
+            let task = self.viewer.on_text_changed(&tool, &context.calls);
+            return task.map(AppEffect::Task).into_iter().collect();
         }
-        if self.catalogue.is_filtering {
+        if context.focus == Pane::Catalogue {
             self.catalogue.refilter();
             self.detail.scroll_to_top();
-        }
-        if let Some(form) = &mut self.form {
+        } else if let Some(form) = &mut self.form {
             form.on_text_changed();
         }
         Vec::new()
@@ -257,8 +253,8 @@ impl ToolsView {
         self.viewer.table.as_mut().filter(|_| is_shown)
     }
 
-    pub fn find(&mut self, words: &str) {
-        self.catalogue.filter = LineInput::of(words);
+    pub fn find(&mut self, query: &str) {
+        self.catalogue.filter.set(query);
         self.catalogue.refilter();
     }
 
@@ -273,17 +269,17 @@ impl ToolsView {
     pub fn fill_arguments(
         &mut self,
         tool: &str,
-        known: Option<&JsonObject>,
+        arguments: Option<&JsonObject>,
         context: &mut AppContext,
     ) {
         if !self.choose(tool) {
             return context.show_error(format!("no tool named {tool}"));
         }
         self.fill(context);
-        if let (Some(known), Some(row), true) =
-            (known, self.catalogue.chosen(), self.form.is_some())
+        if let (Some(_), Some(row), true) =
+            (arguments, self.catalogue.chosen(), self.form.is_some())
         {
-            self.form = Some(SchemaForm::of(&row.tool, Some(known)));
+            self.form = Some(SchemaForm::of(&row.tool, arguments));
         }
     }
 
@@ -305,32 +301,36 @@ impl ToolsView {
         }
         self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool));
         let (tool, room) = (self.subject.as_deref(), context.picture_box(Pane::Result));
-        self.viewer.refresh(tool, &context.calls, room).map(AppEffect::Tools)
+        self.viewer.refresh(tool, &context.calls, room).map(AppEffect::Task)
     }
 
-    pub fn handle_event(&mut self, event: ToolsEvent, context: &mut AppContext) -> Effects {
-        match event {
-            ToolsEvent::DryRunFinished { tool, dry_run } => {
-                context.message = None;
-                self.viewer.set_dry_run(tool, &dry_run);
-                Vec::new()
-            }
-            ToolsEvent::Presented { generation, presentation } => {
-                self.viewer.presented(generation, presentation);
-                Vec::new()
-            }
-            ToolsEvent::QueryFinished { filter, input, results } => {
-                self.viewer.filter_finished(filter, &input, results);
-                // What was typed meanwhile.
-                self.request_filter(context)
-            }
+    /// Takes in what a jq filter gave.
+    pub fn filtered(
+        &mut self,
+        filter: String,
+        input: &Arc<FilterInput>,
+        results: Result<(ScrollText, usize), JqError>,
+        context: &AppContext,
+    ) -> Effects {
+        self.viewer.filter_finished(filter, input, results);
+        // What was typed meanwhile.
+        self.request_filter(context)
+    }
+
+    /// Folds a branch of the tree, or shows a long text whole.
+    fn open_node(&mut self, context: &AppContext) -> Effects {
+        if !self.viewer.tree.is_long_text() {
+            self.viewer.tree.fold();
+            return Vec::new();
         }
+        self.viewer.filter.line = LineInput::of(self.viewer.tree.chosen_path());
+        self.request_filter(context)
     }
 
     fn request_filter(&mut self, context: &AppContext) -> Effects {
         let tool = self.subject.clone().unwrap_or_default();
-        let effect = self.viewer.request_filter(&tool, &context.calls);
-        effect.map(AppEffect::Tools).into_iter().collect()
+        let task = self.viewer.request_filter(&tool, &context.calls);
+        task.map(AppEffect::Task).into_iter().collect()
     }
 
     pub fn call(
@@ -350,7 +350,6 @@ impl ToolsView {
     }
 
     fn fill(&mut self, context: &mut AppContext) {
-        self.catalogue.is_filtering = false;
         let Some(row) = self.catalogue.chosen() else { return };
         if let Some(error) = &row.tool.unavailable_reason {
             let why = format!("{} cannot be called: {}", row.name, error.message());
@@ -394,13 +393,13 @@ impl ToolsView {
         context.show_status("preparing a dry run…");
         let (tool, arguments) = (form.tool.clone(), form.arguments());
         context.focus = Self::focus_after_run(context);
-        vec![AppEffect::Tools(ToolsEffect::DryRun { tool, arguments })]
+        vec![tasks::dry_run(tool, arguments).into()]
     }
 
     fn save_result(&mut self, context: &mut AppContext) -> Effects {
         let call = self.subject().and_then(|tool| self.viewer.call(tool, &context.calls));
-        let saved = call.and_then(|call| Some((call, self.viewer.exportable(call)?)));
-        let Some((call, what)) = saved else {
+        let outcome = call.and_then(|call| Some((call, call.outcome.as_ref()?)));
+        let Some((call, outcome)) = outcome.filter(|(_, o)| result_of(o).is_some()) else {
             context.show_error("no result to save");
             return Vec::new();
         };
@@ -410,7 +409,7 @@ impl ToolsView {
         let id: String = id.chars().rev().filter(char::is_ascii_alphanumeric).take(8).collect();
         let id: String = id.chars().rev().collect();
         let stem = format!("{}-{id}", name.trim_start_matches('.'));
-        vec![AppEffect::Tools(ToolsEffect::Save { stem, what })]
+        vec![tasks::save(stem, Arc::clone(outcome), self.viewer.format).into()]
     }
 
     fn name_call(&self, context: &mut AppContext) {
@@ -480,9 +479,7 @@ impl ToolsView {
     }
 
     fn back(&mut self, context: &mut AppContext) -> Option<Effects> {
-        if self.catalogue.is_filtering {
-            self.catalogue.clear_filter();
-        } else if self.viewer.is_typing() {
+        if self.viewer.is_typing() {
             self.viewer.clear_tools();
         } else if (context.focus == Pane::Result && self.viewer.clear_tools())
             || self.viewer.dry_run.take().is_some()
@@ -492,8 +489,6 @@ impl ToolsView {
             context.focus = Pane::Detail;
         } else if self.form.take().is_some() {
             context.focus = Pane::Catalogue;
-        } else if !self.catalogue.filter.text().is_empty() {
-            self.catalogue.clear_filter();
         } else {
             return None;
         }
@@ -531,7 +526,8 @@ pub const TOOL_TREE: KeyTable = KeyTable { context: KeyContext::ToolTree, name: 
 
 #[rustfmt::skip]
 pub const RESULT: KeyTable = KeyTable { context: KeyContext::Result, name: "result", title: "Result", rows: &[
-    row(&[Enter, Char(' ')], Action::Open, "fold", "fold or unfold; in text: call again"),
+    row(&[Enter, Char(' ')], Action::Open, "fold",
+        "fold or unfold, or show a long text whole; in text: call again"),
     row(&[Char('/')], Action::Filter, "search", "search in the result"),
     row(&[Char('n')], Action::NextMatch, "", "next match"),
     row(&[Char('N')], Action::PreviousMatch, "", "previous match"),

@@ -1,137 +1,88 @@
-//! Commands and events of the tools view.
+//! Work for the tools view.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::content::ContentPayload;
-use crate::host::request::{CallArguments, CallRequest, DryRun};
-use crate::host::{ToolHost, command, content};
+use crate::host::request::{CallArguments, CallRequest};
+use crate::host::{command, content};
 use crate::model::{Error, JsonObject};
-use crate::tui::event::AppEvent;
-use crate::tui::tasks;
+use crate::tui::tasks::{Task, TaskContext, blocking, error_message, write};
 use crate::tui::views::result::documents;
 use crate::tui::views::result::presentation::{
-    self, CallResult, FilterInput, Presentation, PresentationRequest, ResultFormat,
+    self, CallResult, FilterInput, PresentationRequest, ResultFormat,
 };
-use crate::tui::widgets::scroll_text::ScrollText;
-use crate::util::jq::JqError;
 use crate::util::{jq, json, output_paths};
 
-#[derive(Debug, Clone, PartialEq)]
-pub enum ToolsEffect {
-    /// Find out exactly what a call would send, and send nothing.
-    DryRun {
-        tool: String,
-        arguments: JsonObject,
-    },
-    Query {
-        filter: String,
-        input: Arc<FilterInput>,
-    },
-    /// Make a large result ready to be shown.
-    Present(PresentationRequest),
-    /// Keep a call under a name, for `toolhost run NAME`.
-    SaveCall {
-        name: String,
-        tool: String,
-        arguments: JsonObject,
-    },
-    /// Write a result to files that were not there before.
-    Save {
-        /// The file name prefix, made safe.
-        stem: String,
-        what: ResultExport,
-    },
+/// Finds out exactly what a call would send, and sends nothing.
+pub fn dry_run(tool: String, arguments: JsonObject) -> Task {
+    let name = ("dry run", tool.clone(), arguments.clone());
+    let request = CallRequest::new(tool.clone(), CallArguments::Object(arguments));
+    let work = async move |context: TaskContext| context.deps.host.dry_run(&request).await;
+    Task::new(name, work, |state, dry_run| {
+        state.context.message = None;
+        state.tools.viewer.set_dry_run(tool, &dry_run);
+        Vec::new()
+    })
 }
 
-#[derive(Debug, Clone)]
-pub struct ResultExport {
-    pub outcome: Arc<CallResult>,
-    /// Text saves the bytes of its blocks, a file each; tree and table its value as JSON, raw all of
-    /// it as JSON.
-    pub format: ResultFormat,
+/// Runs a jq filter over a result.
+pub fn query(filter: String, input: Arc<FilterInput>) -> Task {
+    let work = {
+        let (filter, input) = (filter.clone(), Arc::clone(&input));
+        move || {
+            let results = jq::query(&filter, input.value());
+            results.map(|values| (presentation::filtered(&values), values.len()))
+        }
+    };
+    Task::compute(("jq", filter.clone()), work, move |state, results| match results {
+        Some(results) => state.tools.filtered(filter, &input, results, &state.context),
+        None => {
+            state.context.show_error("the filter stopped unexpectedly");
+            Vec::new()
+        }
+    })
 }
 
-impl PartialEq for ResultExport {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.outcome, &other.outcome) && self.format == other.format
-    }
-}
-
-#[derive(Debug)]
-pub enum ToolsEvent {
-    /// What a jq filter gave, and what of.
-    QueryFinished {
-        filter: String,
-        /// The result it was run over.
-        input: Arc<FilterInput>,
-        results: Result<(ScrollText, usize), JqError>,
-    },
-    /// A result is ready to be shown.
-    Presented {
-        /// The number of the request.
-        generation: u64,
-        /// What was made of the result; `None` when making it failed.
-        presentation: Option<Presentation>,
-    },
-    /// What a call would send.
-    DryRunFinished { tool: String, dry_run: Result<DryRun, Error> },
-}
-
-pub async fn perform(
-    effect: ToolsEffect,
-    host: &ToolHost,
-    cwd: &Path,
-    saved_calls: Option<&Path>,
-) -> AppEvent {
-    match effect {
-        ToolsEffect::DryRun { tool, arguments } => {
-            let request = CallRequest::new(tool.clone(), CallArguments::Object(arguments));
-            let dry_run = host.dry_run(&request).await;
-            AppEvent::Tools(Box::new(ToolsEvent::DryRunFinished { tool, dry_run }))
-        }
-        ToolsEffect::Present(request) => {
-            let generation = request.generation;
-            let made = tokio::task::spawn_blocking(move || request.build()).await;
-            let presentation = made.ok();
-            AppEvent::Tools(Box::new(ToolsEvent::Presented { generation, presentation }))
-        }
-        ToolsEffect::Query { filter, input } => {
-            let work = move || {
-                let results = jq::query(&filter, input.value());
-                let results = results.map(|values| (presentation::filtered(&values), values.len()));
-                AppEvent::Tools(Box::new(ToolsEvent::QueryFinished { filter, input, results }))
-            };
-            let lost = |_panicked| AppEvent::failed("the filter thread stopped unexpectedly");
-            tokio::task::spawn_blocking(work).await.unwrap_or_else(lost)
-        }
-        ToolsEffect::SaveCall { name, tool, arguments } => {
-            let call = SavedCall {
-                words: command::argument_words(&arguments),
-                tool,
-                ..SavedCall::default()
-            };
-            match save_call(&name, call, saved_calls) {
-                Ok(text) => AppEvent::said(text),
-                Err(error) => {
-                    let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-                    AppEvent::failed(format!("{error}{hint}"))
-                }
-            }
-        }
-        ToolsEffect::Save { stem, what } => match decoded(what).await {
-            Ok(payloads) if payloads.is_empty() => {
-                AppEvent::failed("nothing to save in this result")
-            }
-            Ok(payloads) => save(&stem, payloads, cwd).await,
-            Err(error) => AppEvent::failed(error.message().to_owned()),
+/// Makes a large result ready to be shown.
+pub fn present(request: PresentationRequest) -> Task {
+    let generation = request.generation;
+    Task::compute(
+        ("present", generation),
+        move || request.build(),
+        move |state, made| {
+            state.tools.viewer.presented(generation, made);
+            Vec::new()
         },
-    }
+    )
+}
+
+/// Keeps a call under a name, for `toolhost run NAME`.
+pub fn save_call(name: String, tool: String, arguments: JsonObject) -> Task {
+    let what = ("save call", name.clone(), tool.clone(), arguments.clone());
+    Task::message(what, async move |context: TaskContext| {
+        let words = command::argument_words(&arguments);
+        let call = SavedCall { words, tool, ..SavedCall::default() };
+        store_call(&name, call, context.deps.saved_calls.as_deref())
+            .map_err(|error| error_message(&error))
+    })
+}
+
+/// Writes a result to files that were not there before; their names begin with `stem`. Text saves the
+/// bytes of its blocks, a file each; tree and table its value as JSON, raw all of it as JSON.
+pub fn save(stem: String, outcome: Arc<CallResult>, format: ResultFormat) -> Task {
+    Task::message(("save result", stem.clone(), format), async move |context: TaskContext| {
+        match blocking(move || payloads(&outcome, format)).await {
+            Ok(payloads) if payloads.is_empty() => Err("nothing to save in this result".to_owned()),
+            Ok(payloads) => write_payloads(&stem, payloads, &context.deps.cwd).await,
+            Err(error) => Err(error.message().to_owned()),
+        }
+    })
 }
 
 /// Saves a call to the file in the user's configuration directory; returns the status message.
-fn save_call(name: &str, call: SavedCall, directory: Option<&Path>) -> Result<String, Error> {
+fn store_call(name: &str, call: SavedCall, directory: Option<&Path>) -> Result<String, Error> {
     if directory.is_none() {
         return Err(Error::usage("only calls of servers and tools in config files can be saved")
             .with_hint("add the server to one: toolhost add NAME -- COMMAND"));
@@ -141,18 +92,13 @@ fn save_call(name: &str, call: SavedCall, directory: Option<&Path>) -> Result<St
     Ok(format!("saved{place}: toolhost run {name}"))
 }
 
-async fn decoded(what: ResultExport) -> Result<Vec<ContentPayload>, Error> {
-    let decoded = tokio::task::spawn_blocking(move || payloads(&what)).await;
-    decoded.unwrap_or_else(|_panicked| Err(Error::internal("cannot read the result")))
-}
-
-fn payloads(what: &ResultExport) -> Result<Vec<ContentPayload>, Error> {
-    let Some(result) = presentation::result_of(&what.outcome) else { return Ok(Vec::new()) };
+fn payloads(outcome: &CallResult, format: ResultFormat) -> Result<Vec<ContentPayload>, Error> {
+    let Some(result) = presentation::result_of(outcome) else { return Ok(Vec::new()) };
     let json = |value| {
         let bytes = (json::pretty(&value) + "\n").into_bytes();
         Ok(vec![ContentPayload { bytes, media_type: "application/json".to_owned() }])
     };
-    match what.format {
+    match format {
         ResultFormat::Text => content::payloads(result).map_err(|block| {
             Error::protocol(format!("cannot decode the binary data of block {block}"))
         }),
@@ -161,22 +107,25 @@ fn payloads(what: &ResultExport) -> Result<Vec<ContentPayload>, Error> {
     }
 }
 
-async fn save(stem: &str, payloads: Vec<ContentPayload>, cwd: &Path) -> AppEvent {
-    let many = payloads.len() > 1;
-    let mut last = None;
-    let mut names = Vec::new();
+async fn write_payloads(
+    stem: &str,
+    payloads: Vec<ContentPayload>,
+    cwd: &Path,
+) -> Result<String, String> {
+    let has_several = payloads.len() > 1;
+    let (mut failure, mut names) = (None, Vec::new());
     for (at, payload) in payloads.into_iter().enumerate() {
-        let number = if many { format!("-{}", at + 1) } else { String::new() };
+        let number = if has_several { format!("-{}", at + 1) } else { String::new() };
         let essence = payload.media_type.split(';').next().unwrap_or_default().trim();
-        let end = match essence {
+        let extension = match essence {
             "application/json" => "json",
             other => output_paths::extension(other).unwrap_or("txt"),
         };
-        let name = format!("{stem}{number}.{end}");
-        match tasks::write(cwd.join(&name), &payload.bytes).await {
-            AppEvent::StatusText { is_bad: false, .. } => names.push(name),
-            failed => last = Some(failed),
+        let name = format!("{stem}{number}.{extension}");
+        match write(&cwd.join(&name), &payload.bytes).await {
+            Ok(_) => names.push(name),
+            Err(error) => failure = Some(error),
         }
     }
-    last.unwrap_or_else(|| AppEvent::said(format!("wrote {}", names.join(", "))))
+    failure.map_or_else(|| Ok(format!("wrote {}", names.join(", "))), Err)
 }

@@ -6,8 +6,8 @@ use crate::tui::views::trace::frame::FrameScope;
 use crate::tui::views::trace::item::{TraceContent, TraceItem};
 use crate::tui::widgets::chart::grouped;
 use crate::tui::widgets::pane;
+use crate::util::timestamp;
 use crate::util::units::{show_duration, show_size};
-use crate::util::{text, timestamp};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;
@@ -22,10 +22,10 @@ pub fn newest_line(styler: Styler, state: &AppState, width: u16) -> Line<'static
     let key = state.context.keys.key_of(Action::Wire, &state.view_key_contexts());
     let way = key.map(|key| format!("{key} opens  ")).unwrap_or_default();
     let room = usize::from(width).saturating_sub(way.len() + 8);
-    let columns = TraceColumns::of(room);
+    let columns = TraceColumns::of(room + 2);
     let (mut items, _) = state.trace.window(1);
     let Some((_, item)) = items.next().filter(|_| width >= 60) else { return Line::default() };
-    let line = row(styler, item, columns, None);
+    let line = row(styler, item, columns);
     let head = styler.dim(" trace ");
     let tail = styler.dim(format!(" {way}"));
     Line::from([vec![head], line.spans, vec![tail]].concat())
@@ -41,36 +41,37 @@ pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let columns = TraceColumns::of(usize::from(inner.width));
     let (items, _) = state.trace.window(usize::from(inner.height));
     for ((_, item), place) in items.zip(inner.rows()) {
-        pen.put(row(pen.styler, item, columns, None), place);
+        pen.put(
+            pane::pointed(pen.styler, row(pen.styler, item, columns), None, place.width),
+            place,
+        );
     }
 }
 
 fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let trace = &state.trace;
     let inner = pen.open(area, &title(state), focused);
-    let has_filter = trace.is_filtering || !trace.filter.text().is_empty();
-    let [line, rows] =
-        Layout::vertical([Constraint::Length(u16::from(has_filter)), Constraint::Fill(1)])
-            .areas(inner);
-    pen.filter(line, &trace.filter, trace.is_filtering);
-    let (all, found) = trace.counts();
-    if found == 0 {
+    let rows = pen.filter(inner, &trace.filter, None);
+    let (all, shown) = trace.counts();
+    if shown == 0 {
         let text = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
         return pen.put(pen.line(Role::Dim, text), rows);
     }
     let columns = TraceColumns::of(usize::from(rows.width));
     let (items, chosen) = trace.window(usize::from(rows.height));
     for ((number, item), place) in items.zip(rows.rows()) {
-        pen.put(row(pen.styler, item, columns, pane::mark(number == chosen, focused)), place);
+        let line = row(pen.styler, item, columns);
+        let mark = pane::mark(number == chosen, focused);
+        pen.put(pane::pointed(pen.styler, line, mark, place.width), place);
     }
 }
 
 /// How many lines there are, and what holds them still.
 fn title(state: &AppState) -> String {
     let trace = &state.trace;
-    let (all, found) = trace.counts();
+    let (all, shown) = trace.counts();
     let count =
-        if all == found { grouped(all) } else { format!("{}/{}", grouped(found), grouped(all)) };
+        if all == shown { grouped(all) } else { format!("{}/{}", grouped(shown), grouped(all)) };
     let still = match trace.paused_count() {
         Some(waiting) => format!("  PAUSED, {} new", grouped(waiting)),
         None if trace.follows => "  following".to_owned(),
@@ -137,16 +138,10 @@ impl TraceColumns {
     }
 }
 
-/// One line, styled as a whole when it is the chosen one.
-pub fn row(
-    styler: Styler,
-    item: &TraceItem,
-    columns: TraceColumns,
-    mark: Option<Role>,
-) -> Line<'static> {
+/// One line, without the pointer before it.
+pub fn row(styler: Styler, item: &TraceItem, columns: TraceColumns) -> Line<'static> {
     let (sign, meaning) = direction_mark(styler, item);
-    let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
-    let mut left = vec![styler.plain(pointer)];
+    let mut left = Vec::new();
     if columns.time {
         let time = if columns.exact {
             timestamp::time_of_day_millis(item.at)
@@ -157,26 +152,18 @@ pub fn row(
     }
     left.push(styler.span(meaning, format!("{sign} ")));
     if columns.server > 0 {
-        left.push(styler.span(Role::of_server(&item.server), padded(&item.server, columns.server)));
+        let name = styler.cell(&item.server, columns.server - 1) + " ";
+        left.push(styler.span(Role::of_server(&item.server), name));
     }
     let right = figures(styler, item, columns);
     let taken = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
-    let room = columns.width.saturating_sub(taken(&left) + taken(&right));
+    let room = columns.width.saturating_sub(2 + taken(&left) + taken(&right));
     let client = item.client.as_ref().map(|client| format!("[{client}] ")).unwrap_or_default();
-    let text = styler.span(row_style(item), format!("{client}{}", what(item)));
-    // What was cut ends in one character, or in three.
-    let slack = if styler.theme.ascii { 3 } else { 1 };
-    let text = text::cut(&text.content, room.saturating_sub(slack)).into_owned();
-    let text = styler.span(row_style(item), text);
-    let gap = " ".repeat(room.saturating_sub(text.width()));
-    let spans = left.into_iter().chain([text, styler.plain(gap)]).chain(right);
-    match mark {
-        Some(mark) => {
-            let style = styler.theme.style(mark);
-            Line::from(spans.map(|span| span.style(style)).collect::<Vec<_>>())
-        }
-        None => Line::from(spans.collect::<Vec<_>>()),
-    }
+    let role = if item.is_error { Role::Error } else { Role::Plain };
+    let text = styler.cell(&format!("{client}{}", what(item)), room.saturating_sub(1)) + " ";
+    left.push(styler.span(role, text));
+    left.extend(right);
+    Line::from(left)
 }
 
 /// The arrow for the direction, or the mark of an item that is not a message.
@@ -205,10 +192,6 @@ fn direction_mark(styler: Styler, item: &TraceItem) -> (&'static str, Role) {
         }
         TraceContent::Wire(TrafficKind::Opened(_) | TrafficKind::Closed(_)) => ("**", Role::Title),
     }
-}
-
-fn row_style(item: &TraceItem) -> Role {
-    if item.is_error { Role::Error } else { Role::Plain }
 }
 
 fn what(item: &TraceItem) -> String {
@@ -259,11 +242,4 @@ fn figures(styler: Styler, item: &TraceItem, columns: TraceColumns) -> Vec<Span<
         spans.push(styler.dim(format!("{size:>SIZE$}")));
     }
     spans
-}
-
-fn padded(name: &str, width: usize) -> String {
-    let safe = text::safe_line(name);
-    let cut = text::cut(&safe, width.saturating_sub(1));
-    let pad = " ".repeat(width.saturating_sub(text::width(&cut)));
-    format!("{cut}{pad}")
 }

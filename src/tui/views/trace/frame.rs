@@ -60,8 +60,8 @@ fn add(page: &mut ScrollText, item: &TraceItem) {
     }
     if item.is_cut {
         let (kept, size) = (item.bytes().len() as u64, item.size as u64);
-        let said = format!("the first {} of {}", show_size(kept), show_size(size));
-        page.line(Role::Dim, said);
+        let part = format!("the first {} of {}", show_size(kept), show_size(size));
+        page.line(Role::Dim, part);
     }
     match &item.what {
         TraceContent::Wire(TrafficKind::Message { bytes, .. }) => message(page, bytes, item.is_cut),
@@ -180,9 +180,9 @@ impl TraceSearch {
     fn is_of_server(&self, server: &str) -> bool {
         let server = server.to_lowercase();
         self.servers.is_empty()
-            || self.servers.iter().any(|wanted| match wanted.strip_prefix('=') {
+            || self.servers.iter().any(|name| match name.strip_prefix('=') {
                 Some(exactly) => server == exactly,
-                None => server.contains(wanted),
+                None => server.contains(name),
             })
     }
 }
@@ -197,10 +197,10 @@ fn direction(word: &str) -> Option<Direction> {
 
 fn holds(item: &TraceItem, word: &str) -> bool {
     let glance = item.glance();
-    let said = glance.map_or("", |glance| glance.label());
+    let label = glance.map_or("", |glance| glance.label());
     let method = glance.and_then(|glance| glance.method()).unwrap_or_default();
     let headers = item.headers().iter().flat_map(|(name, value)| [name, value]);
-    [item.bytes(), item.server.as_bytes(), item.about.as_bytes(), said.as_bytes()]
+    [item.bytes(), item.server.as_bytes(), item.about.as_bytes(), label.as_bytes()]
         .into_iter()
         .chain([method.as_bytes()])
         .chain(headers.map(String::as_bytes))

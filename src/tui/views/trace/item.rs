@@ -215,9 +215,9 @@ fn parameters(params: &Value) -> String {
     let name = named.iter().find_map(|key| params.get(key));
     let rest = ["arguments", "data", "message", "reason"];
     let rest = rest.iter().find_map(|key| params.get(key));
-    let words = [name, rest].into_iter().flatten();
-    let words = words.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-    words.collect::<Vec<_>>().join(" ")
+    let parts = [name, rest].into_iter().flatten();
+    let parts = parts.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 /// The maximum number of lines that are kept.

@@ -8,15 +8,14 @@ pub mod tests;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::trace::write::TraceFile;
 use crate::model::traffic::TrafficKind;
 use crate::model::{CapturedTraffic, Error, HostEvent, Traffic};
-use crate::tui::event::AppEvent;
 use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
 use crate::tui::prelude::*;
+use crate::tui::tasks::blocking;
 use crate::tui::views::trace::frame::{FrameScope, TraceSearch, frame_text};
 use crate::tui::views::trace::item::{TraceContent, TraceItem, TraceRing};
 use crate::util::timestamp;
@@ -33,10 +32,8 @@ pub struct TraceView {
     chosen: u64,
     /// Whether the newest line is always the chosen one.
     pub follows: bool,
-    pub filter: LineInput,
+    pub filter: ListFilter,
     query: TraceSearch,
-    /// Whether the filter is being typed.
-    pub is_filtering: bool,
     /// Which messages of a request and its response are shown.
     pub scope: FrameScope,
     pub frame: ScrollText,
@@ -58,9 +55,8 @@ impl Default for TraceView {
             found: VecDeque::new(),
             chosen: 0,
             follows: true,
-            filter: LineInput::default(),
+            filter: ListFilter::default(),
             query: TraceSearch::default(),
-            is_filtering: false,
             scope: FrameScope::default(),
             frame: ScrollText::default(),
             is_stale: false,
@@ -71,11 +67,6 @@ impl Default for TraceView {
 impl View for TraceView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         match action {
-            Action::Filter => {
-                context.focus = Pane::TraceList;
-                self.is_filtering = true;
-                self.filter.select();
-            }
             Action::Pause => self.pause(context),
             Action::Follow => {
                 self.follows = !self.follows;
@@ -91,7 +82,6 @@ impl View for TraceView {
                 context.show_status("cleared");
             }
             Action::Open => {
-                self.is_filtering = false;
                 context.focus = Pane::Frame;
                 self.follows = false;
                 let has_pair = self.chosen().is_some_and(|item| item.pair.is_some());
@@ -108,21 +98,17 @@ impl View for TraceView {
             Action::Copy => return Some(self.copy_selection(false, context)),
             Action::CopyCommand => return Some(self.copy_selection(true, context)),
             Action::Export => return Some(self.export(context)),
-            Action::Back => return self.back(context),
             _ => return None,
         }
         Some(Vec::new())
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
-        if self.is_filtering {
-            return vec![KeyContext::Text];
-        }
         vec![KeyContext::Trace, KeyContext::Pane, KeyContext::Anywhere]
     }
 
     fn scroll(&mut self, focus: Pane, by: isize) {
-        if focus == Pane::Frame && !self.is_filtering {
+        if focus == Pane::Frame {
             return self.frame.scroll(by);
         }
         let mut list = self.list();
@@ -139,8 +125,12 @@ impl View for TraceView {
         Vec::new()
     }
 
-    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
-        self.is_filtering.then_some(&mut self.filter)
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.filter)
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.filter)
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
@@ -215,8 +205,8 @@ impl TraceView {
     }
 
     /// Shows only this.
-    pub fn find(&mut self, words: &str) {
-        self.filter = LineInput::of(words);
+    pub fn find(&mut self, query: &str) {
+        self.filter.set(query);
         self.follows = true;
         self.refilter();
     }
@@ -345,9 +335,9 @@ impl TraceView {
         self.query = TraceSearch::of(self.filter.text());
         let admitted = self.ring.iter().filter(|(_, item)| self.query.matches(item));
         self.found = admitted.map(|(number, _)| number).collect();
-        let at = self.list().chosen();
-        if let Some(number) = self.found.get(at) {
-            self.choose(*number);
+        // What was chosen stays so where it is still there.
+        if let Some(number) = self.found.get(self.list().chosen()).copied() {
+            self.choose(number);
         }
         self.choose_newest();
         self.is_stale = true;
@@ -408,24 +398,7 @@ impl TraceView {
             return Vec::new();
         }
         let path = format!("trace-{}.jsonl", timestamp::file_name_timestamp(context.now));
-        let trace_export = TraceExport::new(items, cut.len());
-        vec![AppEffect::Trace(TraceEffect::Export { path: path.into(), trace_export })]
-    }
-
-    fn back(&mut self, context: &mut AppContext) -> Option<Effects> {
-        if !std::mem::take(&mut self.is_filtering) && context.focus == Pane::Frame {
-            context.focus = Pane::TraceList;
-        } else if !self.filter.text().is_empty() {
-            let chosen = self.chosen;
-            self.filter.clear();
-            self.refilter();
-            if !self.follows {
-                self.choose(chosen);
-            }
-        } else {
-            return None;
-        }
-        Some(Vec::new())
+        vec![export(path.into(), items, cut.len()).into()]
     }
 }
 
@@ -442,66 +415,32 @@ pub const TRACE: KeyTable = KeyTable { context: KeyContext::Trace, name: "trace"
     row(&[Char('C')], Action::Reset, "", "clear the trace"),
 ] };
 
-#[derive(Debug, Clone, PartialEq)]
-pub enum TraceEffect {
-    /// Write a trace file that was not there before; relative to where the console was opened.
-    Export {
-        /// The path to write; an existing file is not overwritten.
-        path: PathBuf,
-        /// The messages to write.
-        trace_export: TraceExport,
-    },
-}
-
-/// The content of a trace file. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct TraceExport {
-    /// The messages in their order.
-    pub items: Arc<Vec<Traffic>>,
-    /// How many were left out because only their start was kept.
-    pub cut: usize,
-}
-
-impl TraceExport {
-    /// An export of these messages, without `cut` more that were too large to keep.
-    pub fn new(items: Vec<Traffic>, cut: usize) -> Self {
-        Self { items: Arc::new(items), cut }
-    }
-}
-
-impl PartialEq for TraceExport {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.items, &other.items) && self.cut == other.cut
-    }
-}
-
-/// Writes a trace file that was not there before, and says so.
-pub async fn write(path: PathBuf, trace_export: TraceExport) -> AppEvent {
-    let shown = path.display().to_string();
-    let (length, cut) = (trace_export.items.len(), trace_export.cut);
-    // A file is written in the way of the thread that writes it.
-    let written = tokio::task::spawn_blocking(move || save(path, &trace_export)).await;
-    let done = written.unwrap_or_else(|cause| Err(Error::internal(cause.to_string())));
-    match done {
-        Ok(()) => {
-            let cut = match cut {
+/// Writes these messages to a trace file that was not there before; `cut` more were too large to keep.
+pub fn export(path: PathBuf, items: Vec<Traffic>, cut: usize) -> Task {
+    Task::message(
+        ("export trace", path.clone(), items.len(), cut),
+        async move |context: TaskContext| {
+            let path = context.deps.cwd.join(path);
+            let (shown, length) = (path.display().to_string(), items.len());
+            let written = blocking(move || save(path, items)).await;
+            let skipped = match cut {
                 0 => String::new(),
                 cut => format!("; skipped {cut} too large to keep"),
             };
-            let text = format!("wrote {shown}: {length} lines for replay{cut}");
-            AppEvent::said(text)
-        }
-        Err(error) => AppEvent::failed(error.to_string()),
-    }
+            written
+                .map(|()| format!("wrote {shown}: {length} lines for replay{skipped}"))
+                .map_err(|error| error.to_string())
+        },
+    )
 }
 
-fn save(path: PathBuf, trace_export: &TraceExport) -> Result<(), Error> {
+fn save(path: PathBuf, items: Vec<Traffic>) -> Result<(), Error> {
     if path.exists() {
         let shown = path.display();
         return Err(Error::usage(format!("'{shown}' already exists")));
     }
     let file = TraceFile::open(path)?;
     let sink = file.sink(|_| {});
-    trace_export.items.iter().for_each(|item| sink.emit(item.clone()));
+    items.into_iter().for_each(|item| sink.emit(item));
     file.ensure_complete()
 }

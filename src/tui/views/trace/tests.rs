@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::traffic::{Direction, MessageInfo};
 use crate::model::{CallId, captured_traffic};
-use crate::tui::event::UserInput;
+use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::theme::Theme;
@@ -140,7 +140,7 @@ fn a_filter_narrows_while_it_is_written() {
     assert_eq!((lines("NOTES.MD"), lines("!web"), lines("call:c2"), lines("call:c")), (1, 3, 0, 8));
     let mut state = sample();
     press(&mut state, "/srv:web\r");
-    assert!(!state.trace.is_filtering && state.context.focus == Pane::Frame);
+    assert!(!state.trace.filter.is_typed && state.context.focus == Pane::Frame);
     press(&mut state, "\u{1b}\u{1b}");
     assert_eq!(state.trace.counts(), (8, 8));
 }
@@ -207,12 +207,10 @@ fn what_is_shown_is_exported_without_what_is_not_whole() {
     press(&mut state, "/srv:files\r");
     assert_eq!(state.trace.counts(), (10, 5));
     let effects = press(&mut state, "E");
-    let [AppEffect::Trace(TraceEffect::Export { path, trace_export })] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    assert!(path.to_str().unwrap().starts_with("trace-"), "{path:?}");
-    assert_eq!(path.extension().unwrap(), "jsonl");
-    assert_eq!((trace_export.items.len(), trace_export.cut), (3, 1));
+    let [AppEffect::Task(export)] = effects.as_slice() else { panic!("{effects:?}") };
+    let export = format!("{export:?}");
+    assert!(export.starts_with("(\"export trace\", \"trace-"), "{export}");
+    assert!(export.ends_with(".jsonl\", 3, 1)"), "{export}");
 }
 
 #[test]

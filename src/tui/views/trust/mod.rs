@@ -6,13 +6,14 @@ pub mod tests;
 pub mod window;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::config::consent::{ProjectRecord, TrustRequest};
 use crate::config::spec::Configuration;
 use crate::model::{Diagnostic, Error, ErrorCause};
 use crate::tui::keys::KeyPress;
 use crate::tui::prelude::*;
+use crate::tui::tasks::error_message;
+use crate::tui::views::trust::tasks::FilesRead;
 use crate::tui::views::trust::window::TrustWindow;
 use crate::tui::widgets::reading::Readiness;
 
@@ -75,19 +76,12 @@ impl ProjectTrust {
         }
         self.work = TrustTask::Reloading(ReloadCause::FilesChanged);
         context.show_status("reading the configuration files…");
-        vec![AppEffect::Trust(TrustEffect::Reload { may_end_calls })]
+        vec![tasks::reload(may_end_calls).into()]
     }
 
     /// Whether there is something to ask.
     pub fn has_question(&self) -> bool {
         self.question.is_some()
-    }
-
-    /// Takes in the current time.
-    pub fn tick(&mut self, now: Duration, is_covered: bool) {
-        if let Some(window) = &mut self.window {
-            window.tick(now, is_covered);
-        }
     }
 
     /// The notice below the tool list; `key` is the one that opens the question.
@@ -131,7 +125,7 @@ impl ProjectTrust {
             context.show_status("calls are running here; attach when they have ended");
         } else if self.work == TrustTask::Idle {
             self.work = TrustTask::Reloading(ReloadCause::Attaching);
-            return vec![AppEffect::Trust(TrustEffect::Reload { may_end_calls: true })];
+            return vec![tasks::reload(true).into()];
         }
         Vec::new()
     }
@@ -141,7 +135,7 @@ impl ProjectTrust {
         match action {
             Action::ChangeFormat if window.request.previous.is_some() => window.toggle_whole(),
             Action::ChangeFormat => context.show_status("this is the whole project"),
-            Action::No if window.is_settled(context.now) => return Some(self.refuse(context)),
+            Action::No if window.text.is_settled(context.now) => return Some(self.refuse(context)),
             Action::Yes => return Some(self.accept(false, context)),
             Action::YesAsAuthor => return Some(self.accept(true, context)),
             Action::No => {}
@@ -160,32 +154,48 @@ impl ProjectTrust {
         }
     }
 
-    pub fn handle_event(&mut self, event: TrustEvent, context: &mut AppContext) -> Effects {
-        match event {
-            TrustEvent::StoreChanged => self.check(),
-            TrustEvent::Checked(status) if self.work == TrustTask::Checking => {
-                self.work = TrustTask::Idle;
-                let effects = self.compare(status, context);
-                if effects.is_empty() { self.recheck() } else { effects }
-            }
-            TrustEvent::FilesChanged(files) => {
-                self.changed_files = files;
-                Vec::new()
-            }
-            TrustEvent::Checked(_) | TrustEvent::Refused => Vec::new(),
-            TrustEvent::HostReady(status) => {
+    pub fn files_changed(&mut self, files: Vec<String>) -> Effects {
+        self.changed_files = files;
+        Vec::new()
+    }
+
+    /// How far the project is trusted by now, as was asked.
+    pub fn checked(
+        &mut self,
+        status: Result<TrustStatus, Error>,
+        context: &mut AppContext,
+    ) -> Effects {
+        let status = match status {
+            Ok(status) if self.work == TrustTask::Checking => status,
+            Ok(_) => return Vec::new(),
+            Err(error) => return self.on_failed(&error, context),
+        };
+        self.work = TrustTask::Idle;
+        let effects = self.compare(status, context);
+        if effects.is_empty() { self.recheck() } else { effects }
+    }
+
+    /// The configuration was read, and another host is ready, or none may be.
+    pub fn files_read(
+        &mut self,
+        files: Result<FilesRead, Error>,
+        context: &mut AppContext,
+    ) -> Effects {
+        match files {
+            Ok(FilesRead::HostReady(status)) => {
                 self.next = status;
-                vec![AppEffect::Trust(TrustEffect::SwitchHost)]
+                vec![AppEffect::SwitchHost]
             }
-            TrustEvent::HostKept(status) => self.on_host_kept(status, context),
-            TrustEvent::HostSwitched => self.on_host_switched(context),
-            TrustEvent::Failed(error) => {
-                self.work = TrustTask::Idle;
-                let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-                context.show_error(format!("{error}{hint}"));
-                self.recheck()
-            }
+            Ok(FilesRead::HostKept(status)) => self.on_host_kept(status, context),
+            Err(error) => self.on_failed(&error, context),
         }
+    }
+
+    /// The answer was not stored, or no host could be built.
+    pub fn on_failed(&mut self, error: &Error, context: &mut AppContext) -> Effects {
+        self.work = TrustTask::Idle;
+        context.show_error(error_message(error));
+        self.recheck()
     }
 
     fn accept(&mut self, as_author: bool, context: &mut AppContext) -> Effects {
@@ -201,7 +211,7 @@ impl ProjectTrust {
             }
             _ => {}
         }
-        match window.readiness(context.now) {
+        match window.text.readiness(context.now) {
             Readiness::Ready => {}
             Readiness::TooLong => {
                 context.show_error(format!("too long to answer here; run: {}", self.command()));
@@ -213,7 +223,7 @@ impl ProjectTrust {
         self.window = None;
         self.work = TrustTask::Reloading(ReloadCause::Answered);
         context.show_status("trusted; restarting with it");
-        vec![AppEffect::Trust(TrustEffect::Trust { request, as_author })]
+        vec![tasks::trust(request, as_author).into()]
     }
 
     fn refuse(&mut self, context: &mut AppContext) -> Effects {
@@ -226,20 +236,21 @@ impl ProjectTrust {
         let key = context.keys.key_of(Action::Trust, &[KeyContext::Anywhere]);
         let way = key.map(|key| format!("; {key} asks again")).unwrap_or_default();
         context.show_status(format!("not trusted{way}"));
-        vec![AppEffect::Trust(TrustEffect::Refuse(window.request))]
+        vec![tasks::refuse(window.request).into()]
     }
 
     fn command(&self) -> String {
         self.question.as_ref().map(|request| request.command()).unwrap_or_default()
     }
 
-    fn check(&mut self) -> Effects {
+    /// Looks whether trust is still what it was.
+    pub fn check(&mut self) -> Effects {
         if self.work != TrustTask::Idle {
             self.needs_recheck = true;
             return Vec::new();
         }
         self.work = TrustTask::Checking;
-        vec![AppEffect::Trust(TrustEffect::Check)]
+        vec![tasks::check().into()]
     }
 
     fn recheck(&mut self) -> Effects {
@@ -281,7 +292,7 @@ impl ProjectTrust {
             return Vec::new();
         }
         self.work = TrustTask::Reloading(ReloadCause::StoreChanged);
-        vec![AppEffect::Trust(TrustEffect::Reload { may_end_calls: true })]
+        vec![tasks::reload(true).into()]
     }
 
     /// The answer does not cover the project as it is now: what was trusted goes on, and a person is
@@ -298,7 +309,7 @@ impl ProjectTrust {
         self.recheck()
     }
 
-    fn on_host_switched(&mut self, context: &mut AppContext) -> Effects {
+    pub fn on_host_switched(&mut self, context: &mut AppContext) -> Effects {
         let before = std::mem::replace(&mut self.status, std::mem::take(&mut self.next));
         let cause = std::mem::take(&mut self.work);
         self.question.clone_from(&self.status.request);
@@ -373,41 +384,4 @@ impl TrustStatus {
             diagnostics: configuration.diagnostics.clone(),
         }
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TrustEffect {
-    /// Load the configuration and tell how far it is trusted; the host stays as it is.
-    Check,
-    /// Store the user's yes to exactly this request, and offer what it allows.
-    Trust {
-        /// Exactly the request that was on the screen; nothing else is trusted.
-        request: Arc<TrustRequest>,
-        /// Whether code below the root may change from now on without asking.
-        as_author: bool,
-    },
-    /// Store the user's no to this content.
-    Refuse(Arc<TrustRequest>),
-    Reload {
-        may_end_calls: bool,
-    },
-    /// Go on with what was read last; a host that it replaces is closed.
-    SwitchHost,
-}
-
-#[derive(Debug)]
-pub enum TrustEvent {
-    /// The trust store changed: this process or another one wrote it.
-    StoreChanged,
-    /// These configuration files are not what the host was built from, by their names.
-    FilesChanged(Vec<String>),
-    Checked(TrustStatus),
-    /// The refusal is stored and holds until the project changes.
-    Refused,
-    HostReady(TrustStatus),
-    /// The project is not what was trusted any more, and the host offers what it offered before.
-    HostKept(TrustStatus),
-    HostSwitched,
-    /// The answer was not stored, or no host could be built.
-    Failed(Error),
 }

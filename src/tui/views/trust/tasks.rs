@@ -1,12 +1,12 @@
 //! Trust in the project: loads its configuration, stores a person's answer, has the host offer what
 //! follows from it, and notices when another process changes the trust store.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use crate::assembly::reload::{HostReloader, NewErrors, ReloadError};
@@ -19,19 +19,17 @@ use crate::config::spec::Configuration;
 use crate::config::watched_files::{FileStamp, WatchedFiles};
 use crate::host::ToolHost;
 use crate::model::Error;
+use crate::tui::app::AppState;
 use crate::tui::bridge::{self, HostFinder};
 use crate::tui::event::AppEvent;
-use crate::tui::tasks::{ConsoleDeps, EffectRunner};
-use crate::tui::views::stats;
-use crate::tui::views::trust::{TrustEffect, TrustEvent, TrustStatus};
+use crate::tui::tasks::{ConsoleDeps, EffectRunner, Task, TaskContext, blocking};
+use crate::tui::views::stats::tasks::StatsReader;
+use crate::tui::views::trust::TrustStatus;
 use crate::util::clock::Clock;
 use crate::{assembly, history};
 
 /// The time between two looks at the metadata of the trust store.
 const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How long the end of the console may wait for the last answer to be stored.
-const ANSWER_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The file that answers are stored in, below the state directory.
 const TRUST_STORE_FILE: &str = "trust.json";
@@ -128,14 +126,14 @@ impl HostFactory {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn check_trust(&self) -> TrustEvent {
+    fn check_trust(&self) -> TrustStatus {
         let (configuration, _masker) = assembly::load(&self.options.files, &*self.environment);
-        TrustEvent::Checked(TrustStatus::of(&configuration))
+        TrustStatus::of(&configuration)
     }
 
     /// Has the host offer what the files say now. Settings that a host takes when it is built need
     /// another one, which ends the calls that run.
-    fn read_files(&self, may_end_calls: bool) -> Result<TrustEvent, Error> {
+    fn read_files(&self, may_end_calls: bool) -> Result<FilesRead, Error> {
         let loaded = assembly::read(&self.options, self.environment.as_ref())?;
         let socket = self.finder.socket(&loaded);
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,7 +143,7 @@ impl HostFactory {
                 let files = WatchedFiles::of(&loaded.configuration, []);
                 match current.reloader.reload(loaded, NewErrors::Accepted) {
                     Ok(report) => status.diagnostics = report.diagnostics,
-                    Err(ReloadError::Untrusted(_)) => return Ok(TrustEvent::HostKept(status)),
+                    Err(ReloadError::Untrusted(_)) => return Ok(FilesRead::HostKept(status)),
                     Err(ReloadError::Invalid(_)) => {
                         return Err(Error::internal(
                             "configuration errors must not stop this reload",
@@ -175,7 +173,7 @@ impl HostFactory {
             }
         };
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
-        Ok(TrustEvent::HostReady(status))
+        Ok(FilesRead::HostReady(status))
     }
 
     /// Attaches the next host when a background host answers for what it offers, and detaches it when
@@ -191,13 +189,13 @@ impl HostFactory {
         }
     }
 
-    fn trust(&self, request: &TrustRequest, as_author: bool) -> Result<TrustEvent, Error> {
+    fn trust(&self, request: &TrustRequest, as_author: bool) -> Result<FilesRead, Error> {
         self.store()?.trust(request, as_author, self.clock.unix())?;
         self.read_files(true)
     }
 
-    fn refuse(&self, request: &TrustRequest) -> Result<TrustEvent, Error> {
-        self.store()?.refuse(request, self.clock.unix()).map(|()| TrustEvent::Refused)
+    fn refuse(&self, request: &TrustRequest) -> Result<(), Error> {
+        self.store()?.refuse(request, self.clock.unix())
     }
 
     fn store(&self) -> Result<TrustStore, Error> {
@@ -223,41 +221,62 @@ impl ConsoleDeps {
     }
 }
 
+/// What became of reading the configuration again.
+#[derive(Debug)]
+pub enum FilesRead {
+    HostReady(TrustStatus),
+    /// The project is not what was trusted any more, and the host offers what it offered before.
+    HostKept(TrustStatus),
+}
+
+/// Looks how far the project is trusted; the host stays as it is.
+pub fn check() -> Task {
+    let work =
+        async |context: TaskContext| blocking(move || Ok(context.host_factory.check_trust())).await;
+    Task::new("check trust", work, |state, status| state.trust.checked(status, &mut state.context))
+}
+
+/// Stores the user's yes to exactly this request, and offers what it allows. With `as_author` code
+/// below the root may change from now on without asking.
+pub fn trust(request: Arc<TrustRequest>, as_author: bool) -> Task {
+    let name = ("trust", Arc::clone(&request), as_author);
+    read_files(name, move |factory| factory.trust(&request, as_author)).before_quitting()
+}
+
+/// Stores the user's no to this content.
+pub fn refuse(request: Arc<TrustRequest>) -> Task {
+    let name = ("refuse", Arc::clone(&request));
+    let work = async move |context: TaskContext| {
+        blocking(move || context.host_factory.refuse(&request)).await
+    };
+    let then = |state: &mut AppState, stored: Result<(), Error>| match stored {
+        Ok(()) => Vec::new(),
+        Err(error) => state.trust.on_failed(&error, &mut state.context),
+    };
+    Task::new(name, work, then).before_quitting()
+}
+
+/// Reads the configuration files again.
+pub fn reload(may_end_calls: bool) -> Task {
+    read_files(("reload", may_end_calls), move |factory| factory.read_files(may_end_calls))
+}
+
+fn read_files(
+    name: impl fmt::Debug + Send + 'static,
+    read: impl FnOnce(&HostFactory) -> Result<FilesRead, Error> + Send + 'static,
+) -> Task {
+    let work = async move |mut context: TaskContext| {
+        let factory = Arc::clone(&context.host_factory);
+        // Files are hashed, which takes as long as it takes.
+        let files = blocking(move || read(&factory)).await;
+        drop(context.quit_guard.take());
+        context.host_factory.attach_next().await;
+        files
+    };
+    Task::new(name, work, |state, files| state.trust.files_read(files, &mut state.context))
+}
+
 impl EffectRunner {
-    pub fn trust(&mut self, effect: TrustEffect) {
-        let (project, builder) = (Arc::clone(&self.host_factory), Arc::clone(&self.host_factory));
-        let is_answer = matches!(effect, TrustEffect::Trust { .. } | TrustEffect::Refuse(_));
-        let work = move || match effect {
-            TrustEffect::Check => Ok(builder.check_trust()),
-            TrustEffect::Trust { request, as_author } => builder.trust(&request, as_author),
-            TrustEffect::Refuse(request) => builder.refuse(&request),
-            TrustEffect::Reload { may_end_calls } => builder.read_files(may_end_calls),
-            TrustEffect::SwitchHost => builder.read_files(true),
-        };
-        let (stored, is_stored) = oneshot::channel::<()>();
-        if is_answer {
-            self.answers.retain(|answer| !answer.is_terminated());
-            self.answers.push(is_stored);
-        }
-        self.spawn(async move {
-            // Files are hashed, which takes as long as it takes.
-            let done = tokio::task::spawn_blocking(work).await;
-            drop(stored);
-            project.attach_next().await;
-            let lost = |_panicked| {
-                Err(Error::internal("the thread reading the trust store stopped unexpectedly"))
-            };
-            AppEvent::Trust(done.unwrap_or_else(lost).unwrap_or_else(TrustEvent::Failed))
-        });
-    }
-
-    /// Waits a limited time until the given answers are stored.
-    pub async fn wait_for_trust_answers(&mut self) {
-        let all = join_all(self.answers.drain(..));
-        // Quitting does not wait for a slow disk for ever.
-        let _too_slow = tokio::time::timeout(ANSWER_WRITE_TIMEOUT, all).await;
-    }
-
     /// Goes on with what was read last. When that needed another host, calls of the old one are
     /// cancelled, and its servers have ended before this is reported.
     pub fn switch(&mut self) {
@@ -268,24 +287,23 @@ impl EffectRunner {
         self.host_generation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let Some((assembly, reloader)) = replacement else {
             self.observe_attached();
-            return self.spawn(async { AppEvent::Trust(TrustEvent::HostSwitched) });
+            return self.spawn(async { AppEvent::outcome(AppState::host_switched) });
         };
         self.running.drain().for_each(|(_, cancel)| cancel.cancel());
-        self.bench.stop();
-        self.offering_tasks.cancel_all();
+        self.slots.drain().for_each(|(_, cancel)| cancel.cancel());
         let state = self.host_factory.environment.state_dir();
         let deps = self.deps.with_assembly(&assembly, state.as_deref());
         let before = std::mem::replace(&mut self.deps, deps);
         self.host_factory.use_host(&assembly, reloader);
         if self.deps.statistics != before.statistics {
-            self.stats = stats::tasks::StatsReader::new(&self.deps);
+            self.stats = StatsReader::new(&self.deps);
         }
         let host = Some(Arc::clone(&self.deps.host));
         *self.host_factory.host.lock().unwrap_or_else(PoisonError::into_inner) = host;
         self.observe_attached();
         self.spawn(async move {
             before.host.close().await;
-            AppEvent::Trust(TrustEvent::HostSwitched)
+            AppEvent::outcome(AppState::host_switched)
         });
     }
 }
@@ -296,7 +314,7 @@ pub fn watch(project: &Arc<HostFactory>, send: mpsc::Sender<AppEvent>) {
     let store = store_of(&*project.environment);
     let project = Arc::clone(project);
     let mut before = project.first_stamp;
-    let mut told = project.changed_files();
+    let mut reported = project.changed_files();
     tokio::spawn(async move {
         let mut looks = tokio::time::interval(STORE_POLL_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -304,14 +322,14 @@ pub fn watch(project: &Arc<HostFactory>, send: mpsc::Sender<AppEvent>) {
             looks.tick().await;
             let now = store.as_deref().and_then(FileStamp::of_link);
             if std::mem::replace(&mut before, now) != now
-                && send.send(AppEvent::Trust(TrustEvent::StoreChanged)).await.is_err()
+                && send.send(AppEvent::outcome(|state| state.trust.check())).await.is_err()
             {
                 return;
             }
             let now = project.changed_files();
             // The same file may have changed since it was read again.
-            let is_news = std::mem::replace(&mut told, now.clone()) != now;
-            let event = AppEvent::Trust(TrustEvent::FilesChanged(now.1));
+            let is_news = std::mem::replace(&mut reported, now.clone()) != now;
+            let event = AppEvent::outcome(|state| state.trust.files_changed(now.1));
             if is_news && send.send(event).await.is_err() {
                 return;
             }

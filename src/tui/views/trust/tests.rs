@@ -1,18 +1,17 @@
 //! Tests of when trust is asked for, which answers count, and what a change of trust does.
 
+use std::time::Duration;
+
 use super::*;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 use crate::host::approval::Approval;
 use crate::model::{HostEvent, ServerState, ToolStatus};
-use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
+use crate::tui::event::{AppEvent, AskId, ConsoleCallId, UserInput};
 use crate::tui::painter::Painter;
 use crate::tui::tests::drawing::{ASCII, picture};
-use crate::tui::tests::{listed, press, sample, tool};
+use crate::tui::tests::{listed, press, prompt, sample, tell, tool};
 use crate::tui::theme::Theme;
-
-/// What `U` wants done while no call runs.
-const RELOAD: TrustEffect = TrustEffect::Reload { may_end_calls: true };
 
 pub fn bundle(entries: usize, version: &str) -> Bundle {
     let file = BoundFile { resolved: "/p/mcp.yaml".into(), sha256: Some(version.to_owned()) };
@@ -76,8 +75,21 @@ fn draw(state: &AppState) {
     Painter::new().unwrap().paint(state).unwrap();
 }
 
-fn hear(state: &mut AppState, event: TrustEvent) -> Vec<AppEffect> {
-    state.update(AppEvent::Trust(event))
+fn checked(state: &mut AppState, status: TrustStatus) -> Vec<AppEffect> {
+    tell(state, |state| state.trust.checked(Ok(status), &mut state.context))
+}
+
+fn ready(state: &mut AppState, status: TrustStatus) -> Vec<AppEffect> {
+    let files = Ok(FilesRead::HostReady(status));
+    tell(state, |state| state.trust.files_read(files, &mut state.context))
+}
+
+fn switched(state: &mut AppState) -> Vec<AppEffect> {
+    tell(state, AppState::host_switched)
+}
+
+fn store_changed(state: &mut AppState) -> Vec<AppEffect> {
+    tell(state, |state| state.trust.check())
 }
 
 fn text(state: &AppState) -> &str {
@@ -89,12 +101,9 @@ fn resized(state: &mut AppState, width: u16, height: u16) {
     draw(state);
 }
 
-/// What a yes stores.
-fn agreed(effects: &[AppEffect]) -> (&TrustRequest, bool) {
-    match effects {
-        [AppEffect::Trust(TrustEffect::Trust { request, as_author })] => (request, *as_author),
-        other => panic!("{other:?}"),
-    }
+/// Whether a yes is stored.
+fn is_agreed(effects: &[AppEffect]) -> bool {
+    matches!(effects, [AppEffect::Task(task)] if format!("{task:?}").starts_with("(\"trust\""))
 }
 
 #[test]
@@ -103,7 +112,7 @@ fn a_yes_stores_exactly_what_was_shown() {
         let mut state = opened(untrusted(bundle(2, "1"), None));
         let shown = Arc::clone(&state.trust.window.as_ref().unwrap().request);
         let effects = press(&mut state, &[key]);
-        assert_eq!(agreed(&effects), (&*shown, as_author));
+        assert_eq!(effects, [tasks::trust(shown, as_author).into()]);
         assert!(state.trust.window.is_none());
     }
 }
@@ -121,7 +130,7 @@ fn a_yes_counts_only_after_the_end_was_drawn() {
     press(&mut state, &["g"]);
     draw(&state);
     // It was on the screen, wherever it is scrolled now.
-    agreed(&press(&mut state, &["y"]));
+    assert!(is_agreed(&press(&mut state, &["y"])));
 }
 
 #[test]
@@ -132,7 +141,7 @@ fn a_smaller_screen_takes_back_that_the_end_is_shown_unless_it_was_seen() {
     settle(&mut state);
     assert_eq!(press(&mut state, &["y"]), []);
     resized(&mut state, 120, 60);
-    agreed(&press(&mut state, &["y"]));
+    assert!(is_agreed(&press(&mut state, &["y"])));
 }
 
 #[test]
@@ -154,20 +163,14 @@ fn keys_that_were_typed_ahead_are_no_answer() {
     state.update(AppEvent::Tick(Duration::from_secs(51)));
     assert_eq!(press(&mut state, &["y", "n", "<esc>"]), []);
     state.update(AppEvent::Tick(Duration::from_secs(52)));
-    agreed(&press(&mut state, &["y"]));
+    assert!(is_agreed(&press(&mut state, &["y"])));
 }
 
 #[test]
 fn an_approval_lies_over_the_question_and_its_answer_is_not_one_to_the_question() {
     let mut state = opened(untrusted(bundle(1, "1"), None));
-    let asked = ApprovalPrompt {
-        tool: tool("clock", serde_json::json!({})),
-        arguments: serde_json::Map::new(),
-        reason: String::new(),
-        preview: Ok(String::new()),
-        identity: "one".to_owned(),
-        call: None,
-    };
+    let clock = tool("clock", serde_json::json!({}));
+    let asked = prompt(&clock, &serde_json::json!({}), "one");
     state.update(AppEvent::Approval { id: AskId(1), prompt: Box::new(asked) });
     draw(&state);
     settle(&mut state);
@@ -180,14 +183,14 @@ fn an_approval_lies_over_the_question_and_its_answer_is_not_one_to_the_question(
 fn a_no_is_remembered_and_the_question_can_be_opened_again() {
     for key in ["n", "N", "<esc>"] {
         let mut state = opened(untrusted(bundle(2, "1"), None));
-        let effects = press(&mut state, &[key]);
-        assert!(matches!(&effects[..], [AppEffect::Trust(TrustEffect::Refuse(_))]), "{effects:?}");
+        let shown = Arc::clone(&state.trust.window.as_ref().unwrap().request);
+        assert_eq!(press(&mut state, &[key]), [tasks::refuse(shown).into()]);
         assert!(state.trust.window.is_none());
         let notice = state.trust.notice(Some(KeyPress::Char('!'))).unwrap();
         assert!(notice.contains("2 entries do nothing yet. Press ! to see"), "{notice}");
         assert_eq!(press(&mut state, &["!"]), []);
         settle(&mut state);
-        agreed(&press(&mut state, &["y"]));
+        assert!(is_agreed(&press(&mut state, &["y"])));
     }
 }
 
@@ -204,7 +207,7 @@ fn what_was_refused_before_is_not_asked_by_itself() {
 #[test]
 fn the_whole_is_a_key_away_when_only_the_difference_is_shown() {
     let mut state = opened(untrusted(bundle(40, "2"), Some(bundle(40, "1"))));
-    let text = |state: &AppState| state.trust.window.as_ref().unwrap().text.to_text();
+    let text = |state: &AppState| state.trust.window.as_ref().unwrap().text.text.to_text();
     assert!(text(&state).contains("server@2") && text(&state).contains("before: starts"));
     assert!(!text(&state).contains("entry-7"), "{}", text(&state));
     press(&mut state, &["v"]);
@@ -212,7 +215,7 @@ fn the_whole_is_a_key_away_when_only_the_difference_is_shown() {
     press(&mut state, &["v"]);
     assert!(!text(&state).contains("entry-7"));
     // Its end was drawn before the whole was looked at.
-    agreed(&press(&mut state, &["v", "y"]));
+    assert!(is_agreed(&press(&mut state, &["v", "y"])));
 }
 
 #[test]
@@ -235,27 +238,27 @@ fn the_question_has_all_keys_and_leaving_answers_nothing() {
 #[test]
 fn after_a_yes_the_console_goes_on_with_another_host() {
     let mut state = opened(untrusted(bundle(1, "1"), None));
-    agreed(&press(&mut state, &["y"]));
-    let effects = hear(&mut state, TrustEvent::HostReady(trusted(bundle(1, "1"))));
-    assert_eq!(effects, [AppEffect::Trust(TrustEffect::SwitchHost)]);
-    let effects = hear(&mut state, TrustEvent::HostSwitched);
+    assert!(is_agreed(&press(&mut state, &["y"])));
+    let effects = ready(&mut state, trusted(bundle(1, "1")));
+    assert_eq!(effects, [AppEffect::SwitchHost]);
+    let effects = switched(&mut state);
     assert!(
         effects.starts_with(&[AppEffect::ListDeclared, AppEffect::RefreshServers]),
         "{effects:?}"
     );
     assert_eq!((text(&state), state.trust.notice(None)), ("this project is trusted now", None));
     // The answer changed the store, which is looked at and leads nowhere.
-    assert_eq!(hear(&mut state, TrustEvent::StoreChanged), [AppEffect::Trust(TrustEffect::Check)]);
-    assert_eq!(hear(&mut state, TrustEvent::Checked(trusted(bundle(1, "1")))), []);
+    assert_eq!(store_changed(&mut state), [AppEffect::from(tasks::check())]);
+    assert_eq!(checked(&mut state, trusted(bundle(1, "1"))), []);
 }
 
 #[test]
 fn what_changed_while_the_question_stood_is_asked_anew() {
     let mut state = opened(untrusted(bundle(1, "1"), None));
-    agreed(&press(&mut state, &["y"]));
+    assert!(is_agreed(&press(&mut state, &["y"])));
     let status = untrusted(bundle(1, "2"), Some(bundle(1, "1")));
-    hear(&mut state, TrustEvent::HostReady(status.clone()));
-    hear(&mut state, TrustEvent::HostSwitched);
+    ready(&mut state, status.clone());
+    switched(&mut state);
     assert!(text(&state).contains("changed while the question was open"), "{}", text(&state));
     assert_eq!(Some(&state.trust.window.as_ref().unwrap().request), status.request.as_ref());
 }
@@ -264,20 +267,20 @@ fn what_changed_while_the_question_stood_is_asked_anew() {
 fn trust_that_is_given_or_taken_elsewhere_builds_another_host() {
     let (before, after) = (untrusted(bundle(1, "1"), None), trusted(bundle(1, "1")));
     let mut state = opened(before.clone());
-    assert_eq!(hear(&mut state, TrustEvent::StoreChanged), [AppEffect::Trust(TrustEffect::Check)]);
-    let effects = hear(&mut state, TrustEvent::Checked(after.clone()));
-    assert_eq!(effects, [AppEffect::Trust(RELOAD)]);
+    assert_eq!(store_changed(&mut state), [AppEffect::from(tasks::check())]);
+    let effects = checked(&mut state, after.clone());
+    assert_eq!(effects, [AppEffect::from(tasks::reload(true))]);
     // Until it is there nothing is answered.
     assert_eq!(press(&mut state, &["y"]), []);
-    hear(&mut state, TrustEvent::HostReady(after));
-    hear(&mut state, TrustEvent::HostSwitched);
+    ready(&mut state, after);
+    switched(&mut state);
     assert_eq!(text(&state), "this project was trusted in another terminal");
     assert!(state.trust.window.is_none());
-    hear(&mut state, TrustEvent::StoreChanged);
-    let effects = hear(&mut state, TrustEvent::Checked(before.clone()));
-    assert_eq!(effects, [AppEffect::Trust(RELOAD)]);
-    hear(&mut state, TrustEvent::HostReady(before));
-    hear(&mut state, TrustEvent::HostSwitched);
+    store_changed(&mut state);
+    let effects = checked(&mut state, before.clone());
+    assert_eq!(effects, [AppEffect::from(tasks::reload(true))]);
+    ready(&mut state, before);
+    switched(&mut state);
     assert_eq!(text(&state), "trust in this project was revoked in another terminal");
     assert!(state.trust.window.is_none() && state.trust.notice(None).is_some());
 }
@@ -285,12 +288,12 @@ fn trust_that_is_given_or_taken_elsewhere_builds_another_host() {
 #[test]
 fn what_was_trusted_elsewhere_and_changed_since_is_not_called_revoked() {
     let mut state = opened(trusted(bundle(1, "1")));
-    hear(&mut state, TrustEvent::StoreChanged);
+    store_changed(&mut state);
     let now = untrusted(bundle(1, "3"), Some(bundle(1, "2")));
-    let effects = hear(&mut state, TrustEvent::Checked(now.clone()));
-    assert_eq!(effects, [AppEffect::Trust(RELOAD)]);
-    hear(&mut state, TrustEvent::HostReady(now));
-    hear(&mut state, TrustEvent::HostSwitched);
+    let effects = checked(&mut state, now.clone());
+    assert_eq!(effects, [AppEffect::from(tasks::reload(true))]);
+    ready(&mut state, now);
+    switched(&mut state);
     assert_eq!(text(&state), "this project changed since it was read");
     let notice = state.trust.notice(None).unwrap();
     assert!(notice.starts_with("This project is not trusted: 1 entry"), "{notice}");
@@ -301,8 +304,8 @@ fn trust_in_other_projects_changes_nothing() {
     for status in [untrusted(bundle(1, "1"), None), trusted(bundle(1, "1")), TrustStatus::default()]
     {
         let mut state = opened(status.clone());
-        hear(&mut state, TrustEvent::StoreChanged);
-        assert_eq!(hear(&mut state, TrustEvent::Checked(status)), []);
+        store_changed(&mut state);
+        assert_eq!(checked(&mut state, status), []);
     }
 }
 
@@ -310,8 +313,8 @@ fn trust_in_other_projects_changes_nothing() {
 fn a_refusal_elsewhere_closes_the_question() {
     let status = untrusted(bundle(1, "1"), None);
     let mut state = opened(status.clone());
-    hear(&mut state, TrustEvent::StoreChanged);
-    assert_eq!(hear(&mut state, TrustEvent::Checked(refused(status))), []);
+    store_changed(&mut state);
+    assert_eq!(checked(&mut state, refused(status)), []);
     assert!(state.trust.window.is_none());
     assert_eq!(text(&state), "this project was refused in another terminal");
 }
@@ -320,10 +323,10 @@ fn a_refusal_elsewhere_closes_the_question() {
 fn a_change_during_another_look_is_looked_at_afterwards() {
     let status = trusted(bundle(1, "1"));
     let mut state = opened(status.clone());
-    assert_eq!(hear(&mut state, TrustEvent::StoreChanged), [AppEffect::Trust(TrustEffect::Check)]);
-    assert_eq!(hear(&mut state, TrustEvent::StoreChanged), []);
-    let effects = hear(&mut state, TrustEvent::Checked(status));
-    assert_eq!(effects, [AppEffect::Trust(TrustEffect::Check)]);
+    assert_eq!(store_changed(&mut state), [AppEffect::from(tasks::check())]);
+    assert_eq!(store_changed(&mut state), []);
+    let effects = checked(&mut state, status);
+    assert_eq!(effects, [AppEffect::from(tasks::check())]);
 }
 
 #[test]
@@ -334,22 +337,24 @@ fn a_call_of_something_that_changed_brings_the_difference() {
         outcome: Box::new(Err(error)),
     };
     let effects = state.update(ended(Error::denied("by a rule")));
-    assert!(!effects.contains(&AppEffect::Trust(TrustEffect::Check)), "{effects:?}");
+    assert!(!effects.contains(&AppEffect::from(tasks::check())), "{effects:?}");
     let effects =
         state.update(ended(Error::denied("changed").with_cause(ErrorCause::TrustOutdated)));
-    assert!(effects.contains(&AppEffect::Trust(TrustEffect::Check)), "{effects:?}");
+    assert!(effects.contains(&AppEffect::from(tasks::check())), "{effects:?}");
     let status = untrusted(bundle(1, "2"), Some(bundle(1, "1")));
-    assert_eq!(hear(&mut state, TrustEvent::Checked(status)), []);
+    assert_eq!(checked(&mut state, status), []);
     let notice = state.trust.notice(Some(KeyPress::Char('!'))).unwrap();
     assert_eq!(notice, "This project changed since it was trusted. Press ! to see what changed.");
     settle(&mut state);
-    assert_eq!(agreed(&press(&mut state, &["y"])).0.bundle, bundle(1, "2"));
+    let shown = Arc::clone(&state.trust.window.as_ref().unwrap().request);
+    assert_eq!(shown.bundle, bundle(1, "2"));
+    assert_eq!(press(&mut state, &["y"]), [tasks::trust(shown, false).into()]);
     // What becomes again what it was needs no answer.
     let mut state = opened(trusted(bundle(1, "1")));
     state.update(ended(Error::denied("changed").with_cause(ErrorCause::TrustOutdated)));
-    hear(&mut state, TrustEvent::Checked(untrusted(bundle(1, "2"), Some(bundle(1, "1")))));
-    hear(&mut state, TrustEvent::StoreChanged);
-    assert_eq!(hear(&mut state, TrustEvent::Checked(trusted(bundle(1, "1")))), []);
+    checked(&mut state, untrusted(bundle(1, "2"), Some(bundle(1, "1"))));
+    store_changed(&mut state);
+    assert_eq!(checked(&mut state, trusted(bundle(1, "1"))), []);
     assert!(state.trust.window.is_none() && state.trust.notice(None).is_none());
 }
 
@@ -369,7 +374,7 @@ fn a_server_that_is_not_what_was_trusted_brings_the_difference() {
     for event in [AppEvent::Host(state_of_server), AppEvent::ToolsListed { servers, catalogue }] {
         let mut state = opened(trusted(bundle(1, "1")));
         let effects = state.update(event);
-        assert!(effects.contains(&AppEffect::Trust(TrustEffect::Check)), "{effects:?}");
+        assert!(effects.contains(&AppEffect::from(tasks::check())), "{effects:?}");
     }
 }
 
@@ -388,30 +393,28 @@ fn a_tool_that_is_not_trusted_leads_to_the_question() {
 #[test]
 fn an_answer_that_cannot_be_stored_is_said_and_the_question_stays() {
     let mut state = opened(untrusted(bundle(1, "1"), None));
-    agreed(&press(&mut state, &["y"]));
-    hear(
-        &mut state,
-        TrustEvent::Failed(Error::config("cannot write trust.json").with_hint("set HOME")),
-    );
+    assert!(is_agreed(&press(&mut state, &["y"])));
+    let error = Error::config("cannot write trust.json").with_hint("set HOME");
+    tell(&mut state, |state| state.trust.files_read(Err(error), &mut state.context));
     assert_eq!(text(&state), "cannot write trust.json (set HOME)");
     press(&mut state, &["!"]);
     settle(&mut state);
-    agreed(&press(&mut state, &["y"]));
+    assert!(is_agreed(&press(&mut state, &["y"])));
 }
 
 #[test]
 fn changed_files_are_told_until_a_person_has_them_read() {
     let mut state = opened(trusted(bundle(1, "1")));
-    hear(&mut state, TrustEvent::FilesChanged(vec!["tools.yaml".into()]));
+    tell(&mut state, |state| state.trust.files_changed(vec!["tools.yaml".into()]));
     let seen = picture(&state, Theme::default());
     assert!(seen.contains("tools.yaml changed (U reloads)"), "{seen}");
-    assert_eq!(press(&mut state, &["U"]), [AppEffect::Trust(RELOAD)]);
+    assert_eq!(press(&mut state, &["U"]), [AppEffect::from(tasks::reload(true))]);
     // One reload at a time.
     assert_eq!(press(&mut state, &["U"]), []);
     let asks = untrusted(bundle(2, "2"), Some(bundle(1, "1")));
-    hear(&mut state, TrustEvent::HostReady(asks));
-    hear(&mut state, TrustEvent::FilesChanged(Vec::new()));
-    hear(&mut state, TrustEvent::HostSwitched);
+    ready(&mut state, asks);
+    tell(&mut state, |state| state.trust.files_changed(Vec::new()));
+    switched(&mut state);
     assert!(state.trust.changed_files().is_empty());
     assert!(state.trust.window.is_some(), "trust is asked as at the start");
 }
@@ -420,8 +423,7 @@ fn changed_files_are_told_until_a_person_has_them_read() {
 fn a_reload_does_not_end_what_runs() {
     let mut state = opened(trusted(bundle(1, "1")));
     press(&mut state, &["<enter>", "1", "<f5>", "<esc>"]);
-    let reload = TrustEffect::Reload { may_end_calls: false };
-    assert_eq!(press(&mut state, &["U"]), [AppEffect::Trust(reload)]);
+    assert_eq!(press(&mut state, &["U"]), [tasks::reload(false).into()]);
 }
 
 #[test]
@@ -429,10 +431,12 @@ fn a_project_that_changed_goes_on_as_it_was_trusted_until_it_is_trusted_again() 
     let mut state = opened(trusted(bundle(1, "1")));
     press(&mut state, &["U"]);
     let asks = untrusted(bundle(2, "2"), Some(bundle(1, "1")));
-    assert_eq!(hear(&mut state, TrustEvent::HostKept(asks)), []);
+    let kept = Ok(FilesRead::HostKept(asks));
+    let effects = tell(&mut state, |state| state.trust.files_read(kept, &mut state.context));
+    assert_eq!(effects, []);
     assert!(state.trust.window.is_some(), "trust is asked as at the start");
     settle(&mut state);
-    agreed(&press(&mut state, &["y"]));
+    assert!(is_agreed(&press(&mut state, &["y"])));
 }
 
 /// Two servers; the first one in a version.

@@ -1,98 +1,49 @@
 //! The trust question while it is on the screen.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ratatui::text::Text;
 use ratatui::widgets::Clear;
 
-use crate::config::consent::{TrustRequest, TrustRequestLine};
+use crate::config::consent::TrustRequest;
+use crate::present::{self, Page};
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::widgets::page::wrap;
-use crate::tui::widgets::reading::{Readiness, ReadingProgress};
-use crate::tui::widgets::scroll_text::StyledSpan;
+use crate::tui::widgets::reading::QuestionText;
 
 /// How far the rest of a broken line is indented: more than any line begins with.
-const CONTINUED: usize = 6;
+const CONTINUED: usize = 8;
 
 /// The question about the project, while it is on the screen.
 #[derive(Debug)]
 pub struct TrustWindow {
     /// Exactly what a yes would store.
     pub request: Arc<TrustRequest>,
-    pub text: ScrollText,
+    pub text: QuestionText,
     /// Whether all of it is shown although only a part has changed.
     pub shows_whole: bool,
-    progress: ReadingProgress,
 }
 
 impl TrustWindow {
     /// The question: the difference where the project was trusted before, else the whole.
     pub fn new(request: Arc<TrustRequest>) -> Self {
-        let page = page(&request, false);
-        Self { request, text: page, shows_whole: false, progress: ReadingProgress::default() }
-    }
-
-    /// Takes in the time; the moment starts over while something covers the window.
-    pub fn tick(&mut self, now: Duration, is_covered: bool) {
-        self.progress.tick(&self.text, now, is_covered);
-    }
-
-    /// Whether it was on the screen long enough for a key to be meant for it.
-    pub fn is_settled(&self, now: Duration) -> bool {
-        self.progress.is_settled(now)
-    }
-
-    /// Whether a yes counts now, and if not, why.
-    pub fn readiness(&self, now: Duration) -> Readiness {
-        self.progress.readiness(&self.text, now)
-    }
-
-    /// Scrolls by `by` rows; back when negative.
-    pub fn scroll(&mut self, by: isize) {
-        self.progress.note(&self.text);
-        self.text.scroll(by);
+        let text = QuestionText::new(text(&present::trust::question(&request)));
+        Self { request, text, shows_whole: false }
     }
 
     pub fn toggle_whole(&mut self) {
-        self.progress.note(&self.text);
         self.shows_whole = !self.shows_whole && self.request.previous.is_some();
-        self.text = page(&self.request, self.shows_whole);
+        let question =
+            if self.shows_whole { present::trust::whole } else { present::trust::question };
+        self.text.show(text(&question(&self.request)));
     }
 }
 
-fn page(request: &TrustRequest, is_whole: bool) -> ScrollText {
-    let mut page = ScrollText::with_indent(CONTINUED);
-    let root = request.root.display().to_string();
-    page.push(vec![
-        (Role::Plain, "The project ".to_owned()),
-        (Role::Name, root),
-        (Role::Plain, " would:".to_owned()),
-    ]);
-    let is_difference = request.previous.is_some() && !is_whole;
-    if is_difference {
-        page.line(Role::Warning, "It changed since it was trusted:");
-    }
-    let lines = if is_difference { request.difference_lines() } else { request.full_lines() };
-    for line in lines {
-        page.push(pieces(line));
-    }
-    page
-}
-
-fn pieces(line: TrustRequestLine) -> Vec<StyledSpan> {
-    match line {
-        TrustRequestLine::Heading(text) => vec![(Role::Title, text)],
-        TrustRequestLine::Entry { name, text } => {
-            vec![(Role::Name, format!("  {name}")), (Role::Plain, format!("  {text}"))]
-        }
-        TrustRequestLine::Detail(text) => vec![(Role::Plain, format!("    {text}"))],
-        TrustRequestLine::Warning(text) => {
-            vec![(Role::Warning, format!("    warning: {text}"))]
-        }
-        TrustRequestLine::Previous(text) => vec![(Role::Dim, format!("    before: {text}"))],
-    }
+fn text(page: &Page) -> ScrollText {
+    let mut text = ScrollText::with_indent(CONTINUED);
+    text.page(page);
+    text
 }
 
 /// The rows of a window that has room for what the keys do; below that the footer has to do.
@@ -117,9 +68,9 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
         Constraint::Length(height - 1),
     ])
     .areas(inner);
-    pen.text(&window.text, above);
+    pen.text(&window.text.text, above);
     // Only now is it known whether the end is on the screen.
-    let readiness = window.readiness(state.context.now);
+    let readiness = window.text.readiness(state.context.now);
     let command = window.request.command();
     let (meaning, text) = readiness.line("Trust this project? [y/N]", &command);
     pen.put(pen.line(meaning, text), line);

@@ -48,8 +48,8 @@ pub fn decode(text: &str) -> Result<RgbaImage, PictureError> {
     limits.check_dimensions(width, height).map_err(|error| refused(&error, size))?;
     // Once as it is stored, and once with four bytes a pixel.
     let upright = u64::from(width) * u64::from(height) * 4;
-    let wanted = decoder.total_bytes().saturating_add(upright);
-    limits.reserve(wanted).map_err(|error| refused(&error, size))?;
+    let needed = decoder.total_bytes().saturating_add(upright);
+    limits.reserve(needed).map_err(|error| refused(&error, size))?;
     decoder.set_limits(limits).map_err(|error| refused(&error, size))?;
     if width == 0 || height == 0 {
         return Err(PictureError::Broken);

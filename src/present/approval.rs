@@ -1,0 +1,205 @@
+//! The approval question before a call.
+
+use crate::host::approval::ApprovalRequest;
+use crate::model::{Origin, ToolStatus};
+use crate::present;
+use crate::present::{Line, Page, Role};
+use crate::util::json;
+use crate::util::text::shorten;
+
+/// Maximum characters of a description in the short form: it must not push the request off the screen.
+const SHORT: usize = 300;
+
+/// What is asked before a call, and all that would be sent; with `whole` what the tool says of itself,
+/// where it is from, and the arguments beside the request that is made of them.
+pub fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
+    let tool = request.definition;
+    let mut page =
+        Page::from(Line::plain("Call ").then(Role::Name, tool.name.full()).then(Role::Plain, "?"));
+    let mut fact = |key: &str, label: Role, text: &str| {
+        let mut line = Line::styled(Role::Dim, key).indented(2);
+        line.pad_to(11);
+        page.push(line.then(label, text));
+    };
+    fact("because", Role::Plain, &request.reason);
+    match tool.status {
+        ToolStatus::Changed => {
+            fact("changed", Role::Warning, "its definition differs from its pin");
+        }
+        ToolStatus::Drifted => {
+            fact("changed", Role::Warning, "its definition differs from the one in the file");
+        }
+        ToolStatus::Unchecked => {
+            fact("unchecked", Role::Warning, "its arguments cannot be checked");
+        }
+        ToolStatus::Live
+        | ToolStatus::Declared
+        | ToolStatus::Unavailable
+        | ToolStatus::Untrusted => {}
+    }
+    for warning in &tool.warnings {
+        fact("warning", Role::Warning, warning);
+    }
+    if let Some(description) = &tool.description {
+        let text = if whole {
+            description.clone()
+        } else {
+            shorten(&present::first_sentence(description), SHORT).into_owned()
+        };
+        for (at, line) in text.trim().lines().enumerate() {
+            fact(if at == 0 { "says" } else { "" }, Role::Plain, line);
+        }
+    }
+    let claims = present::tool::claims(&tool.annotations).join(", ");
+    if !claims.is_empty() {
+        fact("claims", Role::Plain, &claims);
+    }
+    for touch in &tool.touches {
+        fact("touches", Role::Plain, touch);
+    }
+    if !tool.calls.is_empty() {
+        fact("calls", Role::Plain, &tool.calls.join(", "));
+    }
+    if whole {
+        let origin = match &tool.origin {
+            Origin::Server(name) => format!("the server '{name}'"),
+            Origin::File(place) => format!("{}:{}", place.file.display(), place.line),
+            Origin::Program => "this program".to_owned(),
+        };
+        fact("from", Role::Plain, &origin);
+    }
+    match &request.preview {
+        Ok(preview) => {
+            fact("does", Role::Plain, &preview.summary);
+            page.text(Role::Plain, 2, &json::pretty(&preview.request));
+        }
+        Err(why) => {
+            fact("request", Role::Warning, &format!("it cannot be shown: {why}"));
+            arguments(&mut page, request);
+        }
+    }
+    if whole && request.preview.is_ok() {
+        arguments(&mut page, request);
+    }
+    page
+}
+
+/// Every argument; every character of what would be sent is shown.
+pub fn arguments(page: &mut Page, request: &ApprovalRequest<'_>) {
+    if request.arguments.is_empty() {
+        page.push(Line::styled(Role::Dim, "without arguments").indented(2));
+        return;
+    }
+    page.push(Line::styled(Role::Dim, "arguments").indented(2));
+    for (key, value) in request.arguments {
+        let value = json::pretty(value);
+        let mut lines = value.lines();
+        let first = lines.next().unwrap_or_default();
+        page.push(
+            Line::styled(Role::Name, key).then(Role::Plain, format!(" = {first}")).indented(4),
+        );
+        for line in lines {
+            page.push(Line::plain(line).indented(4));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::{Error, ToolDefinition, ToolName, ToolSource};
+    use crate::present::page::LineRenderer;
+    use crate::provider::Preview;
+
+    fn definition() -> ToolDefinition {
+        let origin = Origin::Server("files".to_owned());
+        let name = ToolName::of("files", "delete");
+        let mut definition = ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin);
+        definition.description = Some("Deletes a file. There is no way back.".to_owned());
+        definition.annotations.destructive = Some(true);
+        definition.status = ToolStatus::Drifted;
+        definition.touches = vec!["the server 'files'".to_owned()];
+        definition
+    }
+
+    fn shown(arguments: &Value, preview: Result<Preview, Error>, whole: bool) -> String {
+        let definition = definition();
+        let request = ApprovalRequest {
+            definition: &definition,
+            arguments: arguments.as_object().unwrap(),
+            reason: "the rule '*-delete: ask' at tools.yaml:7".to_owned(),
+            preview,
+            identity: String::new(),
+            call: None,
+        };
+        LineRenderer::default().page(&page(&request, whole))
+    }
+
+    #[test]
+    fn the_question_shows_exactly_what_would_be_sent() {
+        let arguments = json!({ "path": "/tmp/\u{1b}[8mx" });
+        let preview = Preview {
+            summary: "sends tools/call to the server 'files'".to_owned(),
+            request: json!({ "method": "tools/call", "params": { "arguments": arguments } }),
+        };
+        assert_snapshot!(shown(&arguments, Ok(preview.clone()), false), @r#"
+        Call files-delete?
+          because  the rule '*-delete: ask' at tools.yaml:7
+          changed  its definition differs from the one in the file
+          says     Deletes a file
+          claims   may destroy something
+          touches  the server 'files'
+          does     sends tools/call to the server 'files'
+          {
+            "method": "tools/call",
+            "params": {
+              "arguments": {
+                "path": "/tmp/\u001b[8mx"
+              }
+            }
+          }
+        "#);
+        assert_snapshot!(shown(&arguments, Ok(preview), true), @r#"
+        Call files-delete?
+          because  the rule '*-delete: ask' at tools.yaml:7
+          changed  its definition differs from the one in the file
+          says     Deletes a file. There is no way back.
+          claims   may destroy something
+          touches  the server 'files'
+          from     the server 'files'
+          does     sends tools/call to the server 'files'
+          {
+            "method": "tools/call",
+            "params": {
+              "arguments": {
+                "path": "/tmp/\u001b[8mx"
+              }
+            }
+          }
+          arguments
+            path = "/tmp/\u001b[8mx"
+        "#);
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_shown_says_why_and_shows_the_arguments() {
+        let arguments = json!({ "path": "x", "options": { "force": true } });
+        assert_snapshot!(shown(&arguments, Err(Error::timeout("too slow")), false), @r#"
+        Call files-delete?
+          because  the rule '*-delete: ask' at tools.yaml:7
+          changed  its definition differs from the one in the file
+          says     Deletes a file
+          claims   may destroy something
+          touches  the server 'files'
+          request  it cannot be shown: too slow
+          arguments
+            path = "x"
+            options = {
+              "force": true
+            }
+        "#);
+    }
+}

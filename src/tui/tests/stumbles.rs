@@ -1,0 +1,219 @@
+//! What first users stumbled over, so that nobody does again.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::host::form::FormNode;
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
+use crate::model::{
+    CallId, Error, HostEvent, Question, QuestionBody, QuestionReply, ServerState, ToolResult,
+};
+use crate::stats::count::ToolKey;
+use crate::tui::app::AppState;
+use crate::tui::event::{AppEffect, AppEvent, AskId, UserInput};
+use crate::tui::keys::KeyPress;
+use crate::tui::layout::{Pane, ViewId};
+use crate::tui::tests::craft::{begun, ended};
+use crate::tui::tests::drawing::picture;
+use crate::tui::tests::{listed, press, sample, tool};
+use crate::tui::theme::Theme;
+use crate::tui::views::offerings::tests as offerings;
+use crate::tui::views::tools::list::UsageFigures;
+use crate::tui::views::trace::tests::crossed;
+use crate::tui::views::{bench, servers, stats};
+
+fn sized(mut state: AppState, width: u16, height: u16) -> AppState {
+    state.update(AppEvent::Input(UserInput::Resize { width, height }));
+    state
+}
+
+fn shown(state: &AppState) -> String {
+    picture(state, Theme::default())
+}
+
+fn message(state: &AppState) -> &str {
+    state.context.message.as_ref().map_or("", |message| message.text.as_str())
+}
+
+fn ask(state: &mut AppState) {
+    let body = QuestionBody::Form {
+        message: "Which one?".to_owned(),
+        schema: json!({ "type": "object", "properties": { "n": { "type": "string" } } }),
+    };
+    let (server, call) = ("srv".to_owned(), Some(CallId("c1".to_owned())));
+    let question = Question { server, call, round: None, key: None, time_left: None, body };
+    state.update(AppEvent::Question { id: AskId(7), question: Box::new(question) });
+}
+
+#[test]
+fn the_key_that_answers_a_question_works_where_it_is_named() {
+    let mut state = sample();
+    press(&mut state, &["<enter>", "1"]);
+    ask(&mut state);
+    assert!(message(&state).ends_with("(press ^Q to answer)"), "{}", message(&state));
+    state.update(AppEvent::Input(UserInput::Key(KeyPress::Ctrl('q'))));
+    assert_eq!(state.context.view, ViewId::Inbox);
+    let form = state.tools.form.as_ref().unwrap();
+    assert_eq!(form.arguments()["expression"], "1", "and what was typed is there");
+}
+
+#[test]
+fn after_the_last_answer_one_is_where_one_was() {
+    let mut state = sample();
+    press(&mut state, &["4"]);
+    ask(&mut state);
+    press(&mut state, &["8", "<enter>", "a"]);
+    let effects = press(&mut state, &["<f5>"]);
+    assert!(matches!(effects[..], [AppEffect::ValidateArguments { .. }]), "{effects:?}");
+    press(&mut state, &["<esc>"]);
+    let effects = press(&mut state, &["d"]);
+    let declined = AppEffect::AnswerQuestion(AskId(7), QuestionReply::Decline.into());
+    assert_eq!(effects[..1], [declined]);
+    assert_eq!(state.context.view, ViewId::Stats);
+}
+
+#[test]
+fn the_log_of_a_broken_server_shows_what_it_wrote() {
+    let mut state = servers::tests::sample();
+    let text = "no database\ngiving up".to_owned();
+    state.update(crossed("web", TrafficKind::Stderr(text)));
+    press(&mut state, &["j", "l"]);
+    let seen = shown(&state);
+    assert!(seen.contains("no database") && !seen.contains("nothing on stderr"), "{seen}");
+}
+
+#[test]
+fn names_are_whole_where_there_is_room_and_columns_have_headings() {
+    let name = "get_structured_content_of_page";
+    for (width, height) in [(120, 40), (160, 45)] {
+        let schema = json!({ "type": "object" });
+        let mut state = sized(sample(), width, height);
+        state.update(listed(vec![tool(&format!("web-{name}"), schema.clone()), tool("b", schema)]));
+        let (key, calls) = (format!("web-{name}"), 3);
+        let tool =
+            ToolKey { name: key.clone(), server: Some("web".to_owned()), ..ToolKey::default() };
+        let usage = (key, vec![(tool, UsageFigures { calls, ..UsageFigures::default() })]);
+        state.tools.catalogue.set_usage([usage].into());
+        let seen = shown(&state);
+        assert!(seen.contains(name), "{width}: {seen}");
+        assert!(seen.contains(" p50 "), "{seen}");
+    }
+}
+
+#[test]
+fn a_form_leaves_the_result_half_of_the_height() {
+    let mut state = sample();
+    press(&mut state, &["<enter>"]);
+    let height = |state: &AppState, pane| {
+        let panes = state.context.panes_shown();
+        panes.into_iter().find(|(shown, _)| *shown == pane).unwrap().1.height
+    };
+    assert!(height(&state, Pane::Result) >= height(&state, Pane::Detail));
+    let keys = |state: &AppState| -> Vec<String> {
+        let form = state.tools.form.as_ref().unwrap();
+        form.fields.iter().map(|row| row.key.clone()).collect()
+    };
+    let before = keys(&state);
+    // What is only typed is no choice yet, and no field moves.
+    press(&mut state, &["1", "<down>", "2", "<down>", "x"]);
+    assert_eq!(keys(&state), before);
+    let form = state.tools.form.as_ref().unwrap();
+    assert!(form.fields.iter().filter_map(|row| form.node_of(row)).any(FormNode::is_text_input));
+}
+
+#[test]
+fn a_message_leaves_when_what_it_says_is_over() {
+    let mut state = servers::tests::sample();
+    for (key, begins) in [("c", "connecting to"), ("R", "restarting")] {
+        press(&mut state, &[key]);
+        assert!(message(&state).starts_with(begins), "{}", message(&state));
+        let (server, ready) = ("files".to_owned(), ServerState::Ready);
+        state.update(AppEvent::Host(HostEvent::ServerStateChanged { server, state: ready }));
+        assert_eq!(message(&state), "");
+    }
+    let mut state = sample();
+    state.update(listed(vec![tool("only", json!({ "type": "object" }))]));
+    assert!(shown(&state).contains("1 tool ") && !shown(&state).contains("1 tools"));
+    press(&mut state, &["^c"]);
+    assert!(!shown(&state).contains("0 running"), "{}", shown(&state));
+}
+
+#[test]
+fn statistics_tell_tools_apart_that_begin_alike() {
+    let state = stats::tests::named(["everything-trigger-a", "everything-trigger-b"]);
+    let seen = shown(&sized(state, 120, 40));
+    assert!(seen.contains("everything-trigger-a") && seen.contains("everything-trigger-b"));
+}
+
+#[test]
+fn what_toolhost_asks_of_its_own_accord_is_no_failure_of_a_server() {
+    let mut state = sample();
+    let text = r#"{"jsonrpc":"2.0","id":2147483001,"error":{"code":-32601,"message":"unknown"}}"#;
+    let info = MessageInfo::Response {
+        id: 2_147_483_001_u64.into(),
+        method: Some("server/discover".to_owned()),
+        is_error: true,
+    };
+    let (direction, latency) = (Direction::Received, None);
+    let bytes = bytes::Bytes::from_static(text.as_bytes());
+    state.update(crossed("web", TrafficKind::Message { direction, bytes, info, latency }));
+    press(&mut state, &["3", "<enter>"]);
+    assert!(!state.trace.chosen().unwrap().is_error);
+    let seen = shown(&state);
+    assert!(!seen.lines().any(|line| line.contains("#2147483001 error")), "{seen}");
+    assert!(seen.contains("\"jsonrpc\": \"2.0\""), "{seen}");
+    let roles = state.trace.frame.lines().iter().flat_map(|line| &line.spans);
+    assert!(roles.into_iter().any(|(role, _)| *role == crate::present::Role::JsonKey));
+}
+
+#[test]
+fn what_an_error_says_beside_its_message_is_shown() {
+    let mut state = sample();
+    let run = begun(&mut state, "1");
+    let error = Error::protocol("invalid params").with_detail("data: {\"field\":\"path\"}");
+    let outcome = Box::new(Err(error));
+    state.update(AppEvent::CallFinished { run, outcome });
+    assert!(shown(&state).contains("data: {\"field\":\"path\"}"), "{}", shown(&state));
+}
+
+#[test]
+fn a_long_text_in_the_tree_is_read_whole_and_left_again() {
+    let mut state = sample();
+    let run = begun(&mut state, "1");
+    let long = format!("{} end", "word ".repeat(200));
+    ended(&mut state, run, ToolResult::json(json!({ "text": long })));
+    state.context.focus = Pane::Result;
+    press(&mut state, &["v", "j"]);
+    let effects = press(&mut state, &["<enter>"]);
+    let [AppEffect::Task(query)] = <[AppEffect; 1]>::try_from(effects).unwrap() else { panic!() };
+    state.update(query.computed().unwrap());
+    let text = state.tools.viewer.shown_text().unwrap().to_text();
+    assert!(text.contains("end\""), "{text}");
+    press(&mut state, &["<esc>"]);
+    assert!(state.tools.viewer.shown_text().is_none(), "the tree is there again");
+}
+
+#[test]
+fn addresses_are_cut_where_they_do_not_differ() {
+    let mut state = sized(offerings::listed(), 80, 24);
+    let address = |end| offerings::resource(&format!("file:///srv/{}/{end}", "deep/".repeat(30)));
+    let items = vec![address("one.md").into(), address("two.md").into()];
+    let lists = crate::tui::views::offerings::tree::ServerOfferings { items, ..Default::default() };
+    offerings::offered(&mut state, "memo", lists);
+    let seen = shown(&state);
+    assert!(seen.contains("/one.md") && seen.contains("/two.md"), "{seen}");
+}
+
+#[test]
+fn a_run_that_is_stopped_early_says_so_without_an_exit_code() {
+    let mut state = bench::tests::begun();
+    let error = Error::timeout("stopped before any call was made");
+    let run = Box::default();
+    state.update(AppEvent::outcome(|state| {
+        state.bench.finished(1, run, Err(error), &mut state.context)
+    }));
+    assert_eq!(message(&state), "run 1: stopped before any call was made");
+    assert!(!shown(&state).contains("exit code"), "{}", shown(&state));
+    state.update(AppEvent::Tick(Duration::from_secs(1)));
+}
