@@ -97,7 +97,7 @@ fn names_are_whole_where_there_is_room_and_columns_have_headings() {
         state.tools.catalogue.set_usage([usage].into());
         let seen = shown(&state);
         assert!(seen.contains(name), "{width}: {seen}");
-        assert!(seen.contains(" p50 "), "{seen}");
+        assert!(width < 160 || seen.contains(" p50 "), "{seen}");
     }
 }
 
