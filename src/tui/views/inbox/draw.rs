@@ -72,7 +72,7 @@ fn question(
     match &pending.question.body {
         QuestionBody::Form { message, .. } | QuestionBody::Url { message, .. } => {
             let mut page = Page::default();
-            page.text(Role::Plain, 0, &text::shorten(message.trim(), MAX_SERVER_TEXT_CHARS));
+            page.text(Role::Plain, 2, &text::shorten(message.trim(), MAX_SERVER_TEXT_CHARS));
             lines.extend(quoted(pen.styler, &page));
         }
         QuestionBody::Sampling { params } => {
@@ -151,8 +151,13 @@ fn quoted(styler: Styler, page: &Page) -> Vec<Line<'static>> {
         line.spans().iter().any(|(role, text)| *role == Role::Plain && !text.trim().is_empty())
     };
     let mut lines = styler.document(page);
-    for (line, theirs) in lines.iter_mut().zip(page.lines().iter().map(is_theirs)) {
-        line.spans.insert(0, styler.dim(if theirs { "| " } else { "" }));
+    for (line, theirs) in lines.iter_mut().zip(page.lines()) {
+        if let Some(first) = line.spans.first_mut().filter(|_| is_theirs(theirs)) {
+            // In place of the indent of the document.
+            let text = first.content.strip_prefix("  ").unwrap_or(&first.content).to_owned();
+            first.content = text.into();
+            line.spans.insert(0, styler.dim("| "));
+        }
     }
     lines
 }
