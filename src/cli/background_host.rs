@@ -16,8 +16,8 @@ use crate::present::Line;
 use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::{CurrencyCheck, HostCurrency, HostLifetime};
 use crate::serve::background::observers::ObserverHub;
+use crate::serve::background::service::BackgroundService;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
-use crate::serve::front_ends::service::FrontEndService;
 use crate::serve::listen::unix::UnixSocketListener;
 
 /// How long calls may continue after a signal to stop.
@@ -63,18 +63,13 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
     let has_unshared = assembly.configuration.servers.iter().any(|server| !server.is_shared);
     let sessions =
         has_unshared.then(|| HeldSessions::new(Arc::clone(&assembly.host), options.idle));
+    let (host, lifetime) = (Arc::clone(&assembly.host), Arc::clone(&lifetime));
+    let background =
+        BackgroundService { host, lifetime: Arc::clone(&lifetime), observers, sessions };
     let settings =
-        ServeSettings { lifetime: Some(Arc::clone(&lifetime)), ..ServeSettings::default() };
-    let (host, abort) = (Arc::clone(&assembly.host), context.abort.clone());
-    let server = CatalogueServer::new(host, Arc::clone(&clients), settings, abort.clone());
-    let front_ends = Arc::new(FrontEndService {
-        host: Arc::clone(&assembly.host),
-        clients,
-        lifetime: Arc::clone(&lifetime),
-        observers,
-        sessions,
-        abort,
-    });
+        ServeSettings { background: Some(Arc::new(background)), ..ServeSettings::default() };
+    let host = Arc::clone(&assembly.host);
+    let server = CatalogueServer::new(host, clients, settings, context.abort.clone());
     let socket = directory.socket(&identity);
     let listener = UnixSocketListener::bind(&socket)?;
     context.warn_unserved(&assembly.configuration);
@@ -88,7 +83,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = listener.serve(&server, Some(&front_ends), &context.cancel) => {}
+        () = listener.serve(&server, &context.cancel) => {}
         () = watching => {}
     }
     Ok(())

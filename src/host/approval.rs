@@ -1,6 +1,9 @@
 //! The trait for asking a person to approve a call.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::catalogue::fingerprint;
@@ -8,12 +11,12 @@ use crate::model::{CallId, Error, JsonObject, ToolDefinition};
 use crate::provider::Preview;
 
 /// What a person is asked to approve.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ApprovalRequest<'a> {
     /// The tool to be called, with known secrets masked.
-    pub definition: &'a ToolDefinition,
+    pub definition: Cow<'a, ToolDefinition>,
     /// The arguments as they would be sent, with secrets masked.
-    pub arguments: &'a JsonObject,
+    pub arguments: Cow<'a, JsonObject>,
     /// Why approval is needed: the rule, the entry's key, the server's hint.
     pub reason: String,
     /// Exactly what would be sent or started, secrets masked; or why that cannot be shown.

@@ -1,5 +1,6 @@
 //! The life of one call: find, coerce, validate, decide, record, attempt, check the result, record.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -250,8 +251,8 @@ impl ToolHost {
         let mut shown = Arc::clone(tool);
         self.pipeline.masker.definition(&mut shown);
         let approval = ApprovalRequest {
-            definition: &shown,
-            arguments: &masked,
+            definition: Cow::Borrowed(&shown),
+            arguments: Cow::Borrowed(&masked),
             reason: self.pipeline.masker.text(&reason),
             preview,
             identity: approval::identity(tool, &ready.call.arguments),

@@ -255,7 +255,7 @@ impl FakeApprover {
 #[async_trait]
 impl Approver for FakeApprover {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
-        let arguments = Value::Object(request.arguments.clone());
+        let arguments = Value::Object(request.arguments.clone().into_owned());
         self.asked.lock().unwrap().push((request.reason.clone(), arguments));
         self.answer
     }

@@ -75,7 +75,7 @@ impl QuestionBody {
 }
 
 /// The answer to a question.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum QuestionReply {
     /// Yes: the form's content as an object, `{}` for an address that was opened, for a sample the
     /// result (`role`, `content`, `model`).

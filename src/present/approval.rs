@@ -13,7 +13,7 @@ const SHORT: usize = 300;
 /// What is asked before a call, and all that would be sent; with `whole` what the tool says of itself,
 /// where it is from, and the arguments beside the request that is made of them.
 pub fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
-    let tool = request.definition;
+    let tool = &request.definition;
     let mut page =
         Page::from(Line::plain("Call ").then(Role::Name, tool.name.full()).then(Role::Plain, "?"));
     let mut fact = |key: &str, label: Role, text: &str| {
@@ -91,7 +91,7 @@ pub fn arguments(page: &mut Page, request: &ApprovalRequest<'_>) {
         return;
     }
     page.push(Line::styled(Role::Dim, "arguments").indented(2));
-    for (key, value) in request.arguments {
+    for (key, value) in &*request.arguments {
         let value = json::pretty(value);
         let mut lines = value.lines();
         let first = lines.next().unwrap_or_default();
@@ -106,6 +106,8 @@ pub fn arguments(page: &mut Page, request: &ApprovalRequest<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use insta::assert_snapshot;
     use serde_json::{Value, json};
 
@@ -128,8 +130,8 @@ mod tests {
     fn shown(arguments: &Value, preview: Result<Preview, Error>, whole: bool) -> String {
         let definition = definition();
         let request = ApprovalRequest {
-            definition: &definition,
-            arguments: arguments.as_object().unwrap(),
+            definition: Cow::Borrowed(&definition),
+            arguments: Cow::Borrowed(arguments.as_object().unwrap()),
             reason: "the rule '*-delete: ask' at tools.yaml:7".to_owned(),
             preview,
             identity: String::new(),

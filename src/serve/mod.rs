@@ -7,7 +7,6 @@
 pub mod background;
 pub mod catalogue_server;
 pub mod demo;
-pub mod front_ends;
 pub mod listen;
 pub mod record;
 pub mod replay;

@@ -138,8 +138,8 @@ impl ApprovalPrompt {
             approval::arguments(&mut page, request);
         }
         Self {
-            tool: request.definition.clone(),
-            arguments: request.arguments.clone(),
+            tool: request.definition.clone().into_owned(),
+            arguments: request.arguments.clone().into_owned(),
             page,
             identity: request.identity.clone(),
             call: request.call.clone(),

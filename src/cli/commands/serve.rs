@@ -124,7 +124,7 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let following = ConfigWatch::begin(context, &assembly, socket, front_end);
     let stop = context.cancel.clone();
     let settings =
-        ServeSettings { uses_bare_names: args.bare_names, assume_yes: args.yes, lifetime: None };
+        ServeSettings { uses_bare_names: args.bare_names, assume_yes: args.yes, background: None };
     let server =
         CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
     let is_alone = args.http.is_none() && args.ws.is_none() && args.unix.is_none();
@@ -170,7 +170,7 @@ async fn open_listeners<'a>(
     if let Some(path) = &args.unix {
         let listener = UnixSocketListener::bind(path)?;
         note(format!("listening on {}", path.display()));
-        listeners.push(async move { listener.serve(server, None, stop).await }.map(Ok).boxed());
+        listeners.push(async move { listener.serve(server, stop).await }.map(Ok).boxed());
     }
     if args.http.is_none() && args.ws.is_none() {
         return Ok((None, listeners));

@@ -71,16 +71,20 @@ impl SocketWire {
                 let stream = UnixStream::connect(&socket)
                     .await
                     .map_err(|error| errors::no_connection_over(&error, &socket))?;
-                let codec = LinesCodec::new_with_max_length(MESSAGE_LIMIT);
-                let (sink, lines) = Framed::new(stream, codec).split();
-                let sink = sink.sink_map_err(line_error).with(async |bytes: Bytes| {
-                    String::from_utf8(bytes.into())
-                        .map_err(|error| Error::internal(error.to_string()))
-                });
-                let messages = lines.map(|line| line.map(Bytes::from).map_err(line_error));
-                Ok(Channel { sink: Box::pin(sink), messages: messages.boxed() })
+                Ok(lines_over(stream, MESSAGE_LIMIT))
             }
             .boxed()
+        };
+        Self::new(Box::new(open), false, tracer)
+    }
+
+    /// Lines of at most `limit` bytes over a connection that is open.
+    pub fn over(stream: UnixStream, limit: usize, tracer: Tracer) -> Self {
+        let stream = StdMutex::new(Some(stream));
+        let open = move || {
+            let stream = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let channel = stream.map(|stream| lines_over(stream, limit)).ok_or_else(closed_here);
+            std::future::ready(channel).boxed()
         };
         Self::new(Box::new(open), false, tracer)
     }
@@ -164,6 +168,15 @@ impl Wire for SocketWire {
         }
         self.closed(Error::unreachable("ended by toolhost"));
     }
+}
+
+fn lines_over(stream: UnixStream, limit: usize) -> Channel {
+    let (sink, lines) = Framed::new(stream, LinesCodec::new_with_max_length(limit)).split();
+    let sink = sink.sink_map_err(line_error).with(async |bytes: Bytes| {
+        String::from_utf8(bytes.into()).map_err(|error| Error::internal(error.to_string()))
+    });
+    let messages = lines.map(|line| line.map(Bytes::from).map_err(line_error));
+    Channel { sink: Box::pin(sink), messages: messages.boxed() }
 }
 
 fn closed_here() -> Error {

@@ -1,54 +1,56 @@
 //! A front end's connection to a background host.
 
-use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use tokio_util::codec::LinesCodecError;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{self, LineConnection, message};
-use super::host_message::{HostMessage, read};
-use super::protocol::{
-    self, CallMeta, FrontEndQuestion, HostStatus, OutcomeMeta, Payload, SentCall,
+use super::protocol::{self, FrontEndQuestion, HostStatus, Payload};
+use crate::config::spec::ProtocolChoice;
+use crate::host::approval::{Approval, ApprovalRequest, Approver};
+use crate::host::link::{
+    HostLink, HostQuery, LinkError, Observation, ObservationSink, ObserveRequest,
 };
-use crate::host::approval::{Approval, Approver};
-use crate::host::link::{HostLink, HostQuery, LinkError, ObservationSink, ObserveRequest};
 use crate::host::request::{CallOutcome, CallRequest};
-use crate::model::{
-    CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, QuestionBody, QuestionHandler,
-    QuestionReply, Signal,
+use crate::mcp::connection::{
+    ConnectOptions, Connection, ProgressListener, RequestOptions, WireOpener,
 };
-use crate::util::{local_peer, stopped_process};
+use crate::mcp::rpc_code::INVALID_REQUEST;
+use crate::mcp::tracer::Tracer;
+use crate::mcp::transport::socket::SocketWire;
+use crate::model::{
+    CallId, Error, ErrorCause, ErrorKind, ErrorPhase, EventSink, HostEvent, JsonObject, Question,
+    QuestionBody, QuestionHandler, QuestionReply, Signal,
+};
+use crate::util::{json, stopped_process};
 
-/// How long a host may take to accept a connection and read its request; then it counts as not there.
-const READ_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a call may be begun. Shorter than [`READ_TIMEOUT`], so that no host begins a call that its
-/// front end has given up.
-const BEGIN_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long a host may take to accept a connection and answer its first message; then it counts as not
+/// there.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+/// A host that said nothing for so long is asked for a sign of life before it is sent a request.
+const QUIET: Duration = Duration::from_secs(1);
 /// How often a host that is busy with a request is asked for a sign of life. One that gives none
 /// until the next time counts as lost.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// How long a host may take to read that its request is given up.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The host limits calls; here they only must not wait for ever.
+const FOREVER: Duration = Duration::from_hours(24 * 365);
 /// How long a host that did not answer is not asked again.
 const SILENCE: Duration = Duration::from_secs(30);
-/// The longest line that is read of a host, in bytes.
+/// The longest message that is read of a host, in bytes.
 const MAX_ANSWER: usize = 256 << 20;
-/// The identities of the messages of one connection.
-const REQUEST_ID: u64 = 1;
-const PING_ID: u64 = 2;
+/// What a message takes beyond the request that it carries.
+const ENVELOPE: usize = 4 << 10;
+/// How many calls of this process the host makes at once; further ones take turns.
+const MAX_CALLS: usize = 200;
 
 #[derive(Clone)]
 pub struct AttachedFrontEnd {
@@ -65,58 +67,57 @@ pub struct HostClient {
     pid: AtomicU32,
     /// Until when the host is not asked, because it did not answer.
     silent_until: Mutex<Option<Instant>>,
-    /// The connection that detected the host; the first request uses it.
-    first: Mutex<Option<LineConnection>>,
+    /// The stream that detected the host; the first connection uses it.
+    first: Mutex<Option<UnixStream>>,
+    /// With the time of the last answer.
+    connection: tokio::sync::Mutex<Option<(Arc<Connection>, Instant)>>,
+    turns: Semaphore,
     name: String,
     front_end: AttachedFrontEnd,
 }
 
+#[derive(Clone, Copy)]
 struct HostRequest<'a> {
-    line: String,
-    cancel: &'a CancellationToken,
-    what: &'a str,
-    call: Option<CallId>,
-    sink: Option<&'a ObservationSink>,
-}
-
-#[derive(Serialize)]
-struct CallParams<'a> {
+    method: &'a str,
+    /// What is told of it when it has no answer.
     name: &'a str,
-    #[serde(rename = "_meta")]
-    meta: CallMeta<&'a CallRequest>,
-}
-
-#[derive(Deserialize)]
-struct CallResult {
-    #[serde(rename = "_meta")]
-    meta: OutcomeMeta,
+    cancel: &'a CancellationToken,
+    call: Option<&'a CallId>,
 }
 
 /// Connects to the socket of a host of this user; `None` when no such host listens there. With the
-/// connection its process.
-async fn connect(path: &Path) -> Option<(LineConnection, u32)> {
-    let connecting = tokio::time::timeout(READ_TIMEOUT, UnixStream::connect(path));
+/// stream its process.
+async fn connect(path: &Path) -> Option<(UnixStream, u32)> {
+    let connecting = tokio::time::timeout(START_TIMEOUT, UnixStream::connect(path));
     let stream = connecting.await.ok()?.ok()?;
     let peer = stream.peer_cred().ok()?;
     let is_own = peer.uid() == rustix::process::geteuid().as_raw();
     let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok())?;
-    is_own.then(|| (LineConnection::new(stream, MAX_ANSWER), pid))
+    is_own.then_some((stream, pid))
 }
 
 impl HostClient {
     /// Connects to the host that listens at `path`; `None` when this user has none.
     pub async fn connect(path: &Path, name: &str, front_end: AttachedFrontEnd) -> Option<Self> {
-        let (connection, pid) = connect(path).await?;
-        let (path, name) = (path.to_owned(), name.to_owned());
-        let (pid, first) = (AtomicU32::new(pid), Mutex::new(Some(connection)));
-        Some(Self { path, pid, silent_until: Mutex::default(), first, name, front_end })
+        let (stream, pid) = connect(path).await?;
+        let client = Self::at(path.to_owned(), name, front_end);
+        client.pid.store(pid, Ordering::Relaxed);
+        Some(Self { first: Mutex::new(Some(stream)), ..client })
     }
 
     /// Uses the host that listens at `path` at the time of a request, whichever it is by then. A
     /// request finds out whether there is one.
     pub fn at(path: PathBuf, name: &str, front_end: AttachedFrontEnd) -> Self {
-        let (pid, first, name) = (AtomicU32::new(0), Mutex::default(), name.to_owned());
-        Self { path, pid, silent_until: Mutex::default(), first, name, front_end }
+        Self {
+            path,
+            pid: AtomicU32::new(0),
+            silent_until: Mutex::default(),
+            first: Mutex::default(),
+            connection: tokio::sync::Mutex::default(),
+            turns: Semaphore::new(MAX_CALLS),
+            name: name.to_owned(),
+            front_end,
+        }
     }
 
     pub async fn status(&self) -> Result<HostStatus, LinkError> {
@@ -139,33 +140,56 @@ impl HostClient {
         self.command(protocol::RECHECK).await
     }
 
-    async fn command<T: DeserializeOwned>(&self, method: &'static str) -> Result<T, LinkError> {
+    async fn command<T: DeserializeOwned>(&self, method: &str) -> Result<T, LinkError> {
         let never = CancellationToken::new();
-        let line = connection::request(REQUEST_ID, method, &json!({}));
-        let request = HostRequest { line, cancel: &never, what: method, call: None, sink: None };
-        let answer: Payload<T> = read(&self.exchange(request).await?)?;
-        Ok(answer.payload)
+        let request = HostRequest { method, name: method, cancel: &never, call: None };
+        let answer = self.exchange(request, json!({}), None, self.progress(None)).await?;
+        read(&read::<Payload<String>>(&answer)?.payload)
     }
 
-    /// Whether a host may listen, as far as can be told without a connection: a process that serves
-    /// others asks before each of its calls.
-    fn may_listen(&self) -> bool {
-        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        first.is_some() || self.path.exists()
-    }
-
-    async fn open(&self) -> Option<LineConnection> {
+    /// The open connection, or a new one.
+    async fn open(&self) -> Result<Arc<Connection>, LinkError> {
         let silent_until = *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner);
         if silent_until.is_some_and(|until| Instant::now() < until) {
-            return None;
+            return Err(LinkError::Unsent);
+        }
+        let mut slot = self.connection.lock().await;
+        if let Some((connection, last)) = &*slot {
+            let is_there = last.elapsed() < QUIET || ping(connection, START_TIMEOUT).await.is_ok();
+            match connection.close_reason() {
+                None if is_there => return Ok(Arc::clone(connection)),
+                None => return Err(self.go_on_without()),
+                Some(_) => *slot = None,
+            }
         }
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if first.is_some() {
-            return first;
+        let stream = if let Some(stream) = first {
+            stream
+        } else {
+            let (stream, pid) = connect(&self.path).await.ok_or(LinkError::Unsent)?;
+            self.pid.store(pid, Ordering::Relaxed);
+            stream
+        };
+        let wire = Arc::new(SocketWire::over(stream, MAX_ANSWER, Tracer::off()));
+        let open: WireOpener = Arc::new(move || Ok(Arc::clone(&wire) as _));
+        let options = ConnectOptions {
+            server: "the background host".to_owned(),
+            protocol: ProtocolChoice::Legacy,
+            cached_era: None,
+            start_timeout: START_TIMEOUT,
+            falls_back_on_silence: false,
+            roots: Vec::new(),
+            events: EventSink::discard(),
+            inbox: Arc::new(self.front_end.clone()),
+        };
+        match Connection::open(&open, options).await {
+            Ok(connection) => {
+                let (connection, _) = slot.insert((Arc::new(connection), Instant::now()));
+                Ok(Arc::clone(connection))
+            }
+            Err(error) if error.kind() == ErrorKind::Timeout => Err(self.go_on_without()),
+            Err(_) => Err(LinkError::Unsent),
         }
-        let (connection, pid) = connect(&self.path).await?;
-        self.pid.store(pid, Ordering::Relaxed);
-        Some(connection)
     }
 
     /// Goes on without a host that does not read its requests.
@@ -188,131 +212,119 @@ impl HostClient {
         format!("the background host (pid {pid}) does not respond: {reason}")
     }
 
-    async fn exchange(&self, request: HostRequest<'_>) -> Result<String, LinkError> {
-        let HostRequest { line, cancel, what, call, sink } = request;
-        if line.is_empty() || line.len() > protocol::MAX_REQUEST {
-            return Err(LinkError::Unsent);
-        }
-        let mut connection = self.open().await.ok_or(LinkError::Unsent)?;
-        let sending = tokio::time::timeout(READ_TIMEOUT, connection.send(&line));
-        // Without its end the host takes no line for a request.
-        match cancel.run_until_cancelled(sending).await {
-            Some(Ok(Some(()))) => {}
-            Some(Ok(None)) => return Err(LinkError::Unsent),
-            Some(Err(_elapsed)) => return Err(self.go_on_without()),
-            None => return Err(Self::cancelled(what)),
-        }
-        let (answers, mut answered) = mpsc::channel::<String>(16);
-        // Dropped, the questions that are still open are taken back.
-        let mut questions = JoinSet::new();
-        let mut sign_of_life = pin!(tokio::time::sleep(READ_TIMEOUT));
-        let (mut is_read, mut is_ping_open) = (false, false);
-        loop {
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => {
-                    let params = json!({ "requestId": REQUEST_ID, "reason": "cancelled" });
-                    let notice = json!({ "method": "notifications/cancelled", "params": params });
-                    let notice = message(&notice);
-                    let _ended_anyway =
-                        tokio::time::timeout(LAST_WORDS, connection.send(&notice)).await;
-                    return Err(Self::cancelled(what));
-                }
-                line = connection.next() => {
-                    let line = match line {
-                        Some(Ok(line)) => line,
-                        // So ends a connection whose other end left something unread.
-                        Some(Err(LinesCodecError::Io(error)))
-                            if !is_read && error.kind() == io::ErrorKind::ConnectionReset =>
-                        {
-                            return Err(LinkError::Unsent);
-                        }
-                        Some(Err(_)) | None => return Err(self.lost(what)),
-                    };
-                    is_read = true;
-                    match HostMessage::read(&line, call.as_ref()) {
-                        Some(HostMessage::Answer(PING_ID, _)) => is_ping_open = false,
-                        Some(HostMessage::Answer(_, answer)) => return answer,
-                        Some(HostMessage::Ended) => return Err(self.lost(what)),
-                        Some(HostMessage::Request(id, params)) => {
-                            let (front_end, answers) = (self.front_end.clone(), answers.clone());
-                            questions.spawn(async move {
-                                let answer = answer(&front_end, &params).await;
-                                let line = message(&json!({ "id": id, "result": answer }));
-                                let _request_over = answers.send(line).await;
-                            });
-                        }
-                        Some(HostMessage::Event(event)) => self.front_end.events.emit(event),
-                        Some(HostMessage::Observed(observations)) => {
-                            if let Some(sink) = sink {
-                                for observation in observations {
-                                    sink(observation);
-                                }
-                            }
-                        }
-                        None => {}
-                    }
-                }
-                Some(answer) = answered.recv() => {
-                    self.say(&mut connection, &answer, cancel, what).await?;
-                }
-                () = &mut sign_of_life => {
-                    if is_ping_open {
-                        return Err(self.unanswered(what));
-                    }
-                    if !is_read && connection.has_unread() {
-                        return Err(self.go_on_without());
-                    }
-                    (is_read, is_ping_open) = (true, true);
-                    sign_of_life.as_mut().reset(Instant::now() + PING_INTERVAL);
-                    let ping = json!({ "id": PING_ID, "method": "ping" });
-                    self.say(&mut connection, &message(&ping), cancel, what).await?;
+    /// A listener of progress, which hands on the observations that it brings: to `sink`, or to the
+    /// front end.
+    fn progress(&self, sink: Option<&ObservationSink>) -> ProgressListener {
+        let (sink, events) = (sink.cloned(), self.front_end.events.clone());
+        Arc::new(move |update| {
+            for observation in Observation::read(&update.message.unwrap_or_default()) {
+                match (&sink, observation) {
+                    (Some(sink), observation) => sink(observation),
+                    (None, Observation::Event(event)) => events.emit(event),
+                    (None, _) => {}
                 }
             }
-        }
+        })
     }
 
-    /// Sends a line during a request.
-    async fn say(
+    /// Sends a request and waits for its answer, as the text of its JSON.
+    async fn exchange(
         &self,
-        connection: &mut LineConnection,
-        line: &str,
-        cancel: &CancellationToken,
-        what: &str,
-    ) -> Result<(), LinkError> {
-        let sending = tokio::time::timeout(READ_TIMEOUT, connection.send(line));
-        match cancel.run_until_cancelled(sending).await {
-            // That the host is gone is noticed by the reader.
-            Some(Ok(_)) => Ok(()),
-            Some(Err(_elapsed)) => Err(self.unanswered(what)),
-            None => Err(Self::cancelled(what)),
+        request: HostRequest<'_>,
+        params: Value,
+        meta: Option<JsonObject>,
+        progress: ProgressListener,
+    ) -> Result<String, LinkError> {
+        let HostRequest { method, name, cancel, call } = request;
+        let too_long = (protocol::MAX_REQUEST - ENVELOPE) as u64;
+        if json::is_longer_than(&(&params, &meta), too_long) {
+            return Err(LinkError::Unsent);
+        }
+        let cancelled = || {
+            let kind = ErrorKind::Interrupted(Signal::Interrupt);
+            LinkError::Lost(Error::new(kind, format!("'{name}' was cancelled")))
+        };
+        let opened = cancel.run_until_cancelled(self.open()).await;
+        let connection = opened.unwrap_or_else(|| Err(cancelled()))?;
+        let options = RequestOptions {
+            cancel: cancel.clone(),
+            progress: Some(progress),
+            meta: meta.map(Arc::new),
+            call: call.cloned(),
+            ..RequestOptions::with_timeouts(FOREVER, FOREVER, ErrorPhase::Call)
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = connection.request(method, params, &options) => outcome,
+            () = silence_of(&connection) => {
+                let reason = format!("the outcome of '{name}' is not known: {}", self.silence());
+                return Err(unknown_outcome(reason));
+            }
+        };
+        match outcome {
+            Ok(answer) => {
+                if let Some((_, last)) = &mut *self.connection.lock().await {
+                    *last = Instant::now();
+                }
+                Ok(answer.get().to_owned())
+            }
+            Err(_) if cancel.is_cancelled() => Err(cancelled()),
+            Err(error) => Err(self.explain(&error, name)),
         }
     }
 
-    fn cancelled(what: &str) -> LinkError {
-        let kind = ErrorKind::Interrupted(Signal::Interrupt);
-        LinkError::Lost(Error::new(kind, format!("'{what}' was cancelled")))
+    /// Why the request `name` has no answer.
+    fn explain(&self, error: &Error, name: &str) -> LinkError {
+        let ended = i64::from(protocol::ENDED);
+        match error.cause() {
+            ErrorCause::Rpc { code }
+                if code == i64::from(protocol::NOT_BEGUN) || code == INVALID_REQUEST =>
+            {
+                LinkError::Unsent
+            }
+            ErrorCause::Rpc { code } if code != ended => LinkError::Lost(
+                Error::unreachable(format!("the background host refused: {}", error.message()))
+                    .with_hint("--fresh runs without it"),
+            ),
+            _ => unknown_outcome(format!(
+                "the background host (pid {}) ended while '{name}' ran",
+                self.pid()
+            )),
+        }
     }
+}
 
-    fn lost(&self, what: &str) -> LinkError {
-        Self::unknown_outcome(format!(
-            "the background host (pid {}) ended while '{what}' ran",
-            self.pid()
-        ))
+/// Waits until the host gives no sign of life.
+async fn silence_of(connection: &Connection) {
+    loop {
+        tokio::time::sleep(PING_INTERVAL).await;
+        // That the connection has ended is the outcome of the request.
+        if ping(connection, PING_INTERVAL).await.is_err() && connection.close_reason().is_none() {
+            return;
+        }
     }
+}
 
-    fn unanswered(&self, what: &str) -> LinkError {
-        Self::unknown_outcome(format!("the outcome of '{what}' is not known: {}", self.silence()))
-    }
+async fn ping(connection: &Connection, limit: Duration) -> Result<(), Error> {
+    let options = RequestOptions::with_timeouts(limit, limit, ErrorPhase::Call);
+    connection.request("ping", json!({}), &options).await.map(drop)
+}
 
-    fn unknown_outcome(reason: String) -> LinkError {
-        LinkError::Lost(
-            Error::unreachable(reason)
-                .with_phase(ErrorPhase::Call)
-                .with_detail("the call was sent; whether it was executed is not known")
-                .with_hint("see 'toolhost audit'; --fresh calls without the host"),
-        )
-    }
+fn unknown_outcome(reason: String) -> LinkError {
+    LinkError::Lost(
+        Error::unreachable(reason)
+            .with_phase(ErrorPhase::Call)
+            .with_detail("the call was sent; whether it was executed is not known")
+            .with_hint("see 'toolhost audit'; --fresh calls without the host"),
+    )
+}
+
+fn read<T: DeserializeOwned>(json: &str) -> Result<T, LinkError> {
+    serde_json::from_str(json).map_err(|error| {
+        LinkError::Lost(Error::protocol(format!(
+            "the background host's response is invalid: {error}"
+        )))
+    })
 }
 
 #[async_trait]
@@ -322,20 +334,27 @@ impl HostLink for HostClient {
     }
 
     async fn call(&self, request: &CallRequest) -> Result<Result<CallOutcome, Error>, LinkError> {
-        if !self.may_listen() {
-            return Err(LinkError::Unsent);
+        #[derive(Deserialize)]
+        struct CallResult {
+            #[serde(rename = "_meta")]
+            meta: OutcomeMeta,
         }
-        let call = SentCall {
-            front_end: self.name.clone(),
-            begins_by: local_peer::monotonic_time() + BEGIN_TIMEOUT,
-            request,
-        };
-        let params = CallParams { name: &request.name, meta: CallMeta { call } };
-        let line = connection::request(REQUEST_ID, protocol::CALL, &params);
-        let (cancel, call) = (&request.cancel, request.id.clone());
-        let sent = HostRequest { line, cancel, what: &request.name, call, sink: None };
-        let result: CallResult = read(&self.exchange(sent).await?)?;
-        Ok(result.meta.outcome.map(Into::into))
+        #[derive(Deserialize)]
+        struct OutcomeMeta {
+            #[serde(rename = "dev.toolhost/outcome")]
+            outcome: String,
+        }
+        // One that serves others says whose call it is.
+        let client_name = request.client_name.clone().or_else(|| Some(self.name.clone()));
+        let call = CallRequest { client_name, ..request.clone() };
+        let call = serde_json::to_value(&call).map_err(|_unwritable| LinkError::Unsent)?;
+        let meta = std::iter::once((protocol::CALL.to_owned(), call)).collect();
+        let _turn = request.cancel.run_until_cancelled(self.turns.acquire()).await;
+        let (name, cancel, call) = (request.name.as_str(), &request.cancel, request.id.as_ref());
+        let sent = HostRequest { method: "tools/call", name, cancel, call };
+        let params = json!({ "name": name });
+        let answer = self.exchange(sent, params, Some(meta), self.progress(None)).await?;
+        read(&read::<CallResult>(&answer)?.meta.outcome)
     }
 
     async fn query(
@@ -343,10 +362,10 @@ impl HostLink for HostClient {
         query: &HostQuery,
         cancel: &CancellationToken,
     ) -> Result<String, LinkError> {
-        let line = connection::request(REQUEST_ID, protocol::QUERY, &Payload { payload: query });
-        let sent = HostRequest { line, cancel, what: "the list", call: None, sink: None };
-        let answer: Payload<String> = read(&self.exchange(sent).await?)?;
-        Ok(answer.payload)
+        let sent = HostRequest { method: protocol::QUERY, name: "the list", cancel, call: None };
+        let params = json!(Payload { payload: query });
+        let answer = self.exchange(sent, params, None, self.progress(None)).await?;
+        Ok(read::<Payload<String>>(&answer)?.payload)
     }
 
     async fn observe(
@@ -355,51 +374,46 @@ impl HostLink for HostClient {
         sink: &ObservationSink,
         cancel: &CancellationToken,
     ) -> Result<(), LinkError> {
-        let line =
-            connection::request(REQUEST_ID, protocol::OBSERVE, &Payload { payload: request });
-        let sent = HostRequest { line, cancel, what: "observing", call: None, sink: Some(sink) };
-        let ended = self.exchange(sent).await;
+        let sent = HostRequest { method: protocol::OBSERVE, name: "observing", cancel, call: None };
+        let params = json!(Payload { payload: request });
+        let ended = self.exchange(sent, params, None, self.progress(Some(sink))).await;
         if cancel.is_cancelled() { Ok(()) } else { ended.map(drop) }
     }
 }
 
-async fn answer(front_end: &AttachedFrontEnd, params: &Value) -> Value {
-    let unattended = || json!({ "action": "cancel", "_meta": { protocol::UNATTENDED: true } });
-    let question = params.get("_meta").and_then(|meta| meta.get(protocol::QUESTION)?.as_str());
-    let question = question.and_then(|text| serde_json::from_str::<FrontEndQuestion>(text).ok());
-    let Some(question) = question else {
-        return unattended();
-    };
-    let mut is_sample = false;
-    let reply = match question {
-        FrontEndQuestion::Server(question) => {
-            is_sample = matches!(question.body, QuestionBody::Sampling { .. });
-            let reply = front_end.inbox.ask(question.clone()).await;
-            // The host's own event stays in its process.
-            front_end.events.emit(HostEvent::QuestionAnswered {
-                kind: question.body.kind(),
-                message: question.body.message().to_owned(),
-                server: question.server,
-                call_id: question.call,
-                round: question.round,
-                outcome: reply.outcome(),
-            });
-            reply
-        }
-        FrontEndQuestion::Approval(approval) => {
-            match front_end.approver.ask(&approval.request()).await {
+/// The host asks in forms, which carry what it asks.
+#[async_trait]
+impl QuestionHandler for AttachedFrontEnd {
+    async fn ask(&self, question: Question) -> QuestionReply {
+        let QuestionBody::Form { schema, .. } = question.body else {
+            return QuestionReply::Unattended;
+        };
+        let text = schema.get(protocol::QUESTION).and_then(Value::as_str).unwrap_or_default();
+        let reply = match serde_json::from_str::<FrontEndQuestion<ApprovalRequest<'_>>>(text) {
+            Err(_) => QuestionReply::Unattended,
+            Ok(FrontEndQuestion::Server(question)) => {
+                let reply = self.inbox.ask(question.clone()).await;
+                // The host's own event stays in its process.
+                self.events.emit(HostEvent::QuestionAnswered {
+                    kind: question.body.kind(),
+                    message: question.body.message().to_owned(),
+                    server: question.server,
+                    call_id: question.call,
+                    round: question.round,
+                    outcome: reply.outcome(),
+                });
+                reply
+            }
+            Ok(FrontEndQuestion::Approval(request)) => match self.approver.ask(&request).await {
                 Approval::Granted => QuestionReply::Accept(json!({ protocol::APPROVE: true })),
                 Approval::Refused => QuestionReply::Decline,
                 Approval::Unavailable => QuestionReply::Unattended,
-            }
-        }
-    };
-    match reply {
-        // A sample is the whole result, any other answer the content of one.
-        QuestionReply::Accept(sample) if is_sample => sample,
-        QuestionReply::Accept(content) => json!({ "action": "accept", "content": content }),
-        QuestionReply::Decline => json!({ "action": "decline" }),
-        QuestionReply::Cancel => json!({ "action": "cancel" }),
-        QuestionReply::Unattended => unattended(),
+            },
+        };
+        QuestionReply::Accept(json!({ protocol::REPLY: reply }))
+    }
+
+    fn allows_concurrent(&self) -> bool {
+        true
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::host::ToolHost;
-use crate::util::process_exit::wait_for_exit;
 
 pub struct HeldSessions {
     host: Arc<ToolHost>,
@@ -18,8 +17,15 @@ pub struct HeldSessions {
 
 #[derive(Default)]
 struct SessionHolders {
-    processes: HashSet<u32>,
+    connections: usize,
     named: Option<Instant>,
+}
+
+/// The sessions that a front end called in; they end with its connection, unless they are held
+/// otherwise.
+pub(in crate::serve) struct ConnectionSessions {
+    held: Arc<HeldSessions>,
+    names: Mutex<HashSet<String>>,
 }
 
 impl HeldSessions {
@@ -28,24 +34,15 @@ impl HeldSessions {
         Arc::new(Self { host, idle_limit, sessions: Mutex::default() })
     }
 
+    pub(in crate::serve) fn of_connection(self: &Arc<Self>) -> ConnectionSessions {
+        ConnectionSessions { held: Arc::clone(self), names: Mutex::default() }
+    }
+
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, SessionHolders>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn hold_for_process(self: &Arc<Self>, session: &str, pid: u32) {
-        let mut sessions = self.sessions();
-        if sessions.entry(session.to_owned()).or_default().processes.insert(pid) {
-            let (held, session) = (Arc::clone(self), session.to_owned());
-            tokio::spawn(async move {
-                wait_for_exit(pid).await;
-                held.release(&session, |holders| {
-                    holders.processes.remove(&pid);
-                });
-            });
-        }
-    }
-
-    pub fn hold_named(self: &Arc<Self>, session: &str) {
+    fn hold_named(self: &Arc<Self>, session: &str) {
         let now = Instant::now();
         let mut sessions = self.sessions();
         if sessions.entry(session.to_owned()).or_default().named.replace(now).is_none() {
@@ -74,10 +71,33 @@ impl HeldSessions {
         let mut sessions = self.sessions();
         let Some(holders) = sessions.get_mut(session) else { return };
         take(holders);
-        if holders.processes.is_empty() && holders.named.is_none() {
+        if holders.connections == 0 && holders.named.is_none() {
             sessions.remove(session);
             drop(sessions);
             self.host.end_session(session);
+        }
+    }
+}
+
+impl ConnectionSessions {
+    /// Keeps a session's own state while it can still be used: with `is_named`, because the user
+    /// named it, for the host's idle time, and otherwise while the connection lives.
+    pub(in crate::serve) fn hold(&self, session: &str, is_named: bool) {
+        if is_named {
+            return self.held.hold_named(session);
+        }
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.insert(session.to_owned()) {
+            self.held.sessions().entry(session.to_owned()).or_default().connections += 1;
+        }
+    }
+}
+
+impl Drop for ConnectionSessions {
+    fn drop(&mut self) {
+        let names = std::mem::take(&mut *self.names.lock().unwrap_or_else(PoisonError::into_inner));
+        for name in names {
+            self.held.release(&name, |holders| holders.connections -= 1);
         }
     }
 }
@@ -105,9 +125,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_named_session_lasts_until_no_call_came_for_the_idle_time() {
         let held = held("mine");
-        held.hold_named("mine");
+        held.of_connection().hold("mine", true);
         tokio::time::sleep(IDLE / 2).await;
-        held.hold_named("mine");
+        held.of_connection().hold("mine", true);
         tokio::time::sleep(IDLE * 3 / 4).await;
         assert!(held.sessions().contains_key("mine"), "a call came in between");
         tokio::time::sleep(IDLE / 2).await;
@@ -115,24 +135,17 @@ mod tests {
         assert!(!held.host.end_session("mine"), "it had ended");
     }
 
-    #[tokio::test]
-    async fn a_session_ends_with_the_last_process_that_makes_its_calls() {
+    #[test]
+    fn a_session_ends_with_the_last_connection_that_makes_its_calls() {
         let held = held("s");
-        let mut processes = ["1", "2"].map(|_| {
-            let mut command = tokio::process::Command::new("cat");
-            command.stdin(std::process::Stdio::piped()).kill_on_drop(true).spawn().unwrap()
-        });
-        for process in &processes {
-            held.hold_for_process("s", process.id().unwrap());
+        let [first, second] = [(); 2].map(|()| held.of_connection());
+        for connection in [&first, &second, &second] {
+            connection.hold("s", false);
         }
-        processes[0].kill().await.unwrap();
-        while held.sessions()["s"].processes.len() > 1 {
-            tokio::task::yield_now().await;
-        }
-        processes[1].kill().await.unwrap();
-        while !held.sessions().is_empty() {
-            tokio::task::yield_now().await;
-        }
+        drop(second);
+        assert_eq!(held.sessions()["s"].connections, 1);
+        drop(first);
+        assert!(held.sessions().is_empty());
         assert!(!held.host.end_session("s"), "it had ended");
     }
 }

@@ -1,11 +1,10 @@
 //! The background host: a catalogue server that front ends of the same program use as their host.
 
 pub mod client;
-pub(in crate::serve) mod connection;
 pub mod held_sessions;
-mod host_message;
 pub mod lifetime;
 pub mod observers;
 pub mod protocol;
+pub mod service;
 #[cfg(test)]
 mod tests;

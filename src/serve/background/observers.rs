@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::protocol::SentObservation;
+use crate::host::link::Observation;
 use crate::model::traffic::TraceGateGuard;
 use crate::model::{
     CallId, CapturedTraffic, EventSink, HostEvent, TraceGate, Traffic, TrafficSink,
@@ -81,9 +81,9 @@ impl ObserverHub {
     pub fn watch(self: &Arc<Self>) -> Observer {
         let queue = Arc::new(ObserverQueue::default());
         let mut state = self.state();
-        queue.push(&SentObservation::Started.line());
+        queue.push(&Observation::Started.line());
         for started in state.running.values() {
-            queue.push(&SentObservation::Event(started.clone()).line());
+            queue.push(&Observation::Event(started.clone()).line());
         }
         state.viewers.push(Arc::clone(&queue));
         state.closed = None;
@@ -107,7 +107,7 @@ impl ObserverHub {
         let viewers = state.viewers.clone();
         drop(state);
         if !viewers.is_empty() {
-            let line = SentObservation::Event(event.clone()).line();
+            let line = Observation::Event(event.clone()).line();
             for viewer in &viewers {
                 viewer.push(&line);
             }
@@ -118,7 +118,7 @@ impl ObserverHub {
         let viewers = self.state().viewers.clone();
         if !viewers.is_empty() {
             let captured = CapturedTraffic::capture(traffic.clone());
-            let line = SentObservation::traffic(&captured).line();
+            let line = Observation::Traffic(Box::new(captured)).line();
             for viewer in &viewers {
                 viewer.push(&line);
             }
@@ -161,7 +161,7 @@ impl ObserverQueue {
             return Some(batch);
         }
         let lost = std::mem::take(&mut waiting.lost);
-        (lost > 0).then(|| SentObservation::Lost(lost).line().to_string())
+        (lost > 0).then(|| Observation::Lost(lost).line().to_string())
     }
 }
 
@@ -190,7 +190,6 @@ impl Drop for Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::link::Observation;
     use crate::model::traffic::TrafficKind;
 
     fn started(id: &str) -> HostEvent {
@@ -216,7 +215,7 @@ mod tests {
     /// What is told at once, without the beginning.
     async fn next(viewer: &Observer) -> Vec<Observation> {
         loop {
-            let mut observations = SentObservation::read(&viewer.next().await);
+            let mut observations: Vec<_> = Observation::read(&viewer.next().await).collect();
             observations.retain(|observation| !matches!(observation, Observation::Started));
             if !observations.is_empty() {
                 return observations;

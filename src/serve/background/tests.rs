@@ -8,28 +8,27 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client::{AttachedFrontEnd, HostClient};
-use super::connection::{self, LineConnection};
 use super::lifetime::{HostCurrency, HostLifetime};
 use super::observers::ObserverHub;
-use super::protocol::{self, CallMeta, SentCall};
+use super::service::BackgroundService;
 use crate::host::ToolHost;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::function_tool::FunctionTool;
-use crate::host::link::{LinkError, Observation, ObservationSink, ObserveRequest};
+use crate::host::link::{HostLink as _, LinkError, Observation, ObservationSink};
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, CallRequest, ListScope, LookupScope};
 use crate::model::{
     Error, ErrorKind, EventSink, HostEvent, JsonObject, NoQuestionHandler, ToolContext,
 };
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
-use crate::serve::front_ends::service::FrontEndService;
 use crate::serve::listen::unix::UnixSocketListener;
-use crate::util::local_peer;
 
 /// Events that wait for a test; none makes as many.
 const EVENTS: usize = 256;
@@ -127,18 +126,14 @@ impl FrontEnd {
             }
         });
         let lifetime = HostLifetime::new(life.0, life.1, stop.clone(), abort.clone(), current);
-        let settings =
-            ServeSettings { lifetime: Some(Arc::clone(&lifetime)), ..ServeSettings::default() };
-        let (host, server_clients) = (Arc::clone(&behind), Arc::clone(&clients));
-        let server = CatalogueServer::new(host, server_clients, settings, abort.clone());
-        let (host, sessions) = (behind, None);
-        let front_ends = FrontEndService { host, clients, lifetime, observers, sessions, abort };
+        let (host, sessions) = (Arc::clone(&behind), None);
+        let background = Arc::new(BackgroundService { host, lifetime, observers, sessions });
+        let settings = ServeSettings { background: Some(background), ..ServeSettings::default() };
+        let server = CatalogueServer::new(behind, clients, settings, abort);
         let socket = place.path().join("host.sock");
         let listener = UnixSocketListener::bind(&socket).unwrap();
         let until = stop.clone();
-        tokio::spawn(
-            async move { listener.serve(&server, Some(&Arc::new(front_ends)), &until).await },
-        );
+        tokio::spawn(async move { listener.serve(&server, &until).await });
         let person = Arc::new(Person { approves, asked: Mutex::default() });
         let front_end = AttachedFrontEnd {
             approver: Arc::clone(&person) as _,
@@ -311,193 +306,114 @@ async fn a_front_end_goes_on_by_itself_when_the_host_has_ended() {
     assert_eq!(outcome.metadata.host_pid, None);
 }
 
-/// The messages of the next write to a host.
-async fn next_write(stream: &tokio::net::UnixStream) -> Vec<Value> {
-    let mut bytes = vec![0; 65_536];
-    loop {
-        stream.readable().await.unwrap();
-        match stream.try_read(&mut bytes) {
-            Ok(read) => break bytes.truncate(read),
-            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
-        }
-    }
-    let text = String::from_utf8(bytes).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 /// A client of a host that a test plays, connected already, and the host's end.
-async fn played_host() -> (tempfile::TempDir, HostClient, tokio::net::UnixListener) {
+async fn played_host() -> (tempfile::TempDir, HostClient, UnixListener) {
     let place = tempfile::tempdir().unwrap();
     let socket = place.path().join("host.sock");
-    let listener = tokio::net::UnixListener::bind(&socket).unwrap();
-    let front_end = AttachedFrontEnd {
-        approver: Arc::new(Person { approves: false, asked: Mutex::default() }),
-        inbox: Arc::new(NoQuestionHandler),
-        events: EventSink::discard(),
-    };
-    let client = HostClient::connect(&socket, "a front end", front_end).await.unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    let client = HostClient::connect(&socket, "a front end", unattended()).await.unwrap();
     (place, client, listener)
 }
 
-#[tokio::test]
-async fn a_call_is_one_write_over_the_connection_that_found_the_host() {
-    let (_place, client, listener) = played_host().await;
+fn unattended() -> AttachedFrontEnd {
+    AttachedFrontEnd {
+        approver: Arc::new(Person { approves: false, asked: Mutex::default() }),
+        inbox: Arc::new(NoQuestionHandler),
+        events: EventSink::discard(),
+    }
+}
+
+/// Plays a host until it was sent a request after the handshake, which it does not answer.
+async fn played_until_request(listener: &UnixListener) -> (Lines<BufReader<UnixStream>>, Value) {
     let (stream, _) = listener.accept().await.unwrap();
+    let mut lines = BufReader::new(stream).lines();
+    loop {
+        let line = lines.next_line().await.unwrap().unwrap();
+        let message: Value = serde_json::from_str(&line).unwrap();
+        match message["method"].as_str().unwrap() {
+            "initialize" => {
+                let info = json!({ "name": "played", "version": "1" });
+                let result = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+                    "serverInfo": info });
+                let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+                let answer = format!("{answer}\n");
+                lines.get_mut().write_all(answer.as_bytes()).await.unwrap();
+            }
+            "notifications/initialized" => {}
+            _ => return (lines, message),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_sent_once_and_its_outcome_is_unknown_when_the_host_goes() {
+    let (_place, client, listener) = played_host().await;
     let host = ToolHost::builder().build();
     host.attach(Arc::new(client));
     let calling = tokio::spawn(async move { host.call(request("echo")).await });
-    let sent = next_write(&stream).await;
-    let methods: Vec<&Value> = sent.iter().map(|message| &message["method"]).collect();
-    assert_eq!(methods, [&json!("tools/call")]);
-    // It was read, so that it may have run.
-    drop(stream);
-    assert_eq!(calling.await.unwrap().unwrap_err().kind(), ErrorKind::Unreachable);
+    let (lines, sent) = played_until_request(&listener).await;
+    assert_eq!(sent["method"], "tools/call");
+    drop(lines);
+    let error = calling.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.details().iter().any(|detail| detail.contains("not known")), "{error:?}");
     assert!(listener.accept().now_or_never().is_none(), "one connection was enough");
 }
 
-/// Makes a call through a host and nowhere else.
-#[cfg(target_os = "linux")]
-async fn made_by(
-    client: &HostClient,
-    call: &CallRequest,
-) -> Result<Result<CallOutcome, Error>, LinkError> {
-    crate::host::link::HostLink::call(client, call).await
+#[tokio::test(start_paused = true)]
+async fn a_host_that_says_nothing_is_done_without_and_left_alone_for_a_while() {
+    let (_place, client, listener) = played_host().await;
+    let (_stream, _) = listener.accept().await.unwrap();
+    for _ in 0..2 {
+        let unread = client.call(&request("echo")).await;
+        assert!(matches!(unread, Err(LinkError::Unsent)), "{unread:?}");
+    }
+    assert!(listener.accept().now_or_never().is_none(), "it was not asked again");
 }
 
 #[tokio::test(start_paused = true)]
-#[cfg(target_os = "linux")]
-async fn a_call_that_no_host_reads_is_made_without_it() {
+async fn a_host_that_stops_to_answer_during_a_request_is_not_waited_for() {
     let (_place, client, listener) = played_host().await;
-    let (stream, _) = listener.accept().await.unwrap();
-    let unread = made_by(&client, &request("echo")).await;
-    assert!(matches!(unread, Err(LinkError::Unsent)), "{unread:?}");
-    // A host that reads it later knows that it is too late.
-    let [sent] = next_write(&stream).await.try_into().unwrap();
-    let begins_by = &sent["params"]["_meta"]["dev.toolhost/call"]["begins_by"];
-    let begins_by: Duration = serde_json::from_value(begins_by.clone()).unwrap();
-    assert!(begins_by < local_peer::monotonic_time() + Duration::from_secs(5));
-}
-
-#[tokio::test]
-#[cfg(target_os = "linux")]
-async fn a_call_that_a_host_left_unread_when_it_ended_is_made_without_it() {
-    let (_place, client, listener) = played_host().await;
-    let (stream, _) = listener.accept().await.unwrap();
-    let call = request("echo");
-    let (unread, ()) = tokio::join!(made_by(&client, &call), async {
-        stream.readable().await.unwrap();
-        drop(stream);
+    let begun = tokio::time::Instant::now();
+    let (status, ()) = tokio::join!(client.status(), async {
+        let (mut lines, _) = played_until_request(&listener).await;
+        // It reads, and says nothing more until it is given up.
+        tokio::spawn(async move { while lines.next_line().await.is_ok_and(|l| l.is_some()) {} });
     });
-    assert!(matches!(unread, Err(LinkError::Unsent)), "{unread:?}");
-}
-
-impl FrontEnd {
-    /// A connection to its host on which a test sends lines of its own.
-    async fn lines(&self) -> LineConnection {
-        let (place, _) = self.served.as_ref().unwrap();
-        let stream = tokio::net::UnixStream::connect(place.path().join("host.sock")).await.unwrap();
-        LineConnection::new(stream, 1 << 20)
-    }
+    let Err(LinkError::Lost(error)) = status else { panic!("{status:?}") };
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.message().contains("does not respond"), "{error}");
+    assert!(begun.elapsed() <= Duration::from_mins(1), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_host_that_ends_does_not_wait_for_those_who_watch() {
     let mut front_end = FrontEnd::attached(true).await;
-    let mut lines = front_end.lines().await;
-    let payload = json!({ "payload": ObserveRequest::Activity });
-    lines.send(&connection::request(1, protocol::OBSERVE, &payload)).await.unwrap();
-    assert_eq!(next_message(&mut lines).await["method"], protocol::OBSERVED);
     let before = tokio::time::Instant::now();
     let (_place, stop) = front_end.served.take().unwrap();
     drop(stop);
-    let last = next_message(&mut lines).await;
-    assert_eq!(last["error"]["code"], protocol::ENDED, "{last}");
+    let mut told = front_end.told.into_inner().unwrap();
+    while told.recv().await.is_some() {}
     assert_eq!(before.elapsed(), Duration::ZERO);
 }
 
-impl FrontEnd {
-    /// A connection over which a call was made that waits.
-    async fn waiting_call(&self) -> LineConnection {
-        let mut lines = self.lines().await;
-        let in_time = local_peer::monotonic_time() + Duration::from_mins(1);
-        lines.send(&call_line("wait", in_time)).await.unwrap();
-        self.running.acquire().await.unwrap().forget();
-        lines
-    }
-}
-
-/// The line of a call that may begin until then.
-fn call_line(tool: &str, begins_by: Duration) -> String {
-    let call = SentCall { front_end: "a test".to_owned(), begins_by, request: request(tool) };
-    let params = json!({ "name": tool, "_meta": CallMeta { call } });
-    connection::request(1, protocol::CALL, &params)
-}
-
-async fn next_message(lines: &mut LineConnection) -> Value {
-    serde_json::from_str(&lines.next().await.unwrap().unwrap()).unwrap()
-}
-
 #[tokio::test]
-async fn a_call_that_comes_too_late_is_not_begun() {
+async fn a_call_of_what_is_no_longer_trusted_is_not_begun() {
     let front_end = FrontEnd::attached(true).await;
-    let mut lines = front_end.lines().await;
-    lines.send(&call_line("wait", Duration::from_secs(1))).await.unwrap();
-    let answer = next_message(&mut lines).await;
-    assert_eq!(answer["error"]["code"], protocol::NOT_BEGUN, "{answer}");
-    assert_eq!(front_end.running.available_permits(), 0, "it did not run");
-}
-
-#[tokio::test]
-async fn a_call_of_what_is_no_longer_trusted_is_not_begun_and_its_front_end_hears_so() {
-    let front_end = FrontEnd::attached(true).await;
-    let mut lines = front_end.lines().await;
     front_end.is_current.store(false, Ordering::Relaxed);
-    let in_time = local_peer::monotonic_time() + Duration::from_mins(1);
-    lines.send(&call_line("wait", in_time)).await.unwrap();
-    let answer = next_message(&mut lines).await;
-    assert_eq!(answer["error"]["code"], protocol::NOT_BEGUN, "{answer}");
+    // This process, which has no such tool, makes it.
+    assert_eq!(front_end.call("wait").await.unwrap_err().kind(), ErrorKind::Usage);
     assert_eq!(front_end.running.available_permits(), 0, "it did not run");
-}
-
-#[tokio::test]
-async fn a_host_gives_signs_of_life_during_a_call_and_ends_one_that_is_given_up() {
-    let front_end = FrontEnd::attached(true).await;
-    let mut lines = front_end.waiting_call().await;
-    // What says nothing to it is passed over: half a message, and an answer that it did not ask for.
-    lines.send("{\n{\"id\":7,\"result\":{}}\n").await.unwrap();
-    lines.send("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n").await.unwrap();
-    assert_eq!(next_message(&mut lines).await, json!({ "jsonrpc": "2.0", "id": 2, "result": {} }));
-    let given_up = json!({ "method": "notifications/cancelled" });
-    lines.send(&connection::message(&given_up)).await.unwrap();
-    front_end.told_until("wait", "cancelled").await;
-    assert!(lines.next().await.is_none(), "it has no answer");
 }
 
 #[tokio::test]
 async fn a_call_that_its_front_end_leaves_is_cancelled() {
     let front_end = FrontEnd::attached(true).await;
-    let lines = front_end.waiting_call().await;
-    drop(lines);
+    let (place, _) = front_end.served.as_ref().unwrap();
+    let socket = place.path().join("host.sock");
+    let other = HostClient::connect(&socket, "another", unattended()).await.unwrap();
+    let calling = tokio::spawn(async move { other.call(&request("wait")).await.map(drop) });
+    front_end.running.acquire().await.unwrap().forget();
+    calling.abort();
     front_end.told_until("wait", "cancelled").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_host_that_stops_to_answer_during_a_call_is_not_waited_for() {
-    let (_place, client, listener) = played_host().await;
-    let (held, answered) = tokio::join!(client.status(), async {
-        let (stream, _) = listener.accept().await.unwrap();
-        next_write(&stream).await;
-        let begun = tokio::time::Instant::now();
-        // It reads, and says nothing more until it is given up.
-        while stream.readable().await.is_ok() {
-            if matches!(stream.try_read(&mut [0; 4_096]), Ok(0)) {
-                break;
-            }
-        }
-        begun.elapsed()
-    });
-    let Err(LinkError::Lost(error)) = held else { panic!("{held:?}") };
-    assert_eq!(error.kind(), ErrorKind::Unreachable);
-    assert!(error.message().contains("does not respond"), "{error}");
-    assert!(answered <= Duration::from_mins(1), "{answered:?}");
 }

@@ -12,6 +12,7 @@ use super::{CatalogueServer, mixed_up, offerings, result};
 use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope};
 use crate::mcp::rpc_code::MISSING_CAPABILITY;
 use crate::model::{Error, ErrorCause, ErrorKind};
+use crate::serve::background::service;
 use crate::serve::shared_room::MessagePlace;
 
 /// Where a request comes from, as far as its transport knows.
@@ -20,6 +21,8 @@ pub(super) struct RequestOrigin {
     /// The level of log lines that the client chose for the session.
     pub(super) level: Option<&'static str>,
     pub(super) place: Option<Arc<MessagePlace>>,
+    /// The whole call of a front end of this program.
+    pub(super) front_end_call: Option<CallRequest>,
 }
 
 impl CatalogueServer {
@@ -35,7 +38,7 @@ impl CatalogueServer {
         sender: RequestSender,
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
-        let RequestOrigin { session, level, place } = origin;
+        let RequestOrigin { session, level, place, front_end_call } = origin;
         let client_name = sender.name.clone();
         let arguments = arguments.unwrap_or_default();
         let key = RequestKey { session, method: "tools/call", name: name.into(), arguments };
@@ -44,10 +47,20 @@ impl CatalogueServer {
             state: request_state,
             answers: input_responses,
             session_level: level,
+            id: front_end_call.as_ref().and_then(|call| call.id.clone()),
+            is_front_end: front_end_call.is_some(),
             place,
         };
         let answer = self.exchange(request, sender, |server, item| async move {
-            server.call_tool(key, client_name, item).await.map(ServedResult::Tool)
+            let result = match front_end_call {
+                Some(call) => {
+                    let ItemRequest { id, client, cancel, .. } = item;
+                    let call = CallRequest { id, client, cancel, ..call };
+                    service::outcome(&server.host.call(call).await)
+                }
+                None => server.call_tool(key, client_name, item).await,
+            };
+            result.map(ServedResult::Tool)
         });
         match answer.await? {
             ServedAnswer::Result(ServedResult::Tool(result)) => Ok(result.into()),

@@ -28,8 +28,9 @@ const CHANGE_QUEUE: usize = 1_024;
 pub struct ClientRegistry {
     calls: Mutex<HashMap<CallId, CallLink>>,
     changes: broadcast::Sender<CatalogueChange>,
-    /// Whether servers may ask these clients for their roots.
-    have_roots: bool,
+    /// Whether there are front ends of this program among them. Servers then have the roots of their
+    /// entries only, as they have without a background host.
+    serves_front_ends: bool,
 }
 
 /// Something that every client may want to know.
@@ -42,21 +43,8 @@ pub(super) enum CatalogueChange {
     Log(ServedLogLine),
 }
 
-/// What the client of a call may hear while it runs.
 #[derive(Debug)]
-pub(in crate::serve) enum CallUpdate {
-    /// How far it is.
-    Progress {
-        progress: f64,
-        total: Option<f64>,
-        message: Option<String>,
-    },
-    Log(ServedLogLine),
-    TaskStarted,
-}
-
-#[derive(Debug)]
-pub(in crate::serve) enum AskedOfClient {
+pub(super) enum AskedOfClient {
     /// An answer of its person, or of its model.
     Question(QuestionBody),
     Roots,
@@ -64,16 +52,17 @@ pub(in crate::serve) enum AskedOfClient {
 
 /// A question that waits for a client's answer. Dropped, it counts as turned away from.
 #[derive(Debug)]
-pub(in crate::serve) struct ClientQuestion {
-    pub(in crate::serve) key: Option<String>,
-    pub(in crate::serve) body: AskedOfClient,
-    /// The same for a front end of this program, which asks in its own way; it has no roots.
-    pub(in crate::serve) whole: Option<Box<FrontEndQuestion>>,
-    pub(in crate::serve) reply: oneshot::Sender<QuestionReply>,
+pub(super) struct ClientQuestion {
+    pub(super) key: Option<String>,
+    pub(super) body: AskedOfClient,
+    /// The same for a front end of this program, which asks in its own way, as a text; it has no roots.
+    pub(super) whole: Option<String>,
+    pub(super) reply: oneshot::Sender<QuestionReply>,
 }
 
-pub(in crate::serve) struct CallWatch {
-    pub(super) updates: mpsc::Receiver<CallUpdate>,
+pub(super) struct CallWatch {
+    /// Its progress, what is logged for it, and that it became a task.
+    pub(super) updates: mpsc::Receiver<HostEvent>,
     pub(super) questions: mpsc::Receiver<ClientQuestion>,
     registry: Arc<ClientRegistry>,
     call_id: CallId,
@@ -83,25 +72,24 @@ pub(in crate::serve) struct CallWatch {
 struct CallLink {
     /// The call that the client made; nested calls share its link.
     root: CallId,
-    updates: mpsc::Sender<CallUpdate>,
+    updates: mpsc::Sender<HostEvent>,
     questions: mpsc::Sender<ClientQuestion>,
 }
 
 impl ClientRegistry {
-    /// A registry without clients, which may have roots.
+    /// A registry without clients.
     pub fn new() -> Arc<Self> {
-        Self::with_roots(true)
+        Self::with(false)
     }
 
-    /// A registry for front ends of this program: servers have the roots of their entries only, as
-    /// they have without a background host.
+    /// A registry for front ends of this program.
     pub fn of_front_ends() -> Arc<Self> {
-        Self::with_roots(false)
+        Self::with(true)
     }
 
-    fn with_roots(have_roots: bool) -> Arc<Self> {
+    fn with(serves_front_ends: bool) -> Arc<Self> {
         let (changes, _) = broadcast::channel(CHANGE_QUEUE);
-        Arc::new(Self { calls: Mutex::default(), changes, have_roots })
+        Arc::new(Self { calls: Mutex::default(), changes, serves_front_ends })
     }
 
     /// Lets the clients answer what a host asks and see what happens in it, before it is built.
@@ -135,7 +123,7 @@ impl ClientRegistry {
     }
 
     /// Whether a call of this name runs.
-    pub(in crate::serve) fn is_running(&self, call_id: &CallId) -> bool {
+    pub(super) fn is_running(&self, call_id: &CallId) -> bool {
         self.calls().contains_key(call_id)
     }
 
@@ -156,15 +144,9 @@ impl ClientRegistry {
                     calls.remove(&call_id);
                 }
             }
-            HostEvent::Progress { call_id, progress, total, message } => {
-                if let Some(link) = self.calls().get(&call_id).filter(|link| link.root == call_id) {
-                    let update = CallUpdate::Progress { progress, total, message };
-                    let _slow_client = link.updates.try_send(update);
-                }
-            }
-            HostEvent::TaskStarted { call_id } => {
-                if let Some(link) = self.calls().get(&call_id).filter(|link| link.root == call_id) {
-                    let _slow_client = link.updates.try_send(CallUpdate::TaskStarted);
+            HostEvent::Progress { ref call_id, .. } | HostEvent::TaskStarted { ref call_id } => {
+                if let Some(link) = self.calls().get(call_id).filter(|link| link.root == *call_id) {
+                    let _slow_client = link.updates.try_send(event);
                 }
             }
             HostEvent::ListChanged { list, .. } => self.announce(CatalogueChange::List(list)),
@@ -172,12 +154,15 @@ impl ClientRegistry {
                 self.announce(CatalogueChange::Resource(uri));
             }
             HostEvent::Log { origin, call_id, level, text } => {
-                let line = ServedLogLine { origin, level, text };
                 match call_id.and_then(|call| self.calls().get(&call).cloned()) {
-                    Some(link) => {
-                        let _slow_client = link.updates.try_send(CallUpdate::Log(line));
+                    Some(CallLink { root, updates, .. }) => {
+                        let call_id = Some(root);
+                        let line = HostEvent::Log { origin, call_id, level, text };
+                        let _slow_client = updates.try_send(line);
                     }
-                    None => self.announce(CatalogueChange::Log(line)),
+                    None => {
+                        self.announce(CatalogueChange::Log(ServedLogLine { origin, level, text }));
+                    }
                 }
             }
             _ => {}
@@ -197,17 +182,14 @@ impl ClientRegistry {
         call: Option<&CallId>,
         key: Option<String>,
         body: AskedOfClient,
-        whole: Option<FrontEndQuestion>,
+        whole: Option<FrontEndQuestion<&ApprovalRequest<'_>>>,
     ) -> QuestionReply {
         let link = call.and_then(|call| self.calls().get(call).cloned());
         let Some(link) = link else { return QuestionReply::Unattended };
         let (reply, answer) = oneshot::channel();
-        if link
-            .questions
-            .send(ClientQuestion { key, body, whole: whole.map(Box::new), reply })
-            .await
-            .is_err()
-        {
+        let whole = whole.filter(|_| self.serves_front_ends);
+        let whole = whole.and_then(|whole| serde_json::to_string(&whole).ok());
+        if link.questions.send(ClientQuestion { key, body, whole, reply }).await.is_err() {
             return QuestionReply::Unattended;
         }
         answer.await.unwrap_or(QuestionReply::Cancel)
@@ -230,7 +212,7 @@ impl QuestionHandler for ClientRegistry {
     }
 
     fn offers_roots(&self) -> bool {
-        self.have_roots
+        !self.serves_front_ends
     }
 
     async fn list_roots(&self, call: Option<&CallId>, key: Option<&str>) -> Vec<Value> {
@@ -256,7 +238,7 @@ impl Approver for ClientRegistry {
         let body =
             QuestionBody::Form { message: approval_message(request), schema: approval_form() };
         let body = AskedOfClient::Question(body);
-        let whole = FrontEndQuestion::Approval(Box::new(request.into()));
+        let whole = FrontEndQuestion::Approval(request);
         match self.ask_client(request.call.as_ref(), None, body, Some(whole)).await {
             QuestionReply::Accept(answer) if answer.get(APPROVE) == Some(&Value::Bool(true)) => {
                 Approval::Granted
@@ -271,7 +253,7 @@ impl Approver for ClientRegistry {
 
 fn approval_message(request: &ApprovalRequest<'_>) -> String {
     let name = request.definition.name.full();
-    let arguments = Value::Object(request.arguments.clone());
+    let arguments = Value::Object(request.arguments.clone().into_owned());
     format!("Run '{name}' with {arguments}? {}", request.reason)
 }
 

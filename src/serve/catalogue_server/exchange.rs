@@ -5,23 +5,25 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::model::{
-    ClientCapabilities, CreateTaskResult, ErrorCode, ErrorData, InputRequests, InputRequiredResult,
+    ClientCapabilities, CreateTaskResult, ErrorData, InputRequests, InputRequiredResult,
     InputResponses, Notification, ProgressNotificationParam, ServerNotification,
 };
 use rmcp::service::OriginatingRequestId;
 use serde_json::Value;
 
-use super::client_registry::{CallUpdate, ClientQuestion};
+use super::client_registry::ClientQuestion;
+use super::log_line::ServedLogLine;
 use super::parked_requests::{ParkedRequest, RequestKey};
 use super::request_sender::RequestSender;
 use super::running_request::{RequestStep, RunningRequest, RunningServed, ServedResult, served};
 use super::{CatalogueServer, questions};
 use crate::host::caller;
+use crate::host::link::Observation;
 use crate::host::request::ItemRequest;
-use crate::model::{ClientAbilities, JsonObject, QuestionReply, TraceContext};
+use crate::model::{CallId, ClientAbilities, HostEvent, JsonObject, QuestionReply, TraceContext};
 use crate::providers::mcp::call_meta::{METADATA, SESSION, USER};
 use crate::serve::background::lifetime::RunningCallGuard;
-use crate::serve::background::protocol;
+use crate::serve::background::service;
 use crate::serve::shared_room::MessagePlace;
 
 /// The minimum log level for clients of the older era that set none.
@@ -35,6 +37,10 @@ pub(super) struct ClientRequest {
     /// Answers to questions, by their names.
     pub(super) answers: Option<InputResponses>,
     pub(super) session_level: Option<&'static str>,
+    /// The id by which its client knows it; `None`: the host chooses one.
+    pub(super) id: Option<CallId>,
+    /// Whether its client is a front end of this program, which is told and asked in its own way.
+    pub(super) is_front_end: bool,
     /// The memory that it takes while its work goes on.
     pub(super) place: Option<Arc<MessagePlace>>,
 }
@@ -59,7 +65,7 @@ impl CatalogueServer {
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
-        let ClientRequest { key, state, answers, session_level, place } = request;
+        let ClientRequest { key, state, answers, session_level, id, is_front_end, place } = request;
         let mut answers = answers.unwrap_or_default();
         let is_modern = sender.is_modern;
         // In the newer era what the request says, and none without; in the older one the session's.
@@ -81,11 +87,12 @@ impl CatalogueServer {
             parked.running
         } else {
             let client = abilities(&sender, client_level);
-            let item = ItemRequest { client, ..self.item_request(&sender, &key.session) };
+            let item = ItemRequest { id, client, ..self.item_request(&sender, &key.session) };
             self.start(item, place, work)?
         };
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
         let mut pending = FuturesUnordered::new();
+        let mut told = 0.0;
         loop {
             if !waiting.is_empty() {
                 return self.require_input(key, running, waiting);
@@ -98,7 +105,7 @@ impl CatalogueServer {
                 step = running.next() => step,
             };
             match step {
-                RequestStep::Update(CallUpdate::TaskStarted) => {
+                RequestStep::Update(HostEvent::TaskStarted { .. }) => {
                     let capabilities = sender.capabilities.clone();
                     let takes_tasks = key.method == "tools/call"
                         && is_modern
@@ -111,11 +118,20 @@ impl CatalogueServer {
                         }
                     }
                 }
-                RequestStep::Update(update) => tell(&sender, update, log_level).await,
+                RequestStep::Update(event) if is_front_end => {
+                    told += 1.0;
+                    tell_front_end(&sender, event, told).await;
+                }
+                RequestStep::Update(event) => tell(&sender, event, log_level).await,
                 RequestStep::Question(first) => {
                     for question in std::iter::once(first).chain(running.more_questions()) {
                         let answer = question.key.as_ref().and_then(|key| answers.remove(key));
-                        if !questions::is_supported(&question.body, sender.capabilities.as_ref()) {
+                        if is_front_end {
+                            pending.push(questions::ask(sender.peer().clone(), question, true));
+                        } else if !questions::is_supported(
+                            &question.body,
+                            sender.capabilities.as_ref(),
+                        ) {
                             let _gone = question.reply.send(QuestionReply::Unattended);
                         } else if let Some(answer) = answer.filter(Value::is_object) {
                             // A client may come back without a state, and a server may need none.
@@ -123,7 +139,8 @@ impl CatalogueServer {
                         } else if is_modern {
                             waiting.push(question);
                         } else {
-                            pending.push(questions::ask(sender.peer().clone(), question));
+                            let peer = sender.peer().clone();
+                            pending.push(questions::ask(peer, question, false));
                         }
                     }
                 }
@@ -169,10 +186,8 @@ impl CatalogueServer {
     /// # Errors
     /// That the host is about to end.
     fn admit_call(&self) -> Result<Option<RunningCallGuard>, ErrorData> {
-        let Some(lifetime) = &self.settings.lifetime else { return Ok(None) };
-        let message = "this host is shutting down";
-        let ending = || ErrorData::new(ErrorCode(protocol::NOT_BEGUN), message, None);
-        lifetime.begin_call().map(Some).ok_or_else(ending)
+        let Some(background) = &self.settings.background else { return Ok(None) };
+        background.lifetime.begin_call().map(Some).ok_or_else(service::ending)
     }
 
     /// Begins a request.
@@ -189,7 +204,8 @@ impl CatalogueServer {
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
         let admitted = self.admit_call()?;
-        let call = self.host.new_call_id();
+        let id = item.id.clone().filter(|id| !self.clients.is_running(id));
+        let call = id.unwrap_or_else(|| self.host.new_call_id());
         let is_heavy = place.as_ref().is_some_and(|place| place.is_heavy());
         Ok(RunningRequest::start(&self.clients, call, admitted, is_heavy, |id, cancel| {
             let work = work(Arc::clone(self), ItemRequest { id: Some(id), cancel, ..item });
@@ -225,10 +241,10 @@ impl CatalogueServer {
 }
 
 /// Sends the client of a request its progress, or what was logged.
-async fn tell(sender: &RequestSender, update: CallUpdate, level: Option<&str>) {
+async fn tell(sender: &RequestSender, event: HostEvent, level: Option<&str>) {
     // Over HTTP that is what ties them to the stream of the request.
-    let notification = match update {
-        CallUpdate::Progress { progress, total, message } => {
+    let notification = match event {
+        HostEvent::Progress { progress, total, message, .. } => {
             let Some(token) = sender.progress_token() else { return };
             let mut update = ProgressNotificationParam::new(token, progress);
             (update.total, update.message) = (total, message);
@@ -236,16 +252,30 @@ async fn tell(sender: &RequestSender, update: CallUpdate, level: Option<&str>) {
             update.extensions.insert(OriginatingRequestId(sender.id.clone()));
             ServerNotification::ProgressNotification(update)
         }
-        CallUpdate::Log(line) => {
+        HostEvent::Log { origin, level: own, text, .. } => {
+            let line = ServedLogLine { origin, level: own, text };
             let is_loud = level.is_some_and(|level| line.is_at_least(level));
             let Some(line) = is_loud.then(|| line.notification()).flatten() else { return };
             let mut line = Notification::new(line);
             line.extensions.insert(OriginatingRequestId(sender.id.clone()));
             ServerNotification::LoggingMessageNotification(line)
         }
-        CallUpdate::TaskStarted => return,
+        _ => return,
     };
     sender.tell(notification).await;
+}
+
+/// The same for a front end of this program.
+async fn tell_front_end(sender: &RequestSender, event: HostEvent, number: f64) {
+    let is_loud = match &event {
+        HostEvent::Log { level, .. } => !level.is_below(DEFAULT_LEVEL),
+        _ => true,
+    };
+    if let Some(token) = sender.progress_token().filter(|_| is_loud) {
+        let lines = Observation::Event(event).line().to_string();
+        let notification = service::observed(token, number, lines);
+        sender.tell(ServerNotification::ProgressNotification(notification)).await;
+    }
 }
 
 fn abilities(sender: &RequestSender, log_level: Option<&'static str>) -> ClientAbilities {

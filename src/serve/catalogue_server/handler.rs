@@ -19,6 +19,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{RoleServer, ServerHandler};
+use serde::Deserialize as _;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -32,8 +33,10 @@ use super::request_sender::{RequestSender, is_modern};
 use super::running_request::ServedResult;
 use super::subscription::{ServedSubscription, SubscriptionHandoff};
 use super::{CatalogueServer, ServedIdentity, ended, mixed_up, questions};
-use crate::host::request::ItemRequest;
+use crate::host::request::{CallRequest, ItemRequest};
 use crate::model::JsonObject;
+use crate::serve::background::held_sessions::{ConnectionSessions, HeldSessions};
+use crate::serve::background::protocol;
 use crate::serve::shared_room::{MessagePlace, MessageRoom};
 
 /// How many calls of one client may run or wait for their turn at once.
@@ -48,6 +51,8 @@ pub struct ServedClient {
     calls: TaskTracker,
     gone: CancellationToken,
     _gone_when_dropped: DropGuard,
+    /// Where it calls as a front end of this program.
+    sessions: Option<ConnectionSessions>,
 }
 
 impl ServedClient {
@@ -55,7 +60,24 @@ impl ServedClient {
         let gone = server.stop.child_token();
         let state = Arc::new(ClientState::new(identity.is_alone));
         let (guard, calls) = (gone.clone().drop_guard(), TaskTracker::new());
-        Self { server, identity, state, calls, gone, _gone_when_dropped: guard }
+        let background = server.settings.background.as_ref();
+        let sessions = background.and_then(|background| background.sessions.as_ref());
+        let sessions = sessions.map(HeldSessions::of_connection);
+        Self { server, identity, state, calls, gone, _gone_when_dropped: guard, sessions }
+    }
+
+    /// The whole call that a front end of this program makes; `None` for any other client.
+    fn front_end_call(&self, sender: &RequestSender) -> Result<Option<CallRequest>, ErrorData> {
+        let Some(call) = sender.meta_member(protocol::CALL).filter(|_| self.server.is_background())
+        else {
+            return Ok(None);
+        };
+        let call = CallRequest::deserialize(call);
+        let call = call.map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
+        if let (Some(sessions), Some(session)) = (&self.sessions, &call.session) {
+            sessions.hold(session, call.keeps_session);
+        }
+        Ok(Some(call))
     }
 
     /// What the client wants to hear: over HTTP its session knows that, which outlives this.
@@ -87,7 +109,15 @@ impl ServedClient {
         let session = self.session(extensions, sender.is_modern);
         let key = RequestKey { session, method, name, arguments: arguments.unwrap_or_default() };
         let session_level = self.state(extensions).level();
-        ClientRequest { key, state, answers, session_level, place: place(extensions) }
+        ClientRequest {
+            key,
+            state,
+            answers,
+            session_level,
+            id: None,
+            is_front_end: false,
+            place: place(extensions),
+        }
     }
 
     /// Answers a request by `work`, unless too many of this client run or the client is gone.
@@ -252,6 +282,7 @@ impl ServerHandler for ServedClient {
             session: self.session(&extensions, sender.is_modern),
             level: self.state(&extensions).level(),
             place: place(&extensions),
+            front_end_call: self.front_end_call(&sender)?,
         };
         self.bounded(&extensions, self.server.answer_call(request, origin, sender)).await
     }
@@ -392,8 +423,18 @@ impl ServerHandler for ServedClient {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        if let Some(background) = &self.server.settings.background {
+            let cancelled = context.ct.clone();
+            let answer = background.answer(&request, context, self.sessions.as_ref());
+            let answer = Box::pin(cancelled.run_until_cancelled(answer));
+            match self.gone.run_until_cancelled(answer).await {
+                Some(Some(Some(answer))) => return answer,
+                Some(Some(None)) => {}
+                Some(None) | None => return Err(ended()),
+            }
+        }
         let CustomRequest { method, .. } = request;
         let message = if method.starts_with("tasks/") {
             format!(

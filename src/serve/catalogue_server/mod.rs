@@ -9,7 +9,7 @@ mod handler;
 mod log_line;
 mod offerings;
 mod parked_requests;
-pub(in crate::serve) mod questions;
+mod questions;
 mod request_sender;
 mod result;
 mod running_request;
@@ -24,18 +24,16 @@ use rmcp::model::{ErrorCode, ErrorData};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{ClientScope, ToolHost};
-use crate::serve::background::lifetime::HostLifetime;
 use crate::serve::background::protocol;
+use crate::serve::background::service::BackgroundService;
 use crate::serve::shared_room::MessageRoom;
 use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
-pub(in crate::serve) use client_registry::{CallUpdate, ClientQuestion};
 pub(in crate::serve) use client_state::ClientState;
 pub use handler::ServedClient;
 pub(in crate::serve) use handler::{implementation, served_session};
 use parked_requests::ParkedRequests;
-pub(in crate::serve) use running_request::{RequestStep, RunningRequest};
 pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
 use tasks::ServedTasks;
 use tool_list::ToolList;
@@ -51,9 +49,10 @@ pub struct ServeSettings {
     pub uses_bare_names: bool,
     /// Run calls that need approval without asking (`--yes`): the client asks its person itself.
     pub assume_yes: bool,
-    /// What admits calls, when it is a background host that offers it; `None` for a server of its own.
+    /// What it is for front ends, when it is a background host that offers it; `None` for a server of
+    /// its own.
     #[doc(hidden)] // for the program's own commands
-    pub lifetime: Option<Arc<HostLifetime>>,
+    pub background: Option<Arc<BackgroundService>>,
 }
 
 /// One catalogue, offered to any number of clients at once.
@@ -127,6 +126,11 @@ impl CatalogueServer {
     pub(in crate::serve) fn end_session(&self, session: &str) {
         self.tasks.end_session(session);
         self.host.end_session(session);
+    }
+
+    /// Whether it is a background host, whose clients are mostly front ends of this program.
+    pub(in crate::serve) fn is_background(&self) -> bool {
+        self.settings.background.is_some()
     }
 
     pub(in crate::serve) fn messages(&self) -> &MessageRoom {

@@ -1,5 +1,7 @@
 //! Questions of servers as protocol messages, and their answers.
 
+use std::time::Duration;
+
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, CustomRequest, ErrorData, InputRequest, ServerRequest};
 use rmcp::service::{Peer, PeerRequestOptions};
@@ -9,6 +11,9 @@ use super::client_registry::{AskedOfClient, ClientQuestion};
 use crate::host::limits;
 use crate::model::{QuestionAbilities, QuestionBody, QuestionReply};
 use crate::serve::background::protocol;
+
+/// How long a front end may take: it and its call have limits of their own.
+const FRONT_END_PATIENCE: Duration = Duration::from_hours(24);
 
 /// Whether a client with these capabilities can put the question to its person.
 pub(super) fn is_supported(
@@ -41,11 +46,16 @@ pub(super) fn can_fill_forms(capabilities: Option<&ClientCapabilities>) -> bool 
     elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
 }
 
-pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion) {
-    let ClientQuestion { body, mut reply, .. } = question;
-    let (method, params) = request(&body);
+/// Asks a client of the older era, or a front end of this program in its own way.
+pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion, is_front_end: bool) {
+    let ClientQuestion { body, whole, mut reply, .. } = question;
+    let whole = whole.filter(|_| is_front_end);
+    let ((method, params), limit) = match &whole {
+        Some(whole) => (front_end_request(whole), FRONT_END_PATIENCE),
+        None => (request(&body), limits::MAX_TOTAL),
+    };
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, Some(params)));
-    let options = PeerRequestOptions::with_timeout(limits::MAX_TOTAL);
+    let options = PeerRequestOptions::with_timeout(limit);
     let sent = peer.send_cancellable_request(request, options).await;
     let Ok(sent) = sent else {
         let _gone = reply.send(QuestionReply::Unattended);
@@ -54,11 +64,28 @@ pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion) {
     tokio::select! {
         answer = sent.await_response() => {
             let answer = answer.ok().and_then(|answer| serde_json::to_value(answer).ok());
-            let _gone = reply.send(answer.map_or(QuestionReply::Cancel, |answer| read(&body, answer)));
+            let read = |answer| match whole {
+                Some(_) => read_front_end(answer),
+                None => read(&body, answer),
+            };
+            let _gone = reply.send(answer.map_or(QuestionReply::Cancel, read));
         }
         // The server does not wait any more.
         () = reply.closed() => {}
     }
+}
+
+/// A form that carries the question of a front end, which knows what to show.
+fn front_end_request(whole: &str) -> (&'static str, Value) {
+    let message = "a question of the background host";
+    let schema = json!({ "type": "object", "properties": {}, protocol::QUESTION: whole });
+    ("elicitation/create", json!({ "message": message, "requestedSchema": schema }))
+}
+
+fn read_front_end(mut answer: Value) -> QuestionReply {
+    let reply = answer.get_mut("content").and_then(|content| content.get_mut(protocol::REPLY));
+    let reply = reply.and_then(|reply| serde_json::from_value(reply.take()).ok());
+    reply.unwrap_or(QuestionReply::Unattended)
 }
 
 fn input_request(body: &AskedOfClient) -> Result<InputRequest, serde_json::Error> {
@@ -70,15 +97,12 @@ pub(super) fn input_request_of(body: &AskedOfClient) -> Result<InputRequest, Err
     input_request(body).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-pub(in crate::serve) fn answer_question(question: ClientQuestion, answer: Value) {
+pub(super) fn answer_question(question: ClientQuestion, answer: Value) {
     let reply = read(&question.body, answer);
     let _gone = question.reply.send(reply);
 }
 
 pub(super) fn read(body: &AskedOfClient, mut answer: Value) -> QuestionReply {
-    if answer.pointer("/_meta").is_some_and(|meta| meta.get(protocol::UNATTENDED).is_some()) {
-        return QuestionReply::Unattended;
-    }
     match body {
         AskedOfClient::Roots => {
             return match answer.get_mut("roots").map(Value::take) {
@@ -104,7 +128,7 @@ pub(super) fn read(body: &AskedOfClient, mut answer: Value) -> QuestionReply {
 }
 
 /// The method and the parameters of a question.
-pub(in crate::serve) fn request(body: &AskedOfClient) -> (&'static str, Value) {
+fn request(body: &AskedOfClient) -> (&'static str, Value) {
     let AskedOfClient::Question(body) = body else { return ("roots/list", json!({})) };
     match body {
         QuestionBody::Form { message, schema } => {

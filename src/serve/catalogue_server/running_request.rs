@@ -7,8 +7,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::client_registry::{CallUpdate, CallWatch, ClientQuestion, ClientRegistry};
-use crate::model::CallId;
+use super::client_registry::{CallWatch, ClientQuestion, ClientRegistry};
+use crate::model::{CallId, HostEvent};
 use crate::serve::background::lifetime::RunningCallGuard;
 
 /// What a request gave at last.
@@ -21,7 +21,7 @@ pub(super) enum ServedResult {
 pub(super) type RunningServed = RunningRequest<Result<ServedResult, ErrorData>>;
 
 /// A request that runs in the background. Dropped, it is cancelled.
-pub(in crate::serve) struct RunningRequest<T> {
+pub(super) struct RunningRequest<T> {
     outcome: JoinHandle<T>,
     /// What happens meanwhile.
     watch: CallWatch,
@@ -30,8 +30,9 @@ pub(in crate::serve) struct RunningRequest<T> {
     _cancelled_when_dropped: DropGuard,
 }
 
-pub(in crate::serve) enum RequestStep<T> {
-    Update(CallUpdate),
+pub(super) enum RequestStep<T> {
+    /// Progress, a line that was logged, or that it became a task.
+    Update(HostEvent),
     Question(ClientQuestion),
     /// The end; `None` when there is no result, because of a fault of this program.
     Ended(Option<T>),
@@ -47,7 +48,7 @@ pub(super) fn served(
 impl<T: Send + 'static> RunningRequest<T> {
     /// Begins the request `call` by `work`, which gets its id and hears when it is cancelled. Where it
     /// `is_heavy`, other requests do not wait for it.
-    pub(in crate::serve) fn start<F>(
+    pub(super) fn start<F>(
         clients: &Arc<ClientRegistry>,
         call: CallId,
         admitted: Option<RunningCallGuard>,
@@ -69,7 +70,7 @@ impl<T: Send + 'static> RunningRequest<T> {
         Self { outcome, watch, _running: admitted, _cancelled_when_dropped: cancel.drop_guard() }
     }
 
-    pub(in crate::serve) async fn next(&mut self) -> RequestStep<T> {
+    pub(super) async fn next(&mut self) -> RequestStep<T> {
         tokio::select! {
             // What was sent before the end is passed on before the end.
             biased;

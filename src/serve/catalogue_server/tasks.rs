@@ -18,10 +18,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
-use super::client_registry::{CallUpdate, ClientQuestion};
+use super::client_registry::ClientQuestion;
 use super::questions;
 use super::running_request::{RequestStep, RunningServed, ServedResult, served};
-use crate::model::{JsonObject, QuestionReply};
+use crate::model::{HostEvent, JsonObject, QuestionReply};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::json;
 use crate::util::timestamp::rfc3339;
@@ -166,10 +166,10 @@ impl TaskState {
     ) -> TaskPayload {
         loop {
             match running.next().await {
-                RequestStep::Update(CallUpdate::Progress { message, .. }) => {
+                RequestStep::Update(HostEvent::Progress { message, .. }) => {
                     self.change(|contents| contents.task.status_message = message);
                 }
-                RequestStep::Update(CallUpdate::Log(_) | CallUpdate::TaskStarted) => {}
+                RequestStep::Update(_) => {}
                 RequestStep::Question(question) => {
                     if questions::is_supported(&question.body, capabilities.as_ref()) {
                         self.change(|contents| contents.ask(question));

@@ -11,22 +11,12 @@ use super::MAX_MESSAGE;
 use super::text_transport::{TextError, TextSink, TextSource};
 
 pub(super) struct LineSource<R> {
-    /// One that was read already.
-    first: Option<Result<String, LinesCodecError>>,
     lines: FramedRead<R, LinesCodec>,
 }
 
 impl<R: AsyncRead> LineSource<R> {
     pub(super) fn new(input: R) -> Self {
-        let lines = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_MESSAGE));
-        Self { first: None, lines }
-    }
-
-    pub(super) fn after(
-        first: Result<String, LinesCodecError>,
-        lines: FramedRead<R, LinesCodec>,
-    ) -> Self {
-        Self { first: Some(first), lines }
+        Self { lines: FramedRead::new(input, LinesCodec::new_with_max_length(MAX_MESSAGE)) }
     }
 }
 
@@ -34,11 +24,7 @@ impl<R: AsyncRead> LineSource<R> {
 impl<R: AsyncRead + Send + Unpin> TextSource for LineSource<R> {
     async fn next(&mut self) -> Option<Result<String, TextError>> {
         loop {
-            let line = match self.first.take() {
-                Some(first) => first,
-                None => self.lines.next().await?,
-            };
-            return match line {
+            return match self.lines.next().await? {
                 Ok(line) if line.trim().is_empty() => continue,
                 Ok(line) => Some(Ok(line)),
                 Err(LinesCodecError::MaxLineLengthExceeded) => Some(Err(TextError::TooLong)),

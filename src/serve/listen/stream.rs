@@ -9,7 +9,7 @@ use super::connections;
 use super::line_stream::{LineSink, LineSource};
 use super::text_transport::TextTransport;
 use crate::model::Error;
-use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
+use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
 /// Serves the client at the other end of a pair of streams, until it closes them or `stop` fires and
 /// its calls have ended.
@@ -24,19 +24,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    serve_lines(server.connect(identity), LineSource::new(input), output, stop).await
-}
-
-pub(super) async fn serve_lines<R, W>(
-    client: ServedClient,
-    lines: LineSource<R>,
-    output: W,
-    stop: &CancellationToken,
-) -> Result<(), Error>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+    let (client, lines) = (server.connect(identity), LineSource::new(input));
     let transport = TextTransport::new(lines, LineSink(output), client.messages(), client.gone());
     Box::pin(connections::serve(client, transport, stop)).await
 }

@@ -12,15 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::MAX_MESSAGE;
 use super::http::HttpListener;
-use super::line_stream::LineSource;
-use super::stream::serve_lines;
+use super::stream::serve_stream;
 use crate::model::Error;
-use crate::serve::background::connection::LineConnection;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
-use crate::serve::front_ends::request::FrontEndRequest;
-use crate::serve::front_ends::service::FrontEndService;
 
 const MAX_CLIENTS: usize = 1_024;
 
@@ -57,16 +52,10 @@ impl UnixSocketListener {
     }
 
     /// Serves all clients that connect until `stop` fires; then connections have the time of the caller.
-    /// Front ends of this program are answered by `front_ends`, if the server is a background host.
-    pub async fn serve(
-        &self,
-        server: &Arc<CatalogueServer>,
-        front_ends: Option<&Arc<FrontEndService>>,
-        stop: &CancellationToken,
-    ) {
+    pub async fn serve(&self, server: &Arc<CatalogueServer>, stop: &CancellationToken) {
         let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CLIENTS)));
-        // The clients of a background host are this program.
-        let http = front_ends.is_none().then(|| Arc::new(HttpListener::for_own_user(server)));
+        // A background host has front ends of this program, which do not speak HTTP.
+        let http = (!server.is_background()).then(|| Arc::new(HttpListener::for_own_user(server)));
         loop {
             let Ok(place) = Arc::clone(&free).acquire_owned().await else { break };
             let accepted = tokio::select! {
@@ -82,11 +71,9 @@ impl UnixSocketListener {
                     continue;
                 }
             };
-            let (server, stop) = (Arc::clone(server), stop.clone());
-            let (front_ends, http) = (front_ends.map(Arc::clone), http.clone());
+            let (server, http, stop) = (Arc::clone(server), http.clone(), stop.clone());
             clients.spawn(async move {
-                let (front_ends, http) = (front_ends.as_deref(), http.as_ref());
-                serve_client(stream, &server, front_ends, http, &stop).await;
+                serve_client(stream, &server, http.as_ref(), &stop).await;
                 drop(place);
             });
         }
@@ -98,42 +85,25 @@ impl UnixSocketListener {
     }
 }
 
-/// Serves a client: its first line shows whether it speaks HTTP or is a front end of this program.
-/// Any other has a session of its own.
+/// Serves a client: its first byte shows whether it speaks HTTP. Any other has a session of its own.
 async fn serve_client(
-    stream: UnixStream,
+    mut stream: UnixStream,
     server: &Arc<CatalogueServer>,
-    front_ends: Option<&FrontEndService>,
     http: Option<&Arc<HttpListener>>,
     stop: &CancellationToken,
 ) {
-    let process = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok());
-    let mut lines = LineConnection::new(stream, MAX_MESSAGE);
-    let Some(Some(first)) = stop.run_until_cancelled(lines.next()).await else { return };
-    if let (Some(front_ends), Ok(line)) = (front_ends, &first)
-        && let Some(request) = FrontEndRequest::read(line)
-    {
-        return front_ends.serve(request, lines, process, stop).await;
-    }
-    if let (Some(http), Ok(line)) = (http, &first)
-        && is_request_line(line)
-    {
-        let LineConnection { input, output } = lines;
-        let read = [line.as_bytes(), b"\r\n", input.read_buffer()].concat();
-        let stream = tokio::io::join(Cursor::new(read).chain(input.into_inner()), output);
+    let Some(Ok(first)) = stop.run_until_cancelled(stream.read_u8()).await else { return };
+    let (input, output) = stream.into_split();
+    let input = Cursor::new([first]).chain(input);
+    // A method of HTTP begins with a capital letter, and no JSON does.
+    if let Some(http) = http.filter(|_| first.is_ascii_uppercase()) {
+        let stream = tokio::io::join(input, output);
         return Box::pin(http.serve_connection(stream, stop)).await;
     }
     let session = format!("unix-{}", Uuid::new_v4().simple());
-    let client = server.connect(ServedIdentity { session, is_alone: false });
-    let LineConnection { input, output } = lines;
-    let serving = serve_lines(client, LineSource::after(first, input), output, stop);
-    // Boxed: a front end's request has no room for it. Errors of a client are reported to the client.
-    let _ended = Box::pin(serving).await;
-}
-
-/// Whether this begins a request of HTTP; no JSON ends like this.
-fn is_request_line(line: &str) -> bool {
-    line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0")
+    let identity = ServedIdentity { session, is_alone: false };
+    // Errors of a client are reported to the client.
+    let _ended = Box::pin(serve_stream(server, identity, input, output, stop)).await;
 }
 
 /// Whether the other end belongs to this user, or to root.

@@ -5,6 +5,7 @@ pub mod drawing;
 pub mod pictures;
 pub mod stumbles;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -81,8 +82,8 @@ pub fn tell(
 /// A call that waits for approval.
 pub fn prompt(tool: &ToolDefinition, arguments: &Value, identity: &str) -> ApprovalPrompt {
     ApprovalPrompt::of(&ApprovalRequest {
-        definition: tool,
-        arguments: arguments.as_object().unwrap(),
+        definition: Cow::Borrowed(tool),
+        arguments: Cow::Borrowed(arguments.as_object().unwrap()),
         reason: "its entry requires approval".to_owned(),
         preview: Ok(Preview {
             summary: format!("calls {}", tool.name.full()),
