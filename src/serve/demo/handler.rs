@@ -1,20 +1,59 @@
 //! The requests that the demo server answers.
 #![expect(deprecated, reason = "logging is deprecated in the newest revision, and a demo shows it")]
 
+use std::sync::LazyLock;
+use std::time::Duration;
+
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities, ServerConfig,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, Prompt, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Reference, Resource, ResourceContents, ResourceTemplate,
+    ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
     SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
     UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use serde::Deserialize;
+use tokio::time::{Instant, Interval};
 
-use super::server::DemoServer;
-use super::tools::{self, DemoCall};
-use super::{prompts, resources, uptime};
+use super::{DemoServer, lock, tools};
+
+const README_URI: &str = "demo://readme";
+const README: &str = "# The demo server\n\n\
+    Tools to try a client on: `echo` and `add` answer at once, `slow` reports progress and can be\n\
+    cancelled, `fail` says no, `weather_report` returns structured output, `ask_name` asks back,\n\
+    `log_lines` talks while it works and `delete_note` destroys something that does not matter.\n";
+/// The resource that changes by itself, for trying subscriptions.
+const UPTIME_URI: &str = "demo://uptime";
+/// How often subscribers hear of a change.
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
+const NOTE_PREFIX: &str = "demo://notes/";
+const NOTE_TEMPLATE: &str = "demo://notes/{name}";
+const PROMPT: &str = "greet";
+const LANGUAGES: [&str; 6] = ["English", "Finnish", "French", "German", "Spanish", "Swahili"];
+
+/// What is listed, as it is sent.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Definitions {
+    tools: Vec<Tool>,
+    resources: Vec<Resource>,
+    resource_templates: Vec<ResourceTemplate>,
+    prompts: Vec<Prompt>,
+}
+
+static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
+    // The tests list what is in it.
+    serde_json::from_str(include_str!("definitions.json")).unwrap_or_default()
+});
+
+fn ticks() -> Interval {
+    tokio::time::interval_at(Instant::now() + TICK_INTERVAL, TICK_INTERVAL)
+}
+
 impl ServerHandler for DemoServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(
@@ -39,11 +78,11 @@ impl ServerHandler for DemoServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::definitions()))
+        Ok(ListToolsResult::with_all_items(DEFINITIONS.tools.clone()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::find(name).map(tools::DemoTool::definition)
+        DEFINITIONS.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -51,10 +90,7 @@ impl ServerHandler for DemoServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = tools::find(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("unknown tool: {}", request.name), None));
-        };
-        tool.call(self, DemoCall { request, context }).await
+        tools::call(self, request, context).await
     }
 
     async fn set_level(
@@ -62,7 +98,7 @@ impl ServerHandler for DemoServer {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.set_log_level(request.level);
+        *lock(&self.min_log_level) = request.level;
         Ok(())
     }
 
@@ -71,7 +107,7 @@ impl ServerHandler for DemoServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(vec![resources::readme(), uptime::resource()]))
+        Ok(ListResourcesResult::with_all_items(DEFINITIONS.resources.clone()))
     }
 
     async fn list_resource_templates(
@@ -79,7 +115,7 @@ impl ServerHandler for DemoServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(vec![resources::note_template()]))
+        Ok(ListResourceTemplatesResult::with_all_items(DEFINITIONS.resource_templates.clone()))
     }
 
     async fn read_resource(
@@ -87,19 +123,47 @@ impl ServerHandler for DemoServer {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resources::read(self, &request.uri).map(Into::into)
+        let uri = &*request.uri;
+        let (text, mime) = if uri == README_URI {
+            (README.to_owned(), "text/markdown")
+        } else if uri == UPTIME_URI {
+            (format!("up for {} s\n", self.started.elapsed().as_secs()), "text/plain")
+        } else if let Some(name) = uri.strip_prefix(NOTE_PREFIX)
+            && let Some(note) = lock(&self.notes).get(name)
+        {
+            ((*note).to_owned(), "text/plain")
+        } else {
+            let data = serde_json::json!({ "uri": uri });
+            return Err(ErrorData::resource_not_found(format!("no resource {uri}"), Some(data)));
+        };
+        let content = ResourceContents::text(text, uri).with_mime_type(mime);
+        Ok(ReadResourceResult::new(vec![content]).into())
     }
 
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(uptime::accepted(requested))
+        let mut uris = requested.resource_subscriptions.iter().flatten();
+        let mut accepted = SubscriptionFilter::new();
+        accepted.resource_subscriptions =
+            uris.any(|uri| uri == UPTIME_URI).then(|| vec![UPTIME_URI.to_owned()]);
+        Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        uptime::notify_subscriber(&context, &self.client_gone).await;
-        Ok(())
+        let mut ticks = ticks();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                () = self.client_gone.cancelled() => return Ok(()),
+                _ = ticks.tick() => {
+                    if context.sink().notify_resource_updated(UPTIME_URI).await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
     }
 
     async fn subscribe(
@@ -107,13 +171,22 @@ impl ServerHandler for DemoServer {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if request.uri != uptime::URI {
+        if request.uri != UPTIME_URI {
             let text = format!("{} never changes", request.uri);
             return Err(ErrorData::invalid_params(text, None));
         }
         let stop = self.client_gone.child_token();
-        self.replace_legacy_ticker(Some(stop.clone()));
-        tokio::spawn(uptime::notify_legacy_client(context.peer, stop));
+        *lock(&self.legacy_ticker) = Some(stop.clone().drop_guard());
+        tokio::spawn(stop.run_until_cancelled_owned(async move {
+            let mut ticks = ticks();
+            loop {
+                ticks.tick().await;
+                let update = ResourceUpdatedNotificationParam::new(UPTIME_URI);
+                if context.peer.notify_resource_updated(update).await.is_err() {
+                    return;
+                }
+            }
+        }));
         Ok(())
     }
 
@@ -122,7 +195,7 @@ impl ServerHandler for DemoServer {
         _request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.replace_legacy_ticker(None);
+        *lock(&self.legacy_ticker) = None;
         Ok(())
     }
 
@@ -131,7 +204,7 @@ impl ServerHandler for DemoServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(vec![prompts::greet()]))
+        Ok(ListPromptsResult::with_all_items(DEFINITIONS.prompts.clone()))
     }
 
     async fn get_prompt(
@@ -139,7 +212,17 @@ impl ServerHandler for DemoServer {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::get(&request).map(Into::into)
+        if request.name != PROMPT {
+            let message = format!("unknown prompt: {}", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let argument = |key| request.arguments.as_ref()?.get(key)?.as_str();
+        let Some(name) = argument("name") else {
+            return Err(ErrorData::invalid_params("greet needs the argument 'name'", None));
+        };
+        let language = argument("language").unwrap_or("English");
+        let text = format!("Greet {name} in {language}, in one short sentence.");
+        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
     }
 
     async fn complete(
@@ -147,10 +230,12 @@ impl ServerHandler for DemoServer {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let values = match &request.r#ref {
-            Reference::Prompt(prompt) => prompts::values(&prompt.name, &request.argument.name),
-            Reference::Resource(template) => {
-                resources::values(self, &template.uri, &request.argument.name)
+        let values = match (&request.r#ref, &*request.argument.name) {
+            (Reference::Prompt(prompt), "language") if prompt.name == PROMPT => {
+                Some(LANGUAGES.to_vec())
+            }
+            (Reference::Resource(template), "name") if template.uri == NOTE_TEMPLATE => {
+                Some(lock(&self.notes).keys().copied().collect())
             }
             _ => None,
         };
