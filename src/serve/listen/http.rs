@@ -14,12 +14,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::MAX_MESSAGE;
+use super::accept;
 use super::access::{AccessError, AccessRules};
 use super::authentication::Authenticator;
 use super::bounded_writes::BoundedWrites;
@@ -86,27 +86,12 @@ impl HttpListener {
     /// Serves all clients that connect until `stop` fires, and what they asked before for a moment longer.
     pub async fn serve(self, listener: TcpListener, stop: &CancellationToken) {
         let shared = Arc::new(self);
-        let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
-        loop {
-            let Ok(place) = Arc::clone(&free).acquire_owned().await else { break };
-            let accepted = tokio::select! {
-                () = stop.cancelled() => break,
-                accepted = listener.accept() => accepted,
-            };
-            let Ok((stream, _)) = accepted else {
-                // Out of descriptors: a client that leaves makes room.
-                tokio::time::sleep(super::ACCEPT_PAUSE).await;
-                continue;
-            };
-            let _as_it_was = stream.set_nodelay(true);
+        let clients = accept::serve_each(&listener, MAX_CONNECTIONS, stop, |stream| {
             let (shared, stop) = (Arc::clone(&shared), stop.clone());
-            clients.spawn(async move {
-                shared.serve_connection(stream, &stop).await;
-                drop(place);
-            });
-        }
+            async move { shared.serve_connection(stream, &stop).await }
+        })
+        .await;
         drop(listener);
-        clients.close();
         shared.drain(&clients).await;
     }
 

@@ -13,6 +13,7 @@ pub mod token_store;
 pub mod unix;
 pub mod web_socket;
 
+mod accept;
 mod backlog;
 mod bounded_reads;
 mod bounded_writes;
@@ -28,9 +29,5 @@ mod mcp_service;
 mod subscription_body;
 mod text_transport;
 
-use std::time::Duration;
-
-/// The pause after a connection that could not be accepted, for want of descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The longest message a client may send, in bytes.
 pub(super) const MAX_MESSAGE: usize = super::background::protocol::MAX_REQUEST;

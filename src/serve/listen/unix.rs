@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use super::accept;
 use super::http::HttpListener;
 use super::stream::serve_stream;
 use crate::model::Error;
@@ -53,31 +52,17 @@ impl UnixSocketListener {
 
     /// Serves all clients that connect until `stop` fires; then connections have the time of the caller.
     pub async fn serve(&self, server: &Arc<CatalogueServer>, stop: &CancellationToken) {
-        let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CLIENTS)));
         // A background host has front ends of this program, which do not speak HTTP.
         let http = (!server.is_background()).then(|| Arc::new(HttpListener::for_own_user(server)));
-        loop {
-            let Ok(place) = Arc::clone(&free).acquire_owned().await else { break };
-            let accepted = tokio::select! {
-                () = stop.cancelled() => break,
-                accepted = self.listener.accept() => accepted,
-            };
-            let stream = match accepted {
-                Ok((stream, _)) if is_own(&stream) => stream,
-                Ok(_stranger) => continue,
-                Err(_) => {
-                    // Out of descriptors: a client that leaves makes room.
-                    tokio::time::sleep(super::ACCEPT_PAUSE).await;
-                    continue;
-                }
-            };
+        let clients = accept::serve_each(&self.listener, MAX_CLIENTS, stop, |stream| {
             let (server, http, stop) = (Arc::clone(server), http.clone(), stop.clone());
-            clients.spawn(async move {
-                serve_client(stream, &server, http.as_ref(), &stop).await;
-                drop(place);
-            });
-        }
-        clients.close();
+            async move {
+                if is_own(&stream) {
+                    serve_client(stream, &server, http.as_ref(), &stop).await;
+                }
+            }
+        })
+        .await;
         if let Some(http) = http {
             http.drain(&clients).await;
         }

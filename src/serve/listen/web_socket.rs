@@ -11,17 +11,17 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use http::{Response, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as FrameError, Message};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::MAX_MESSAGE;
+use super::accept;
 use super::access::AccessRules;
 use super::authentication::Authenticator;
 use super::bounded_reads::{BoundedReads, ReadingMessage};
@@ -47,59 +47,49 @@ pub async fn serve(
     listener: TcpListener,
     stop: &CancellationToken,
 ) {
-    let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CLIENTS)));
-    loop {
-        let Ok(place) = Arc::clone(&free).acquire_owned().await else { break };
-        let accepted = tokio::select! {
-            () = stop.cancelled() => break,
-            accepted = listener.accept() => accepted,
-        };
-        let Ok((stream, _)) = accepted else {
-            // Out of descriptors: a client that leaves makes room.
-            tokio::time::sleep(super::ACCEPT_PAUSE).await;
-            continue;
-        };
-        let _as_it_was = stream.set_nodelay(true);
+    let clients = accept::serve_each(&listener, MAX_CLIENTS, stop, |stream| {
         let (server, rules, stop) = (Arc::clone(server), Arc::clone(rules), stop.clone());
         let authenticator = Arc::clone(authenticator);
-        clients.spawn(async move {
-            let opened = open(stream, &rules, &authenticator);
-            let opened = tokio::time::timeout(HANDSHAKE, opened).await;
-            if let Ok(Ok((stream, reading, requester))) = opened {
-                let (server, identity) = match requester {
-                    Requester::Owner => (server, None),
-                    Requester::Client(client) => {
-                        (server.for_client(client.scope.clone()), Some(client))
-                    }
-                };
-                let session = format!("ws-{}", Uuid::new_v4().simple());
-                let client = server.connect(ServedIdentity { session, is_alone: false });
-                let (sink, frames) = stream.split();
-                let sink = Arc::new(Mutex::new(sink));
-                reading.within(server.messages().clone());
-                let source = FrameSource::new(frames, &sink, reading);
-                let transport =
-                    TextTransport::new(source, FrameSink(sink), client.messages(), client.gone());
-                // Errors of a client are reported to the client.
-                let mut serving = Box::pin(connections::serve(client, transport, &stop));
-                if let Some(identity) = identity {
-                    let invalid = authenticator.until_invalid(&identity, || identity.expires);
-                    tokio::select! {
-                        _ended = &mut serving => {}
-                        () = invalid => {
-                            server.disconnect();
-                            let _ended = serving.await;
-                        }
-                    }
-                } else {
-                    let _ended = serving.await;
-                }
-            }
-            drop(place);
-        });
+        async move { serve_client(stream, server, &rules, &authenticator, &stop).await }
+    });
+    clients.await.wait().await;
+}
+
+async fn serve_client(
+    stream: TcpStream,
+    server: Arc<CatalogueServer>,
+    rules: &AccessRules,
+    authenticator: &Authenticator,
+    stop: &CancellationToken,
+) {
+    let opened = tokio::time::timeout(HANDSHAKE, open(stream, rules, authenticator)).await;
+    let Ok(Ok((stream, reading, requester))) = opened else { return };
+    let (server, identity) = match requester {
+        Requester::Owner => (server, None),
+        Requester::Client(client) => (server.for_client(client.scope.clone()), Some(client)),
+    };
+    let session = format!("ws-{}", Uuid::new_v4().simple());
+    let client = server.connect(ServedIdentity { session, is_alone: false });
+    let (sink, frames) = stream.split();
+    let sink = Arc::new(Mutex::new(sink));
+    reading.within(server.messages().clone());
+    let source = FrameSource::new(frames, &sink, reading);
+    let transport = TextTransport::new(source, FrameSink(sink), client.messages(), client.gone());
+    let invalid = async {
+        match &identity {
+            Some(client) => authenticator.until_invalid(client, || client.expires).await,
+            None => std::future::pending().await,
+        }
+    };
+    // Errors of a client are reported to the client.
+    let mut serving = Box::pin(connections::serve(client, transport, stop));
+    tokio::select! {
+        _ended = &mut serving => {}
+        () = invalid => {
+            server.disconnect();
+            let _ended = serving.await;
+        }
     }
-    clients.close();
-    clients.wait().await;
 }
 
 /// A connection after its handshake, and whose it is.
