@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::RoleServer;
 use rmcp::model::{
     Notification, NotificationNoParam, ResourceUpdatedNotificationParam, ServerNotification,
+    SubscriptionFilter,
 };
 use rmcp::service::Peer;
 use tokio::sync::broadcast::error::RecvError;
@@ -17,7 +18,7 @@ use super::log_line::ServedLogLine;
 use crate::host::ToolHost;
 use crate::host::offerings::ServerChange;
 use crate::host::request::LookupScope;
-use crate::model::{ListKind, SubscriptionFilter};
+use crate::model::{self, ListKind};
 
 /// How many changes of servers wait before servers are read more slowly.
 const WATCH_QUEUE: usize = 64;
@@ -70,12 +71,6 @@ impl ChangeFeed {
     }
 }
 
-impl ResourceWatch {
-    pub(super) fn is_of(&self, uri: &str) -> bool {
-        self.uri == uri
-    }
-}
-
 impl Drop for ResourceWatch {
     fn drop(&mut self) {
         let mut watched = lock(&self.watched);
@@ -95,7 +90,8 @@ fn lock(
 }
 
 pub(super) async fn watch_servers(host: &ToolHost, stop: &CancellationToken) {
-    let everything = || SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
+    let everything =
+        || model::SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
     let everything = &everything;
     watch_anew(host, stop, |updates, stop| async move {
         let servers = host.servers().into_iter();
@@ -132,10 +128,36 @@ async fn watch_anew<F: Future<Output = ()>>(
     }
 }
 
-/// What a client of the older era subscribed to.
+/// What a client wants to hear of.
 pub(super) trait Interests: Send + Sync {
+    fn has_list(&self, list: ListKind) -> bool;
     fn has_resource(&self, uri: &str) -> bool;
     fn has_line(&self, line: &ServedLogLine) -> bool;
+}
+
+/// What a client of the newer era subscribed to.
+pub(super) struct Subscription {
+    pub(super) accepted: SubscriptionFilter,
+    pub(super) watches: Vec<ResourceWatch>,
+}
+
+impl Interests for Subscription {
+    fn has_list(&self, list: ListKind) -> bool {
+        let flag = match list {
+            ListKind::Tools => self.accepted.tools_list_changed,
+            ListKind::Prompts => self.accepted.prompts_list_changed,
+            ListKind::Resources => self.accepted.resources_list_changed,
+        };
+        flag == Some(true)
+    }
+
+    fn has_resource(&self, uri: &str) -> bool {
+        self.watches.iter().any(|watch| watch.uri == uri)
+    }
+
+    fn has_line(&self, _line: &ServedLogLine) -> bool {
+        false
+    }
 }
 
 pub struct ClientChanges(broadcast::Receiver<CatalogueChange>);
@@ -159,34 +181,31 @@ impl ClientChanges {
 }
 
 impl ClientChange {
-    pub(super) fn concerns(&self, client: &dyn Interests) -> bool {
-        match &self.0 {
-            Some(CatalogueChange::List(_)) | None => true,
-            Some(CatalogueChange::Resource(uri)) => client.has_resource(uri),
-            Some(CatalogueChange::Log(line)) => client.has_line(line),
-        }
-    }
-
-    pub fn notifications(&self) -> Vec<ServerNotification> {
-        match &self.0 {
-            Some(CatalogueChange::List(list)) => vec![list_changed(*list)],
+    /// What a client with these interests is told.
+    pub(super) fn notifications(&self, client: &dyn Interests) -> Vec<ServerNotification> {
+        let lists = match &self.0 {
+            Some(CatalogueChange::List(list)) => vec![*list],
             // Every list must be requested again.
-            None => ListKind::ALL.into_iter().map(list_changed).collect(),
-            Some(CatalogueChange::Resource(uri)) => {
+            None => ListKind::ALL.to_vec(),
+            Some(CatalogueChange::Resource(uri)) if client.has_resource(uri) => {
                 let updated = ResourceUpdatedNotificationParam::new(uri.as_str());
-                vec![ServerNotification::ResourceUpdatedNotification(Notification::new(updated))]
+                let updated = Notification::new(updated);
+                return vec![ServerNotification::ResourceUpdatedNotification(updated)];
             }
-            Some(CatalogueChange::Log(line)) => {
-                let line = line.clone().notification().into_iter();
-                line.map(Notification::new)
+            Some(CatalogueChange::Log(line)) if client.has_line(line) => {
+                let line = line.clone().notification().map(Notification::new);
+                return line
                     .map(ServerNotification::LoggingMessageNotification)
-                    .collect()
+                    .into_iter()
+                    .collect();
             }
-        }
+            Some(_) => Vec::new(),
+        };
+        lists.into_iter().filter(|list| client.has_list(*list)).map(list_changed).collect()
     }
 }
 
-pub(super) fn list_changed(list: ListKind) -> ServerNotification {
+fn list_changed(list: ListKind) -> ServerNotification {
     match list {
         ListKind::Tools => {
             ServerNotification::ToolListChangedNotification(NotificationNoParam::default())
@@ -213,10 +232,7 @@ pub(super) async fn tell_legacy_client(
             change = changes.next() => change,
         };
         let Some(change) = change else { return };
-        if !change.concerns(&*interests) {
-            continue;
-        }
-        for notification in change.notifications() {
+        for notification in change.notifications(&*interests) {
             if peer.send_notification(notification).await.is_err() {
                 return;
             }

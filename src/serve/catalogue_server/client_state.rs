@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rmcp::model::ServerNotification;
 use tokio_util::sync::CancellationToken;
 
 use super::changes::{ClientChange, Interests, ResourceWatch};
 use super::exchange::DEFAULT_LEVEL;
 use super::log_line::ServedLogLine;
+use crate::model::ListKind;
 
 /// Which notifications a client of the older era wants. An HTTP session keeps it while idle.
 pub struct ClientState {
@@ -34,8 +36,8 @@ impl ClientState {
         &self.ended
     }
 
-    pub fn wants(&self, change: &ClientChange) -> bool {
-        change.concerns(self)
+    pub(in crate::serve) fn notifications(&self, change: &ClientChange) -> Vec<ServerNotification> {
+        change.notifications(self)
     }
 
     pub(super) fn level(&self) -> Option<&'static str> {
@@ -52,6 +54,10 @@ impl ClientState {
 }
 
 impl Interests for ClientState {
+    fn has_list(&self, _list: ListKind) -> bool {
+        true
+    }
+
     fn has_resource(&self, uri: &str) -> bool {
         self.watched().contains_key(uri)
     }

@@ -24,14 +24,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::call::RequestOrigin;
-use super::changes::{self, Interests, ResourceWatch};
+use super::changes::{self, Interests, ResourceWatch, Subscription};
 use super::client_state::ClientState;
 use super::exchange::{ClientRequest, ServedAnswer};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
 use super::request_sender::{RequestSender, is_modern};
 use super::running_request::ServedResult;
-use super::subscription::{ServedSubscription, SubscriptionHandoff};
 use super::{CatalogueServer, ServedIdentity, ended, mixed_up, questions};
 use crate::host::request::{CallRequest, ItemRequest};
 use crate::model::JsonObject;
@@ -154,30 +153,16 @@ impl ServedClient {
                 watches.push(self.server.changes.watch(&self.server.host, uri));
             }
         }
-        let head = context.request_context().extensions.get::<http::request::Parts>();
-        let handoff = head.and_then(|head| head.extensions.get::<SubscriptionHandoff>());
-        // What carries it on outlives this.
-        let stop = if handoff.is_some() { &self.server.stop } else { &self.gone };
-        let mut subscription = ServedSubscription {
-            id: context.sink().id().clone(),
-            accepted: context.accepted().clone(),
-            watches,
-            changes: self.server.changes.subscribe(),
-            stop: stop.clone(),
-        };
-        if let Some(handoff) = handoff {
-            match handoff.give(subscription) {
-                Ok(()) => return Ok(()),
-                Err(same) => subscription = same,
-            }
-        }
+        let mut changes = self.server.changes();
+        let subscription = Subscription { accepted: context.accepted().clone(), watches };
         loop {
-            let notifications = tokio::select! {
+            let change = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                notifications = subscription.next() => notifications,
+                () = self.gone.cancelled() => return Ok(()),
+                change = changes.next() => change,
             };
-            let Some(notifications) = notifications else { return Ok(()) };
-            for notification in notifications {
+            let Some(change) = change else { return Ok(()) };
+            for notification in change.notifications(&subscription) {
                 if context.sink().send(notification).await.is_err() {
                     return Ok(());
                 }
@@ -227,11 +212,6 @@ impl Drop for SessionGuard {
     }
 }
 
-/// What the server calls itself.
-pub fn implementation() -> Implementation {
-    Implementation::new("toolhost", env!("CARGO_PKG_VERSION"))
-}
-
 /// The SDK moves what answers a request several times before it runs, with room for the largest of
 /// these functions: what takes much room is boxed in each.
 impl ServerHandler for ServedClient {
@@ -250,7 +230,7 @@ impl ServerHandler for ServedClient {
                 .enable_tasks()
                 .build(),
         )
-        .with_server_info(implementation())
+        .with_server_info(Implementation::new("toolhost", env!("CARGO_PKG_VERSION")))
     }
 
     async fn list_tools(

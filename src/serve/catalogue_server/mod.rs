@@ -13,7 +13,6 @@ mod questions;
 mod request_sender;
 mod result;
 mod running_request;
-mod subscription;
 mod tasks;
 mod tool_list;
 
@@ -32,9 +31,8 @@ pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
 pub(in crate::serve) use client_state::ClientState;
 pub use handler::ServedClient;
-pub(in crate::serve) use handler::{implementation, served_session};
+pub(in crate::serve) use handler::served_session;
 use parked_requests::ParkedRequests;
-pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
 use tasks::ServedTasks;
 use tool_list::ToolList;
 

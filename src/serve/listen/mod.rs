@@ -26,7 +26,6 @@ mod http_sessions;
 mod identity;
 mod line_stream;
 mod mcp_service;
-mod subscription_body;
 mod text_transport;
 
 /// The longest message a client may send, in bytes.

@@ -125,14 +125,9 @@ async fn tend(sessions: Weak<HttpSessions>, mut changes: ClientChanges, end: Can
             continue;
         };
         let all: Vec<Arc<ServedSession>> = sessions.sessions().values().cloned().collect();
-        let messages: Vec<_> = change
-            .notifications()
-            .into_iter()
-            .map(|notification| Arc::new(ServerJsonRpcMessage::notification(notification)))
-            .collect();
-        for session in all.iter().filter(|session| session.client.wants(&change)) {
-            for message in &messages {
-                session.notify(message);
+        for session in all {
+            for notification in session.client.notifications(&change) {
+                session.notify(&Arc::new(ServerJsonRpcMessage::notification(notification)));
             }
         }
     }

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::Request;
 use http::request::Parts;
-use http::{Request, header};
 use http_body_util::Full;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -18,21 +18,14 @@ use tokio_util::sync::CancellationToken;
 use super::MAX_MESSAGE;
 use super::http_answer::HttpAnswer;
 use super::http_sessions::{HttpSessions, KeptAnswers, SessionError};
-use super::subscription_body::subscription_body;
-use crate::serve::catalogue_server::{
-    CatalogueServer, ServedClient, ServedIdentity, SubscriptionHandoff,
-};
+use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
 use crate::serve::shared_room::{LARGE, MessageRoom};
-
-/// What a client of the newer era sends to hear of changes.
-const LISTEN: &str = "subscriptions/listen";
 
 /// What answers the requests of one client, or of all that have the owner's token.
 pub(super) struct McpService {
     server: Arc<CatalogueServer>,
     service: StreamableHttpService<ServedClient, HttpSessions>,
     sessions: Arc<HttpSessions>,
-    end: CancellationToken,
 }
 
 impl McpService {
@@ -52,14 +45,14 @@ impl McpService {
             .disable_allowed_origins()
             .with_max_request_body_bytes(MAX_MESSAGE)
             .with_cancellation_token(end.clone());
-        let sessions = HttpSessions::new(server, &session, answers, end.clone());
+        let sessions = HttpSessions::new(server, &session, answers, end);
         let connected = Arc::clone(server);
         let connect = move || {
             let identity = ServedIdentity { session: session.clone(), is_alone: false };
             Ok(connected.connect(identity))
         };
         let service = StreamableHttpService::new(connect, Arc::clone(&sessions), config);
-        Self { server: Arc::clone(server), service, sessions, end }
+        Self { server: Arc::clone(server), service, sessions }
     }
 
     pub(super) async fn answer(
@@ -84,38 +77,21 @@ impl McpService {
         self.server.messages()
     }
 
-    async fn serve(&self, mut head: Parts, body: Bytes) -> Result<HttpAnswer, SessionError> {
-        let is_in_session = head.headers.contains_key(HEADER_SESSION_ID);
-        let method = if is_in_session { None } else { method(&body) };
+    async fn serve(&self, head: Parts, body: Bytes) -> Result<HttpAnswer, SessionError> {
         // The SDK would answer that with its own error.
-        if method.as_deref() == Some("initialize") && !self.sessions.has_room() {
+        let is_in_session = head.headers.contains_key(HEADER_SESSION_ID);
+        if !is_in_session && !self.sessions.has_room() && is_initialize(&body) {
             return Err(SessionError::TooMany);
         }
-        let subscribes = method.as_deref() == Some(LISTEN);
-        let (handoff, subscription) = SubscriptionHandoff::new();
-        if subscribes {
-            head.extensions.insert(handoff);
-        }
-        let request = Request::from_parts(head, Full::new(body));
-        let mut answer = self.service.handle(request).await;
-        let content = answer.headers().get(header::CONTENT_TYPE);
-        if content.is_none_or(|content| content != "text/event-stream") {
-            return Ok(answer);
-        }
-        if subscribes {
-            let end = self.end.clone();
-            answer = answer.map(|request| subscription_body(request, subscription, end));
-        }
-        Ok(answer)
+        Ok(self.service.handle(Request::from_parts(head, Full::new(body))).await)
     }
 }
 
-/// What a message asks for.
-fn method(body: &[u8]) -> Option<Cow<'_, str>> {
+fn is_initialize(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct MessageHead<'a> {
         #[serde(borrow)]
-        method: Option<Cow<'a, str>>,
+        method: Cow<'a, str>,
     }
-    serde_json::from_slice::<MessageHead<'_>>(body).ok()?.method
+    serde_json::from_slice::<MessageHead<'_>>(body).is_ok_and(|head| head.method == "initialize")
 }

@@ -13,6 +13,7 @@ use crate::serve::catalogue_server::{ClientRegistry, ServeSettings};
 
 struct Served {
     service: Arc<McpService>,
+    end: CancellationToken,
     /// Told when the tool `wait` begins and when it was cancelled.
     waiting: mpsc::Receiver<&'static str>,
 }
@@ -52,11 +53,11 @@ impl Served {
         let (notices, waiting) = mpsc::channel(4);
         let server = server(notices);
         let (answers, end) = (KeptAnswers::new(), CancellationToken::new());
-        let service = Arc::new(McpService::new(&server, "http".into(), answers, end));
+        let service = Arc::new(McpService::new(&server, "http".into(), answers, end.clone()));
         // Clients list the tools before they call one.
         let (head, body) = list();
         assert_eq!(service.answer(head, body).await.unwrap().status(), 200);
-        Self { service, waiting }
+        Self { service, end, waiting }
     }
 }
 
@@ -112,7 +113,7 @@ fn list() -> (Parts, Bytes) {
 
 #[tokio::test]
 async fn a_client_that_leaves_before_the_answer_cancels_its_call() {
-    let Served { service, mut waiting } = Served::new().await;
+    let Served { service, mut waiting, .. } = Served::new().await;
     let (head, body) = modern("wait", &json!({}), &json!({}));
     let mut answering = Box::pin(service.answer(head, body));
     tokio::select! {
@@ -125,7 +126,7 @@ async fn a_client_that_leaves_before_the_answer_cancels_its_call() {
 
 #[tokio::test]
 async fn a_client_that_leaves_a_stream_cancels_its_call() {
-    let Served { service, mut waiting } = Served::new().await;
+    let Served { service, mut waiting, .. } = Served::new().await;
     let (head, body) = modern("wait", &json!({}), &json!({ "progressToken": 1 }));
     let answer = service.answer(head, body).await.unwrap();
     assert_eq!(answer.headers()["content-type"], "text/event-stream");
@@ -139,7 +140,7 @@ async fn a_client_that_leaves_a_stream_cancels_its_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_is_silent_shows_that_it_is_there_until_the_end() {
-    let Served { service, waiting: _waiting } = Served::new().await;
+    let Served { service, end, waiting: _waiting } = Served::new().await;
     let (head, body) = modern("wait", &json!({}), &json!({ "progressToken": 1 }));
     let mut events = service.answer(head, body).await.unwrap().into_body();
     events.frame().await.unwrap().unwrap();
@@ -148,17 +149,17 @@ async fn a_stream_that_is_silent_shows_that_it_is_there_until_the_end() {
         let comment = events.frame().await.unwrap().unwrap().into_data().unwrap();
         assert_eq!(comment, ":\n\n");
     }
-    service.end.cancel();
+    end.cancel();
     assert!(events.frame().await.is_none());
 }
 
 #[tokio::test]
 async fn the_end_of_the_server_ends_calls_that_wait() {
-    let Served { service, mut waiting } = Served::new().await;
+    let Served { service, end, mut waiting } = Served::new().await;
     let (head, body) = modern("wait", &json!({}), &json!({}));
     let ending = async {
         assert_eq!(waiting.recv().await, Some("begun"));
-        service.end.cancel();
+        end.cancel();
     };
     let (answer, ()) = tokio::join!(service.answer(head, body), ending);
     assert_eq!(answer.unwrap().status(), 500);
@@ -167,7 +168,7 @@ async fn the_end_of_the_server_ends_calls_that_wait() {
 
 #[tokio::test]
 async fn a_server_that_stops_says_so_to_those_that_wait() {
-    let Served { service, mut waiting } = Served::new().await;
+    let Served { service, mut waiting, .. } = Served::new().await;
     let (head, body) = modern("wait", &json!({}), &json!({}));
     let ending = async {
         assert_eq!(waiting.recv().await, Some("begun"));
