@@ -26,7 +26,7 @@ use crate::serve::listen::oauth::{AcceptedScope, ProtectedResource};
 use crate::serve::listen::token::TokenFile;
 use crate::serve::listen::token_store::TokenStore;
 use crate::serve::listen::unix::UnixSocketListener;
-use crate::serve::listen::{address, stdio, web_socket};
+use crate::serve::listen::{address, stream, web_socket};
 use crate::util::regular_file;
 
 /// How long calls may continue after a signal to stop.
@@ -135,7 +135,7 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
         let (server, stop) = (&server, stop.clone());
         open.push(
             async move {
-                let served = stdio::serve(server, is_alone, &stop).await;
+                let served = stream::serve_stdio(server, is_alone, &stop).await;
                 // The client that started this process is gone.
                 stop.cancel();
                 served

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
+use rmcp::model::{CallToolResponse, CallToolResult, ErrorData};
 
 use super::exchange::{ClientRequest, ServedAnswer};
 use super::parked_requests::RequestKey;
@@ -13,44 +13,20 @@ use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope}
 use crate::mcp::rpc_code::MISSING_CAPABILITY;
 use crate::model::{Error, ErrorCause, ErrorKind};
 use crate::serve::background::service;
-use crate::serve::shared_room::MessagePlace;
-
-/// Where a request comes from, as far as its transport knows.
-pub(super) struct RequestOrigin {
-    pub(super) session: String,
-    /// The level of log lines that the client chose for the session.
-    pub(super) level: Option<&'static str>,
-    pub(super) place: Option<Arc<MessagePlace>>,
-    /// The whole call of a front end of this program.
-    pub(super) front_end_call: Option<CallRequest>,
-}
 
 impl CatalogueServer {
-    /// Answers `tools/call`.
+    /// Answers `tools/call`; with `front_end_call` that of a front end of this program.
     ///
     /// # Errors
     /// A request that cannot be read, a tool that is not offered, and what else is for the client's
     /// program.
     pub(super) async fn answer_call(
         self: &Arc<Self>,
-        params: CallToolRequestParams,
-        origin: RequestOrigin,
+        request: ClientRequest,
         sender: RequestSender,
+        front_end_call: Option<CallRequest>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
-        let RequestOrigin { session, level, place, front_end_call } = origin;
-        let client_name = sender.name.clone();
-        let arguments = arguments.unwrap_or_default();
-        let key = RequestKey { session, method: "tools/call", name: name.into(), arguments };
-        let request = ClientRequest {
-            key: key.clone(),
-            state: request_state,
-            answers: input_responses,
-            session_level: level,
-            id: front_end_call.as_ref().and_then(|call| call.id.clone()),
-            is_front_end: front_end_call.is_some(),
-            place,
-        };
+        let (key, client_name) = (request.key.clone(), sender.name.clone());
         let answer = self.exchange(request, sender, |server, item| async move {
             let result = match front_end_call {
                 Some(call) => {

@@ -23,7 +23,6 @@ use serde::Deserialize as _;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::call::RequestOrigin;
 use super::changes::{self, Interests, ResourceWatch, Subscription};
 use super::client_state::ClientState;
 use super::exchange::{ClientRequest, ServedAnswer};
@@ -139,6 +138,8 @@ impl ServedClient {
             let answer = state.ended().run_until_cancelled(answer);
             match self.gone.run_until_cancelled(answer).await {
                 Some(Some(answer)) if answer.is_ok() || !self.gone.is_cancelled() => answer,
+                // The host found that it has to end, and did nothing.
+                Some(Some(Err(error))) if error.code.0 == protocol::NOT_BEGUN => Err(error),
                 Some(None) => Err(ErrorData::internal_error("the session ended", None)),
                 Some(_) | None => Err(ended()),
             }
@@ -256,15 +257,16 @@ impl ServerHandler for ServedClient {
         request: CallToolRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         let extensions = mem::take(&mut context.extensions);
         let sender = RequestSender::of_connection(context);
-        let origin = RequestOrigin {
-            session: self.session(&extensions, sender.is_modern),
-            level: self.state(&extensions).level(),
-            place: place(&extensions),
-            front_end_call: self.front_end_call(&sender)?,
-        };
-        self.bounded(&extensions, self.server.answer_call(request, origin, sender)).await
+        let (what, round) = ((name.into(), arguments), (request_state, input_responses));
+        let mut request = self.request(&extensions, &sender, "tools/call", what, round);
+        let front_end_call = self.front_end_call(&sender)?;
+        request.is_front_end = front_end_call.is_some();
+        request.id = front_end_call.as_ref().and_then(|call| call.id.clone());
+        let answer = self.server.answer_call(request, sender, front_end_call);
+        self.bounded(&extensions, answer).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -5,14 +5,32 @@ use std::time::Duration;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::access::AccessError;
-use super::identity::{AuthenticatedClient, Requester};
 use super::issued_tokens::IssuedTokens;
 use super::oauth::ProtectedResource;
 use super::token_store::{TOKEN_PREFIX, TokenDigest, digest};
+use crate::host::ClientScope;
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// The time between two checks that the token of a connected client is still valid.
 const RECHECK: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone)]
+pub(super) enum Requester {
+    /// The one who runs the server: everything that it serves may be used.
+    Owner,
+    Client(AuthenticatedClient),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct AuthenticatedClient {
+    /// What no other client has: the id of a token that was issued here, or a hash of what an
+    /// authorization server says.
+    pub(super) key: String,
+    pub(super) scope: ClientScope,
+    /// Until when the token is valid, in time since the Unix epoch.
+    pub(super) expires: Duration,
+    pub(super) is_issued_here: bool,
+}
 
 /// The tokens that a listener takes.
 pub struct Authenticator {

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::authentication::Authenticator;
+use super::authentication::{AuthenticatedClient, Authenticator};
 use super::http_sessions::KeptAnswers;
-use super::identity::AuthenticatedClient;
 use super::mcp_service::McpService;
 use crate::serve::catalogue_server::CatalogueServer;
 

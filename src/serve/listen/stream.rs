@@ -1,15 +1,32 @@
 //! One client on a pair of streams: one message per line.
 
+use std::io;
 use std::sync::Arc;
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
-use super::connections;
-use super::line_stream::{LineSink, LineSource};
-use super::text_transport::TextTransport;
+use super::text_transport::{TextError, TextSink, TextSource, TextTransport};
+use super::{MAX_MESSAGE, connections};
 use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
+
+/// Serves the client that started this process, until it closes standard input or `stop` fires.
+pub async fn serve_stdio(
+    server: &Arc<CatalogueServer>,
+    is_alone: bool,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
+    let (input, output) = rmcp::transport::stdio_pipes();
+    // Behind a background host there may be several such clients.
+    let session = format!("stdio-{}", Uuid::new_v4().simple());
+    let identity = ServedIdentity { session, is_alone };
+    serve_stream(server, identity, input, output, stop).await
+}
 
 /// Serves the client at the other end of a pair of streams, until it closes them or `stop` fires and
 /// its calls have ended.
@@ -27,4 +44,46 @@ where
     let (client, lines) = (server.connect(identity), LineSource::new(input));
     let transport = TextTransport::new(lines, LineSink(output), client.messages(), client.gone());
     Box::pin(connections::serve(client, transport, stop)).await
+}
+
+struct LineSource<R> {
+    lines: FramedRead<R, LinesCodec>,
+}
+
+impl<R: AsyncRead> LineSource<R> {
+    fn new(input: R) -> Self {
+        Self { lines: FramedRead::new(input, LinesCodec::new_with_max_length(MAX_MESSAGE)) }
+    }
+}
+
+#[async_trait]
+impl<R: AsyncRead + Send + Unpin> TextSource for LineSource<R> {
+    async fn next(&mut self) -> Option<Result<String, TextError>> {
+        loop {
+            return match self.lines.next().await? {
+                Ok(line) if line.trim().is_empty() => continue,
+                Ok(line) => Some(Ok(line)),
+                Err(LinesCodecError::MaxLineLengthExceeded) => Some(Err(TextError::TooLong)),
+                Err(LinesCodecError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                    Some(Err(TextError::NotText))
+                }
+                Err(LinesCodecError::Io(_)) => None,
+            };
+        }
+    }
+}
+
+struct LineSink<W>(W);
+
+#[async_trait]
+impl<W: AsyncWrite + Send + Unpin> TextSink for LineSink<W> {
+    async fn send(&mut self, mut text: String) -> io::Result<()> {
+        text.push('\n');
+        self.0.write_all(text.as_bytes()).await?;
+        self.0.flush().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.0.shutdown().await
+    }
 }

@@ -9,13 +9,14 @@ use rmcp::RoleServer;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, MAX_UNANSWERED};
-use super::client_message;
 use crate::serve::shared_room::{LARGE, MessageRoom};
 
 /// How long the last message to a client may take.
@@ -35,6 +36,9 @@ pub(super) trait TextSink: Send {
     async fn close(&mut self) -> io::Result<()>;
 }
 
+/// The longest id that is repeated in a refusal.
+const MAX_ID: usize = 1_024;
+
 /// Why a text cannot be read. The connection ends with it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TextError {
@@ -50,7 +54,7 @@ type Parsed = Result<Box<RxJsonRpcMessage<RoleServer>>, (Value, i32, String)>;
 
 fn parse(text: &str, room: &MessageRoom) -> Parsed {
     let place = room.try_place(text.as_bytes());
-    let place = place.map_err(|why| (client_message::id(text), -32600, why.to_string()))?;
+    let place = place.map_err(|why| (id(text), -32600, why.to_string()))?;
     match serde_json::from_str::<RxJsonRpcMessage<RoleServer>>(text) {
         Ok(mut message) => {
             message.insert_extension(Arc::new(place));
@@ -64,6 +68,18 @@ fn parse(text: &str, room: &MessageRoom) -> Parsed {
             Err(reason) => (Value::Null, -32700, format!("not JSON: {reason}")),
         }),
     }
+}
+
+/// The id of a message that is not parsed otherwise.
+fn id(text: &str) -> Value {
+    #[derive(Deserialize)]
+    struct MessageId<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+    }
+    let id = serde_json::from_str::<MessageId<'_>>(text).map(|message| message.id.get());
+    let id = id.ok().filter(|id| id.len() <= MAX_ID && !id.starts_with(['[', '{']));
+    id.and_then(|id| serde_json::from_str(id).ok()).unwrap_or_default()
 }
 
 /// One client's connection. Not generic: the SDK's service, which is large, is there once for all.

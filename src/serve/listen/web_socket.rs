@@ -23,11 +23,10 @@ use uuid::Uuid;
 use super::MAX_MESSAGE;
 use super::accept;
 use super::access::AccessRules;
-use super::authentication::Authenticator;
+use super::authentication::{Authenticator, Requester};
 use super::bounded_reads::{BoundedReads, ReadingMessage};
 use super::bounded_writes::BoundedWrites;
 use super::connections;
-use super::identity::Requester;
 use super::text_transport::{TextError, TextSink, TextSource, TextTransport};
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::access::AccessError;
-use super::identity::AuthenticatedClient;
+use super::authentication::AuthenticatedClient;
 use crate::host::{ClientScope, ScopeProfile};
 use crate::model::Error;
 use crate::util::text::truncate;
