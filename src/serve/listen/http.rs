@@ -26,11 +26,11 @@ use super::bounded_writes::BoundedWrites;
 use super::cross_origin;
 use super::http_answer::{HttpAnswer, text};
 use super::http_clients::HttpClients;
-use super::http_sessions::KeptAnswers;
+use super::http_sessions::KEPT_ANSWERS;
 use super::mcp_service::McpService;
 use super::oauth::ProtectedResource;
 use crate::serve::catalogue_server::CatalogueServer;
-use crate::serve::shared_room::{MessagePlace, MessageRoom, NoRoom, SMALL};
+use crate::serve::shared_room::{MessagePlace, MessageRoom, NoRoom, SMALL, SharedRoom};
 
 const MAX_CONNECTIONS: usize = 16_384;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -76,7 +76,7 @@ impl HttpListener {
         transport: &str,
     ) -> Self {
         let (end, server) = (CancellationToken::new(), Arc::clone(server));
-        let answers = KeptAnswers::new();
+        let answers = SharedRoom::new(KEPT_ANSWERS);
         let clients = HttpClients::new(answers.of_one_token());
         let mcp = Arc::new(McpService::new(&server, transport.to_owned(), answers, end.clone()));
         Self { server, mcp, rules, authenticator, clients, end }

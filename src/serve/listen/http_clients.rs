@@ -8,16 +8,16 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::authentication::{AuthenticatedClient, Authenticator};
-use super::http_sessions::KeptAnswers;
 use super::mcp_service::McpService;
 use crate::serve::catalogue_server::CatalogueServer;
+use crate::serve::shared_room::SharedRoom;
 
 const MAX_CLIENTS: usize = 4_096;
 
 /// The clients that sent a request and whose token is still valid.
 pub(super) struct HttpClients {
     known: Arc<Mutex<HashMap<String, HttpClient>>>,
-    answers: KeptAnswers,
+    answers: SharedRoom,
 }
 
 struct HttpClient {
@@ -28,7 +28,7 @@ struct HttpClient {
 
 impl HttpClients {
     /// No clients yet; each has its share of the room of `answers`.
-    pub(super) fn new(answers: KeptAnswers) -> Self {
+    pub(super) fn new(answers: SharedRoom) -> Self {
         Self { known: Arc::default(), answers }
     }
 

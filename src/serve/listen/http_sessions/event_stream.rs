@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::SessionError;
-use super::kept_answers::KeptAnswers;
-use crate::serve::shared_room::TakenRoom;
+use crate::serve::shared_room::{SharedRoom, TakenRoom};
+use crate::util::json;
 
 /// How many events wait for a client that is slow to read.
 const QUEUE: usize = 16;
@@ -70,14 +70,15 @@ impl EventStream {
     pub(super) fn push(
         &mut self,
         message: Arc<ServerJsonRpcMessage>,
-        answers: &KeptAnswers,
+        answers: &SharedRoom,
     ) -> (ServerSseMessage, Option<mpsc::Sender<ServerSseMessage>>) {
         let event = self.keep(self.next, message);
         self.next += 1;
         if !self.is_read() {
             self.kept.retain_mut(|event| {
                 if let (None, Some(message)) = (&event.bytes, &event.event.message) {
-                    event.bytes = answers.take(message);
+                    let size = usize::try_from(json::size(message)).unwrap_or(usize::MAX);
+                    event.bytes = answers.try_take(size);
                 }
                 event.bytes.is_some()
             });

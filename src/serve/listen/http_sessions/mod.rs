@@ -1,8 +1,6 @@
 //! The sessions of clients of the older era over HTTP.
 
 mod event_stream;
-mod kept_answers;
-mod service_transport;
 mod session;
 mod session_streams;
 #[cfg(test)]
@@ -22,10 +20,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::serve::catalogue_server::{CatalogueServer, ClientChanges, served_session};
-pub(super) use kept_answers::KeptAnswers;
-use service_transport::ServedSessionTransport;
-use session::ServedSession;
+use crate::serve::shared_room::SharedRoom;
+use session::{ServedSession, ServedSessionTransport};
 
+/// How many bytes are kept of responses that their clients did not read: for all clients of a listener, and
+/// for those with one token.
+pub(super) const KEPT_ANSWERS: (usize, usize) = (64 << 20, 16 << 20);
 /// How many sessions the holders of one token may have.
 const MAX_SESSIONS: usize = 4_096;
 /// The time between two looks for idle sessions.
@@ -46,7 +46,7 @@ pub enum SessionError {
 pub(super) struct HttpSessions {
     sessions: Mutex<HashMap<SessionId, Arc<ServedSession>>>,
     most: usize,
-    answers: Arc<KeptAnswers>,
+    answers: SharedRoom,
     on_end: Box<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -57,7 +57,7 @@ impl HttpSessions {
     pub(super) fn new(
         server: &Arc<CatalogueServer>,
         name: &str,
-        answers: KeptAnswers,
+        answers: SharedRoom,
         end: CancellationToken,
     ) -> Arc<Self> {
         let mut sessions = Self::at_most(MAX_SESSIONS, answers);
@@ -68,9 +68,8 @@ impl HttpSessions {
         sessions
     }
 
-    fn at_most(most: usize, answers: KeptAnswers) -> Self {
-        let (answers, on_end) = (Arc::new(answers), Box::new(|_: &str| {}));
-        Self { sessions: Mutex::default(), most, answers, on_end }
+    fn at_most(most: usize, answers: SharedRoom) -> Self {
+        Self { sessions: Mutex::default(), most, answers, on_end: Box::new(|_: &str| {}) }
     }
 
     /// Whether another session may be opened.
@@ -142,7 +141,7 @@ impl SessionManager for HttpSessions {
             return Err(SessionError::TooMany);
         }
         let id: SessionId = Uuid::new_v4().to_string().into();
-        let session = ServedSession::new(Arc::clone(&self.answers));
+        let session = ServedSession::new(self.answers.clone());
         let transport = ServedSessionTransport::begin(&session);
         self.sessions().insert(Arc::clone(&id), session);
         Ok((id, transport))

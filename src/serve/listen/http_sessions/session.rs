@@ -3,15 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::SessionError;
-use super::kept_answers::KeptAnswers;
 use super::session_streams::SessionStreams;
 use crate::serve::catalogue_server::ClientState;
+use crate::serve::shared_room::SharedRoom;
 
 /// How many messages of a client wait for the service.
 const INCOMING: usize = 8;
@@ -22,7 +25,7 @@ const SESSION_IDLE: Duration = Duration::from_mins(30);
 pub(super) struct ServedSession {
     pub(super) client: Arc<ClientState>,
     state: Mutex<SessionContents>,
-    answers: Arc<KeptAnswers>,
+    answers: SharedRoom,
     /// Held while an event is sent, so that none overtakes another.
     sending: tokio::sync::Mutex<()>,
 }
@@ -39,7 +42,7 @@ struct SessionContents {
 
 impl ServedSession {
     /// A session whose client has sent nothing yet. What it keeps for it counts against `answers`.
-    pub(super) fn new(answers: Arc<KeptAnswers>) -> Arc<Self> {
+    pub(super) fn new(answers: SharedRoom) -> Arc<Self> {
         let contents = SessionContents {
             is_open: false,
             incoming: None,
@@ -61,7 +64,7 @@ impl ServedSession {
     }
 
     /// Begins the service: what it is sent.
-    pub(super) fn start_service(&self) -> mpsc::Receiver<Box<ClientJsonRpcMessage>> {
+    fn start_service(&self) -> mpsc::Receiver<Box<ClientJsonRpcMessage>> {
         let (incoming, receiver) = mpsc::channel(INCOMING);
         self.state().incoming = Some(incoming);
         receiver
@@ -172,7 +175,7 @@ impl ServedSession {
     }
 
     /// Sends what the service says to the stream that it belongs to.
-    pub(super) async fn deliver(&self, message: ServerJsonRpcMessage) {
+    async fn deliver(&self, message: ServerJsonRpcMessage) {
         let _in_order = self.sending.lock().await;
         let (event, client) = {
             let mut state = self.state();
@@ -192,5 +195,41 @@ impl ServedSession {
         if let Some(client) = client {
             let _client_gone = client.send(event).await;
         }
+    }
+}
+
+/// The service's end of a session, as the SDK expects it.
+pub struct ServedSessionTransport {
+    session: Arc<ServedSession>,
+    incoming: mpsc::Receiver<Box<ClientJsonRpcMessage>>,
+}
+
+impl ServedSessionTransport {
+    pub(super) fn begin(session: &Arc<ServedSession>) -> Self {
+        let incoming = session.start_service();
+        Self { session: Arc::clone(session), incoming }
+    }
+}
+
+impl Transport<RoleServer> for ServedSessionTransport {
+    type Error = SessionError;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + 'static {
+        let session = Arc::clone(&self.session);
+        async move {
+            session.deliver(message).await;
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.incoming.recv().await.map(|message| *message)
+    }
+
+    async fn close(&mut self) -> Result<(), SessionError> {
+        Ok(())
     }
 }

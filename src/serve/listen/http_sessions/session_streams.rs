@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use super::SessionError;
 use super::event_stream::EventStream;
-use super::kept_answers::KeptAnswers;
 use crate::serve::listen::backlog::MAX_UNANSWERED;
+use crate::serve::shared_room::SharedRoom;
 
 /// How long the answer of a request is kept for a client whose stream broke off.
 const ANSWER_KEPT: Duration = Duration::from_mins(1);
@@ -52,7 +52,7 @@ impl SessionStreams {
     pub(super) fn begin_request(
         &mut self,
         id: Option<RequestId>,
-        answers: &KeptAnswers,
+        answers: &SharedRoom,
     ) -> Result<mpsc::Receiver<ServerSseMessage>, mpsc::Receiver<ServerSseMessage>> {
         let number = self.next;
         self.next += 1;
@@ -132,7 +132,7 @@ impl SessionStreams {
     pub(super) fn push_common(
         &mut self,
         message: Arc<ServerJsonRpcMessage>,
-        answers: &KeptAnswers,
+        answers: &SharedRoom,
     ) -> RoutedEvent {
         self.common.push(message, answers)
     }
@@ -142,7 +142,7 @@ impl SessionStreams {
     pub(super) fn route(
         &mut self,
         message: ServerJsonRpcMessage,
-        answers: &KeptAnswers,
+        answers: &SharedRoom,
     ) -> Option<RoutedEvent> {
         let (of_request, is_answer) = match &message {
             JsonRpcMessage::Response(response) => (Some(response.id.clone()), true),

@@ -32,7 +32,7 @@ async fn opened(sessions: &HttpSessions) -> (SessionId, ServedSessionTransport) 
 }
 
 fn sessions(most: usize) -> HttpSessions {
-    HttpSessions::at_most(most, KeptAnswers::new().of_one_token())
+    HttpSessions::at_most(most, SharedRoom::new(KEPT_ANSWERS).of_one_token())
 }
 
 async fn ask_and_leave(
@@ -76,11 +76,11 @@ async fn one_session_has_only_so_many_answers_that_its_client_did_not_read() {
 
 #[tokio::test(start_paused = true)]
 async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
-    let common = KeptAnswers::new();
+    let common = SharedRoom::new(KEPT_ANSWERS);
     let sessions = HttpSessions::at_most(100, common.of_one_token());
     let mut one = opened(&sessions).await;
     let answer = 1 << 20;
-    let fitting = (kept_answers::BYTES_OF_ONE_TOKEN / answer) as u64 - 1;
+    let fitting = (KEPT_ANSWERS.1 / answer) as u64 - 1;
     for number in 0..=fitting {
         ask_and_leave(&sessions, &mut one, number, answer).await;
     }

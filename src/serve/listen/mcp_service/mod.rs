@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::MAX_MESSAGE;
 use super::http_answer::HttpAnswer;
-use super::http_sessions::{HttpSessions, KeptAnswers, SessionError};
+use super::http_sessions::{HttpSessions, SessionError};
 use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
-use crate::serve::shared_room::{LARGE, MessageRoom};
+use crate::serve::shared_room::{LARGE, MessageRoom, SharedRoom};
 
 /// What answers the requests of one client, or of all that have the owner's token.
 pub(super) struct McpService {
@@ -34,7 +34,7 @@ impl McpService {
     pub(super) fn new(
         server: &Arc<CatalogueServer>,
         session: String,
-        answers: KeptAnswers,
+        answers: SharedRoom,
         end: CancellationToken,
     ) -> Self {
         // The rules of the listener are stricter than the SDK's, and come before.

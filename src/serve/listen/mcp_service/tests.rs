@@ -10,6 +10,7 @@ use crate::host::ToolHost;
 use crate::host::function_tool::FunctionTool;
 use crate::model::{Error, HostEvent, JsonObject, ToolContext};
 use crate::serve::catalogue_server::{ClientRegistry, ServeSettings};
+use crate::serve::listen::http_sessions::KEPT_ANSWERS;
 
 struct Served {
     service: Arc<McpService>,
@@ -52,7 +53,7 @@ impl Served {
     async fn new() -> Self {
         let (notices, waiting) = mpsc::channel(4);
         let server = server(notices);
-        let (answers, end) = (KeptAnswers::new(), CancellationToken::new());
+        let (answers, end) = (SharedRoom::new(KEPT_ANSWERS), CancellationToken::new());
         let service = Arc::new(McpService::new(&server, "http".into(), answers, end.clone()));
         // Clients list the tools before they call one.
         let (head, body) = list();
