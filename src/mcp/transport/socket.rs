@@ -48,7 +48,8 @@ pub struct SocketWire {
 }
 
 struct OpenChannel {
-    sink: Mutex<Pin<Box<dyn Sink<Bytes, Error = Error> + Send>>>,
+    /// `None` once it failed: such a one must not be used again.
+    sink: Mutex<Option<Pin<Box<dyn Sink<Bytes, Error = Error> + Send>>>>,
     messages: Mutex<BoxStream<'static, Result<Bytes, Error>>>,
 }
 
@@ -92,7 +93,7 @@ impl SocketWire {
     async fn channel(&self) -> Result<&OpenChannel, Error> {
         let open = async {
             let Channel { sink, messages } = (self.open)().await?;
-            Ok(OpenChannel { sink: Mutex::new(sink), messages: Mutex::new(messages) })
+            Ok(OpenChannel { sink: Mutex::new(Some(sink)), messages: Mutex::new(messages) })
         };
         self.channel.get_or_init(|| open).await.as_ref().map_err(Clone::clone)
     }
@@ -112,15 +113,19 @@ impl Wire for SocketWire {
     async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
         let write = async {
             let channel = self.channel().await?;
-            let mut sink = channel.sink.lock().await;
+            let mut slot = channel.sink.lock().await;
+            let sink = slot.as_mut().ok_or_else(closed_here)?;
             // Before it is written: its answer may be here before the write returns.
             self.tracer.sent(&frame.bytes, frame.call.as_ref());
             let written = tokio::time::timeout(WRITE_TIMEOUT, sink.send(frame.bytes)).await;
-            written.unwrap_or_else(|_| {
+            let written = written.unwrap_or_else(|_| {
                 let limit = WRITE_TIMEOUT.as_secs();
                 Err(Error::timeout(format!("it read nothing of what it was sent for {limit} s")))
-            })?;
-            Ok(None)
+            });
+            if written.is_err() {
+                *slot = None;
+            }
+            written.map(|()| None)
         };
         tokio::select! {
             biased;
@@ -163,7 +168,12 @@ impl Wire for SocketWire {
     async fn close(&self) {
         self.closing.cancel();
         if let Some(Ok(channel)) = self.channel.get() {
-            let close = async { channel.sink.lock().await.close().await };
+            let close = async {
+                match &mut *channel.sink.lock().await {
+                    Some(sink) => sink.close().await,
+                    None => Ok(()),
+                }
+            };
             let _slow_server = tokio::time::timeout(CLOSE_TIMEOUT, close).await;
         }
         self.closed(Error::unreachable("ended by toolhost"));

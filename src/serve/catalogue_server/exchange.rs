@@ -92,7 +92,7 @@ impl CatalogueServer {
         };
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
         let mut pending = FuturesUnordered::new();
-        let mut told = 0.0;
+        let mut updates = 0.0;
         loop {
             if !waiting.is_empty() {
                 return self.require_input(key, running, waiting);
@@ -119,8 +119,8 @@ impl CatalogueServer {
                     }
                 }
                 RequestStep::Update(event) if is_front_end => {
-                    told += 1.0;
-                    tell_front_end(&sender, event, told).await;
+                    updates += 1.0;
+                    tell_front_end(&sender, event, updates).await;
                 }
                 RequestStep::Update(event) => tell(&sender, event, log_level).await,
                 RequestStep::Question(first) => {
