@@ -42,6 +42,10 @@ const MAX_CALLS: usize = 256;
 /// How many resources one client may watch.
 const MAX_WATCHED: usize = 256;
 
+/// Fires when the listener that a request came by is about to end: subscriptions end first.
+#[derive(Clone)]
+pub(in crate::serve) struct ListenerClosing(pub(in crate::serve) CancellationToken);
+
 pub struct ServedClient {
     server: Arc<CatalogueServer>,
     identity: ServedIdentity,
@@ -154,12 +158,16 @@ impl ServedClient {
                 watches.push(self.server.changes.watch(&self.server.host, uri));
             }
         }
+        let head = context.request_context().extensions.get::<http::request::Parts>();
+        let closing = head.and_then(|head| head.extensions.get::<ListenerClosing>());
+        let closing = closing.map(|closing| closing.0.clone()).unwrap_or_default();
         let mut changes = self.server.changes();
         let subscription = Subscription { accepted: context.accepted().clone(), watches };
         loop {
             let change = tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.gone.cancelled() => return Ok(()),
+                () = closing.cancelled() => return Ok(()),
                 change = changes.next() => change,
             };
             let Some(change) = change else { return Ok(()) };

@@ -31,7 +31,7 @@ pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
 pub(in crate::serve) use client_state::ClientState;
 pub use handler::ServedClient;
-pub(in crate::serve) use handler::served_session;
+pub(in crate::serve) use handler::{ListenerClosing, served_session};
 use parked_requests::ParkedRequests;
 use tasks::ServedTasks;
 use tool_list::ToolList;

@@ -29,7 +29,7 @@ use super::http_clients::HttpClients;
 use super::http_sessions::KEPT_ANSWERS;
 use super::mcp_service::McpService;
 use super::oauth::ProtectedResource;
-use crate::serve::catalogue_server::CatalogueServer;
+use crate::serve::catalogue_server::{CatalogueServer, ListenerClosing};
 use crate::serve::shared_room::{MessagePlace, MessageRoom, NoRoom, SMALL, SharedRoom};
 
 const MAX_CONNECTIONS: usize = 16_384;
@@ -49,6 +49,8 @@ pub struct HttpListener {
     /// `None` where everyone who can connect is the owner.
     authenticator: Option<Arc<Authenticator>>,
     clients: HttpClients,
+    /// Fires before `end`.
+    closing: CancellationToken,
     end: CancellationToken,
 }
 
@@ -79,7 +81,8 @@ impl HttpListener {
         let answers = SharedRoom::new(KEPT_ANSWERS);
         let clients = HttpClients::new(answers.of_one_token());
         let mcp = Arc::new(McpService::new(&server, transport.to_owned(), answers, end.clone()));
-        Self { server, mcp, rules, authenticator, clients, end }
+        let closing = CancellationToken::new();
+        Self { server, mcp, rules, authenticator, clients, closing, end }
     }
 
     /// Serves all clients that connect until `stop` fires, and what they asked before for a moment longer.
@@ -117,8 +120,9 @@ impl HttpListener {
         let _ended = connection.await;
     }
 
-    /// Gives `clients` a moment, then ends sessions and streams.
+    /// Ends subscriptions, gives `clients` a moment, then ends sessions and other streams.
     pub(super) async fn drain(&self, clients: &TaskTracker) {
+        self.closing.cancel();
         if tokio::time::timeout(DRAIN, clients.wait()).await.is_err() {
             self.end.cancel();
             let _left = tokio::time::timeout(DRAIN, clients.wait()).await;
@@ -209,6 +213,7 @@ impl HttpListener {
             Err(error) => return text(error.status(), &error.to_string()),
         };
         head.extensions.insert(Arc::new(place));
+        head.extensions.insert(ListenerClosing(self.closing.clone()));
         match mcp.answer(head, body).await {
             Ok(answer) => answer,
             Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
