@@ -27,9 +27,11 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the end of a connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
+type MessageSink = Pin<Box<dyn Sink<Bytes, Error = Error> + Send>>;
+
 /// Both directions of an open connection.
 pub(super) struct Channel {
-    pub(super) sink: Pin<Box<dyn Sink<Bytes, Error = Error> + Send>>,
+    pub(super) sink: MessageSink,
     pub(super) messages: BoxStream<'static, Result<Bytes, Error>>,
 }
 
@@ -49,7 +51,7 @@ pub struct SocketWire {
 
 struct OpenChannel {
     /// `None` once it failed: such a one must not be used again.
-    sink: Mutex<Option<Pin<Box<dyn Sink<Bytes, Error = Error> + Send>>>>,
+    sink: Mutex<Option<MessageSink>>,
     messages: Mutex<BoxStream<'static, Result<Bytes, Error>>>,
 }
 

@@ -87,7 +87,7 @@ impl BackgroundService {
         };
         // A front end that goes away ends this future, and with it what it waits for.
         let answered = self.host.answer_query(query, &CancellationToken::new()).await;
-        answered.map(text_answer).map_err(unwritable)
+        answered.map(text_answer).map_err(|error| unwritable(&error))
     }
 
     /// Sends observations to a front end until the host has no more; one that leaves or cancels ends
@@ -164,7 +164,7 @@ pub(in crate::serve) fn observed(
 pub(in crate::serve) fn outcome(
     ended: &Result<CallOutcome, Error>,
 ) -> Result<CallToolResult, ErrorData> {
-    let text = serde_json::to_string(ended).map_err(unwritable)?;
+    let text = serde_json::to_string(ended).map_err(|error| unwritable(&error))?;
     let is_error = ended.as_ref().map_or(true, |outcome| outcome.error().is_some());
     let mut result = CallToolResult::success(Vec::new());
     result.is_error = Some(is_error);
@@ -186,13 +186,13 @@ fn payload<T: DeserializeOwned>(params: Value) -> Result<T, ErrorData> {
 }
 
 fn answer(value: &impl Serialize) -> Result<CustomResult, ErrorData> {
-    serde_json::to_string(value).map(text_answer).map_err(unwritable)
+    serde_json::to_string(value).map(text_answer).map_err(|error| unwritable(&error))
 }
 
 fn text_answer(text: String) -> CustomResult {
     CustomResult::new(json!(Payload { payload: text }))
 }
 
-fn unwritable(error: serde_json::Error) -> ErrorData {
+fn unwritable(error: &serde_json::Error) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
