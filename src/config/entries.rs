@@ -1,8 +1,12 @@
 //! Entries as written: their position in a file, and their names.
 
-use super::keys::{SERVERS_FILE, canonical};
-use super::node::{ConfigNode, NodeValue};
+use super::node::{ConfigKey, ConfigNode, NodeValue};
+use super::resolve::servers::ServersFile;
+use super::resolve::settings::ToolsFile;
+use super::spec::FileRole;
+use super::typed::canonical;
 use crate::model::{Diagnostic, SourceLocation, check_name};
+use crate::util::spelling;
 
 pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
 
@@ -13,6 +17,31 @@ pub const NAMES: [&str; 3] = ["name", "tool_name", "original_tool_name"];
 pub fn may_be_component(entry: &ConfigNode, list: &str) -> bool {
     matches!(list, "components" | "toolkits")
         || entry.get_any(&["kind", "provider_type", "type", "openapi"]).is_some()
+}
+
+/// Whether an entry is switched off with `disabled` or `enabled`.
+pub fn is_off(entry: &ConfigNode) -> bool {
+    let flag = |key| entry.get(key).and_then(|node| node.as_bool().ok());
+    flag("disabled") == Some(true) || flag("enabled") == Some(false)
+}
+
+/// The name of a key at the top of a file, whatever its spelling; `None` for an unknown one.
+pub fn file_key(role: FileRole, spelling: &str) -> Option<&'static str> {
+    match role {
+        FileRole::Tools => canonical::<ToolsFile>(spelling),
+        FileRole::Servers => canonical::<ServersFile>(spelling),
+    }
+}
+
+/// The first key of an entry that is not known and was probably meant to be one of `keys`, with
+/// what was meant.
+pub fn misspelled<'e, 'k>(
+    entry: &'e ConfigNode,
+    keys: &[&'k str],
+    is_known: impl Fn(&str) -> bool,
+) -> Option<(&'e ConfigKey, &'k str)> {
+    let mut unknown = entry.entries().iter().map(|(key, _)| key).filter(|key| !is_known(&key.text));
+    unknown.find_map(|key| Some((key, spelling::nearest(&key.text, keys.iter().copied())?)))
 }
 
 pub fn written_name(entry: &ConfigNode) -> Option<String> {
@@ -41,7 +70,7 @@ pub fn is_bare(root: &ConfigNode) -> bool {
     !entries.is_empty()
         && !entries.iter().any(|(key, value)| {
             // Handles for secrets do not describe a server, and a server may have that name.
-            canonical(SERVERS_FILE, &key.text)
+            file_key(FileRole::Servers, &key.text)
                 .is_some_and(|word| word != "credentials" || !describes_a_server(value))
         })
         && entries.iter().all(|(_, value)| describes_a_server(value))
@@ -64,7 +93,7 @@ pub fn servers_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &Co
     }
     let mut servers = Vec::new();
     for (key, value) in root.entries() {
-        match (canonical(SERVERS_FILE, &key.text), &value.value) {
+        match (file_key(FileRole::Servers, &key.text), &value.value) {
             (Some("mcp_servers"), NodeValue::Map(_)) => servers.extend(pairs(value)),
             (Some("clients"), NodeValue::List(items)) => {
                 for item in items {

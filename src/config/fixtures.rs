@@ -1,23 +1,64 @@
 //! Table test over `tests/fixtures/config`: valid files give no diagnostic, invalid files give
 //! exactly the diagnostics of their snapshot. Each file's name begins with what it holds.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::consent::{EntryEffect, ProgramEffect};
 use super::environment::FixedEnvironment;
 use super::node::ConfigNode;
+use super::sandbox::SandboxValue;
 use super::spec::{
     Configuration, Endpoint, FileRole, HttpTransport, KindClaim, KindDescriptor, RecordSpec,
 };
+use super::typed::{Keys, Scalar, Texts, object};
 use super::{LoadRequest, load};
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(transform = object::<Self>)]
+#[expect(dead_code, reason = "only its keys matter")]
+struct FunctionKeys {
+    /// The module.
+    module: Option<String>,
+    /// The function.
+    function: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(transform = object::<Self>)]
+#[expect(dead_code, reason = "only its keys matter")]
+struct CommandKeys {
+    /// The program.
+    command: Option<Texts>,
+    /// How it gets arguments.
+    input: Option<String>,
+    /// What it prints.
+    output: Option<String>,
+    /// Where it works.
+    cwd: Option<String>,
+    /// Its variables.
+    env: Option<BTreeMap<String, Scalar>>,
+    /// Variables passed through.
+    env_keys: Option<Texts>,
+    /// Whether values may be options.
+    allow_dash: Option<bool>,
+    /// How much is kept.
+    max_output: Option<Scalar>,
+    /// What it may access.
+    #[schemars(with = "Option<SandboxValue>")]
+    sandbox: Option<ConfigNode>,
+}
 
 /// Two kinds, so that the tests need no provider.
 pub(super) const KINDS: [KindDescriptor; 2] = [
     KindDescriptor {
         key: "builtin",
         aliases: &[],
-        keys: &["module", "function"],
+        keys: const { &[Keys::of::<FunctionKeys>()] },
         expand: &[],
         claims: |entry: &ConfigNode, _| {
             let module = entry.get("module").and_then(|n| n.as_text().ok());
@@ -29,17 +70,7 @@ pub(super) const KINDS: [KindDescriptor; 2] = [
     KindDescriptor {
         key: "command",
         aliases: &["shell_command"],
-        keys: &[
-            "command",
-            "input",
-            "output",
-            "cwd",
-            "env",
-            "env_keys",
-            "allow_dash",
-            "max_output",
-            "sandbox",
-        ],
+        keys: const { &[Keys::of::<CommandKeys>()] },
         expand: &["command", "cwd", "env"],
         claims: |entry: &ConfigNode, _| KindClaim::certain_if(entry.get("command").is_some()),
         effects: |entry, site| {

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use super::consent::{self, Consent, EnvironmentAccess};
 use super::discover::{self, LoadRequest};
-use super::entries;
+use super::entries::{self, file_key};
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
-use super::keys::{self, TOOLS_FILE, canonical};
 use super::node::{ConfigNode, NodeValue};
 use super::parse;
 use super::project_root::ProjectRoot;
-use super::resolve::settings::{self, SettingsLayers};
-use super::resolve::{ConfigurationBuilder, EntryDiagnostics, FileContext, servers, tools};
+use super::resolve::settings::{self, SettingsLayers, ToolsFile};
+use super::resolve::{ConfigurationBuilder, FileContext, ok_or_report, servers, tools};
 use super::source_file::SourceFile;
 use super::sources::ConfigSources;
 use super::spec::{Configuration, CredentialSection, FileRole, KindDescriptor, Layer, LoadedFile};
+use super::typed;
 use crate::model::Diagnostic;
 
 /// Finds, reads and resolves all configuration files. Never fails as a whole: errors are
@@ -114,9 +114,9 @@ impl<'a> Loader<'a> {
             }
             if let Some(node) = file.parsed.root.get("scopes") {
                 let file = self.context(file, Vec::new());
-                let mut entry_diagnostics = EntryDiagnostics::default();
-                self.settings.scopes(node, &file, &mut entry_diagnostics);
-                self.builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
+                let mut diagnostics = Vec::new();
+                self.settings.scopes(node, &file, &mut diagnostics);
+                self.builder.configuration.diagnostics.extend(diagnostics);
             }
         }
     }
@@ -169,12 +169,12 @@ impl<'a> Loader<'a> {
         match role {
             FileRole::Servers => {
                 file.defaults = root.get("defaults").cloned();
-                let mut entry_diagnostics = EntryDiagnostics::default();
-                reserved_keys(&root, file.layer, &mut entry_diagnostics);
+                let mut diagnostics = Vec::new();
+                reserved_keys(&root, file.layer, &mut diagnostics);
                 if let Some(node) = &file.defaults {
-                    self.settings.read("defaults", node, &file, &mut entry_diagnostics);
+                    self.settings.read("defaults", node, &file, &mut diagnostics);
                 }
-                self.builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
+                self.builder.configuration.diagnostics.extend(diagnostics);
                 servers::file(root, &mut file, &mut self.builder);
             }
             FileRole::Tools => {
@@ -246,20 +246,22 @@ impl<'a> Loader<'a> {
             }
             file.defaults = Some(defaults);
         }
-        let mut entry_diagnostics = EntryDiagnostics::default();
-        reserved_keys(&root, file.layer, &mut entry_diagnostics);
+        let mut diagnostics = Vec::new();
+        reserved_keys(&root, file.layer, &mut diagnostics);
         let NodeValue::Map(pairs) = root.value else { return };
         let owner =
             ConfigNode { value: NodeValue::Null, position: root.position, source: root.source };
         for (key, value) in pairs {
-            let Some(word) = canonical(TOOLS_FILE, &key.text) else {
+            let Some(word) = file_key(FileRole::Tools, &key.text) else {
                 if settings::reserved(&key.text, file.layer).is_none() {
-                    entry_diagnostics.unknown_key(&owner, &key, TOOLS_FILE, &[]);
-                    if keys::canonical(keys::SERVERS_FILE, &key.text).is_some()
-                        && let Some(diagnostic) = entry_diagnostics.diagnostics.last_mut()
-                    {
-                        diagnostic.hint = Some("servers belong in mcp.yaml (--mcp)".to_owned());
-                    }
+                    let known = typed::names::<ToolsFile>();
+                    let unknown = typed::unknown_key(&owner, &key, known);
+                    diagnostics.extend(unknown.map(|diagnostic| {
+                        match file_key(FileRole::Servers, &key.text) {
+                            Some(_) => diagnostic.with_hint("servers belong in mcp.yaml (--mcp)"),
+                            None => diagnostic,
+                        }
+                    }));
                 }
                 continue;
             };
@@ -267,15 +269,15 @@ impl<'a> Loader<'a> {
                 "tools" => tools::list(value, "tools", file, &mut self.builder),
                 "toolkits" => tools::list(value, "toolkits", file, &mut self.builder),
                 "components" => tools::list(value, "components", file, &mut self.builder),
-                "version" => check_version(&value, &mut entry_diagnostics),
+                "version" => check_version(&value, &mut diagnostics),
                 // Read before the entries of any file.
                 "scopes" | "discover" | "credentials" => {}
                 _ => {
-                    self.settings.read(word, &value, file, &mut entry_diagnostics);
+                    self.settings.read(word, &value, file, &mut diagnostics);
                 }
             }
         }
-        self.builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
+        self.builder.configuration.diagnostics.extend(diagnostics);
     }
 
     fn add_diagnostic(&mut self, diagnostic: Diagnostic) {
@@ -314,22 +316,22 @@ fn sort_diagnostics(configuration: &mut Configuration) {
     });
 }
 
-fn check_version(node: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) {
-    if let Some(text) = entry_diagnostics.ok_or_report(node.as_scalar_text())
+fn check_version(node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
+    if let Some(text) = ok_or_report(diagnostics, node.as_scalar_text())
         && text != "1"
     {
         let diagnostic = Diagnostic::error(format!("unsupported configuration version {text}"));
-        entry_diagnostics.diagnostics.push(
+        diagnostics.push(
             diagnostic.with_hint("this build reads version 1").with_location(node.location()),
         );
     }
 }
 
 /// Finds keys with which a project's file would set what only the user may.
-fn reserved_keys(root: &ConfigNode, layer: Layer, entry_diagnostics: &mut EntryDiagnostics) {
+fn reserved_keys(root: &ConfigNode, layer: Layer, diagnostics: &mut Vec<Diagnostic>) {
     for (key, _) in root.entries() {
         if let Some(message) = settings::reserved(&key.text, layer) {
-            entry_diagnostics.error(root.location_of(key), message);
+            diagnostics.push(Diagnostic::error(message).with_location(root.location_of(key)));
         }
     }
 }

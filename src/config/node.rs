@@ -98,6 +98,12 @@ impl ConfigNode {
         location_in(&self.source, key.position)
     }
 
+    /// The place of it, without what is at or below it.
+    pub fn without_value(&self) -> Self {
+        let source = Arc::clone(&self.source);
+        Self { value: NodeValue::Null, position: self.position, source }
+    }
+
     /// The value under `key`; also `None` if this is not a mapping.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|(k, _)| k.text == key).map(|(_, v)| v)

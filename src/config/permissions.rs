@@ -1,68 +1,43 @@
 //! The `permissions` of a server's entry, and where they contradict the rest of the entry.
 
-use super::keys::{self, PERMISSIONS, canonical};
-use super::node::{ConfigNode, NodeValue};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::node::ConfigNode;
 use super::sandbox::{SandboxLevel, SandboxSpec};
+use super::typed::{self, Either, Texts};
 use crate::model::{CredentialKind, CredentialUse, Diagnostic, ServerPermissions};
 use crate::util::pattern;
 
-/// Reads the value of `permissions`. All diagnostics are appended; unknown keys are warnings.
-pub(super) fn read(node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) -> ServerPermissions {
-    let mut permissions = ServerPermissions::default();
-    let NodeValue::Map(entries) = &node.value else {
-        diagnostics.push(
-            node.expected("a mapping")
-                .with_hint("write permissions: { tools: [NAME], network: false }"),
-        );
-        return permissions;
-    };
-    for (key, value) in entries {
-        let Some(word) = canonical(PERMISSIONS, &key.text) else {
-            if !key.text.starts_with("x-") {
-                diagnostics.push(
-                    Diagnostic::warning(format!("unknown key '{}'", key.text))
-                        .with_suggestion(&key.text, keys::spellings(PERMISSIONS))
-                        .with_location(node.location_of(key)),
-                );
-            }
-            continue;
-        };
-        if value.is_null() {
-            continue;
-        }
-        match word {
-            "tools" => permissions.tools = ok_or_report(value.as_texts(), diagnostics),
-            "prompts" => permissions.prompts = ok_or_report(value.as_texts(), diagnostics),
-            "resources" => permissions.resources = ok_or_report(value.as_texts(), diagnostics),
-            "network" => permissions.network = ok_or_report(value.as_bool(), diagnostics),
-            "credentials" => permissions.credentials = credential_kinds(value, diagnostics),
-            _ => {}
+/// What a server may offer and use.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "permissions", transform = typed::object::<Self>)]
+pub(super) struct PermissionKeys {
+    /// Only these tools can be listed and called; patterns with *.
+    tools: Option<Texts>,
+    /// Only these prompts can be listed and filled in; patterns with *.
+    prompts: Option<Texts>,
+    /// Only these resources can be listed and read: URIs or names; patterns with *.
+    resources: Option<Texts>,
+    /// Whether its program may use the network; false needs a sandbox.
+    network: Option<bool>,
+    /// The types of credentials that the server may receive.
+    credentials: Option<Either<CredentialKind, Vec<CredentialKind>>>,
+}
+
+impl PermissionKeys {
+    pub(super) fn permissions(self) -> ServerPermissions {
+        ServerPermissions {
+            tools: self.tools.map(|patterns| patterns.0),
+            prompts: self.prompts.map(|patterns| patterns.0),
+            resources: self.resources.map(|patterns| patterns.0),
+            network: self.network,
+            credentials: self.credentials.map(|kinds| match kinds {
+                Either::Short(kind) => vec![kind],
+                Either::Nested(kinds) => kinds,
+            }),
         }
     }
-    permissions
-}
-
-fn credential_kinds(
-    node: &ConfigNode,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Vec<CredentialKind>> {
-    let names = ok_or_report(node.as_texts(), diagnostics)?;
-    let kind = |word: &String| CredentialKind::parse(word).ok_or_else(|| unknown_kind(word, node));
-    Some(names.iter().filter_map(|word| ok_or_report(kind(word), diagnostics)).collect())
-}
-
-fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
-    result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
-}
-
-pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
-    let names = CredentialKind::ALL.map(CredentialKind::as_str);
-    Diagnostic::error(format!(
-        "unknown credential type '{word}'; expected one of {}",
-        names.join(", ")
-    ))
-    .with_suggestion(word, names)
-    .with_location(node.location())
 }
 
 pub(super) struct EntryParts<'a> {
@@ -196,7 +171,7 @@ mod tests {
             ("{ network: maybe }", "expected true or false"),
             ("{ network: [] }", "expected true or false"),
             ("{ credentials: 1 }", "expected"),
-            ("{ credentials: [bearr] }", "unknown credential type 'bearr'"),
+            ("{ credentials: [bearr] }", "unknown credential kind 'bearr'"),
             ("{ tolls: [a] }", "unknown key 'tolls'"),
         ] {
             let lines = problems(&format!("command: x\n    permissions: {permissions}"));

@@ -2,25 +2,27 @@
 
 use url::Url;
 
-use super::node::ConfigNode;
+use super::typed::Located;
 use crate::model::{Diagnostic, EntryOrigin, Layer};
 use crate::util::hosts::is_loopback;
 
-/// The key with which the user allows credentials over plain http.
-pub const INSECURE: &str = "insecure";
-
-/// Reads `insecure` of an entry: whether its credentials may be sent unencrypted.
-pub fn insecure(entry: &ConfigNode, origin: Option<&EntryOrigin>) -> Result<bool, Diagnostic> {
-    let Some(node) = entry.get(INSECURE).filter(|node| !node.is_null()) else { return Ok(false) };
-    let insecure = node.as_bool()?;
-    if insecure && origin.is_none_or(|origin| origin.layer != Layer::User) {
-        return Err(Diagnostic::error(
-            "'insecure' is only allowed in your own configuration directory",
-        )
-        .with_hint("a file of a project cannot allow credentials over plain http; use https")
-        .with_location(node.location()));
+/// What `insecure` of an entry says: whether its credentials may be sent unencrypted.
+pub fn insecure(
+    written: Option<&Located<bool>>,
+    origin: Option<&EntryOrigin>,
+) -> Result<bool, Diagnostic> {
+    match written {
+        Some(allowed)
+            if allowed.value && origin.is_none_or(|origin| origin.layer != Layer::User) =>
+        {
+            Err(allowed
+                .error("'insecure' is only allowed in your own configuration directory")
+                .with_hint(
+                    "a file of a project cannot allow credentials over plain http; use https",
+                ))
+        }
+        written => Ok(written.is_some_and(|allowed| allowed.value)),
     }
-    Ok(insecure)
 }
 
 pub fn unencrypted(url: &Url, sends_credentials: bool, insecure: bool) -> Option<Diagnostic> {

@@ -1,19 +1,27 @@
 //! The `sandbox` key, the same for tools that start programs and for servers.
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::keys::{self, SANDBOX, canonical};
-use super::node::{ConfigNode, NodeValue};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::node::ConfigNode;
+use super::typed::{self, ByteSize, Either, Located, Texts, Timespan, UNBOUNDED};
 use crate::model::{Diagnostic, SourceLocation};
 use crate::util::units;
 
 /// The mechanism that confines a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename = "Sandbox", rename_all = "lowercase")]
+#[schemars(transform = typed::words::<Self>)]
 pub enum SandboxLevel {
     /// Nothing: the program runs with the user's rights.
+    #[serde(alias = "false")]
     None,
     /// The strongest mechanism of this system that confines files and network.
+    #[serde(alias = "true")]
     Auto,
     /// Resource limits only; files and network stay open.
     Limits,
@@ -23,18 +31,6 @@ pub enum SandboxLevel {
 }
 
 impl SandboxLevel {
-    /// Parses the value used in files.
-    pub fn parse(word: &str) -> Option<Self> {
-        Some(match word {
-            "none" => Self::None,
-            "auto" => Self::Auto,
-            "limits" => Self::Limits,
-            "landlock" => Self::Landlock,
-            "bwrap" => Self::Bwrap,
-            _ => return None,
-        })
-    }
-
     /// The value used in files.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -121,6 +117,37 @@ impl SandboxSpec {
     }
 }
 
+/// What the program may access, in detail.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "sandbox", transform = typed::object::<Self>)]
+pub struct SandboxKeys {
+    /// The mechanism: resource limits only, Landlock, or bubblewrap; auto takes bubblewrap where it
+    /// works, else Landlock. Default: limits if only resource limits are set, else auto.
+    level: Option<SandboxLevel>,
+    /// Paths the program may read, besides the system and the program itself.
+    read: Option<Located<Texts>>,
+    /// Paths the program may write, besides its own temporary directory.
+    write: Option<Located<Texts>>,
+    /// Whether the program may use the network.
+    network: Option<bool>,
+    /// landlock: whether the program may change permissions, owners, times and attributes of your
+    /// files.
+    metadata: Option<bool>,
+    /// Memory limit for each process, such as 256MiB.
+    memory: Option<ByteSize<UNBOUNDED>>,
+    /// CPU time limit for each process, in whole seconds.
+    cpu: Option<Located<Timespan>>,
+    /// How many processes may be added to those the user already has.
+    processes: Option<NonZeroU64>,
+    /// The largest file that may be written.
+    file_size: Option<ByteSize<UNBOUNDED>>,
+    /// The maximum number of open files.
+    open_files: Option<NonZeroU64>,
+}
+
+/// The value of `sandbox`: a level, or the details.
+pub type SandboxValue = Either<SandboxLevel, SandboxKeys>;
+
 /// Reads the value of `sandbox`, with paths relative to `base_dir`. All diagnostics are appended;
 /// unknown keys are warnings.
 ///
@@ -133,169 +160,112 @@ pub fn read(
     is_promised: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<SandboxSpec> {
-    let plain = |level| Some(SandboxSpec::plain(level, node.location()));
-    match &node.value {
-        NodeValue::Null | NodeValue::Bool(false) => plain(SandboxLevel::None),
-        NodeValue::Bool(true) => plain(SandboxLevel::Auto),
-        NodeValue::Text(_) => ok_or_report(level(node), diagnostics).and_then(plain),
-        NodeValue::Map(_) => {
-            let default = if !is_promised && says_limits_only(node) {
-                SandboxLevel::Limits
-            } else {
-                SandboxLevel::Auto
-            };
-            mapping(node, base_dir, default, diagnostics)
-        }
-        NodeValue::Number(_) | NodeValue::List(_) => {
-            let choices = "none, auto, limits, landlock, bwrap, or a mapping";
-            diagnostics.push(node.expected(choices));
-            None
-        }
-    }
-}
-
-const LIMIT_KEYS: [&str; 5] = ["memory", "cpu", "processes", "file_size", "open_files"];
-
-/// Whether a mapping sets something, and only limits.
-fn says_limits_only(node: &ConfigNode) -> bool {
-    let mut entries = node
-        .entries()
-        .iter()
-        .filter(|(key, value)| !value.is_null() && canonical(SANDBOX, &key.text).is_some())
-        .peekable();
-    entries.peek().is_some() && entries.all(|(key, _)| LIMIT_KEYS.contains(&key.text.as_str()))
-}
-
-fn mapping(
-    node: &ConfigNode,
-    base_dir: &Path,
-    default: SandboxLevel,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<SandboxSpec> {
     let before = diagnostics.len();
-    let mut spec = SandboxSpec::plain(default, node.location());
-    for (key, value) in node.entries() {
-        let Some(word) = canonical(SANDBOX, &key.text) else {
-            if !key.text.starts_with("x-") {
-                let unknown = Diagnostic::warning(format!("unknown key '{}'", key.text))
-                    .with_suggestion(&key.text, keys::spellings(SANDBOX))
-                    .with_location(node.location_of(key));
-                diagnostics.push(unknown);
-            }
-            continue;
-        };
-        if value.is_null() {
-            continue;
-        }
-        match word {
-            "level" => {
-                spec.level = ok_or_report(level(value), diagnostics).unwrap_or(default);
-            }
-            "read" => spec.read = ok_or_report(paths(value, base_dir), diagnostics),
-            "write" => {
-                spec.write = ok_or_report(paths(value, base_dir), diagnostics).unwrap_or_default();
-            }
-            "network" => spec.network = ok_or_report(value.as_bool(), diagnostics),
-            "metadata" => spec.metadata = ok_or_report(value.as_bool(), diagnostics),
-            "memory" => spec.memory = ok_or_report(size(value), diagnostics),
-            "cpu" => spec.cpu = ok_or_report(seconds(value), diagnostics),
-            "processes" => spec.processes = ok_or_report(count(value), diagnostics),
-            "file_size" => spec.file_size = ok_or_report(size(value), diagnostics),
-            "open_files" => spec.open_files = ok_or_report(count(value), diagnostics),
-            _ => {}
-        }
+    let level = node.get("level").unwrap_or(node);
+    if matches!(level.as_text(), Ok("namespaces")) {
+        diagnostics.push(
+            Diagnostic::error("the sandbox level 'namespaces' no longer exists")
+                .with_hint("use bwrap, which needs bubblewrap, or landlock; auto takes what works")
+                .with_location(level.location()),
+        );
+        return None;
     }
-    diagnostics.extend(contradictions(node, &spec));
-    let failed = diagnostics.get(before..).unwrap_or_default().iter().any(Diagnostic::is_error);
+    let spec = match typed::read::<SandboxValue>(node, diagnostics)? {
+        Either::Short(level) => SandboxSpec::plain(level, node.location()),
+        Either::Nested(keys) => {
+            let level = keys.level.unwrap_or_else(|| keys.implied_level(is_promised));
+            diagnostics.extend(keys.contradictions(node, level));
+            keys.spec(level, node.location(), base_dir, diagnostics)
+        }
+    };
+    let failed = diagnostics.iter().skip(before).any(Diagnostic::is_error);
     (!failed).then_some(spec)
 }
 
-/// `limits` does not confine files or the network, and `none` confines nothing: requesting more
-/// with such a level would silently give less.
-fn contradictions(node: &ConfigNode, spec: &SandboxSpec) -> Vec<Diagnostic> {
-    let beyond: &[&str] = match spec.level {
-        SandboxLevel::None => &[
-            "read",
-            "write",
-            "network",
-            "metadata",
-            "memory",
-            "cpu",
-            "processes",
-            "file_size",
-            "open_files",
-        ],
-        SandboxLevel::Limits => &["read", "write", "network", "metadata"],
-        SandboxLevel::Auto | SandboxLevel::Landlock | SandboxLevel::Bwrap => &[],
-    };
-    let entries = node.entries().iter().filter(|(key, value)| {
-        beyond.contains(&key.text.as_str())
-            && !value.is_null()
-            // Allowing what is allowed anyway is fine.
-            && !(matches!(key.text.as_str(), "network" | "metadata") && matches!(value.as_bool(), Ok(true)))
-    });
-    entries
-        .map(|(key, _)| {
-            let level = spec.level.as_str();
-            Diagnostic::error(format!("'{}' has no effect at the level '{level}'", key.text))
-                .with_hint("use the level auto, landlock or bwrap")
-                .with_location(node.location_of(key))
-        })
-        .collect()
-}
-
-fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
-    result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
-}
-
-fn level(node: &ConfigNode) -> Result<SandboxLevel, Diagnostic> {
-    let word = node.as_text()?;
-    if word == "namespaces" {
-        return Err(Diagnostic::error("the sandbox level 'namespaces' no longer exists")
-            .with_hint("use bwrap, which needs bubblewrap, or landlock; auto takes what works")
-            .with_location(node.location()));
+impl SandboxKeys {
+    fn implied_level(&self, is_promised: bool) -> SandboxLevel {
+        let closes = self.read.is_some()
+            || self.write.is_some()
+            || self.network.is_some()
+            || self.metadata.is_some();
+        let limits = self.memory.is_some()
+            || self.cpu.is_some()
+            || self.processes.is_some()
+            || self.file_size.is_some()
+            || self.open_files.is_some();
+        if limits && !closes && !is_promised { SandboxLevel::Limits } else { SandboxLevel::Auto }
     }
-    SandboxLevel::parse(word).ok_or_else(|| {
-        let levels = ["none", "auto", "limits", "landlock", "bwrap"];
-        Diagnostic::error(format!(
-            "unknown sandbox '{word}'; expected one of {}",
-            levels.join(", ")
-        ))
-        .with_suggestion(word, levels)
-        .with_location(node.location())
-    })
-}
 
-fn paths(node: &ConfigNode, base_dir: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
-    let texts = node.as_texts()?;
-    if texts.iter().any(|text| text.is_empty() || text.contains('\0')) {
-        return Err(node.expected("paths"));
+    /// `limits` does not confine files or the network, and `none` confines nothing: requesting more
+    /// with such a level would silently give less.
+    fn contradictions(&self, node: &ConfigNode, level: SandboxLevel) -> Vec<Diagnostic> {
+        // Allowing what is allowed anyway is fine.
+        let closes = [
+            ("read", self.read.is_some()),
+            ("write", self.write.is_some()),
+            ("network", self.network == Some(false)),
+            ("metadata", self.metadata == Some(false)),
+        ];
+        let limits = [
+            ("memory", self.memory.is_some()),
+            ("cpu", self.cpu.is_some()),
+            ("processes", self.processes.is_some()),
+            ("file_size", self.file_size.is_some()),
+            ("open_files", self.open_files.is_some()),
+        ];
+        let beyond: Vec<_> = match level {
+            SandboxLevel::None => closes.into_iter().chain(limits).collect(),
+            SandboxLevel::Limits => closes.into(),
+            SandboxLevel::Auto | SandboxLevel::Landlock | SandboxLevel::Bwrap => Vec::new(),
+        };
+        let keys = beyond.into_iter().filter(|(_, is_set)| *is_set);
+        keys.filter_map(|(key, _)| node.key(key))
+            .map(|key| {
+                let message =
+                    format!("'{}' has no effect at the level '{}'", key.text, level.as_str());
+                Diagnostic::error(message)
+                    .with_hint("use the level auto, landlock or bwrap")
+                    .with_location(node.location_of(key))
+            })
+            .collect()
     }
-    // Without `.`; `..` stays, since it may cross a link.
-    Ok(texts.iter().map(|text| base_dir.join(text).components().collect()).collect())
-}
 
-fn size(node: &ConfigNode) -> Result<u64, Diagnostic> {
-    units::size(&node.as_scalar_text()?)
-        .filter(|size| *size > 0)
-        .ok_or_else(|| node.expected("a size such as 256MiB"))
-}
-
-fn count(node: &ConfigNode) -> Result<u64, Diagnostic> {
-    let count = node.as_count()?;
-    if count == 0 { Err(node.expected("a whole number, 1 or more")) } else { Ok(count) }
-}
-
-/// The kernel counts whole seconds; rounding would give more or less than requested.
-fn seconds(node: &ConfigNode) -> Result<Duration, Diagnostic> {
-    let time = node.as_duration()?;
-    if time.is_zero() || time.subsec_nanos() != 0 {
-        return Err(Diagnostic::error(
-            "a CPU time limit must be a whole number of seconds, at least 1",
-        )
-        .with_location(node.location()));
+    fn spec(
+        self,
+        level: SandboxLevel,
+        location: SourceLocation,
+        base_dir: &Path,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> SandboxSpec {
+        let mut paths = |texts: Located<Texts>| -> Vec<PathBuf> {
+            if texts.0.iter().any(|text| text.is_empty() || text.contains('\0')) {
+                diagnostics.push(texts.error("expected paths"));
+            }
+            // Without `.`; `..` stays, since it may cross a link.
+            texts.0.iter().map(|text| base_dir.join(text).components().collect()).collect()
+        };
+        let (read, write) = (self.read.map(&mut paths), self.write.map(&mut paths));
+        if let Some(time) = &self.cpu
+            && (time.0.is_zero() || time.0.subsec_nanos() != 0)
+        {
+            // The kernel counts whole seconds; rounding would give more or less than requested.
+            diagnostics
+                .push(time.error("a CPU time limit must be a whole number of seconds, at least 1"));
+        }
+        SandboxSpec {
+            level,
+            read,
+            write: write.unwrap_or_default(),
+            network: self.network,
+            metadata: self.metadata,
+            memory: self.memory.map(|size| size.0),
+            cpu: self.cpu.map(|time| time.value.0),
+            processes: self.processes.map(NonZeroU64::get),
+            file_size: self.file_size.map(|size| size.0),
+            open_files: self.open_files.map(NonZeroU64::get),
+            location,
+        }
     }
-    Ok(time)
 }
 
 #[cfg(test)]
@@ -379,7 +349,7 @@ mod tests {
         );
         assert_eq!(
             diagnostics("3"),
-            "expected none, auto, limits, landlock, bwrap, or a mapping, found a number"
+            "unknown sandbox '3'; expected one of none, auto, limits, landlock, bwrap"
         );
         assert!(
             diagnostics("{ level: limits, network: false }")

@@ -1,131 +1,92 @@
 //! JSON Schemas of the files, for editors (`toolhost config schema`), and the check of the schemas
 //! inside the files (`toolhost config check`).
 
+use schemars::JsonSchema as _;
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::keys::{
-    ANNOTATIONS, AUTH, CREDENTIAL, DEFAULTS, KeySpec, PERMISSIONS, PROFILE, RECORD, ROOT, RULE,
-    SANDBOX, SERVER, SERVERS_FILE, TOOL, TOOLS_FILE,
-};
 use super::node::{ConfigNode, NodeValue};
+use super::resolve::definition::ToolKeys;
+use super::resolve::servers::ServersFile;
+use super::resolve::settings::ToolsFile;
 use super::spec::{Configuration, KindDescriptor};
-use crate::model::{CredentialKind, Diagnostic, ToolDefinition};
-
-const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+use crate::model::{Diagnostic, ToolDefinition};
 
 /// The schema of a file of tools; the keys of `kinds` are allowed beside the common ones.
 pub fn tools_file(kinds: &[KindDescriptor]) -> Value {
-    let mut tool = object(TOOL, &[]);
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.root_schema_for::<ToolsFile>().to_value();
+    let mut tool = ToolKeys::json_schema(&mut generator).to_value();
     if let Some(Value::Object(properties)) = tool.get_mut("properties") {
         for kind in kinds {
-            for key in kind.keys {
-                let entry = properties.entry(*key).or_insert_with(|| json!({}));
-                add_kind(entry, kind.key);
+            for keys in kind.keys {
+                for (key, property) in keys.properties(&mut generator) {
+                    add_property(properties, key, property, kind.key);
+                }
             }
         }
     }
-    let mut schema = object(TOOLS_FILE, &[]);
-    finish(
-        &mut schema,
-        "toolhost: internal tools (tools.yaml)",
-        &[
-            ("tool", tool),
-            ("annotations", object(ANNOTATIONS, &[])),
-            ("defaults", object(DEFAULTS, &[])),
-            ("credential", credential()),
-            ("profile", object(PROFILE, &[])),
-            ("record", object(RECORD, &[])),
-            ("rule", object(RULE, &["match", "action"])),
-        ],
-    );
+    schema["title"] = "toolhost: internal tools (tools.yaml)".into();
+    if let Value::Object(definitions) = &mut schema["$defs"] {
+        definitions.extend(generator.take_definitions(true));
+        definitions.insert("tool".to_owned(), tool);
+    }
+    list_words(&mut schema);
     schema
 }
 
 pub fn servers_file() -> Value {
-    let mut schema = object(SERVERS_FILE, &[]);
-    finish(
-        &mut schema,
-        "toolhost: MCP servers (mcp.yaml)",
-        &[
-            ("server", object(SERVER, &[])),
-            ("auth", object(AUTH, &[])),
-            ("root", object(ROOT, &[])),
-            ("sandbox", object(SANDBOX, &[])),
-            ("credential", credential()),
-            ("credential_type", json!({ "enum": CredentialKind::ALL.map(CredentialKind::as_str) })),
-            ("permissions", object(PERMISSIONS, &[])),
-            ("declared_tool", object(TOOL, &[])),
-            ("annotations", object(ANNOTATIONS, &[])),
-            ("defaults", object(DEFAULTS, &[])),
-        ],
-    );
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.into_root_schema_for::<ServersFile>().to_value();
+    schema["title"] = "toolhost: MCP servers (mcp.yaml)".into();
     // A bare map of servers has no key of ours.
-    if let Value::Object(schema) = &mut schema {
-        schema.insert("additionalProperties".to_owned(), json!({ "$ref": "#/$defs/server" }));
-    }
+    schema["additionalProperties"] = json!({ "$ref": "#/$defs/server" });
+    list_words(&mut schema);
     schema
 }
 
-/// A handle under `credentials`: its own keys, and those of logins.
-fn credential() -> Value {
-    let mut schema = object(CREDENTIAL, &["type"]);
-    let logins = object(AUTH, &[]);
-    if let (Some(Value::Object(own)), Some(Value::Object(logins))) =
-        (schema.get_mut("properties"), logins.get("properties"))
-    {
-        for (key, shape) in logins {
-            own.entry(key).or_insert_with(|| shape.clone());
-        }
-    }
-    schema
-}
-
-fn object(table: &[KeySpec], required: &[&str]) -> Value {
-    let mut properties = Map::new();
-    for key in table {
-        let shape: Value = serde_json::from_str(key.schema).unwrap_or_else(|_| json!({}));
-        for spelling in std::iter::once(key.name).chain(key.aliases.iter().copied()) {
-            let mut property = shape.clone();
-            if let Value::Object(property) = &mut property {
-                let about = if spelling == key.name {
-                    key.description.to_owned()
-                } else {
-                    format!("Another spelling of '{}'. {}", key.name, key.description)
-                };
-                property.insert("description".to_owned(), Value::String(about));
-            }
-            properties.insert(spelling.to_owned(), property);
-        }
-    }
-    let mut object = json!({
-        "type": "object",
-        "properties": properties,
-        "patternProperties": { "^x-": true },
-        "additionalProperties": false,
-    });
-    if !required.is_empty() {
-        object["required"] = json!(required);
-    }
-    object
-}
-
-fn finish(schema: &mut Value, title: &str, definitions: &[(&str, Value)]) {
-    let Value::Object(schema) = schema else { return };
-    schema.insert("$schema".to_owned(), json!(DIALECT));
-    schema.insert("title".to_owned(), json!(title));
-    let definitions: Map<String, Value> =
-        definitions.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    schema.insert("$defs".to_owned(), Value::Object(definitions));
-}
-
-fn add_kind(property: &mut Value, kind: &str) {
-    let Value::Object(property) = property else { return };
-    let about = match property.get("description").and_then(Value::as_str) {
-        Some(about) if about.starts_with("For tools of the kind ") => format!("{about}, {kind}"),
-        Some(about) => format!("{about} The kind {kind} reads it too."),
-        None => format!("For tools of the kind {kind}"),
+/// Adds a key of a kind. What several kinds take under one name is allowed for each of them.
+fn add_property(properties: &mut Map<String, Value>, key: String, mut new: Value, kind: &str) {
+    let Some(same) = properties.get_mut(&key) else {
+        new["x-kinds"] = json!([kind]);
+        properties.insert(key, new);
+        return;
     };
-    property.insert("description".to_owned(), Value::String(about));
+    if let Some(Value::Array(kinds)) = same.get_mut("x-kinds") {
+        kinds.push(json!(kind));
+    }
+    let shape = |property: &Value| {
+        let mut shape = property.clone();
+        shape.as_object_mut().map(|shape| (shape.remove("description"), shape.remove("x-kinds")));
+        shape
+    };
+    if shape(same) != shape(&new) {
+        let mut both = json!({ "anyOf": [shape(same), shape(&new)] });
+        for name in ["description", "x-kinds"] {
+            if let Some(value) = same.get(name) {
+                both[name] = value.clone();
+            }
+        }
+        *same = both;
+    }
+}
+
+/// Writes the words of each enum as one list.
+fn list_words(schema: &mut Value) {
+    let words = |choices: &Vec<Value>| -> Option<Value> {
+        choices.iter().map(|choice| choice.get("const").cloned()).collect()
+    };
+    if let Some(words) = schema.get("oneOf").and_then(Value::as_array).and_then(words)
+        && let Some(schema) = schema.as_object_mut()
+    {
+        schema.remove("oneOf");
+        schema.insert("enum".to_owned(), words);
+    }
+    match schema {
+        Value::Object(parts) => parts.values_mut().for_each(list_words),
+        Value::Array(parts) => parts.iter_mut().for_each(list_words),
+        _ => {}
+    }
 }
 
 /// Checks every schema in the configuration against its meta-schema. Too slow for every start;
@@ -196,9 +157,9 @@ mod tests {
     use super::*;
     use crate::config::environment::FixedEnvironment;
     use crate::config::fixtures::KINDS;
-    use crate::config::keys::spellings;
     use crate::config::node::SourceText;
     use crate::config::parse::parse;
+    use crate::config::typed::names;
     use crate::config::{LoadRequest, load};
 
     fn json(name: &str, text: &str) -> Value {
@@ -219,30 +180,25 @@ mod tests {
 
     #[test]
     fn every_key_is_in_the_schema_with_a_description() {
-        let (tools, servers) = (tools_file(&KINDS), servers_file());
-        let has = |schema: &Value, pointer: &str, key: &str| {
-            let property = schema.pointer(pointer).and_then(|p| p.get(key));
-            property.and_then(|p| p.get("description")).is_some()
-        };
-        for (schema, pointer, table) in [
-            (&tools, "/properties", TOOLS_FILE),
-            (&tools, "/$defs/tool/properties", TOOL),
-            (&tools, "/$defs/annotations/properties", ANNOTATIONS),
-            (&tools, "/$defs/defaults/properties", DEFAULTS),
-            (&tools, "/$defs/profile/properties", PROFILE),
-            (&tools, "/$defs/record/properties", RECORD),
-            (&tools, "/$defs/rule/properties", RULE),
-            (&servers, "/properties", SERVERS_FILE),
-            (&servers, "/$defs/server/properties", SERVER),
-            (&servers, "/$defs/auth/properties", AUTH),
-            (&servers, "/$defs/root/properties", ROOT),
-        ] {
-            for key in spellings(table) {
-                assert!(has(schema, pointer, key), "{pointer}/{key}");
+        fn check(schema: &Value, place: &str) {
+            for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+                let about = property.get("description").and_then(Value::as_str);
+                assert!(
+                    about.is_some_and(|about| about.ends_with('.')),
+                    "{place}/{key}: {about:?}"
+                );
+            }
+            for (name, part) in schema.as_object().into_iter().flatten() {
+                check(part, &format!("{place}/{name}"));
             }
         }
-        for key in KINDS.iter().flat_map(|kind| kind.keys) {
-            assert!(has(&tools, "/$defs/tool/properties", key), "{key}");
+        let tools = tools_file(&KINDS);
+        check(&tools, "");
+        check(&servers_file(), "");
+        let entry = tools["$defs"]["tool"]["properties"].as_object().unwrap();
+        let kinds = KINDS.iter().flat_map(KindDescriptor::spellings);
+        for key in names::<ToolKeys>().iter().copied().chain(kinds) {
+            assert!(entry.contains_key(key), "{key}");
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::discover::{self, ConfigFileCandidate, LoadRequest};
+use super::entries::file_key;
 use super::environment::Environment;
-use super::keys::{SERVERS_FILE, TOOLS_FILE, canonical};
 use super::node::{ConfigNode, NodeValue};
 use super::secrets;
 use super::sources::open;
@@ -43,12 +43,12 @@ struct ValueListing {
 
 impl ValueListing {
     fn file(&mut self, candidate: &ConfigFileCandidate, root: &ConfigNode) {
-        let (table, role) = match candidate.role {
-            FileRole::Tools => (TOOLS_FILE, "tool"),
-            FileRole::Servers => (SERVERS_FILE, "server"),
+        let role = match candidate.role {
+            FileRole::Tools => "tool",
+            FileRole::Servers => "server",
         };
         for (key, value) in root.entries() {
-            let word = canonical(table, &key.text);
+            let word = file_key(candidate.role, &key.text);
             match (&value.value, word) {
                 (NodeValue::List(items), Some("tools" | "toolkits" | "components" | "clients")) => {
                     for (index, item) in items.iter().enumerate() {

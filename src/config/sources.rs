@@ -7,9 +7,9 @@ use super::consent::{Expander, Grant};
 use super::discover::{
     self, ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS, FileRole,
 };
+use super::entries::file_key;
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
-use super::keys::{SERVERS_FILE, canonical};
 use super::node::{NodeValue, SourceText};
 use super::parse;
 use super::read;
@@ -194,7 +194,7 @@ fn left_out(paths: &[PathBuf]) -> Option<Diagnostic> {
 fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
     let NodeValue::Map(pairs) = &mut file.parsed.root.value else { return };
     for (key, value) in pairs {
-        if canonical(SERVERS_FILE, &key.text) == Some("mcp_servers")
+        if file_key(FileRole::Servers, &key.text) == Some("mcp_servers")
             && let NodeValue::Map(servers) = &mut value.value
         {
             servers.retain(|(name, _)| !taken.contains(&name.text));

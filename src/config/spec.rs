@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use secrecy::SecretString;
+use serde::Deserialize;
 
 use super::consent::ProjectRecord;
 use super::consent::{Grant, Seal, TrustRequest};
@@ -15,7 +17,9 @@ use super::expanded::ExpandedValues;
 pub use super::inactive_entries::{DisabledEntry, UntrustedEntry};
 use super::node::{ConfigNode, SourceText};
 use super::project_root::ProjectRoot;
+pub use super::resolve::settings::DefaultsKeys;
 use super::sandbox::SandboxSpec;
+use super::typed::{self, words};
 pub use crate::model::Layer;
 use crate::model::{
     CredentialUse, Diagnostic, EntryOrigin, Root, ServerPermissions, SourceLocation, ToolDefinition,
@@ -135,6 +139,13 @@ pub struct ToolSpec {
     pub seal: Seal,
 }
 
+impl ToolSpec {
+    /// The defaults of its file.
+    pub fn defaults(&self) -> DefaultsKeys {
+        self.defaults.as_ref().and_then(typed::peek).unwrap_or_default()
+    }
+}
+
 /// One MCP server, ready to be started or contacted.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
@@ -231,7 +242,8 @@ impl ServerSpec {
 }
 
 /// What happens when a tool differs from its pin, or from an earlier listing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum DriftPolicy {
     /// The call is refused until the definition is pinned again.
     #[default]
@@ -250,11 +262,6 @@ impl DriftPolicy {
             Self::Warn => "warn",
             Self::Allow => "allow",
         }
-    }
-
-    /// Parses the value used in files.
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Block, Self::Warn, Self::Allow].into_iter().find(|d| d.as_str() == word)
     }
 }
 
@@ -351,7 +358,9 @@ pub struct OAuthRequestSpec {
 }
 
 /// The protocol lifecycle to use with a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename = "Protocol", rename_all = "lowercase")]
+#[schemars(transform = words::<Self>)]
 pub enum ProtocolChoice {
     /// Detect it when connecting, and cache the result.
     #[default]
@@ -359,6 +368,7 @@ pub enum ProtocolChoice {
     /// The handshake with `initialize`, up to revision 2025-11-25.
     Legacy,
     /// Stateless with `server/discover`, from revision 2026-07-28.
+    #[serde(rename = "2026-07-28", alias = "modern")]
     Modern,
 }
 
@@ -392,7 +402,8 @@ pub struct PolicyRule {
 }
 
 /// What a rule decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename = "Action", rename_all = "lowercase")]
 pub enum PolicyAction {
     /// Run the call without asking.
     Allow,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -16,7 +17,8 @@ use crate::util::confine::Coverage;
 use crate::util::static_text::{self, StaticText};
 
 /// How fast a tool says it is; sets the default timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Speed {
     /// About at once: 1 s.
     Instant,
@@ -59,7 +61,8 @@ impl Speed {
 }
 
 /// How a tool is isolated while it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Safety {
     /// With the user's own rights (the default of internal tools).
     #[default]
@@ -87,7 +90,8 @@ impl Safety {
 }
 
 /// Which half of the catalogue a tool belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ToolSource {
     /// Declared in a `tools.yaml` and run by toolhost.
     Internal,

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
-use crate::config::node::{ConfigKey, ConfigNode};
+use crate::config::node::ConfigNode;
+use crate::config::sandbox::SandboxValue;
+use crate::config::typed::{self, Located, Scalar, Texts};
 use crate::model::Diagnostic;
 
 /// The variables of our own environment that every program of an entry gets, if set.
@@ -15,22 +20,41 @@ pub(super) fn is_variable(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
-/// The variables an entry sets under `env`.
-pub(super) fn read_env(entry: &ConfigNode) -> Result<BTreeMap<String, String>, Diagnostic> {
-    let Some(node) = entry.get("env") else { return Ok(BTreeMap::new()) };
-    let mut env = BTreeMap::new();
-    for (key, value) in node.as_map()? {
-        let text = value.as_scalar_text()?;
-        if !is_variable(&key.text) || text.contains('\0') {
-            return Err(Diagnostic::error(format!(
-                "'{}' cannot be an environment variable",
-                key.text
-            ))
-            .with_location(node.location_of(key)));
+/// The keys of an entry that starts a program.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct ProgramKeys {
+    /// Environment variables for the program.
+    env: Option<BTreeMap<String, Located<Scalar>>>,
+    /// Names of environment variables to pass through to the program.
+    pub(super) env_keys: Option<Texts>,
+    /// What the program may access: a level, or a mapping with details.
+    #[expect(dead_code, reason = "its confinement is read with the safety of the entry")]
+    #[schemars(with = "Option<SandboxValue>")]
+    sandbox: Option<ConfigNode>,
+}
+
+impl ProgramKeys {
+    /// The variables the entry sets.
+    pub(super) fn env(&self, diagnostics: &mut Vec<Diagnostic>) -> BTreeMap<String, String> {
+        for (name, value) in self.env.iter().flatten() {
+            if !is_variable(name) || value.0.contains('\0') {
+                let message = format!("'{name}' cannot be an environment variable");
+                diagnostics.push(value.error(message));
+            }
         }
-        env.insert(key.text.clone(), text);
+        self.env_as_written().into_iter().collect()
     }
-    Ok(env)
+
+    /// A variable as the entry sets it.
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        Some(self.env.as_ref()?.get(name)?.0.as_str())
+    }
+
+    pub(super) fn env_as_written(&self) -> Vec<(String, String)> {
+        let pairs = self.env.iter().flatten();
+        pairs.map(|(name, value)| (name.clone(), value.0.clone())).collect()
+    }
 }
 
 /// The environment of every run: the allow-list, `env_keys`, the entry's `env`.
@@ -46,12 +70,4 @@ pub(super) fn build_env(
     let mut all: BTreeMap<String, String> = all.collect();
     all.extend(env.iter().map(|(key, value)| (key.clone(), value.clone())));
     all
-}
-
-pub(super) fn env_as_written(entry: &ConfigNode) -> Vec<(String, String)> {
-    let pairs = entry.get("env").map(ConfigNode::entries).unwrap_or_default();
-    let pair = |(key, value): &(ConfigKey, ConfigNode)| {
-        Some((key.text.clone(), value.as_scalar_text().ok()?))
-    };
-    pairs.iter().filter_map(pair).collect()
 }

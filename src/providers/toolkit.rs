@@ -7,14 +7,60 @@
 //! | `tools: [{ original_tool_name: a, name: x }]` | these, as `{component}-x` |
 //! | `original_tool_name: a` | this one, under the name of the entry, or its own when that has none |
 
-use crate::config::node::{ConfigNode, NodeValue};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::config::spec::ToolSpec;
+use crate::config::typed::{self, Either, Located};
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition, ToolName, check_name};
 use crate::util::spelling::did_you_mean;
 
-/// The keys of an entry that selecting understands; a kind adds them to its own.
-pub(super) const KEYS: [&str; 5] =
-    ["component", "tools", "selected_tools", "original_tool_name", "requires_approval"];
+/// The keys of an entry that select its tools.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct ToolkitKeys {
+    /// What its tools are named after; default: the name of the entry.
+    component: Option<Located<String>>,
+    /// The tools to take, some with a name or description of their own; default: the usual ones.
+    #[serde(alias = "selected_tools")]
+    tools: Option<Located<Vec<Located<Either<String, SelectedKeys>>>>>,
+    /// The one tool to take, under the name of the entry.
+    original_tool_name: Option<Located<String>>,
+    /// Require approval before each call: of all its tools, or of these.
+    requires_approval: Option<Either<bool, Vec<Located<String>>>>,
+}
+
+/// One of the tools to take.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+struct SelectedKeys {
+    /// Which tool.
+    original_tool_name: Option<String>,
+    /// Its name here; alone, it says which tool.
+    #[serde(alias = "tool_name")]
+    name: Option<String>,
+    /// A human-readable title.
+    title: Option<String>,
+    /// What the tool does, for people and models.
+    description: Option<String>,
+    /// Require approval before each call.
+    requires_approval: Option<bool>,
+}
+
+impl ToolkitKeys {
+    /// Whether the entry selects its tools.
+    pub(super) fn selects(&self) -> bool {
+        self.tools.is_some() || self.original_tool_name.is_some()
+    }
+
+    /// The tools that it selects, as it spells them.
+    pub(super) fn selected(&self) -> Vec<&str> {
+        if let Some(name) = &self.original_tool_name {
+            return vec![name.as_str()];
+        }
+        self.tools.iter().flat_map(|tools| &tools.value).filter_map(|item| word(item)).collect()
+    }
+}
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolkitTool {
@@ -56,54 +102,60 @@ impl SelectedTool {
     }
 }
 
+/// Which tool an item means.
+fn word(item: &Either<String, SelectedKeys>) -> Option<&str> {
+    match item {
+        Either::Short(word) => Some(word),
+        Either::Nested(keys) => keys.original_tool_name.as_deref().or(keys.name.as_deref()),
+    }
+}
+
 /// The tools that an entry asks for out of `available`, in the order it names them.
 pub(super) fn choose(
     spec: &ToolSpec,
+    keys: &ToolkitKeys,
     available: impl IntoIterator<Item = &'static ToolkitTool>,
-) -> Result<Vec<SelectedTool>, Vec<Diagnostic>> {
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<SelectedTool> {
     let available: Vec<&'static ToolkitTool> = available.into_iter().collect();
-    let available = available.as_slice();
-    let entry = &spec.entry;
-    let mut diagnostics = Vec::new();
     let mut chosen = Vec::new();
-    let component = component(spec).map_err(|diagnostic| vec![diagnostic])?;
-    if let Some(node) = entry.get("original_tool_name") {
-        match node.as_text().and_then(|word| find_tool(word, node, available)) {
+    let component = component(spec, keys).unwrap_or_else(|diagnostic| {
+        diagnostics.push(diagnostic);
+        String::new()
+    });
+    let plain = |original: &'static ToolkitTool, name, place: &SourceLocation| SelectedTool {
+        original,
+        name,
+        approval: None,
+        title: None,
+        description: None,
+        place: place.clone(),
+    };
+    if let Some(word) = &keys.original_tool_name {
+        match find_tool(word, &word.location, &available) {
             Ok(original) => chosen.push(SelectedTool {
-                original,
-                name: spec.definition.name.clone(),
-                approval: None,
                 title: spec.definition.title.clone(),
                 description: spec.definition.description.clone(),
-                place: spec.location.clone(),
+                ..plain(original, spec.definition.name.clone(), &spec.location)
             }),
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
-    } else if let Some((_, list)) = entry.get_any(&["tools", "selected_tools"]) {
-        match list.as_list() {
-            Ok([]) => diagnostics.push(
-                Diagnostic::error("the list selects no tools")
-                    .with_hint("name some, or omit the list to select all")
-                    .with_location(list.location()),
-            ),
-            Ok(items) => {
-                for item in items {
-                    match read_item(item, &component, available) {
-                        Ok(tool) => chosen.push(tool),
-                        Err(diagnostic) => diagnostics.push(diagnostic),
-                    }
-                }
+    } else if let Some(list) = &keys.tools {
+        if list.is_empty() {
+            diagnostics.push(
+                list.error("the list selects no tools")
+                    .with_hint("name some, or omit the list to select all"),
+            );
+        }
+        for item in &list.value {
+            match select(item, &component, &available) {
+                Ok(tool) => chosen.push(tool),
+                Err(diagnostic) => diagnostics.push(diagnostic),
             }
-            Err(diagnostic) => diagnostics.push(diagnostic),
         }
     } else {
-        chosen.extend(available.iter().map(|original| SelectedTool {
-            original,
-            name: ToolName::of(&component, original.name),
-            approval: None,
-            title: None,
-            description: None,
-            place: spec.location.clone(),
+        chosen.extend(available.iter().map(|original| {
+            plain(original, ToolName::of(&component, original.name), &spec.location)
         }));
     }
     for (at, tool) in chosen.iter().enumerate() {
@@ -115,79 +167,48 @@ pub(super) fn choose(
             );
         }
     }
-    if let Err(more) = approval(entry, &mut chosen, available) {
-        diagnostics.extend(more);
-    }
-    if diagnostics.is_empty() { Ok(chosen) } else { Err(diagnostics) }
+    approval(keys, &mut chosen, &available, diagnostics);
+    chosen
 }
 
-pub(super) fn component(spec: &ToolSpec) -> Result<String, Diagnostic> {
-    let Some(node) = spec.entry.get("component") else {
-        return Ok(spec.definition.name.full());
-    };
-    let text = node.as_scalar_text()?;
-    check_name(&text)
-        .map_err(|error| Diagnostic::error(error.to_string()).with_location(node.location()))?;
-    Ok(text)
+pub(super) fn component(spec: &ToolSpec, keys: &ToolkitKeys) -> Result<String, Diagnostic> {
+    let Some(component) = &keys.component else { return Ok(spec.definition.name.full()) };
+    check_name(component).map_err(|error| component.error(error.to_string()))?;
+    Ok(component.value.clone())
 }
 
-const ITEM_KEYS: [&str; 6] =
-    ["original_tool_name", "name", "tool_name", "title", "description", "requires_approval"];
-
-/// One item of the list: a name, or a mapping with overrides.
-fn read_item(
-    item: &ConfigNode,
+fn select(
+    item: &Located<Either<String, SelectedKeys>>,
     component: &str,
     available: &[&'static ToolkitTool],
 ) -> Result<SelectedTool, Diagnostic> {
-    if let NodeValue::Text(word) = &item.value {
-        let original = find_tool(word, item, available)?;
-        return Ok(SelectedTool {
-            original,
-            name: ToolName::of(component, word.as_str()),
-            approval: None,
-            title: None,
-            description: None,
-            place: item.location(),
-        });
-    }
-    item.as_map()?;
-    if let Some((key, _)) =
-        item.entries().iter().find(|(k, _)| !ITEM_KEYS.contains(&k.text.as_str()))
-    {
-        let diagnostic = Diagnostic::error(format!("unknown key '{}'", key.text))
-            .with_location(item.location_of(key));
-        let hint = did_you_mean(&key.text, ITEM_KEYS)
-            .unwrap_or_else(|| format!("the keys of a selected tool are {}", ITEM_KEYS.join(", ")));
-        return Err(diagnostic.with_hint(hint));
-    }
-    let named = item.get_any(&["name", "tool_name"]).map(|(_, node)| node);
-    let (word, at) = match (item.get("original_tool_name"), named) {
-        (Some(node), _) | (None, Some(node)) => (node.as_text()?, node),
-        (None, None) => {
-            return Err(Diagnostic::error("this does not say which tool is meant")
-                .with_hint("add 'original_tool_name: …'")
-                .with_location(item.location()));
-        }
+    let Some(word) = word(item) else {
+        return Err(item
+            .error("this does not say which tool is meant")
+            .with_hint("add 'original_tool_name: …'"));
     };
-    let original = find_tool(word, at, available)?;
-    let name = named.map_or(Ok(word.to_owned()), ConfigNode::as_scalar_text)?;
-    check_name(&name)
-        .map_err(|error| Diagnostic::error(error.to_string()).with_location(item.location()))?;
-    let text = |key| item.get(key).map(ConfigNode::as_scalar_text).transpose();
+    let original = find_tool(word, &item.location, available)?;
+    let keys = match &item.value {
+        Either::Short(_) => None,
+        Either::Nested(keys) => Some(keys),
+    };
+    let name = keys.and_then(|keys| keys.name.as_deref()).unwrap_or(word);
+    if keys.is_some() {
+        check_name(name).map_err(|error| item.error(error.to_string()))?;
+    }
     Ok(SelectedTool {
         original,
         name: ToolName::of(component, name),
-        approval: item.get("requires_approval").map(ConfigNode::as_bool).transpose()?,
-        title: text("title")?,
-        description: text("description")?,
-        place: item.location(),
+        approval: keys.and_then(|keys| keys.requires_approval),
+        title: keys.and_then(|keys| keys.title.clone()),
+        description: keys.and_then(|keys| keys.description.clone()),
+        place: item.location.clone(),
     })
 }
 
 fn find_tool(
     word: &str,
-    at: &ConfigNode,
+    at: &SourceLocation,
     available: &[&'static ToolkitTool],
 ) -> Result<&'static ToolkitTool, Diagnostic> {
     available.iter().copied().find(|tool| tool.has_name(word)).ok_or_else(|| {
@@ -198,63 +219,48 @@ fn find_tool(
             .unwrap_or_else(|| format!("the tools are {}", names.join(", ")));
         Diagnostic::error(format!("there is no tool '{word}' to select"))
             .with_hint(hint)
-            .with_location(at.location())
+            .with_location(at.clone())
     })
 }
 
 /// `requires_approval` of the entry: for all tools, or for those it lists.
 fn approval(
-    entry: &ConfigNode,
+    keys: &ToolkitKeys,
     chosen: &mut [SelectedTool],
     available: &[&'static ToolkitTool],
-) -> Result<(), Vec<Diagnostic>> {
-    let Some(node) = entry.get("requires_approval").filter(|node| !node.is_null()) else {
-        return Ok(());
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let (words, others) = match &keys.requires_approval {
+        None => return,
+        Some(Either::Short(all)) => (&[][..], *all),
+        // A list names every tool that asks, so the others do not.
+        Some(Either::Nested(words)) => (words.as_slice(), false),
     };
-    let NodeValue::List(items) = &node.value else {
-        let all = node.as_bool().map_err(|diagnostic| vec![diagnostic])?;
-        for tool in chosen {
-            tool.approval = tool.approval.or(Some(all));
-        }
-        return Ok(());
-    };
-    let mut diagnostics = Vec::new();
-    // A list names every tool that asks, so the others do not.
     for tool in chosen.iter_mut() {
-        tool.approval = tool.approval.or(Some(false));
+        tool.approval = tool.approval.or(Some(others));
     }
-    for item in items {
-        let word = match item.as_text() {
-            Ok(word) => word,
-            Err(diagnostic) => {
-                diagnostics.push(diagnostic);
-                continue;
-            }
-        };
+    for word in words {
         let mut matched = false;
         for tool in chosen.iter_mut() {
-            if tool.name.tool() == word || tool.original.has_name(word) {
+            if tool.name.tool() == word.value || tool.original.has_name(word) {
                 tool.approval = Some(true);
                 matched = true;
             }
         }
         if !matched {
-            match find_tool(word, item, available) {
-                Err(diagnostic) => diagnostics.push(diagnostic),
-                Ok(_) => diagnostics.push(
-                    Diagnostic::error(format!("'{word}' is not among the selected tools"))
-                        .with_location(item.location()),
-                ),
-            }
+            diagnostics.push(match find_tool(word, &word.location, available) {
+                Err(diagnostic) => diagnostic,
+                Ok(_) => word.error(format!("'{}' is not among the selected tools", word.value)),
+            });
         }
     }
-    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::spec::{KindClaim, KindDescriptor};
+    use crate::config::typed::Keys;
     use crate::providers::harness;
 
     const TOOLS: &[ToolkitTool] = &[
@@ -266,7 +272,7 @@ mod tests {
     const WORDS: KindDescriptor = KindDescriptor {
         key: "kit",
         aliases: &[],
-        keys: &KEYS,
+        keys: &[Keys::of::<ToolkitKeys>()],
         expand: &[],
         claims: |_, _| KindClaim::Certain,
         effects: |_, _| Vec::new(),
@@ -275,8 +281,11 @@ mod tests {
 
     fn chosen(entry: &str) -> Result<Vec<String>, Vec<String>> {
         let (_dir, specs, _) = harness::specs(WORDS, &format!("components:\n  - {{ {entry} }}\n"));
-        match choose(&specs[0], TOOLS) {
-            Ok(all) => Ok(all
+        let mut diagnostics = Vec::new();
+        let keys = typed::read_part(&specs[0].entry, &mut diagnostics).unwrap();
+        let all = choose(&specs[0], &keys, TOOLS, &mut diagnostics);
+        match diagnostics.iter().any(Diagnostic::is_error) {
+            false => Ok(all
                 .iter()
                 .map(|tool| {
                     let definition = tool.definition(&specs[0]);
@@ -285,7 +294,7 @@ mod tests {
                     format!("{}={}{ask} {about}", definition.name, tool.original.name).trim().into()
                 })
                 .collect()),
-            Err(diagnostics) => Err(diagnostics
+            true => Err(diagnostics
                 .into_iter()
                 .map(|p| format!("{} ({})", p.message, p.hint.unwrap_or_default()))
                 .collect()),
@@ -330,10 +339,10 @@ mod tests {
             "name: a, tools: [raed, [1], { title: x }, read, read, { name: write, nmae: x }]";
         insta::assert_debug_snapshot!(chosen(entry).unwrap_err(), @r#"
         [
-            "there is no tool 'raed' to select (did you mean 'read'?)",
             "expected a mapping, found a list ()",
-            "this does not say which tool is meant (add 'original_tool_name: …')",
             "unknown key 'nmae' (did you mean 'name'?)",
+            "there is no tool 'raed' to select (did you mean 'read'?)",
+            "this does not say which tool is meant (add 'original_tool_name: …')",
             "'a-read' is selected twice (give one of them another 'name')",
         ]
         "#);

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use super::effect::{EntryEffect, EntrySite};
-use crate::config::keys;
+use crate::config::entries;
 use crate::config::node::ConfigNode;
-use crate::model::{Diagnostic, SourceLocation};
+use crate::config::resolve::definition::ToolKeys;
+use crate::config::typed::{Keys, names};
+use crate::model::Diagnostic;
 
-/// Kinds that other builds have, to distinguish a typo from a missing feature.
-const UNAVAILABLE_KINDS: [&str; 1] = ["openapi"];
+/// The kind that some builds are without, and the key that determines it.
+const OPENAPI: &str = "openapi";
 
 /// Keys that determine the kind of an entry, for suggestions when one is misspelled.
 const DECIDING_KEYS: [&str; 10] = [
@@ -31,7 +33,8 @@ pub struct KindDescriptor {
     pub key: &'static str,
     /// Other names for it in `kind`, `provider_type` and `type`.
     pub aliases: &'static [&'static str],
-    pub keys: &'static [&'static str],
+    /// The keys that it has besides those of every entry.
+    pub keys: &'static [Keys],
     /// Those of `keys` (and of their children) in which `${VAR}` and `~` are expanded, in addition
     /// to the list that applies to every entry.
     pub expand: &'static [&'static str],
@@ -43,6 +46,16 @@ pub struct KindDescriptor {
     /// For kinds that load code by themselves: the files they would load, to be bound by content.
     /// Called only when the user is asked.
     pub code: Option<CodeFilesFn>,
+}
+
+impl KindDescriptor {
+    pub fn spellings(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().flat_map(|keys| keys.spellings()).copied()
+    }
+
+    pub fn has_key(&self, key: &str) -> bool {
+        self.spellings().any(|spelling| spelling == key)
+    }
 }
 
 /// How certain a kind is that an entry without a kind belongs to it.
@@ -78,7 +91,15 @@ pub fn kind_of<'k>(
         if let Some(kind) = kinds.iter().find(|k| k.key == word || k.aliases.contains(&word)) {
             return Ok(kind);
         }
-        return Err(unknown(word, &known_kinds(), node.location(), kinds));
+        let problem = match word {
+            OPENAPI => format!("the kind '{word}' is not available in this version"),
+            _ => format!("unknown kind '{word}'"),
+        };
+        let message = format!("{problem}; known kinds: {}", known_kinds());
+        let spellings =
+            kinds.iter().flat_map(|k| std::iter::once(k.key).chain(k.aliases.iter().copied()));
+        let diagnostic = Diagnostic::error(message).with_suggestion(word, spellings);
+        return Err(diagnostic.with_location(node.location()));
     }
     let claims: Vec<_> = kinds.iter().map(|k| ((k.claims)(entry, base_dir), k)).collect();
     let first =
@@ -86,49 +107,24 @@ pub fn kind_of<'k>(
     if let Some(kind) = first(KindClaim::Certain).or_else(|| first(KindClaim::Fallback)) {
         return Ok(kind);
     }
-    let is_known = |key: &str| {
-        keys::canonical(keys::TOOL, key).is_some() || kinds.iter().any(|k| k.keys.contains(&key))
-    };
-    if let Some((key, meant)) = keys::misspelled(entry, &DECIDING_KEYS, is_known) {
+    let is_known =
+        |key: &str| names::<ToolKeys>().contains(&key) || kinds.iter().any(|k| k.has_key(key));
+    if let Some((key, meant)) = entries::misspelled(entry, &DECIDING_KEYS, is_known) {
         let message = format!("the kind of this tool is missing; unknown key '{}'", key.text);
         return Err(Diagnostic::error(message)
             .with_suggestion(&key.text, [meant])
             .with_location(entry.location_of(key)));
     }
-    let guess = [("openapi", "openapi")]
-        .into_iter()
-        .find(|(key, kind)| entry.get(key).is_some() && !kinds.iter().any(|k| k.key == *kind));
-    Err(match guess {
-        Some((key, kind)) => {
-            let location =
-                entry.key(key).map_or_else(|| entry.location(), |k| entry.location_of(k));
-            Diagnostic::error(format!(
-                "the key '{key}' makes this a tool of the kind '{kind}', which is not available in this version; known kinds: {}",
-                known_kinds()
-            ))
-            .with_location(location)
-        }
-        None => Diagnostic::error(format!(
-            "the kind of this tool is missing; known kinds: {}",
-            known_kinds()
+    // The only kind that a build can be without.
+    let lacks_openapi = !kinds.iter().any(|kind| kind.key == OPENAPI);
+    let missing = |what: &str| format!("{what}; known kinds: {}", known_kinds());
+    Err(match entry.key(OPENAPI).filter(|_| lacks_openapi) {
+        Some(key) => Diagnostic::error(missing(
+            "the key 'openapi' makes this a tool of a kind that is not available in this version",
         ))
-        .with_hint("add 'command', 'module' and 'function', or 'kind'")
-        .with_location(entry.location()),
+        .with_location(entry.location_of(key)),
+        None => Diagnostic::error(missing("the kind of this tool is missing"))
+            .with_hint("add 'command', 'module' and 'function', or 'kind'")
+            .with_location(entry.location()),
     })
-}
-
-fn unknown(
-    word: &str,
-    known_kinds: &str,
-    location: SourceLocation,
-    kinds: &[KindDescriptor],
-) -> Diagnostic {
-    let message = if UNAVAILABLE_KINDS.contains(&word) {
-        format!("the kind '{word}' is not available in this version; known kinds: {known_kinds}")
-    } else {
-        format!("unknown kind '{word}'; known kinds: {known_kinds}")
-    };
-    let spellings =
-        kinds.iter().flat_map(|k| std::iter::once(k.key).chain(k.aliases.iter().copied()));
-    Diagnostic::error(message).with_suggestion(word, spellings).with_location(location)
 }

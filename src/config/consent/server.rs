@@ -3,16 +3,21 @@
 use std::path::Path;
 
 use super::effect::{EntryEffect, EntrySite, ProgramEffect};
-use crate::config::entries::URL_KEYS;
-use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::permissions;
+use crate::config::node::ConfigNode;
+use crate::config::resolve::servers::ServerKeys;
+use crate::config::spec::DriftPolicy;
+use crate::config::typed::{self, Either};
 
 pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
+    let other = |text: &str| EntryEffect::Other(text.to_owned());
+    let Some(keys) = typed::peek::<ServerKeys>(entry) else {
+        return vec![other("does not say how to reach it")];
+    };
     let mut effects = Vec::new();
-    let program = entry.get_any(&["command", "server_path"]);
-    if let Some((key, node)) = program {
-        let mut argv = texts(node);
-        if key == "server_path"
+    let program = keys.command.as_ref().or(keys.server_path.as_ref());
+    if let Some(program) = program {
+        let mut argv = program.0.clone();
+        if keys.command.is_none()
             && let Some(first) = argv.first_mut()
             && let Some(path) = site.path(first)
         {
@@ -21,55 +26,43 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
                 argv.insert(0, interpreter.to_owned());
             }
         }
-        argv.extend(entry.get("args").map(texts).unwrap_or_default());
+        argv.extend(keys.args.map(|args| args.0).unwrap_or_default());
         let is_path = argv.first().is_some_and(|word| word.contains('/'));
+        let env = keys.env.unwrap_or_default().into_iter();
         effects.push(EntryEffect::Runs(ProgramEffect {
             argv,
-            cwd: entry.get("cwd").and_then(|node| node.as_text().ok()).map(str::to_owned),
-            env: variables(entry),
+            cwd: keys.cwd,
+            env: env.map(|(name, value)| (name, value.value.0)).collect(),
             found_from: is_path.then(|| site.base_dir.to_path_buf()),
             usual_cwd: site.base_dir.to_path_buf(),
         }));
     }
-    if let Some(path) = entry.get("envFile").and_then(|node| node.as_text().ok()) {
-        effects.push(EntryEffect::EnvFile(path.to_owned()));
-    }
-    if let Some((_, node)) = entry.get_any(&URL_KEYS)
-        && let Ok(text) = node.as_text()
-    {
-        effects.push(EntryEffect::Contacts(origin(text)));
-    }
-    for key in ["auth", "oauth"] {
-        for (name, value) in entry.get(key).map(ConfigNode::entries).unwrap_or_default() {
-            if let ("token_url" | "issuer" | "client_metadata_url", Ok(text)) =
-                (name.text.as_str(), value.as_text())
-            {
-                effects.push(EntryEffect::Contacts(origin(text)));
-            }
+    effects.extend(keys.env_file.map(|path| EntryEffect::EnvFile(path.value)));
+    effects.extend(keys.url.map(|url| EntryEffect::Contacts(origin(&url))));
+    for login in [keys.auth, keys.oauth].into_iter().flatten() {
+        if let Either::Nested(login) = login.value {
+            let addresses = login.addresses().into_iter();
+            effects.extend(addresses.map(|address| EntryEffect::Contacts(origin(&address))));
         }
     }
     if let Some(node) = entry.get("roots").filter(|node| !node.is_null()) {
         effects.push(EntryEffect::Other(format!("sends it the roots {}", node.to_json())));
     }
-    if entry.get("routing_weight").is_some() {
-        effects.push(EntryEffect::Other(
-            "may answer bare tool names alongside other servers".to_owned(),
-        ));
+    if keys.routing_weight.is_some() {
+        effects.push(other("may answer bare tool names alongside other servers"));
     }
-    let loosens = entry.get("dev").is_some_and(|node| matches!(node.value, NodeValue::Bool(true)))
-        || entry.get("drift").is_some_and(|node| node.as_text().is_ok_and(|word| word != "block"));
+    let loosens = matches!(keys.dev, Some(Either::Short(true)))
+        || keys.drift.is_some_and(|drift| drift != DriftPolicy::Block);
     if loosens {
-        effects.push(EntryEffect::Other(
-            "does not block tools that differ from their pins".to_owned(),
-        ));
+        effects.push(other("does not block tools that differ from their pins"));
     }
-    if let Some(node) = entry.get("permissions").filter(|node| !node.is_null()) {
-        let lines = permissions::read(node, &mut Vec::new()).lines();
+    if let Some(permissions) = keys.permissions {
+        let lines = permissions.value.permissions().lines();
         effects.push(EntryEffect::Other(format!("may use only {}", lines.join("; "))));
     }
     if effects.is_empty() {
         // It does not say how to reach it: the error is reported when the entry is resolved.
-        effects.push(EntryEffect::Other("does not say how to reach it".to_owned()));
+        effects.push(other("does not say how to reach it"));
     }
     effects
 }
@@ -90,22 +83,4 @@ pub(super) fn origin(written: &str) -> String {
         Ok(url) if url.has_host() && !written.contains("${") => url.origin().ascii_serialization(),
         _ => written.to_owned(),
     }
-}
-
-fn texts(node: &ConfigNode) -> Vec<String> {
-    match &node.value {
-        NodeValue::Text(text) => vec![text.clone()],
-        NodeValue::List(items) => {
-            items.iter().map(|item| item.as_scalar_text().unwrap_or_default()).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn variables(entry: &ConfigNode) -> Vec<(String, String)> {
-    let pairs = entry.get("env").map(ConfigNode::entries).unwrap_or_default();
-    let pair = |(key, value): &(crate::config::node::ConfigKey, ConfigNode)| {
-        Some((key.text.clone(), value.as_scalar_text().ok()?))
-    };
-    pairs.iter().filter_map(pair).collect()
 }

@@ -12,7 +12,6 @@ use super::{program, server, trust_request};
 use crate::config::discover::FileRole;
 use crate::config::entries;
 use crate::config::environment::Environment;
-use crate::config::keys::{SERVERS_FILE, TOOLS_FILE, canonical};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{self, is_literal};
 use crate::config::source_file::SourceFile;
@@ -41,7 +40,7 @@ pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEn
         FileRole::Tools => {
             let mut entries = Vec::new();
             for (key, list) in root.entries() {
-                let word = canonical(TOOLS_FILE, &key.text);
+                let word = entries::file_key(role, &key.text);
                 let NodeValue::List(items) = &list.value else { continue };
                 if !matches!(word, Some("tools" | "toolkits" | "components")) {
                     continue;
@@ -120,7 +119,7 @@ pub(super) fn survey(
         }
         named.documents.extend(documents(tree, &site));
         for entry in entries(tree, file.candidate.role) {
-            if is_off(entry.node) {
+            if entries::is_off(entry.node) {
                 continue;
             }
             let mut effects = effects(&entry, kinds, &site);
@@ -184,7 +183,7 @@ pub(super) fn list_loaded_code(
         let site =
             EntrySite::new(&base_dir, &survey.root, &scopes, tree.get("defaults"), environment);
         for entry in entries(tree, file.candidate.role) {
-            if entry.role != FileRole::Tools || is_off(entry.node) {
+            if entry.role != FileRole::Tools || entries::is_off(entry.node) {
                 continue;
             }
             let kind = kind_of(entry.node, &base_dir, kinds).ok();
@@ -317,13 +316,12 @@ fn is_tool_part(rest: &str) -> bool {
 }
 
 fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord> {
-    let table = if role == FileRole::Tools { TOOLS_FILE } else { SERVERS_FILE };
     let is_entry_list = |word| {
         matches!(word, Some("tools" | "toolkits" | "components" | "mcp_servers" | "clients"))
     };
     let mut lines = Vec::new();
     for (key, value) in tree.entries() {
-        let word = canonical(table, &key.text);
+        let word = entries::file_key(role, &key.text);
         if is_entry_list(word) || (word.is_none() && role == FileRole::Servers) {
             continue;
         }
@@ -387,11 +385,6 @@ fn written_scopes(files: &[&SourceFile], root: &Path) -> BTreeMap<String, String
     let root = root.to_string_lossy().into_owned();
     scopes.entry("PROJECT_ROOT".to_owned()).or_insert(root);
     scopes
-}
-
-fn is_off(entry: &ConfigNode) -> bool {
-    let flag = |key| entry.get(key).and_then(|node| node.as_bool().ok());
-    flag("disabled") == Some(true) || flag("enabled") == Some(false)
 }
 
 fn relative(path: &Path, root: &Path) -> String {

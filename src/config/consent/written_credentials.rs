@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::bundle::digest_of;
 use crate::config::node::ConfigNode;
 use crate::config::references;
+use crate::config::resolve::auth::AuthKeys;
 use crate::config::source_file::SourceFile;
+use crate::config::typed;
 
 /// The handles that the project's entries may name.
 #[derive(Debug, Default)]
@@ -15,9 +17,8 @@ pub(super) struct WrittenCredentials {
 }
 
 fn contacted(node: &ConfigNode) -> impl Iterator<Item = String> {
-    let keys = ["issuer", "token_url", "tokenUrl", "client_metadata_url", "clientMetadataUrl"];
-    let addresses = keys.into_iter().filter_map(|key| node.get(key)?.as_text().ok());
-    addresses.map(|address| format!("contacts {address}"))
+    let addresses = typed::peek::<AuthKeys>(node).map(AuthKeys::addresses);
+    addresses.unwrap_or_default().into_iter().map(|address| format!("contacts {address}"))
 }
 
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Puts the values of the handles that an entry names where its transport needs them.
 
-use super::{CredentialEntry, CredentialTable, ok_or_report};
-use crate::config::keys::{CREDENTIAL, canonical};
+use super::{CredentialEntry, CredentialKeys, CredentialTable};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::references::AllowedReferences;
+use crate::config::typed::names;
 use crate::model::{CredentialKind, CredentialUse, Diagnostic, Layer};
 
 const API_KEY_HEADER: &str = "X-API-Key";
@@ -37,7 +37,13 @@ impl EntryCredentials<'_> {
         else {
             return Vec::new();
         };
-        let Some(handles) = ok_or_report(node.as_texts(), diagnostics) else { return Vec::new() };
+        let handles = match node.as_texts() {
+            Ok(handles) => handles,
+            Err(diagnostic) => {
+                diagnostics.push(diagnostic);
+                return Vec::new();
+            }
+        };
         let items = match &node.value {
             NodeValue::List(items) => items.clone(),
             _ => vec![node.clone()],
@@ -53,8 +59,9 @@ impl EntryCredentials<'_> {
                 diagnostics.push(table.missing(&handle, self.layer, at));
                 continue;
             };
-            if ok_or_report(self.put(credential, at, diagnostics), diagnostics).is_some() {
-                uses.push(CredentialUse { handle, kind: credential.kind });
+            match self.put(credential, at, diagnostics) {
+                Ok(()) => uses.push(CredentialUse { handle, kind: credential.kind }),
+                Err(diagnostic) => diagnostics.push(diagnostic),
             }
         }
         uses
@@ -67,33 +74,32 @@ impl EntryCredentials<'_> {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<(), Diagnostic> {
         use CredentialKind::{ApiKey, Bearer, ClientCredentials, Env, Header, OAuth};
-        let text = |key: &str| credential.node.get(key).and_then(|n| n.as_scalar_text().ok());
+        let CredentialKeys { header, variable, .. } = &credential.keys;
+        let header = || header.as_ref().map_or(API_KEY_HEADER, |name| name).to_owned();
         match (self.target, credential.kind) {
             (CredentialTarget::Program, Bearer | Header | ApiKey | Env) => {
-                let Some(variable) = text("variable") else {
+                let Some(variable) = variable else {
                     return Err(unsuitable(credential, "a program gets variables", at)
                         .with_hint("set 'variable' of the credential to a variable's name"));
                 };
                 let value = credential.value(at)?;
-                self.insert("env", &variable, value, at)
+                self.insert("env", variable, value, at)
             }
             (CredentialTarget::Server | CredentialTarget::Requests, Bearer) => {
                 let token = credential.value(at)?;
                 self.login(&[("type", "bearer".to_owned()), ("token", token)], at)
             }
             (CredentialTarget::Server, Header | ApiKey) => {
-                let header = text("header").unwrap_or_else(|| API_KEY_HEADER.to_owned());
                 let value = credential.value(at)?;
-                self.insert("headers", &header, value, at)
+                self.insert("headers", &header(), value, at)
             }
             (CredentialTarget::Server, OAuth | ClientCredentials) => {
                 let settings = credential.settings(diagnostics);
                 self.set_auth(settings, at)
             }
             (CredentialTarget::Requests, Header | ApiKey) => {
-                let name = text("header").unwrap_or_else(|| API_KEY_HEADER.to_owned());
                 let value = credential.value(at)?;
-                let parts = [("type", "header".to_owned()), ("name", name), ("value", value)];
+                let parts = [("type", "header".to_owned()), ("name", header()), ("value", value)];
                 self.login(&parts, at)
             }
             (CredentialTarget::Server | CredentialTarget::Requests, _) => {
@@ -187,12 +193,11 @@ impl CredentialEntry<'_> {
             Diagnostic::error(format!("the credential '{handle}' cannot be used: {message}"))
                 .with_location(at.location())
         };
-        let node = self.node.get("value");
-        let written = node.and_then(|node| node.as_scalar_text().ok()).unwrap_or_default();
+        let written = self.keys.value.as_ref().map_or("", |value| value);
         let Some(expander) = self.access.expander(&self.base_dir) else {
             return Err(failed("its file is not trusted".to_owned()));
         };
-        let value = expander.text(&written, AllowedReferences::Secrets).map_err(|why| {
+        let value = expander.text(written, AllowedReferences::Secrets).map_err(|why| {
             let diagnostic = failed(why.message);
             match why.hint {
                 Some(hint) => diagnostic.with_hint(hint),
@@ -215,8 +220,9 @@ impl CredentialEntry<'_> {
         let mut settings = self.node.clone();
         if let NodeValue::Map(pairs) = &mut settings.value {
             pairs.retain(|(key, _)| {
+                let own = names::<CredentialKeys>();
                 key.text == "type"
-                    || (canonical(CREDENTIAL, &key.text).is_none() && !key.text.starts_with("x-"))
+                    || (!own.contains(&key.text.as_str()) && !key.text.starts_with("x-"))
             });
         }
         let path = format!("credentials.{}", self.handle);

@@ -12,10 +12,14 @@ mod tests;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::Map;
+
 use super::consent::EnvironmentAccess;
-use super::keys::{self, AUTH, CREDENTIAL, canonical};
 use super::node::{ConfigNode, NodeValue};
-use super::permissions::unknown_kind;
+use super::resolve::auth::AuthKeys;
+use super::typed::{self, Keys, Located};
 use super::variables;
 use crate::model::{CredentialKind, Diagnostic, Layer, check_name};
 use crate::util::spelling::did_you_mean;
@@ -27,6 +31,8 @@ pub(super) use apply::{CredentialTarget, EntryCredentials};
 struct CredentialEntry<'a> {
     handle: String,
     kind: CredentialKind,
+    /// Its keys, unexpanded.
+    keys: CredentialKeys,
     /// The mapping under the handle, unexpanded.
     node: ConfigNode,
     layer: Layer,
@@ -75,12 +81,13 @@ impl<'a> CredentialTable<'a> {
                 let diagnostic = Diagnostic::error(error.to_string()).with_location(location);
                 diagnostics.push(diagnostic);
             }
-            let kind = check(&handle, value, &mut diagnostics);
+            let checked = check(&handle, value, &mut diagnostics);
             let added = diagnostics.get(before..).unwrap_or_default();
-            match (kind, added.iter().find(|diagnostic| diagnostic.is_error())) {
-                (Some(kind), None) => self.entries.push(CredentialEntry {
+            match (checked, added.iter().find(|diagnostic| diagnostic.is_error())) {
+                (Some((kind, keys)), None) => self.entries.push(CredentialEntry {
                     handle,
                     kind,
+                    keys,
                     node: value.clone(),
                     layer,
                     access: access.clone(),
@@ -133,88 +140,103 @@ impl<'a> CredentialTable<'a> {
     }
 }
 
+/// A handle for a secret. A login also has the keys of `auth`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct CredentialKeys {
+    /// How it is sent: as a bearer token, a header, an environment variable of a program, or a login.
+    #[serde(rename = "type")]
+    kind: Option<CredentialKind>,
+    /// The secret, as a reference such as ${VAR} or ${file:PATH}.
+    value: Option<Located<String>>,
+    /// header, api_key: the name of the header; default for api_key: X-API-Key.
+    header: Option<Located<String>>,
+    /// The environment variable that passes it to a program.
+    variable: Option<Located<String>>,
+    /// What it is for.
+    #[expect(dead_code, reason = "for people")]
+    description: Option<String>,
+}
+
+/// The schema of `credentials`.
+pub(super) fn handles(generator: &mut SchemaGenerator) -> Schema {
+    let mut handle = Map::new();
+    for keys in [Keys::of::<AuthKeys>(), Keys::of::<CredentialKeys>()] {
+        handle.extend(keys.properties(generator));
+    }
+    json_schema!({
+        "type": ["object", "null"],
+        "additionalProperties": {
+            "type": "object",
+            "properties": handle,
+            "required": ["type"],
+            "patternProperties": { "^x-": true },
+            "additionalProperties": false,
+        },
+    })
+}
+
 fn check(
     handle: &str,
     node: &ConfigNode,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<CredentialKind> {
-    let entries = ok_or_report(node.as_map(), diagnostics)?;
-    let Some(word) = node.get("type") else {
-        diagnostics.push(
-            Diagnostic::error(format!("the credential '{handle}' has no 'type'"))
-                .with_hint("add type: bearer, header, api_key, env, oauth or client_credentials")
-                .with_location(node.location()),
-        );
-        return None;
-    };
-    let text = ok_or_report(word.as_text(), diagnostics)?;
-    let Some(kind) = CredentialKind::parse(text) else {
-        diagnostics.push(unknown_kind(text, word));
+) -> Option<(CredentialKind, CredentialKeys)> {
+    let keys: CredentialKeys = typed::read_part(node, diagnostics)?;
+    let Some(kind) = keys.kind else {
+        if node.get("type").is_none_or(ConfigNode::is_null) {
+            diagnostics.push(
+                Diagnostic::error(format!("the credential '{handle}' has no 'type'"))
+                    .with_hint(
+                        "add type: bearer, header, api_key, env, oauth or client_credentials",
+                    )
+                    .with_location(node.location()),
+            );
+        }
         return None;
     };
     let is_login = matches!(kind, CredentialKind::OAuth | CredentialKind::ClientCredentials);
-    for (key, value) in entries {
-        if is_login && canonical(AUTH, &key.text).is_some() && key.text != "type" {
-            // Read with the entry that names it, as its own 'auth' would be.
-            continue;
-        }
-        let Some(word) = canonical(CREDENTIAL, &key.text) else {
-            if !key.text.starts_with("x-") {
-                let spellings = keys::spellings(CREDENTIAL);
-                diagnostics.push(
-                    Diagnostic::warning(format!("unknown key '{}'", key.text))
-                        .with_suggestion(&key.text, spellings)
-                        .with_location(node.location_of(key)),
-                );
+    let mut known = typed::names::<CredentialKeys>().to_vec();
+    if is_login {
+        // Read with the entry that names it, as its own 'auth' would be.
+        known.extend(typed::names::<AuthKeys>());
+    }
+    diagnostics.extend(typed::unknown_keys(node, &known));
+    let takes_header = matches!(kind, CredentialKind::Header | CredentialKind::ApiKey);
+    let named = [
+        ("value", &keys.value, !is_login, !is_login),
+        ("header", &keys.header, takes_header, kind == CredentialKind::Header),
+        ("variable", &keys.variable, !is_login, kind == CredentialKind::Env),
+    ];
+    for (key, written, has_effect, is_required) in named {
+        match written {
+            Some(written) if !has_effect => {
+                let message = format!("'{key}' has no effect with the type {}", kind.as_str());
+                diagnostics.push(written.error(message));
             }
-            continue;
-        };
-        let misplaced = match word {
-            "header" => !matches!(kind, CredentialKind::Header | CredentialKind::ApiKey),
-            "value" | "variable" => is_login,
-            _ => false,
-        };
-        if misplaced {
-            let message = format!("'{word}' has no effect with the type {}", kind.as_str());
-            diagnostics.push(Diagnostic::error(message).with_location(node.location_of(key)));
+            None if is_required && node.get(key).is_none_or(ConfigNode::is_null) => {
+                let message = format!("a credential of the type {} needs '{key}'", kind.as_str());
+                diagnostics.push(Diagnostic::error(message).with_location(node.location()));
+            }
+            _ => {}
         }
-        ok_or_report(value.as_scalar_text(), diagnostics);
     }
-    let required: &[&str] = match kind {
-        CredentialKind::Bearer | CredentialKind::ApiKey => &["value"],
-        CredentialKind::Header => &["value", "header"],
-        CredentialKind::Env => &["value", "variable"],
-        CredentialKind::OAuth | CredentialKind::ClientCredentials => &[],
-    };
-    for key in required.iter().filter(|key| node.get(key).is_none_or(ConfigNode::is_null)) {
-        let message = format!("a credential of the type {} needs '{key}'", kind.as_str());
-        diagnostics.push(Diagnostic::error(message).with_location(node.location()));
-    }
-    let name = |key: &str| node.get(key).and_then(|n| Some((n, n.as_scalar_text().ok()?)));
-    if let Some((at, name)) = name("variable") {
-        let wrong = if !variables::is_name(&name) {
-            Some(Diagnostic::error(format!("'{name}' is not a valid variable name")))
-        } else if !variables::is_setting(&name) {
+    if let Some(name) = &keys.variable {
+        if !variables::is_name(name) {
+            diagnostics.push(name.error(format!("'{}' is not a valid variable name", name.value)));
+        } else if !variables::is_setting(name) {
             // The trust question shows every other variable in full, but never a credential.
-            let refused = Diagnostic::error(format!("'{name}' cannot be set by a credential"));
-            Some(
-                refused.with_hint("it may decide which code runs: set it under 'env' of the entry"),
-            )
-        } else {
-            None
-        };
-        diagnostics.extend(wrong.map(|diagnostic| diagnostic.with_location(at.location())));
+            let message = format!("'{}' cannot be set by a credential", name.value);
+            diagnostics.push(
+                name.error(message)
+                    .with_hint("it may decide which code runs: set it under 'env' of the entry"),
+            );
+        }
     }
-    if let Some((at, name)) = name("header") {
+    if let Some(name) = &keys.header {
         let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         if name.is_empty() || !name.bytes().all(is_token) {
-            let message = format!("invalid header name '{name}'");
-            diagnostics.push(Diagnostic::error(message).with_location(at.location()));
+            diagnostics.push(name.error(format!("invalid header name '{}'", name.value)));
         }
     }
-    Some(kind)
-}
-
-fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
-    result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
+    Some((kind, keys))
 }

@@ -1,211 +1,236 @@
 //! `headers` and `auth` of a server.
 
+use schemars::JsonSchema;
 use secrecy::SecretString;
+use serde::Deserialize;
 use url::Url;
 
-use super::EntryDiagnostics;
+use super::servers::ServerKeys;
 use crate::config::consent::Expander;
-use crate::config::keys::AUTH;
-use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::secrets::looks_secret;
 use crate::config::spec::{AuthSpec, OAuthRequestSpec};
-use crate::model::Diagnostic;
+use crate::config::typed::{self, Either, Located, Scalar, Texts};
+use crate::model::{Diagnostic, SourceLocation};
+
+/// How to authenticate.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "auth", transform = typed::object::<Self>)]
+pub struct AuthKeys {
+    /// How to authenticate: bearer with a token, oauth with a login, client_credentials as a program.
+    #[serde(rename = "type")]
+    kind: Option<AuthType>,
+    /// The variable that holds the bearer token.
+    token_env_var: Option<Located<String>>,
+    /// The bearer token itself, as a reference such as ${VAR} or ${file:PATH}.
+    token: Option<String>,
+    /// oauth: a pre-registered client.
+    #[serde(alias = "clientId")]
+    client_id: Option<Located<String>>,
+    /// oauth: the client's secret, as a reference.
+    #[serde(alias = "clientSecret")]
+    client_secret: Option<Located<String>>,
+    /// oauth: the https URL of the client's metadata document.
+    #[serde(alias = "clientMetadataUrl")]
+    client_metadata_url: Option<Located<String>>,
+    /// oauth: the scopes to request; default: those the server names.
+    #[serde(alias = "scope", default)]
+    scopes: Texts,
+    /// oauth: the only authorization server to trust; it may be private.
+    issuer: Option<Located<String>>,
+    /// oauth: the port on 127.0.0.1 for the login redirect; default: any.
+    #[serde(alias = "callbackPort", alias = "redirectPort")]
+    #[schemars(range(min = 1, max = 65535))]
+    redirect_port: Option<Located<u64>>,
+    /// client_credentials: the token endpoint.
+    #[serde(alias = "tokenUrl")]
+    token_url: Option<Located<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum AuthType {
+    Bearer,
+    None,
+    #[serde(rename = "oauth")]
+    OAuth,
+    ClientCredentials,
+}
 
 /// The headers of every request; their values are secrets.
 pub fn headers(
-    entry: &ConfigNode,
-    entry_diagnostics: &mut EntryDiagnostics,
+    keys: &ServerKeys,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<(String, SecretString)> {
-    let Some(node) = entry.get("headers").filter(|n| !n.is_null()) else { return Vec::new() };
     let mut headers = Vec::new();
-    for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
+    for (name, value) in keys.headers.iter().flatten() {
         let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        if key.text.is_empty() || !key.text.bytes().all(is_token) {
-            entry_diagnostics
-                .error(node.location_of(key), format!("invalid header name '{}'", key.text));
-            continue;
+        if name.is_empty() || !name.bytes().all(is_token) {
+            diagnostics.push(value.error(format!("invalid header name '{name}'")));
+        } else if value.0.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
+            let message = format!("the value of the header '{name}' contains a control character");
+            diagnostics.push(value.error(message));
+        } else {
+            headers.push((name.clone(), SecretString::from(value.0.as_str())));
         }
-        let Some(text) = entry_diagnostics.ok_or_report(value.as_scalar_text()) else { continue };
-        if text.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
-            let message =
-                format!("the value of the header '{}' contains a control character", key.text);
-            entry_diagnostics.error(value.location(), message);
-            continue;
-        }
-        headers.push((key.text.clone(), SecretString::from(text)));
     }
     headers
 }
 
-/// Reads `auth` of a server's entry; an error that leaves nothing usable makes the entry fail.
+/// What `auth` of a server's entry says; an error that leaves nothing usable makes the entry fail.
 pub fn resolve(
-    entry: &ConfigNode,
+    keys: &ServerKeys,
     expander: &Expander<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> AuthSpec {
-    let written = entry.get_any(&["auth", "oauth"]).filter(|(_, node)| !node.is_null());
-    let Some((spelling, node)) = written else { return AuthSpec::Unset };
-    if let NodeValue::Bool(false) = node.value {
-        return AuthSpec::None;
-    }
-    if let NodeValue::Text(word) = &node.value {
-        if word != "none" {
-            entry_diagnostics.diagnostics.push(
-                Diagnostic::error(format!("unknown authentication '{word}'"))
-                    .with_hint("write auth: { type: bearer, token_env_var: NAME }")
-                    .with_location(node.location()),
-            );
-        }
-        return AuthSpec::None;
-    }
-    let Some(entries) = entry_diagnostics.ok_or_report(node.as_map()) else {
-        return AuthSpec::None;
-    };
-    for (key, _) in entries {
-        if crate::config::keys::canonical(AUTH, &key.text).is_none() {
-            entry_diagnostics.unknown_key(node, key, AUTH, &[]);
-        }
-    }
-    let word = match node.get("type") {
-        Some(node) => match entry_diagnostics.ok_or_report(node.as_text()) {
-            Some(word) => word,
-            None => return AuthSpec::None,
-        },
-        // A token means bearer; any other key belongs to a login.
-        None if spelling == "auth" && entries.is_empty() => "bearer",
-        None if node.get_any(&["token", "token_env_var"]).is_some() => "bearer",
-        None => "oauth",
-    };
-    let read = match word {
-        "none" => Ok(AuthSpec::None),
-        "bearer" => {
-            bearer(node, expander).map(|(token, variable)| AuthSpec::Bearer { token, variable })
-        }
-        "oauth" => login(node),
-        "client_credentials" => program(node),
-        other => {
-            let location = node.get("type").unwrap_or(node).location();
-            let types = "bearer, none, oauth, client_credentials";
-            Err(Diagnostic::error(format!("unknown auth type '{other}'; expected one of {types}"))
-                .with_location(location))
-        }
-    };
-    entry_diagnostics.ok_or_report(read).unwrap_or(AuthSpec::None)
-}
-
-fn login(node: &ConfigNode) -> Result<AuthSpec, Diagnostic> {
-    let client_id = text(node, "client_id")?;
-    let client_secret = text(node, "client_secret")?.map(SecretString::from);
-    if let (None, Some(_), Some(key)) = (&client_id, &client_secret, find(node, "client_secret")) {
-        return Err(
-            Diagnostic::error("'client_secret' needs 'client_id'").with_location(key.location())
-        );
-    }
-    let redirect_port = match find(node, "redirect_port") {
-        None => None,
-        Some(node) => match u16::try_from(node.as_count()?) {
-            Ok(port) if port > 0 => Some(port),
-            _ => {
-                return Err(Diagnostic::error("a port must be between 1 and 65535")
-                    .with_location(node.location()));
+    let Some(written) = keys.auth.as_ref().or(keys.oauth.as_ref()) else { return AuthSpec::Unset };
+    let keys_of_auth = match &written.value {
+        Either::Short(Scalar(word)) => {
+            if !["none", "false"].contains(&word.as_str()) {
+                diagnostics.push(
+                    written
+                        .error(format!("unknown authentication '{word}'"))
+                        .with_hint("write auth: { type: bearer, token_env_var: NAME }"),
+                );
             }
-        },
+            return AuthSpec::None;
+        }
+        Either::Nested(keys) => keys,
     };
-    let client_metadata_url = address(node, "client_metadata_url")?;
-    Ok(AuthSpec::OAuth {
-        client_id,
-        client_secret,
-        client_metadata_url,
-        redirect_port,
-        request: Box::new(oauth_request(node)?),
+    let location = &written.location;
+    let read = match keys_of_auth.kind(keys.auth.is_some()) {
+        AuthType::None => Ok(AuthSpec::None),
+        AuthType::Bearer => keys_of_auth.bearer(location, expander),
+        AuthType::OAuth => keys_of_auth.login(),
+        AuthType::ClientCredentials => keys_of_auth.program(location),
+    };
+    read.unwrap_or_else(|diagnostic| {
+        diagnostics.push(diagnostic);
+        AuthSpec::None
     })
 }
 
-fn program(node: &ConfigNode) -> Result<AuthSpec, Diagnostic> {
-    let Some(client_id) = text(node, "client_id")? else {
-        return Err(Diagnostic::error("client_credentials needs 'client_id'")
-            .with_location(node.location()));
-    };
-    let Some(client_secret) = text(node, "client_secret")?.map(SecretString::from) else {
-        return Err(Diagnostic::error("client_credentials needs 'client_secret'")
-            .with_hint("as a reference: ${VAR} or ${file:PATH}")
-            .with_location(node.location()));
-    };
-    let token_url = address(node, "token_url")?;
-    Ok(AuthSpec::ClientCredentials {
-        client_id,
-        client_secret,
-        token_url,
-        request: Box::new(oauth_request(node)?),
-    })
-}
-
-fn oauth_request(node: &ConfigNode) -> Result<OAuthRequestSpec, Diagnostic> {
-    let scopes = match find(node, "scopes") {
-        Some(node) => node.as_texts()?,
-        None => Vec::new(),
-    };
-    let scopes =
-        scopes.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect();
-    Ok(OAuthRequestSpec { scopes, issuer: address(node, "issuer")? })
-}
-
-/// The value of a key, under any of its spellings.
-fn find<'n>(node: &'n ConfigNode, name: &str) -> Option<&'n ConfigNode> {
-    let spelled = |text: &str| crate::config::keys::canonical(AUTH, text) == Some(name);
-    let pair = node.entries().iter().find(|(key, _)| spelled(&key.text));
-    pair.map(|(_, value)| value).filter(|value| !value.is_null())
-}
-
-fn text(node: &ConfigNode, name: &str) -> Result<Option<String>, Diagnostic> {
-    let Some(value) = find(node, name) else { return Ok(None) };
-    let text = value.as_scalar_text()?;
-    if text.trim().is_empty() {
-        return Err(Diagnostic::error(format!("'{name}' is empty")).with_location(value.location()));
+impl AuthKeys {
+    /// The addresses that a login contacts besides the server.
+    pub fn addresses(self) -> Vec<String> {
+        let addresses = [self.issuer, self.token_url, self.client_metadata_url];
+        addresses.into_iter().flatten().map(|address| address.value).collect()
     }
-    Ok(Some(text))
+
+    /// The type, if need be from the other keys: a token means bearer; any other key belongs to a
+    /// login. `is_own` says that the key is `auth`, not an editor's `oauth`.
+    fn kind(&self, is_own: bool) -> AuthType {
+        let is_login = [
+            &self.client_id,
+            &self.client_secret,
+            &self.client_metadata_url,
+            &self.issuer,
+            &self.token_url,
+        ];
+        let is_login = is_login.iter().any(|key| key.is_some())
+            || self.redirect_port.is_some()
+            || !self.scopes.0.is_empty();
+        let has_token = self.token.is_some() || self.token_env_var.is_some();
+        match self.kind {
+            Some(kind) => kind,
+            None if has_token || (is_own && !is_login) => AuthType::Bearer,
+            None => AuthType::OAuth,
+        }
+    }
+
+    fn login(&self) -> Result<AuthSpec, Diagnostic> {
+        let client_id = text(self.client_id.as_ref(), "client_id")?;
+        let client_secret = text(self.client_secret.as_ref(), "client_secret")?;
+        if let (None, Some(secret)) = (&client_id, &self.client_secret) {
+            return Err(secret.error("'client_secret' needs 'client_id'"));
+        }
+        let port = self.redirect_port.as_ref().map(|port| {
+            let number = u16::try_from(port.value).ok().filter(|number| *number > 0);
+            number.ok_or_else(|| port.error("a port must be between 1 and 65535"))
+        });
+        Ok(AuthSpec::OAuth {
+            client_id,
+            client_secret: client_secret.map(SecretString::from),
+            redirect_port: port.transpose()?,
+            client_metadata_url: address(self.client_metadata_url.as_ref(), "client_metadata_url")?,
+            request: Box::new(self.request()?),
+        })
+    }
+
+    fn program(&self, location: &SourceLocation) -> Result<AuthSpec, Diagnostic> {
+        let missing = |key: &str| {
+            Diagnostic::error(format!("client_credentials needs '{key}'"))
+                .with_location(location.clone())
+        };
+        let client_id = text(self.client_id.as_ref(), "client_id")?;
+        let client_secret = text(self.client_secret.as_ref(), "client_secret")?;
+        Ok(AuthSpec::ClientCredentials {
+            client_id: client_id.ok_or_else(|| missing("client_id"))?,
+            client_secret: client_secret.map(SecretString::from).ok_or_else(|| {
+                missing("client_secret").with_hint("as a reference: ${VAR} or ${file:PATH}")
+            })?,
+            token_url: address(self.token_url.as_ref(), "token_url")?,
+            request: Box::new(self.request()?),
+        })
+    }
+
+    fn request(&self) -> Result<OAuthRequestSpec, Diagnostic> {
+        let scopes = self.scopes.0.iter().flat_map(|text| text.split_whitespace());
+        Ok(OAuthRequestSpec {
+            scopes: scopes.map(str::to_owned).collect(),
+            issuer: address(self.issuer.as_ref(), "issuer")?,
+        })
+    }
+
+    fn bearer(
+        &self,
+        location: &SourceLocation,
+        expander: &Expander<'_>,
+    ) -> Result<AuthSpec, Diagnostic> {
+        if let Some(token) = &self.token {
+            let token = SecretString::from(token.as_str());
+            return Ok(AuthSpec::Bearer { token, variable: None });
+        }
+        let Some(variable) = &self.token_env_var else {
+            return Err(Diagnostic::error("bearer needs 'token_env_var'")
+                .with_hint("name the variable that holds the token")
+                .with_location(location.clone()));
+        };
+        let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_name || looks_secret(variable) {
+            // Not quoted: it may be the token itself.
+            return Err(variable
+                .error("'token_env_var' takes the name of a variable, not a token")
+                .with_hint("put the token into a variable and name that"));
+        }
+        let name = &variable.value;
+        match expander.variable(name).filter(|value| !value.trim().is_empty()) {
+            Some(token) => Ok(AuthSpec::Bearer {
+                token: SecretString::from(token.trim().to_owned()),
+                variable: Some(name.clone()),
+            }),
+            None => Err(variable
+                .error(format!("in 'auth.token_env_var': the variable {name} is not set"))
+                .with_hint(format!("set {name} to the token"))),
+        }
+    }
+}
+
+fn text(value: Option<&Located<String>>, name: &str) -> Result<Option<String>, Diagnostic> {
+    match value {
+        Some(text) if text.trim().is_empty() => Err(text.error(format!("'{name}' is empty"))),
+        value => Ok(value.map(|text| text.value.clone())),
+    }
 }
 
 /// A URL that the user chose; it may lead anywhere.
-fn address(node: &ConfigNode, name: &str) -> Result<Option<Url>, Diagnostic> {
-    let Some(value) = find(node, name) else { return Ok(None) };
-    match Url::parse(value.as_text()?) {
+fn address(value: Option<&Located<String>>, name: &str) -> Result<Option<Url>, Diagnostic> {
+    let Some(text) = value else { return Ok(None) };
+    match Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.host().is_some() => {
             Ok(Some(url))
         }
-        _ => Err(Diagnostic::error(format!("'{name}' must be an http or https URL"))
-            .with_location(value.location())),
-    }
-}
-
-fn bearer(
-    node: &ConfigNode,
-    expander: &Expander<'_>,
-) -> Result<(SecretString, Option<String>), Diagnostic> {
-    if let Some(token) = node.get("token") {
-        return Ok((SecretString::from(token.as_text()?.to_owned()), None));
-    }
-    let Some(named) = node.get("token_env_var") else {
-        return Err(Diagnostic::error("bearer needs 'token_env_var'")
-            .with_hint("name the variable that holds the token")
-            .with_location(node.location()));
-    };
-    let variable = named.as_text()?;
-    let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !is_name || looks_secret(variable) {
-        // Not quoted: it may be the token itself.
-        return Err(Diagnostic::error("'token_env_var' takes the name of a variable, not a token")
-            .with_hint("put the token into a variable and name that")
-            .with_location(named.location()));
-    }
-    match expander.variable(variable).filter(|value| !value.trim().is_empty()) {
-        Some(token) => Ok((SecretString::from(token.trim().to_owned()), Some(variable.to_owned()))),
-        None => Err(Diagnostic::error(format!(
-            "in 'auth.token_env_var': the variable {variable} is not set"
-        ))
-        .with_hint(format!("set {variable} to the token"))
-        .with_location(named.location())),
+        _ => Err(text.error(format!("'{name}' must be an http or https URL"))),
     }
 }
 

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
-use super::{EntryDiagnostics, FileContext, auth};
+use super::servers::{ServerKeys, Transport};
+use super::{FileContext, auth};
 use crate::config::consent::{Expander, interpreter_of};
-use crate::config::entries::URL_KEYS;
-use crate::config::keys;
+use crate::config::entries::{self, URL_KEYS};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
+use crate::config::typed::{self, Located, Texts};
 use crate::config::{plain_http, unix_socket};
 use crate::model::{CredentialUse, Diagnostic, EntryOrigin};
 
@@ -27,87 +28,55 @@ pub struct EntryContext<'a> {
 /// The endpoint of an expanded entry; `None` if an error leaves none.
 pub fn resolve(
     entry: &ConfigNode,
+    keys: &ServerKeys,
     context: &EntryContext<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Endpoint> {
-    let transport = transport(entry, entry_diagnostics).ok()?;
-    let url = entry.get_any(&URL_KEYS).map(|(_, node)| node);
-    let program = entry.get_any(&["command", "server_path"]).map(|(_, node)| node);
-    match (url, program) {
+    let transport = match keys.transport {
+        Some(Transport::Stdio) | None => HttpTransport::Auto,
+        Some(Transport::Http) => HttpTransport::Streamable,
+        Some(Transport::Sse) => HttpTransport::Sse,
+        Some(Transport::Lines) => HttpTransport::Lines,
+        Some(Transport::WebSocket) => HttpTransport::WebSocket,
+    };
+    match (&keys.url, keys.command.as_ref().or(keys.server_path.as_ref())) {
         (Some(url), Some(_)) => {
-            entry_diagnostics.error(url.location(), "'url' and 'command' cannot be used together");
+            diagnostics.push(url.error("'url' and 'command' cannot be used together"));
             None
         }
         (None, None) => {
-            let message = "this server has neither a command nor a URL";
-            let is_known = |key: &str| keys::canonical(keys::SERVER, key).is_some();
-            if let Some((key, meant)) = keys::misspelled(entry, &["command", "url"], is_known) {
-                let diagnostic =
-                    Diagnostic::error(format!("{message}; unknown key '{}'", key.text));
-                let diagnostic = diagnostic.with_suggestion(&key.text, [meant]);
-                entry_diagnostics
-                    .diagnostics
-                    .push(diagnostic.with_location(entry.location_of(key)));
+            // One that is there and wrong was reported.
+            let sources = ["command", "server_path"].iter().chain(&URL_KEYS);
+            let mut sources = sources.filter_map(|key| entry.get(key));
+            if sources.any(|node| !node.is_null()) {
                 return None;
             }
-            let diagnostic = Diagnostic::error(message).with_hint("add 'command' or 'url'");
-            entry_diagnostics.diagnostics.push(diagnostic.with_location(entry.location()));
+            let message = "this server has neither a command nor a URL";
+            let is_known = |key: &str| typed::names::<ServerKeys>().contains(&key);
+            let diagnostic = match entries::misspelled(entry, &["command", "url"], is_known) {
+                Some((key, meant)) => {
+                    Diagnostic::error(format!("{message}; unknown key '{}'", key.text))
+                        .with_suggestion(&key.text, [meant])
+                        .with_location(entry.location_of(key))
+                }
+                None => Diagnostic::error(message)
+                    .with_hint("add 'command' or 'url'")
+                    .with_location(entry.location()),
+            };
+            diagnostics.push(diagnostic);
             None
         }
-        (Some(url), None) => match transport {
-            Some(TransportChoice::Stdio) => {
-                entry_diagnostics
-                    .error(url.location(), "a stdio server needs 'command', not 'url'");
-                None
-            }
-            Some(TransportChoice::Http(transport)) => {
-                http(entry, url, transport, context, entry_diagnostics)
-            }
-            None => http(entry, url, HttpTransport::Auto, context, entry_diagnostics),
-        },
-        (None, Some(program)) => match transport {
-            Some(TransportChoice::Http(transport)) => {
-                let word = word(transport);
-                let message = format!("an {word} server needs 'url', not 'command'");
-                entry_diagnostics.error(program.location(), message);
-                None
-            }
-            Some(TransportChoice::Stdio) | None => {
-                stdio(entry, program, context, entry_diagnostics)
-            }
-        },
-    }
-}
-
-/// A finding says what is wrong.
-struct ReportedError;
-
-#[derive(Clone, Copy)]
-enum TransportChoice {
-    Stdio,
-    Http(HttpTransport),
-}
-
-fn transport(
-    entry: &ConfigNode,
-    entry_diagnostics: &mut EntryDiagnostics,
-) -> Result<Option<TransportChoice>, ReportedError> {
-    let Some((_, node)) = entry.get_any(&["transport", "type"]) else { return Ok(None) };
-    match entry_diagnostics.ok_or_report(node.as_text()).ok_or(ReportedError)? {
-        "stdio" => Ok(Some(TransportChoice::Stdio)),
-        "http" | "streamable-http" | "streamable_http" | "streamableHttp" => {
-            Ok(Some(TransportChoice::Http(HttpTransport::Streamable)))
+        (Some(url), None) if keys.transport == Some(Transport::Stdio) => {
+            diagnostics.push(url.error("a stdio server needs 'command', not 'url'"));
+            None
         }
-        "sse" => Ok(Some(TransportChoice::Http(HttpTransport::Sse))),
-        "lines" => Ok(Some(TransportChoice::Http(HttpTransport::Lines))),
-        "ws" | "websocket" => Ok(Some(TransportChoice::Http(HttpTransport::WebSocket))),
-        other => {
-            let message = format!(
-                "unknown transport '{other}'; expected one of stdio, http, sse, lines, websocket"
-            );
-            entry_diagnostics.error(node.location(), message);
-            Err(ReportedError)
+        (Some(url), None) => http(entry, keys, url, transport, context, diagnostics),
+        (None, Some(program)) if transport != HttpTransport::Auto => {
+            let word = word(transport);
+            diagnostics.push(program.error(format!("an {word} server needs 'url', not 'command'")));
+            None
         }
+        (None, Some(program)) => stdio(entry, keys, program, context, diagnostics),
     }
 }
 
@@ -122,68 +91,65 @@ fn word(transport: HttpTransport) -> &'static str {
 
 fn http(
     entry: &ConfigNode,
-    node: &ConfigNode,
+    keys: &ServerKeys,
+    written: &Located<String>,
     transport: HttpTransport,
     context: &EntryContext<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Endpoint> {
-    let text = entry_diagnostics.ok_or_report(node.as_text())?;
-    let (url, socket, transport) = address(text, node, transport, context.file, entry_diagnostics)?;
+    let (url, socket, transport) = match address(written, transport, context.file) {
+        Ok(address) => address,
+        Err(diagnostic) => {
+            diagnostics.push(diagnostic);
+            return None;
+        }
+    };
     if !url.username().is_empty() || url.password().is_some() {
-        let diagnostic = Diagnostic::error("a URL must not contain a user name or password");
-        entry_diagnostics.diagnostics.push(
-            diagnostic
-                .with_hint("use headers or auth: URLs are shown and logged")
-                .with_location(node.location()),
+        diagnostics.push(
+            written
+                .error("a URL must not contain a user name or password")
+                .with_hint("use headers or auth: URLs are shown and logged"),
         );
         return None;
     }
-    for key in ["args", "env", "env_keys", "envFile", "cwd"] {
-        if let Some(key) = entry.key(key) {
-            let message = format!("'{}' has no effect together with 'url'", key.text);
-            entry_diagnostics.warn(entry.location_of(key), message);
-        }
-    }
-    let headers = auth::headers(entry, entry_diagnostics);
-    let auth = auth::resolve(entry, context.expander, entry_diagnostics);
+    warn_unused(entry, &["args", "env", "env_keys", "envFile", "cwd"], "url", diagnostics);
+    let headers = auth::headers(keys, diagnostics);
+    let auth = auth::resolve(keys, context.expander, diagnostics);
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || !context.credentials.is_empty()
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
-    let insecure = entry_diagnostics
-        .ok_or_report(plain_http::insecure(entry, Some(context.origin)))
-        .unwrap_or_default();
-    entry_diagnostics.diagnostics.extend(
+    let insecure = plain_http::insecure(keys.insecure.as_ref(), Some(context.origin))
+        .unwrap_or_else(|diagnostic| {
+            diagnostics.push(diagnostic);
+            false
+        });
+    diagnostics.extend(
         plain_http::unencrypted(&url, secret, insecure)
-            .map(|diagnostic| diagnostic.with_location(node.location())),
+            .map(|diagnostic| diagnostic.with_location(written.location.clone())),
     );
     Some(Endpoint::Http { url, socket, transport, headers, auth: Box::new(auth), insecure })
 }
 
+fn warn_unused(entry: &ConfigNode, keys: &[&str], with: &str, diagnostics: &mut Vec<Diagnostic>) {
+    diagnostics.extend(keys.iter().filter_map(|key| entry.key(key)).map(|key| {
+        let message = format!("'{}' has no effect together with '{with}'", key.text);
+        Diagnostic::warning(message).with_location(entry.location_of(key))
+    }));
+}
+
 /// Where the server is: the URL to request, the socket to connect to, and what is spoken there.
 fn address(
-    text: &str,
-    node: &ConfigNode,
+    written: &Located<String>,
     transport: HttpTransport,
     file: &FileContext<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
-) -> Option<(Url, Option<PathBuf>, HttpTransport)> {
-    if unix_socket::is_unix_address(text) && transport != HttpTransport::WebSocket {
-        return match unix_socket::read(text, &file.base_dir, transport) {
-            Ok(address) => Some((address.url, Some(address.socket), transport)),
-            Err(error) => {
-                let diagnostic = Diagnostic::error(error.to_string()).with_hint(error.hint());
-                entry_diagnostics.diagnostics.push(diagnostic.with_location(node.location()));
-                None
-            }
-        };
+) -> Result<(Url, Option<PathBuf>, HttpTransport), Diagnostic> {
+    if unix_socket::is_unix_address(written) && transport != HttpTransport::WebSocket {
+        return unix_socket::read(written, &file.base_dir, transport)
+            .map(|address| (address.url, Some(address.socket), transport))
+            .map_err(|error| written.error(error.to_string()).with_hint(error.hint()));
     }
-    let mut url = match Url::parse(text) {
-        Ok(url) => url,
-        Err(why) => {
-            entry_diagnostics.error(node.location(), format!("invalid URL: {why}"));
-            return None;
-        }
-    };
+    let mut url =
+        Url::parse(written).map_err(|why| written.error(format!("invalid URL: {why}")))?;
     let handshake = match url.scheme() {
         "ws" => Some("http"),
         "wss" => Some("https"),
@@ -196,32 +162,32 @@ fn address(
         ("ws" | "wss", HttpTransport::Auto | HttpTransport::WebSocket) => {
             // Schemes of this family can always be exchanged.
             let _same_family = url.set_scheme(handshake.unwrap_or("http"));
-            return Some((url, None, HttpTransport::WebSocket));
+            return Ok((url, None, HttpTransport::WebSocket));
         }
-        ("http" | "https", _) if url.host().is_some() => return Some((url, None, transport)),
+        ("http" | "https", _) if url.host().is_some() => return Ok((url, None, transport)),
         ("ws" | "wss", transport) => {
             format!("transport '{}' cannot be used with a ws or wss URL", word(transport))
         }
         (other, _) => format!("unsupported URL scheme '{other}'; use http, https, ws, wss or unix"),
     };
-    entry_diagnostics.error(node.location(), message);
-    None
+    Err(written.error(message))
 }
 
 fn stdio(
     entry: &ConfigNode,
-    program: &ConfigNode,
+    keys: &ServerKeys,
+    program: &Located<Texts>,
     context: &EntryContext<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Endpoint> {
     let file = context.file;
-    let mut argv = entry_diagnostics.ok_or_report(program.as_texts())?.into_iter();
+    let mut argv = program.0.iter().cloned();
     let Some(mut command) = argv.next().filter(|c| !c.trim().is_empty()) else {
-        entry_diagnostics.error(program.location(), "the command is empty");
+        diagnostics.push(program.error("the command is empty"));
         return None;
     };
     let mut args: Vec<String> = argv.collect();
-    if entry.get("command").is_none() {
+    if keys.command.is_none() {
         let path = file.base_dir.join(&command).to_string_lossy().into_owned();
         match interpreter_of(Path::new(&path)) {
             Some(interpreter) => {
@@ -231,37 +197,28 @@ fn stdio(
             None => command = path,
         }
     }
-    if let Some(node) = entry.get("args").filter(|n| !n.is_null()) {
-        args.extend(entry_diagnostics.ok_or_report(node.as_texts()).unwrap_or_default());
-    }
+    args.extend(keys.args.iter().flat_map(|args| args.0.iter().cloned()));
     if command.contains('/') {
         command = normalize_path(&file.base_dir.join(command)).to_string_lossy().into_owned();
     } else if command.contains(char::is_whitespace) {
-        let mut diagnostic =
-            Diagnostic::warning("the command must be a single program; it is not split at spaces");
-        diagnostic.hint = Some("write a list, or use 'args'".to_owned());
-        entry_diagnostics.diagnostics.push(diagnostic.with_location(program.location()));
+        let message = "the command must be a single program; it is not split at spaces";
+        diagnostics.push(
+            Diagnostic::warning(message)
+                .with_hint("write a list, or use 'args'")
+                .with_location(program.location.clone()),
+        );
     }
     if std::iter::once(&command).chain(&args).any(|text| text.contains('\0')) {
-        entry_diagnostics.error(program.location(), "a command cannot contain a NUL character");
+        diagnostics.push(program.error("a command cannot contain a NUL character"));
         return None;
     }
-    let cwd = match entry.get("cwd").filter(|n| !n.is_null()) {
-        Some(node) => {
-            normalize_path(&file.base_dir.join(entry_diagnostics.ok_or_report(node.as_text())?))
-        }
+    let cwd = match &keys.cwd {
+        Some(cwd) => normalize_path(&file.base_dir.join(cwd)),
         None => file.default_cwd.clone(),
     };
-    for key in ["headers", "auth", "oauth"] {
-        if let Some(key) = entry.key(key) {
-            let message = format!("'{}' has no effect together with 'command'", key.text);
-            entry_diagnostics.warn(entry.location_of(key), message);
-        }
-    }
-    let mut env = variables(entry, entry_diagnostics);
-    if let Some(node) = entry.get("envFile").filter(|n| !n.is_null())
-        && let Some(path) = entry_diagnostics.ok_or_report(node.as_text())
-    {
+    warn_unused(entry, &["headers", "auth", "oauth"], "command", diagnostics);
+    let mut env = variables(keys, diagnostics);
+    if let Some(path) = &keys.env_file {
         match context.expander.env_file(path) {
             Ok(variables) => {
                 for (name, value) in variables {
@@ -269,35 +226,27 @@ fn stdio(
                 }
             }
             Err(why) => {
-                let mut diagnostic = Diagnostic::error(format!("in 'envFile': {}", why.message));
+                let mut diagnostic = path.error(format!("in 'envFile': {}", why.message));
                 diagnostic.hint = why.hint;
-                entry_diagnostics.diagnostics.push(diagnostic.with_location(node.location()));
+                diagnostics.push(diagnostic);
             }
         }
     }
-    let env_keys = match entry.get("env_keys").filter(|n| !n.is_null()) {
-        Some(node) => entry_diagnostics.ok_or_report(node.as_texts()).unwrap_or_default(),
-        None => Vec::new(),
-    };
+    let env_keys = keys.env_keys.as_ref().map(|names| names.0.clone()).unwrap_or_default();
     Some(Endpoint::Stdio { command, args, env, env_keys, cwd })
 }
 
 fn variables(
-    entry: &ConfigNode,
-    entry_diagnostics: &mut EntryDiagnostics,
+    keys: &ServerKeys,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> BTreeMap<String, SecretString> {
     let mut variables = BTreeMap::new();
-    let Some(node) = entry.get("env").filter(|n| !n.is_null()) else { return variables };
-    for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
-        let Some(text) = entry_diagnostics.ok_or_report(value.as_scalar_text()) else { continue };
-        if key.text.is_empty() || key.text.contains(['=', '\0']) || text.contains('\0') {
-            entry_diagnostics.error(
-                node.location_of(key),
-                format!("invalid variable name or value: '{}'", key.text),
-            );
+    for (name, value) in keys.env.iter().flatten() {
+        if name.is_empty() || name.contains(['=', '\0']) || value.0.contains('\0') {
+            diagnostics.push(value.error(format!("invalid variable name or value: '{name}'")));
             continue;
         }
-        variables.insert(key.text.clone(), SecretString::from(text));
+        variables.insert(name.clone(), SecretString::from(value.0.as_str()));
     }
     variables
 }

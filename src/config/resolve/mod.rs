@@ -20,12 +20,13 @@ use std::sync::Arc;
 
 use super::consent::{Consent, EnvironmentAccess, Expander, TrustRequest};
 use super::credentials::CredentialTable;
-use super::keys::{self, KeySpec};
-use super::node::{ConfigKey, ConfigNode};
+use super::node::ConfigNode;
 use super::parse::DuplicateKey;
 use super::secrets::LiteralSecrets;
 use super::spec::{Configuration, DisabledEntry, FileRole, KindDescriptor, Layer, UntrustedEntry};
+use super::typed;
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
+use settings::DefaultsKeys;
 
 pub(super) struct FileContext<'a> {
     pub access: EnvironmentAccess<'a>,
@@ -54,6 +55,11 @@ impl FileContext<'_> {
     pub fn expander(&self) -> Option<Expander<'_>> {
         self.access.expander(&self.base_dir)
     }
+
+    /// The defaults for entries of the file. What is wrong with them is reported for the file.
+    pub fn defaults(&self) -> DefaultsKeys {
+        self.defaults.as_ref().and_then(typed::peek).unwrap_or_default()
+    }
 }
 
 pub(super) struct ConfigurationBuilder<'a> {
@@ -79,14 +85,9 @@ impl<'a> ConfigurationBuilder<'a> {
 
     /// Reports the diagnostics of an entry, and puts it out of service if there is an error.
     /// Returns whether it stays in service.
-    fn report_entry(
-        &mut self,
-        name: &str,
-        role: FileRole,
-        entry_diagnostics: EntryDiagnostics,
-    ) -> bool {
+    fn report_entry(&mut self, name: &str, role: FileRole, diagnostics: Vec<Diagnostic>) -> bool {
         let mut first = None;
-        for diagnostic in entry_diagnostics.diagnostics {
+        for diagnostic in diagnostics {
             let diagnostic = diagnostic.with_entry(name);
             if diagnostic.is_error() && first.is_none() {
                 first = Some(diagnostic.clone());
@@ -202,57 +203,27 @@ impl NameTable {
     }
 }
 
-/// The diagnostics of one entry; all are reported at once.
-#[derive(Default)]
-pub(super) struct EntryDiagnostics {
-    pub diagnostics: Vec<Diagnostic>,
+/// The value, or `None` and a diagnostic.
+pub(super) fn ok_or_report<T>(
+    diagnostics: &mut Vec<Diagnostic>,
+    result: Result<T, Diagnostic>,
+) -> Option<T> {
+    result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
 }
 
-impl EntryDiagnostics {
-    /// The value, or `None` and a diagnostic.
-    pub fn ok_or_report<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
-        result.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
-    }
-
-    pub fn error(&mut self, location: SourceLocation, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::error(message).with_location(location));
-    }
-
-    pub fn warn(&mut self, location: SourceLocation, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::warning(message).with_location(location));
-    }
-
-    /// Warns about an unknown key. Keys that start with `x-` are for other programs.
-    pub fn unknown_key(
-        &mut self,
-        owner: &ConfigNode,
-        key: &ConfigKey,
-        table: &'static [KeySpec],
-        more: &[&str],
-    ) {
-        if key.text.starts_with("x-") {
-            return;
+/// Moves the duplicate keys of an entry from the file's list to the diagnostics of the entry.
+fn take_duplicates(
+    entry: &ConfigNode,
+    duplicates: &mut Vec<DuplicateKey>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    duplicates.retain(|duplicate| {
+        let mine = contains_duplicate(entry, duplicate);
+        if mine {
+            diagnostics.push(duplicate.diagnostic.clone());
         }
-        let spellings = keys::spellings(table).chain(more.iter().copied());
-        let diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text))
-            .with_suggestion(&key.text, spellings)
-            .with_location(owner.location_of(key));
-        self.diagnostics.push(diagnostic);
-    }
-
-    /// Removes the duplicate keys of `with_entry` from the file's list.
-    pub fn duplicates(&mut self, entry: &ConfigNode, duplicates: &mut Vec<DuplicateKey>) {
-        if duplicates.is_empty() {
-            return;
-        }
-        duplicates.retain(|duplicate| {
-            let mine = contains_duplicate(entry, duplicate);
-            if mine {
-                self.diagnostics.push(duplicate.diagnostic.clone());
-            }
-            !mine
-        });
-    }
+        !mine
+    });
 }
 
 fn contains_duplicate(node: &ConfigNode, duplicate: &DuplicateKey) -> bool {
@@ -264,35 +235,4 @@ fn contains_duplicate(node: &ConfigNode, duplicate: &DuplicateKey) -> bool {
         NodeValue::List(items) => items.iter().any(|item| contains_duplicate(item, duplicate)),
         _ => false,
     }
-}
-
-/// A number of retries, 100 at most.
-fn retries(node: &ConfigNode) -> Result<u32, Diagnostic> {
-    const MOST: u64 = 100;
-    let count = node.as_count()?;
-    u32::try_from(count).ok().filter(|_| count <= MOST).ok_or_else(|| {
-        Diagnostic::error(format!("at most {MOST} retries are allowed"))
-            .with_location(node.location())
-    })
-}
-
-/// A duration greater than zero: a limit of zero would refuse everything.
-fn limit(node: &ConfigNode) -> Result<std::time::Duration, Diagnostic> {
-    let value = node.as_duration()?;
-    if value.is_zero() {
-        return Err(
-            Diagnostic::error("a limit must be greater than 0").with_location(node.location())
-        );
-    }
-    Ok(value)
-}
-
-/// Whether the entry is disabled with `disabled` or `enabled`.
-fn is_off(entry: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) -> bool {
-    let flag = |entry_diagnostics: &mut EntryDiagnostics, key: &str| {
-        entry.get(key).and_then(|node| entry_diagnostics.ok_or_report(node.as_bool()))
-    };
-    let disabled = flag(entry_diagnostics, "disabled");
-    let enabled = flag(entry_diagnostics, "enabled");
-    disabled == Some(true) || enabled == Some(false)
 }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{EntryDiagnostics, FileContext};
+use super::FileContext;
 use crate::config::entries::URL_KEYS;
 use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::typed::{Located, Texts};
 use crate::config::variables::{is_name, is_setting};
 use crate::model::{Diagnostic, EntryOrigin, Layer};
 
@@ -61,19 +62,18 @@ fn texts(node: &ConfigNode, parts: &mut Vec<String>) {
 
 /// Reads `context_env`: names of variables that a call may set. Only names of
 /// settings are accepted.
-pub fn context_env(value: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) -> Arc<[String]> {
-    let names = entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default();
-    for name in &names {
-        let diagnostic = if is_setting(name) {
+pub fn context_env(names: Located<Texts>, diagnostics: &mut Vec<Diagnostic>) -> Arc<[String]> {
+    for name in &names.0 {
+        if is_setting(name) {
             continue;
-        } else if is_name(name) {
-            Diagnostic::error(format!("'{name}' cannot be set by a call")).with_hint(format!(
+        }
+        diagnostics.push(if is_name(name) {
+            names.error(format!("'{name}' cannot be set by a call")).with_hint(format!(
                 "it may decide which code runs: set it under 'env', or name it APP_{name}"
             ))
         } else {
-            Diagnostic::error(format!("invalid variable name '{name}'"))
-        };
-        entry_diagnostics.diagnostics.push(diagnostic.with_location(value.location()));
+            names.error(format!("invalid variable name '{name}'"))
+        });
     }
-    names.into()
+    names.value.0.into()
 }

@@ -1,6 +1,5 @@
 //! Detects types that JSON Schema does not know in the schemas of entries.
 
-use super::EntryDiagnostics;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 
@@ -48,7 +47,7 @@ const SCHEMAS: [&str; 17] = [
 const NAMED: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
-pub(super) fn report(schema: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
+pub(super) fn report(schema: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
     if let NodeValue::List(all) = &schema.value {
         return all.iter().for_each(|one| report(one, diagnostics));
     }
@@ -64,14 +63,14 @@ pub(super) fn report(schema: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
     }
 }
 
-fn check(value: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
+fn check(value: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
     if let NodeValue::List(all) = &value.value {
         return all.iter().for_each(|one| check(one, diagnostics));
     }
     if value.is_null() {
         let message =
             "null is not a type (the type \"null\" must be quoted), so nothing is checked";
-        return diagnostics.warn(value.location(), message);
+        return diagnostics.push(Diagnostic::warning(message).with_location(value.location()));
     }
     let word = value.as_scalar_text().unwrap_or_else(|_| value.kind().to_owned());
     if TYPES.contains(&word.as_str()) {
@@ -80,7 +79,7 @@ fn check(value: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
     let message = format!("JSON Schema has no type '{word}', so nothing is checked");
     let diagnostic = Diagnostic::warning(message).with_location(value.location());
     let meant = FOREIGN.iter().find(|(foreign, _)| word.eq_ignore_ascii_case(foreign));
-    diagnostics.diagnostics.push(match meant {
+    diagnostics.push(match meant {
         Some((_, name)) => diagnostic.with_hint(format!("did you mean '{name}'?")),
         None => diagnostic.with_suggestion(&word, TYPES),
     });
@@ -94,8 +93,8 @@ mod tests {
 
     fn reported(schema: &str) -> Vec<String> {
         let source = SourceText::new("tools.yaml", schema);
-        let mut entry_diagnostics = EntryDiagnostics::default();
-        report(&parse::parse(&source, schema).unwrap().root, &mut entry_diagnostics);
+        let mut diagnostics = Vec::new();
+        report(&parse::parse(&source, schema).unwrap().root, &mut diagnostics);
         let place = |at: &Diagnostic| {
             let at = at.location.as_ref().unwrap();
             format!("{}:{}", at.line, at.column)
@@ -103,7 +102,7 @@ mod tests {
         let format_line = |d: &Diagnostic| {
             format!("{} {} {}", place(d), d.message, d.hint.as_deref().unwrap_or_default())
         };
-        entry_diagnostics.diagnostics.iter().map(format_line).collect()
+        diagnostics.iter().map(format_line).collect()
     }
 
     #[test]

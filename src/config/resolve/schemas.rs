@@ -8,8 +8,9 @@ use std::path::{Component, Path};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::FileContext;
+use super::{FileContext, schema_types};
 use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::typed::Located;
 use crate::config::{parse, read};
 use crate::model::Diagnostic;
 
@@ -30,27 +31,41 @@ enum SchemaReferenceError {
     Unreadable { path: String, diagnostic: Box<Diagnostic> },
 }
 
-pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnostic> {
+pub fn inline(
+    node: &ConfigNode,
+    file: &FileContext<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Value> {
+    schema_types::report(node, diagnostics);
     let schema = match &node.value {
         NodeValue::Map(_) | NodeValue::Bool(_) => node.to_json(),
-        _ => return Err(node.expected("a JSON Schema")),
+        _ => {
+            diagnostics.push(node.expected("a JSON Schema"));
+            return None;
+        }
     };
     if !refers_to_files(&schema) {
-        return Ok(schema);
+        return Some(schema);
     }
-    complete(schema, &file.base_dir, file.is_project.then_some(file.root))
-        .map_err(|error| Diagnostic::error(error.to_string()).with_location(node.location()))
+    let schema = complete(schema, &file.base_dir, file.is_project.then_some(file.root));
+    let error = |error: SchemaReferenceError| Diagnostic::error(error.to_string());
+    schema.map_err(|why| diagnostics.push(error(why).with_location(node.location()))).ok()
 }
 
-pub fn named(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnostic> {
-    let name = node.as_text()?;
+pub fn named(
+    name: &Located<String>,
+    file: &FileContext<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Value> {
     let schemas = file.schemas.as_ref().map(ConfigNode::entries).unwrap_or_default();
-    if let Some((_, schema)) = schemas.iter().find(|(key, _)| key.text == name) {
-        return inline(schema, file);
+    if let Some((_, schema)) = schemas.iter().find(|(key, _)| key.text == name.value) {
+        return inline(schema, file, diagnostics);
     }
-    Err(Diagnostic::error(format!("no schema '{name}' under 'schemas'"))
-        .with_suggestion(name, schemas.iter().map(|(key, _)| key.text.as_str()))
-        .with_location(node.location()))
+    diagnostics.push(
+        name.error(format!("no schema '{}' under 'schemas'", name.value))
+            .with_suggestion(name, schemas.iter().map(|(key, _)| key.text.as_str())),
+    );
+    None
 }
 
 /// Whether a schema can accept an object at all, judging by its `type`.

@@ -1,25 +1,193 @@
 //! Resolving server files, in every common format, to [`ServerSpec`]s.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::definition::{self, SERVER_KIND, one_of};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::auth::AuthKeys;
+use super::definition::{self, SERVER_KIND, ToolKeys};
 use super::endpoint::{self, EntryContext};
-use super::{
-    ConfigurationBuilder, EntryDiagnostics, FileContext, NameClaim, is_off, limit, origin, retries,
-};
-use crate::config::credentials::{CredentialTarget, EntryCredentials};
-use crate::config::entries;
-use crate::config::keys::{ROOT, SERVER, SERVERS_FILE, canonical};
+use super::settings::DefaultsKeys;
+use super::{ConfigurationBuilder, FileContext, NameClaim, ok_or_report, origin, take_duplicates};
+use crate::config::credentials::{self, CredentialTarget, EntryCredentials};
+use crate::config::entries::{self, file_key};
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::permissions::{self, EntryParts};
-use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
+use crate::config::permissions::{self, EntryParts, PermissionKeys};
+use crate::config::sandbox::{self, SandboxLevel, SandboxSpec, SandboxValue};
 use crate::config::spec::{
     DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
 };
+use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts, Timespan};
 use crate::model::{
     Diagnostic, EntryOrigin, Origin, Root, Safety, SourceLocation, ToolDefinition, ToolName,
     ToolSource, ToolStatus,
 };
+
+/// A file of MCP servers.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+#[expect(dead_code, reason = "each key is read where it acts")]
+pub struct ServersFile {
+    /// The version of the file format: 1.
+    #[schemars(extend("enum" = [1, "1"]))]
+    version: Option<Scalar>,
+    /// The JSON Schema that editors validate this file against.
+    #[serde(rename = "$schema")]
+    schema: Option<String>,
+    /// Default values for entries in this file.
+    defaults: Option<DefaultsKeys>,
+    /// The servers, by name.
+    #[serde(alias = "mcpServers", alias = "servers")]
+    mcp_servers: Option<BTreeMap<String, ServerKeys>>,
+    /// The servers as a list, each with a client_id.
+    clients: Option<Vec<ServerKeys>>,
+    /// Named handles for secrets, for use in entries.
+    #[serde(default)]
+    #[schemars(schema_with = "credentials::handles")]
+    credentials: Option<ConfigNode>,
+    /// A name for the file.
+    name: Option<String>,
+    /// What the file is for.
+    description: Option<String>,
+    /// Input prompts of an editor; ignored by toolhost.
+    inputs: Option<Vec<ConfigNode>>,
+}
+
+/// An MCP server.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "server", transform = typed::object::<Self>)]
+pub struct ServerKeys {
+    /// The server's name, if it is not the key.
+    #[serde(alias = "client_id")]
+    #[expect(dead_code, reason = "the name of an entry is read first")]
+    name: Option<Scalar>,
+    /// What it is for.
+    description: Option<String>,
+    /// The program to start; with a list, its arguments too.
+    pub command: Option<Located<Texts>>,
+    /// The program's arguments.
+    pub args: Option<Texts>,
+    /// The program to start; a .py file is run with python3.
+    pub server_path: Option<Located<Texts>>,
+    /// Environment variables for the program.
+    pub env: Option<BTreeMap<String, Located<Scalar>>>,
+    /// Names of environment variables to pass through to the program.
+    pub env_keys: Option<Texts>,
+    /// A file of NAME=value lines with environment variables for the program; env takes precedence.
+    #[serde(rename = "envFile")]
+    pub env_file: Option<Located<String>>,
+    /// The program's working directory; default: the directory of this file.
+    pub cwd: Option<String>,
+    /// The server's address: http, https, ws, wss or a Unix socket, unix:///path.sock; append :/path
+    /// for a request path other than /mcp.
+    #[serde(alias = "baseUrl", alias = "serverUrl", alias = "httpUrl")]
+    pub url: Option<Located<String>>,
+    /// Headers to send with every request.
+    pub headers: Option<BTreeMap<String, Located<Scalar>>>,
+    /// How to authenticate.
+    pub auth: Option<Located<Either<Scalar, AuthKeys>>>,
+    /// How to log in, as editors write it.
+    pub oauth: Option<Located<Either<Scalar, AuthKeys>>>,
+    /// The transport: stdio, http, sse for HTTP+SSE, lines for one message per line on a Unix socket,
+    /// or websocket. By default, if a server rejects http, sse is tried too.
+    #[serde(alias = "type")]
+    pub transport: Option<Transport>,
+    /// The protocol lifecycle to use.
+    protocol: Option<Located<ProtocolChoice>>,
+    /// Time limit between messages from the server; progress resets it.
+    timeout: Option<Limit>,
+    /// Time limit for the whole call; can only shorten the built-in 300 s.
+    max_total: Option<Limit>,
+    /// Time limit for starting and negotiating the protocol version.
+    #[serde(alias = "startup_timeout", alias = "startup_timeout_sec")]
+    start_timeout: Option<Limit>,
+    /// Start a background host on the first call, and keep the server until it has been idle for this
+    /// long.
+    keep: Option<Timespan>,
+    /// Whether all clients of a host use one connection; false gives each client session its own.
+    shared: Option<bool>,
+    /// Tools, prompts and resources to exclude; patterns with *.
+    #[serde(
+        alias = "disabledTools",
+        alias = "blockedTools",
+        alias = "excludedTools",
+        alias = "excludeTools"
+    )]
+    exclude: Option<Texts>,
+    /// Only these tools; patterns with *.
+    #[serde(alias = "allowedTools", alias = "includeTools", alias = "available_tools")]
+    include: Option<Texts>,
+    /// Roots to offer to the server: paths, URIs, or a scheme such as weather://.
+    #[serde(default)]
+    roots: Vec<Located<Either<String, RootKeys>>>,
+    /// Capabilities stated for the server; toolhost asks the server itself.
+    #[expect(dead_code, reason = "read and not used")]
+    capabilities: Option<ConfigNode>,
+    /// Which of several servers that offer the same tool goes first: the greatest weight (1.0 is
+    /// primary, lower is backup).
+    #[schemars(range(min = 0.0))]
+    pub routing_weight: Option<Located<f64>>,
+    /// What the program may access: a level, or a mapping with details.
+    #[schemars(with = "Option<SandboxValue>")]
+    sandbox: Option<ConfigNode>,
+    /// The handles of the secrets it receives.
+    #[schemars(with = "Option<Texts>")]
+    #[expect(dead_code, reason = "they are replaced by their values first")]
+    credentials: Option<ConfigNode>,
+    /// What the server may offer and use; anything not listed is unrestricted.
+    pub permissions: Option<Located<PermissionKeys>>,
+    /// Allow credentials over plain http; only in your own configuration directory.
+    pub insecure: Option<Located<bool>>,
+    /// Changed definitions do not block calls; a mapping belongs to an editor and is ignored.
+    pub dev: Option<Either<bool, BTreeMap<String, ConfigNode>>>,
+    /// What to do when the definition of a pinned or listed tool changed; default: block.
+    pub drift: Option<DriftPolicy>,
+    /// Disable this entry.
+    #[expect(dead_code, reason = "read first")]
+    disabled: Option<bool>,
+    /// The opposite of disabled.
+    #[expect(dead_code, reason = "read first")]
+    enabled: Option<bool>,
+    /// Tools that the server is expected to offer; listed without connecting.
+    #[schemars(with = "Option<Vec<ToolKeys>>")]
+    provides_tools: Option<ConfigNode>,
+    /// Environment variables that a call may set with --context NAME=VALUE.
+    context_env: Option<Located<Texts>>,
+    /// How often a failed attempt is retried, for tools marked safe to repeat.
+    retries: Option<Retries>,
+    /// Require approval before each call.
+    requires_approval: Option<bool>,
+}
+
+/// How messages travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(transform = typed::words::<Self>)]
+pub enum Transport {
+    Stdio,
+    #[serde(alias = "streamable-http", alias = "streamable_http", alias = "streamableHttp")]
+    Http,
+    Sse,
+    Lines,
+    #[serde(alias = "ws")]
+    WebSocket,
+}
+
+/// A root to offer to the server.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+struct RootKeys {
+    /// A URI, or a path.
+    #[serde(alias = "path")]
+    uri: Option<String>,
+    /// Its name, for people.
+    name: Option<String>,
+    /// Read from host files, and told to no server.
+    #[expect(dead_code, reason = "read and not used")]
+    capabilities: Option<Texts>,
+}
 
 pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
     if root.is_null() {
@@ -36,16 +204,19 @@ pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configur
     }
     let NodeValue::Map(pairs) = root.value else { return };
     let owner = ConfigNode { value: NodeValue::Null, position: root.position, source: root.source };
-    let mut entry_diagnostics = EntryDiagnostics::default();
+    let mut diagnostics = Vec::new();
     for (key, value) in pairs {
-        match canonical(SERVERS_FILE, &key.text) {
+        match file_key(FileRole::Servers, &key.text) {
             Some("mcp_servers") if !value.is_null() => entries(value, file, builder),
             Some("clients") => clients(value, file, builder),
             Some(_) => {}
-            None => entry_diagnostics.unknown_key(&owner, &key, SERVERS_FILE, &[]),
+            None => {
+                let known = typed::names::<ServersFile>();
+                diagnostics.extend(typed::unknown_key(&owner, &key, known));
+            }
         }
     }
-    builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
+    builder.configuration.diagnostics.extend(diagnostics);
 }
 
 fn entries(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
@@ -78,8 +249,8 @@ fn clients(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configura
         match named {
             Ok((name, location)) => server(&name, location, item, file, builder),
             Err(diagnostic) => {
-                let diagnostics = EntryDiagnostics { diagnostics: vec![diagnostic] };
                 let client = format!("clients[{index}]");
+                let diagnostics = vec![diagnostic];
                 builder.report_entry(&client, FileRole::Servers, diagnostics);
             }
         }
@@ -93,11 +264,11 @@ fn server(
     file: &mut FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
 ) {
-    let mut entry_diagnostics = EntryDiagnostics::default();
-    entry_diagnostics.duplicates(&entry, &mut file.duplicates);
+    let mut diagnostics = Vec::new();
+    take_duplicates(&entry, &mut file.duplicates, &mut diagnostics);
     if let Err(error) = crate::model::check_name(name) {
-        entry_diagnostics.error(location.clone(), error.to_string());
-        builder.report_entry(name, FileRole::Servers, entry_diagnostics);
+        diagnostics.push(Diagnostic::error(error.to_string()).with_location(location.clone()));
+        builder.report_entry(name, FileRole::Servers, diagnostics);
         return;
     }
     if builder.is_users_name((name, true), &location, file) {
@@ -107,41 +278,41 @@ fn server(
         NameClaim::Claimed => {}
         NameClaim::Shadowed => return,
         NameClaim::Taken(diagnostic) => {
-            entry_diagnostics.diagnostics.push(diagnostic);
-            builder.report_entry(name, FileRole::Servers, entry_diagnostics);
+            diagnostics.push(diagnostic);
+            builder.report_entry(name, FileRole::Servers, diagnostics);
             return;
         }
     }
-    if entry_diagnostics.ok_or_report(entry.as_map()).is_none() {
-        builder.report_entry(name, FileRole::Servers, entry_diagnostics);
+    if ok_or_report(&mut diagnostics, entry.as_map()).is_none() {
+        builder.report_entry(name, FileRole::Servers, diagnostics);
         return;
     }
-    if is_off(&entry, &mut entry_diagnostics) && entry_diagnostics.diagnostics.is_empty() {
+    if entries::is_off(&entry) && diagnostics.is_empty() {
         builder.add_switched_off(name, FileRole::Servers, location);
         builder.record_definitions(named_tools(name, &entry));
         return;
     }
-    builder.literals.inspect(&entry, &mut entry_diagnostics.diagnostics);
+    builder.literals.inspect(&entry, &mut diagnostics);
     let origin = origin::of_server(&entry, file);
     let Some(expander) = file.expander() else {
-        untrusted(name, &entry, (location, origin), file, builder, entry_diagnostics);
+        untrusted(name, &entry, (location, origin), file, builder, diagnostics);
         return;
     };
-    expander.entry(&mut entry, &[], &mut entry_diagnostics.diagnostics);
+    expander.entry(&mut entry, &[], &mut diagnostics);
     let target = match entry.get_any(&["command", "server_path"]) {
         Some(_) => CredentialTarget::Program,
         None => CredentialTarget::Server,
     };
     let named = EntryCredentials { entry: &mut entry, written: None, target, layer: file.layer };
-    let credentials = named.apply(&builder.credentials, &mut entry_diagnostics.diagnostics);
+    let credentials = named.apply(&builder.credentials, &mut diagnostics);
     let context =
         EntryContext { file, expander: &expander, origin: &origin, credentials: &credentials };
-    let spec = resolve(name, &entry, location, &context, builder, &mut entry_diagnostics);
+    let spec = resolve(name, &entry, location, &context, builder, &mut diagnostics);
     let declared = match &spec {
         Some(spec) => spec.provides_tools.clone(),
-        None => declared_tools(name, &entry, &origin, file, builder, &mut entry_diagnostics),
+        None => declared_tools(name, &entry, &origin, file, builder, &mut diagnostics),
     };
-    if builder.report_entry(name, FileRole::Servers, entry_diagnostics) {
+    if builder.report_entry(name, FileRole::Servers, diagnostics) {
         builder.configuration.servers.extend(spec);
     } else {
         builder.record_definitions(declared);
@@ -155,15 +326,14 @@ fn untrusted(
     (location, origin): (SourceLocation, Arc<EntryOrigin>),
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
-    mut entry_diagnostics: EntryDiagnostics,
+    mut diagnostics: Vec<Diagnostic>,
 ) {
     let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
-    let mut definitions =
-        declared_tools(name, entry, &origin, file, builder, &mut entry_diagnostics);
+    let mut definitions = declared_tools(name, entry, &origin, file, builder, &mut diagnostics);
     for tool in &mut definitions {
         tool.status = ToolStatus::Untrusted;
     }
-    if builder.report_entry(name, FileRole::Servers, entry_diagnostics) {
+    if builder.report_entry(name, FileRole::Servers, diagnostics) {
         let (effects, trust_command, reason, is_declined) = builder.refusal_details(name);
         builder.add_untrusted(UntrustedEntry {
             name: name.to_owned(),
@@ -188,7 +358,7 @@ fn declared_tools(
     origin: &Arc<EntryOrigin>,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<ToolDefinition> {
     let Some(node) = entry.get("provides_tools").filter(|node| !node.is_null()) else {
         return Vec::new();
@@ -200,7 +370,7 @@ fn declared_tools(
         context_env: Arc::default(),
         origin: Arc::clone(origin),
     };
-    provides_tools(node, name, &shared, file, builder, entry_diagnostics)
+    provides_tools(node, name, &shared, file, builder, diagnostics)
 }
 
 struct DeclaredToolDefaults {
@@ -229,113 +399,71 @@ fn resolve(
     location: SourceLocation,
     context: &EntryContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<ServerSpec> {
     let file = context.file;
-    let endpoint = endpoint::resolve(entry, context, entry_diagnostics);
-    let mut spec = ServerSpec::new(name, endpoint?, Arc::clone(context.origin), location);
-    spec.credentials = context.credentials.to_vec();
-    spec.seal = builder.consent.seal(FileRole::Servers, name);
-    let mut declared = None;
-    for (key, value) in entry.entries() {
-        let Some(word) = canonical(SERVER, &key.text) else {
-            entry_diagnostics.unknown_key(entry, key, SERVER, &[]);
-            continue;
-        };
-        if value.is_null() {
-            continue;
-        }
-        match word {
-            "description" => {
-                spec.description = entry_diagnostics.ok_or_report(value.as_scalar_text());
-            }
-            "protocol" => {
-                let choices = "auto, legacy, 2026-07-28";
-                let choice =
-                    entry_diagnostics.ok_or_report(one_of(value, "protocol", choices, protocol));
-                spec.protocol = choice.unwrap_or_default();
-                let sse = HttpTransport::Sse;
-                if spec.protocol == ProtocolChoice::Modern
-                    && matches!(&spec.endpoint, Endpoint::Http { transport, .. } if *transport == sse)
-                {
-                    let message =
-                        "the sse transport is legacy only; this protocol does not have it";
-                    entry_diagnostics.error(value.location(), message);
-                }
-            }
-            "timeout" => spec.timeout = entry_diagnostics.ok_or_report(limit(value)),
-            "max_total" => spec.max_total = entry_diagnostics.ok_or_report(limit(value)),
-            "start_timeout" => spec.start_timeout = entry_diagnostics.ok_or_report(limit(value)),
-            "keep" => {
-                let time = entry_diagnostics.ok_or_report(value.as_duration());
-                spec.keep = time.filter(|time| !time.is_zero());
-            }
-            "shared" => {
-                spec.is_shared = entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or(true);
-            }
-            "exclude" => spec
-                .exclude
-                .extend(entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default()),
-            "include" => {
-                let patterns = entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default();
-                spec.include.get_or_insert_default().extend(patterns);
-            }
-            "roots" => spec.roots = roots(value, file, entry_diagnostics),
-            "routing_weight" => spec.routing_weight = entry_diagnostics.ok_or_report(weight(value)),
-            // An editor's setting for developing the server.
-            "dev" if value.as_map().is_ok() => {}
-            "dev" => {
-                spec.is_dev = entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or_default();
-            }
-            "drift" => {
-                spec.drift = entry_diagnostics.ok_or_report(one_of(
-                    value,
-                    "drift",
-                    "block, warn, allow",
-                    DriftPolicy::parse,
-                ));
-            }
-            "retries" => {
-                spec.retries = entry_diagnostics.ok_or_report(retries(value)).unwrap_or_default();
-            }
-            "requires_approval" => {
-                spec.requires_approval =
-                    entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or(true);
-            }
-            "sandbox" => spec.sandbox = sandbox(value, &spec.endpoint, file, entry_diagnostics),
-            "permissions" => {
-                spec.permissions = permissions::read(value, &mut entry_diagnostics.diagnostics);
-            }
-            "context_env" => spec.context_env = origin::context_env(value, entry_diagnostics),
-            "provides_tools" => declared = Some(value),
-            _ => {}
-        }
+    let keys: ServerKeys = typed::read(entry, diagnostics)?;
+    let endpoint = endpoint::resolve(entry, &keys, context, diagnostics)?;
+    let is_program = matches!(endpoint, Endpoint::Stdio { .. });
+    let protocol = keys.protocol.as_ref().map_or_else(ProtocolChoice::default, |named| named.value);
+    if let (Some(named), ProtocolChoice::Modern) = (&keys.protocol, protocol)
+        && matches!(&endpoint, Endpoint::Http { transport: HttpTransport::Sse, .. })
+    {
+        let message = "the sse transport is legacy only; this protocol does not have it";
+        diagnostics.push(named.error(message));
     }
-    if let Some(node) = entry.get("permissions").filter(|node| node.as_map().is_ok()) {
+    let routing_weight = keys.routing_weight.filter(|weight| {
+        let is_weight = weight.is_finite() && weight.value >= 0.0;
+        if !is_weight {
+            diagnostics.push(weight.error("expected a number, 0 or more"));
+        }
+        is_weight
+    });
+    let defaults = file.defaults();
+    let mut spec = ServerSpec {
+        description: keys.description,
+        credentials: context.credentials.to_vec(),
+        seal: builder.consent.seal(FileRole::Servers, name),
+        protocol,
+        timeout: keys.timeout.or(defaults.timeout).map(|limit| limit.0),
+        max_total: keys.max_total.map(|limit| limit.0),
+        start_timeout: keys.start_timeout.map(|limit| limit.0),
+        // An entry opts out with `keep: 0s`.
+        keep: keys.keep.or(defaults.keep).map(|time| time.0).filter(|time| !time.is_zero()),
+        is_shared: keys.shared.unwrap_or(true),
+        exclude: keys.exclude.unwrap_or_default().0,
+        include: keys.include.map(|patterns| patterns.0),
+        roots: keys.roots.iter().filter_map(|item| root(item, file, diagnostics)).collect(),
+        routing_weight: routing_weight.map(|weight| weight.value),
+        is_dev: matches!(keys.dev, Some(Either::Short(true))),
+        drift: keys.drift,
+        retries: keys.retries.or(defaults.retries).unwrap_or_default().0,
+        requires_approval: keys.requires_approval.unwrap_or(false),
+        sandbox: keys
+            .sandbox
+            .as_ref()
+            .and_then(|node| sandbox(node, is_program, file, diagnostics)),
+        context_env: keys
+            .context_env
+            .map(|names| origin::context_env(names, diagnostics))
+            .unwrap_or_default(),
+        ..ServerSpec::new(name, endpoint, Arc::clone(context.origin), location)
+    };
+    if let Some(permissions) = keys.permissions {
+        spec.permissions = permissions.value.permissions();
         let parts = EntryParts {
             exclude: &spec.exclude,
             include: spec.include.as_deref(),
-            is_program: matches!(spec.endpoint, Endpoint::Stdio { .. }),
+            is_program,
             sandbox: spec.sandbox.as_ref(),
-            names_sandbox: entry.get("sandbox").is_some_and(|node| !node.is_null()),
+            names_sandbox: keys.sandbox.is_some(),
             credentials: &spec.credentials,
         };
-        let contradictions = permissions::contradictions(node, &spec.permissions, &parts);
-        entry_diagnostics.diagnostics.extend(contradictions);
-    }
-    if let Some(defaults) = &file.defaults {
-        if let (None, Some(node)) = (spec.timeout, defaults.get("timeout")) {
-            spec.timeout = limit(node).ok();
-        }
-        if let (None, Some(node)) = (entry.get("retries"), defaults.get("retries")) {
-            spec.retries = retries(node).unwrap_or_default();
-        }
-        // An entry opts out with `keep: 0s`.
-        if let (None, Some(node)) = (entry.get("keep"), defaults.get("keep")) {
-            spec.keep = node.as_duration().ok().filter(|time| !time.is_zero());
+        if let Some(node) = entry.get("permissions") {
+            diagnostics.extend(permissions::contradictions(node, &spec.permissions, &parts));
         }
     }
-    if let Some(node) = declared {
+    if let Some(node) = &keys.provides_tools {
         let shared = DeclaredToolDefaults {
             timeout: spec.timeout,
             retries: spec.retries,
@@ -343,7 +471,7 @@ fn resolve(
             context_env: Arc::clone(&spec.context_env),
             origin: Arc::clone(&spec.origin),
         };
-        spec.provides_tools = provides_tools(node, name, &shared, file, builder, entry_diagnostics);
+        spec.provides_tools = provides_tools(node, name, &shared, file, builder, diagnostics);
     }
     Some(spec)
 }
@@ -352,75 +480,49 @@ fn resolve(
 /// so that nothing relies on it.
 fn sandbox(
     node: &ConfigNode,
-    endpoint: &Endpoint,
+    is_program: bool,
     file: &FileContext<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<SandboxSpec> {
-    let spec = sandbox::read(node, &file.base_dir, false, &mut entry_diagnostics.diagnostics)?;
+    let spec = sandbox::read(node, &file.base_dir, false, diagnostics)?;
     if spec.level == SandboxLevel::None {
         return None;
     }
-    if matches!(endpoint, Endpoint::Http { .. }) {
-        entry_diagnostics
-            .error(node.location(), "'sandbox' needs a server with a 'command', not a 'url'");
+    if !is_program {
+        let message = "'sandbox' needs a server with a 'command', not a 'url'";
+        diagnostics.push(Diagnostic::error(message).with_location(node.location()));
         return None;
     }
     Some(spec)
 }
 
-fn protocol(word: &str) -> Option<ProtocolChoice> {
-    match word {
-        "auto" => Some(ProtocolChoice::Auto),
-        "legacy" => Some(ProtocolChoice::Legacy),
-        "2026-07-28" | "modern" => Some(ProtocolChoice::Modern),
-        _ => None,
-    }
-}
-
-fn weight(node: &ConfigNode) -> Result<f64, Diagnostic> {
-    let value = match &node.value {
-        NodeValue::Number(number) => number.as_f64(),
-        _ => None,
-    };
-    value.filter(|w| w.is_finite() && *w >= 0.0).ok_or_else(|| node.expected("a number, 0 or more"))
-}
-
-/// Roots as normalised URIs; a path becomes a file URI.
-fn roots(
-    node: &ConfigNode,
+/// A root as a normalised URI; a path becomes a file URI.
+fn root(
+    item: &Located<Either<String, RootKeys>>,
     file: &FileContext<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
-) -> Vec<Root> {
-    let mut roots = Vec::new();
-    for item in entry_diagnostics.ok_or_report(node.as_list()).unwrap_or_default() {
-        let (mut place, mut name) = (item, None);
-        for (key, value) in item.entries() {
-            match canonical(ROOT, &key.text) {
-                Some("uri") => place = value,
-                Some("name") => name = entry_diagnostics.ok_or_report(value.as_scalar_text()),
-                Some(_) => {}
-                None => entry_diagnostics.unknown_key(item, key, ROOT, &[]),
-            }
-        }
-        if item.as_map().is_ok() && std::ptr::eq(place, item) {
-            entry_diagnostics.error(item.location(), "this root has no 'uri'");
-            continue;
-        }
-        let Some(text) = entry_diagnostics.ok_or_report(place.as_text()) else { continue };
-        let uri = if has_scheme(text) {
-            url::Url::parse(text).map_err(|why| why.to_string())
-        } else {
-            url::Url::from_directory_path(file.base_dir.join(text))
-                .map_err(|()| "not an absolute path".to_owned())
-        };
-        match uri {
-            Ok(uri) => roots.push(Root { uri: without_final_slash(&uri).to_owned(), name }),
-            Err(why) => {
-                entry_diagnostics.error(place.location(), format!("invalid root '{text}': {why}"));
-            }
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Root> {
+    let (text, name) = match &item.value {
+        Either::Short(text) => (Some(text), None),
+        Either::Nested(keys) => (keys.uri.as_ref(), keys.name.clone()),
+    };
+    let Some(text) = text else {
+        diagnostics.push(item.error("this root has no 'uri'"));
+        return None;
+    };
+    let uri = if has_scheme(text) {
+        url::Url::parse(text).map_err(|why| why.to_string())
+    } else {
+        url::Url::from_directory_path(file.base_dir.join(text))
+            .map_err(|()| "not an absolute path".to_owned())
+    };
+    match uri {
+        Ok(uri) => Some(Root { uri: without_final_slash(&uri).to_owned(), name }),
+        Err(why) => {
+            diagnostics.push(item.error(format!("invalid root '{text}': {why}")));
+            None
         }
     }
-    roots
 }
 
 /// Whether a root is a URI rather than a path. A path may have a drive letter, or a colon after a slash.
@@ -445,14 +547,14 @@ fn provides_tools(
     shared: &DeclaredToolDefaults,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<ToolDefinition> {
     let mut tools = Vec::new();
-    for item in entry_diagnostics.ok_or_report(node.as_list()).unwrap_or_default() {
-        let mut own = EntryDiagnostics::default();
+    for item in ok_or_report(diagnostics, node.as_list()).unwrap_or_default() {
+        let mut own = Vec::new();
         let tool = declared_tool(item, server, shared, file, builder, &mut own);
-        let failed = own.diagnostics.iter().any(Diagnostic::is_error);
-        for diagnostic in own.diagnostics {
+        let failed = own.iter().any(Diagnostic::is_error);
+        for diagnostic in own {
             builder.configuration.diagnostics.push(diagnostic.with_entry(server));
         }
         tools.extend(tool.filter(|_| !failed));
@@ -466,17 +568,22 @@ fn declared_tool(
     shared: &DeclaredToolDefaults,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<ToolDefinition> {
-    entry_diagnostics.ok_or_report(item.as_map())?;
+    ok_or_report(diagnostics, item.as_map())?;
     let Some((_, name)) = item.get_any(&["name", "tool_name"]) else {
-        entry_diagnostics.error(item.location(), "this declared tool has no name");
+        diagnostics.push(
+            Diagnostic::error("this declared tool has no name").with_location(item.location()),
+        );
         return None;
     };
     // A server may use names that a file may not: MCP also allows '/'.
-    let tool = entry_diagnostics.ok_or_report(name.as_scalar_text())?;
+    let tool = ok_or_report(diagnostics, name.as_scalar_text())?;
     if tool.is_empty() || tool.len() > 128 {
-        entry_diagnostics.error(name.location(), "a tool name must have 1 to 128 characters");
+        diagnostics.push(
+            Diagnostic::error("a tool name must have 1 to 128 characters")
+                .with_location(name.location()),
+        );
         return None;
     }
     let full = ToolName::of(server, tool);
@@ -490,12 +597,12 @@ fn declared_tool(
             let owner =
                 builder.tools.owner(&full.to_string()).map(|p| p.file.display().to_string());
             let owner = owner.unwrap_or_default();
-            entry_diagnostics
-                .warn(name.location(), format!("hidden by the tool '{full}' of {owner}"));
+            let message = format!("hidden by the tool '{full}' of {owner}");
+            diagnostics.push(Diagnostic::warning(message).with_location(name.location()));
             return None;
         }
         NameClaim::Taken(diagnostic) => {
-            entry_diagnostics.diagnostics.push(diagnostic);
+            diagnostics.push(diagnostic);
             return None;
         }
     }
@@ -506,7 +613,7 @@ fn declared_tool(
         SERVER_KIND,
         &["mcp_server_name"],
         file,
-        entry_diagnostics,
+        diagnostics,
     );
     if item.get("safety").is_none() {
         tool.safety = Safety::External;

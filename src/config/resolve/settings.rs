@@ -7,15 +7,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::definition::one_of;
-use super::{EntryDiagnostics, FileContext, limit};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::definition::JsonSchemaKeys;
+use super::{FileContext, ok_or_report};
+use crate::config::credentials;
 use crate::config::environment::Environment;
-use crate::config::keys::{DEFAULTS, PROFILE, RECORD, RULE, canonical};
 use crate::config::node::ConfigNode;
 use crate::config::references::{AllowedReferences, is_literal};
 use crate::config::spec::{Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSpec};
+use crate::config::typed::{
+    self, ByteSize, Limit, Located, Retries, Scalar, Texts, Timespan, UNBOUNDED,
+};
 use crate::model::{Diagnostic, Safety, SourceLocation};
-use crate::util::units;
 
 const USER_ONLY_KEYS: [&str; 11] = [
     "trust",
@@ -49,6 +54,119 @@ pub struct SettingsLayers {
 /// The records a file may set, in the order of `SettingsLayers::records`.
 const RECORDS: [&str; 3] = ["stats", "audit", "history"];
 
+/// A file of tools.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+#[expect(dead_code, reason = "each key is read where it acts")]
+pub struct ToolsFile {
+    /// The version of the file format: 1.
+    #[schemars(extend("enum" = [1, "1"]))]
+    version: Option<Scalar>,
+    /// The JSON Schema that editors validate this file against.
+    #[serde(rename = "$schema")]
+    schema: Option<String>,
+    /// Default values for entries in this file.
+    defaults: Option<DefaultsKeys>,
+    /// Named directories. PROJECT_ROOT and AGENT_DATA_DIR are predefined.
+    scopes: Option<BTreeMap<String, String>>,
+    /// JSON Schemas that param_schema_ref and response_schema_ref refer to by name.
+    schemas: Option<BTreeMap<String, JsonSchemaKeys>>,
+    /// Named handles for secrets, for use in entries.
+    #[serde(default)]
+    #[schemars(schema_with = "credentials::handles")]
+    credentials: Option<ConfigNode>,
+    /// Directories with more files like this one.
+    discover: Option<Texts>,
+    /// The tools.
+    #[serde(alias = "tools_config")]
+    #[schemars(with = "Option<Vec<AnyTool>>")]
+    tools: Option<ConfigNode>,
+    /// Entries that provide several tools each.
+    #[schemars(with = "Option<Vec<AnyTool>>")]
+    toolkits: Option<ConfigNode>,
+    /// Configured instances whose tools are named {component}-{tool}.
+    #[schemars(with = "Option<Vec<AnyTool>>")]
+    components: Option<ConfigNode>,
+    /// Named views of the catalogue, for example one for each agent.
+    profiles: Option<BTreeMap<String, ProfileKeys>>,
+    /// Usage statistics.
+    stats: Option<RecordKeys>,
+    /// The audit log.
+    audit: Option<RecordKeys>,
+    /// The call history.
+    history: Option<RecordKeys>,
+    /// Rules for calls; the first match wins.
+    policy: Option<Vec<RuleKeys>>,
+}
+
+/// An entry of a file of tools, of any kind: its definition is completed from those of the kinds.
+#[derive(JsonSchema)]
+#[schemars(rename = "tool")]
+struct AnyTool {}
+
+/// Default values for entries in this file.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub struct DefaultsKeys {
+    /// Default time limit for one attempt.
+    pub timeout: Option<Limit>,
+    /// Default number of retries for a failed attempt.
+    pub retries: Option<Retries>,
+    /// How long a background host keeps an idle server running, unless its entry sets 'keep'.
+    pub keep: Option<Timespan>,
+    /// The base for relative endpoint_url values.
+    pub base_url: Option<String>,
+    /// How much of an API tool's response is kept, such as 256KiB.
+    pub max_response_bytes: Option<ByteSize<UNBOUNDED>>,
+}
+
+/// A named view of the catalogue.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = typed::object::<Self>)]
+pub struct ProfileKeys {
+    /// Only names that match one of these patterns.
+    include: Texts,
+    /// Exclude names that match these patterns.
+    exclude: Texts,
+    /// Only tools from these servers.
+    servers: Texts,
+    /// Only tools in these categories.
+    categories: Texts,
+    /// Only tools with these safety levels.
+    safety: Texts,
+    /// What this profile is for.
+    description: Option<String>,
+}
+
+/// Whether and where something is recorded.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub struct RecordKeys {
+    /// Whether to record it.
+    enabled: Option<Located<bool>>,
+    /// Where to store it; default: the state directory.
+    path: Option<Located<String>>,
+    /// Whether to sync each line to disk.
+    sync: Option<Located<bool>>,
+    /// How long to keep records.
+    retention: Option<Located<Limit>>,
+}
+
+/// A rule for calls.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>, extend("required" = ["match", "action"]))]
+pub struct RuleKeys {
+    /// A pattern for full tool names.
+    #[serde(rename = "match")]
+    pattern: Option<String>,
+    /// What to do.
+    action: Option<PolicyAction>,
+    /// A project directory: the rule applies to its entries. Without it, 'allow' applies to your own
+    /// entries.
+    project: Option<String>,
+}
+
 #[derive(Default)]
 struct RecordOptions {
     enabled: Option<bool>,
@@ -77,16 +195,18 @@ impl SettingsLayers {
         key: &str,
         node: &ConfigNode,
         file: &FileContext<'_>,
-        entry_diagnostics: &mut EntryDiagnostics,
+        diagnostics: &mut Vec<Diagnostic>,
     ) -> bool {
         match key {
             _ if node.is_null() => {}
-            "profiles" => self.profiles(node, file.layer, entry_diagnostics),
-            "policy" => self.policy(node, file, entry_diagnostics),
-            "defaults" => defaults(node, entry_diagnostics),
+            "profiles" => self.profiles(node, file.layer, diagnostics),
+            "policy" => self.policy(node, file, diagnostics),
+            "defaults" => {
+                drop(typed::read::<DefaultsKeys>(node, diagnostics));
+            }
             _ => match RECORDS.iter().position(|name| *name == key) {
                 Some(index) => {
-                    let record = record(node, file, entry_diagnostics);
+                    let record = record(node, file, diagnostics);
                     self.records[index].push((file.layer, record));
                 }
                 None => return false,
@@ -95,42 +215,28 @@ impl SettingsLayers {
         true
     }
 
-    fn profiles(
-        &mut self,
-        node: &ConfigNode,
-        layer: Layer,
-        entry_diagnostics: &mut EntryDiagnostics,
-    ) {
-        for (name, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
-            let Some(entries) = entry_diagnostics.ok_or_report(value.as_map()) else { continue };
-            let mut profile = ProfileSpec::default();
-            for (key, value) in entries {
-                let list = match key.text.as_str() {
-                    "include" => &mut profile.include,
-                    "exclude" => &mut profile.exclude,
-                    "servers" => &mut profile.servers,
-                    "categories" => &mut profile.categories,
-                    "safety" => &mut profile.safety,
-                    "description" => continue,
-                    _ => {
-                        entry_diagnostics.unknown_key(node, key, PROFILE, &[]);
-                        continue;
-                    }
-                };
-                *list = entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default();
-            }
-            for word in profile.safety.iter().filter(|word| Safety::parse(word).is_none()) {
+    fn profiles(&mut self, node: &ConfigNode, layer: Layer, diagnostics: &mut Vec<Diagnostic>) {
+        let profiles = typed::read::<BTreeMap<String, Located<ProfileKeys>>>(node, diagnostics);
+        for (name, Located { value, location }) in profiles.unwrap_or_default() {
+            for word in value.safety.0.iter().filter(|word| Safety::parse(word).is_none()) {
                 let message =
                     format!("unknown safety '{word}'; expected one of native, sandboxed, external");
-                entry_diagnostics.error(value.location(), message);
+                diagnostics.push(Diagnostic::error(message).with_location(location.clone()));
             }
             // A project cannot replace a profile of the user.
-            match self.profiles.get(&name.text) {
+            match self.profiles.get(&name) {
                 Some((Layer::Project, _)) if layer == Layer::User => {}
                 Some(_) => continue,
                 None => {}
             }
-            self.profiles.insert(name.text.clone(), (layer, profile));
+            let profile = ProfileSpec {
+                include: value.include.0,
+                exclude: value.exclude.0,
+                servers: value.servers.0,
+                categories: value.categories.0,
+                safety: value.safety.0,
+            };
+            self.profiles.insert(name, (layer, profile));
         }
     }
 
@@ -138,36 +244,21 @@ impl SettingsLayers {
         &mut self,
         node: &ConfigNode,
         file: &FileContext<'_>,
-        entry_diagnostics: &mut EntryDiagnostics,
+        diagnostics: &mut Vec<Diagnostic>,
     ) {
         let layer = file.layer;
-        for item in entry_diagnostics.ok_or_report(node.as_list()).unwrap_or_default() {
-            for (key, _) in item.entries() {
-                if canonical(RULE, &key.text).is_none() {
-                    entry_diagnostics.unknown_key(item, key, RULE, &[]);
-                }
-            }
-            match rule(item, file) {
-                // A rule that cannot be parsed may have been a 'deny': treat it as one.
-                Err(diagnostic) => {
-                    entry_diagnostics.diagnostics.push(diagnostic);
-                    if let Some(Ok(pattern)) = item.get("match").map(ConfigNode::as_text) {
-                        let action = PolicyAction::Deny;
-                        let (pattern, location) = (pattern.to_owned(), item.location());
-                        let rule = PolicyRule { pattern, action, project: None, location };
-                        self.rules.push((layer, rule));
-                    }
-                }
-                Ok(rule) if layer == Layer::Project && rule.action == PolicyAction::Allow => {
-                    entry_diagnostics.diagnostics.push(
-                        Diagnostic::warning(
-                            "a project's file may only tighten the policy: this rule is ignored",
-                        )
-                        .with_hint("put it in your own configuration directory")
-                        .with_location(item.location()),
-                    );
-                }
-                Ok(rule) => self.rules.push((layer, rule)),
+        for item in ok_or_report(diagnostics, node.as_list()).unwrap_or_default() {
+            let Some(rule) = rule(item, file, diagnostics) else { continue };
+            if layer == Layer::Project && rule.action == PolicyAction::Allow {
+                diagnostics.push(
+                    Diagnostic::warning(
+                        "a project's file may only tighten the policy: this rule is ignored",
+                    )
+                    .with_hint("put it in your own configuration directory")
+                    .with_location(rule.location),
+                );
+            } else {
+                self.rules.push((layer, rule));
             }
         }
     }
@@ -178,32 +269,27 @@ impl SettingsLayers {
         &mut self,
         node: &ConfigNode,
         file: &FileContext<'_>,
-        entry_diagnostics: &mut EntryDiagnostics,
+        diagnostics: &mut Vec<Diagnostic>,
     ) {
         if node.is_null() {
             return;
         }
-        for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
+        for (key, value) in ok_or_report(diagnostics, node.as_map()).unwrap_or_default() {
             let mut value = value.clone();
             let name = format!("scopes.{}", key.text);
-            let before = entry_diagnostics.diagnostics.len();
+            let before = diagnostics.len();
             match file.expander() {
                 Some(expander) => {
-                    expander.value(
-                        &mut value,
-                        &name,
-                        AllowedReferences::Variables,
-                        &mut entry_diagnostics.diagnostics,
-                    );
+                    expander.value(&mut value, &name, AllowedReferences::Variables, diagnostics);
                 }
                 // Until the user agrees to the file, the scope is not defined.
                 None if !is_literal(&value) => continue,
                 None => {}
             }
-            if entry_diagnostics.diagnostics.len() > before {
+            if diagnostics.len() > before {
                 continue;
             }
-            if let Some(text) = entry_diagnostics.ok_or_report(value.as_text()) {
+            if let Some(text) = ok_or_report(diagnostics, value.as_text()) {
                 let path: PathBuf = file.base_dir.join(text).components().collect();
                 self.scopes.push((file.layer, key.text.clone(), path));
             }
@@ -328,99 +414,77 @@ fn shared_file(records: &[(RecordSpec, Option<SourceLocation>); 3]) -> Option<Di
 fn record(
     node: &ConfigNode,
     file: &FileContext<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> RecordOptions {
-    let mut record = RecordOptions::default();
-    for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
-        match key.text.as_str() {
-            "enabled" => record.enabled = entry_diagnostics.ok_or_report(value.as_bool()),
-            "sync" => record.sync = entry_diagnostics.ok_or_report(value.as_bool()),
-            "retention" => record.retention = entry_diagnostics.ok_or_report(limit(value)),
-            "path" => {
-                let mut value = value.clone();
-                if let Some(expander) = file.expander() {
-                    let diagnostics = &mut entry_diagnostics.diagnostics;
-                    expander.value(&mut value, "path", AllowedReferences::Variables, diagnostics);
-                }
-                let path = entry_diagnostics.ok_or_report(value.as_text());
-                let absolute = |text: &str| file.base_dir.join(text).components().collect();
-                record.path = path.map(|text| (absolute(text), node.location_of(key)));
-            }
-            _ => {
-                entry_diagnostics.unknown_key(node, key, RECORD, &[]);
-                continue;
-            }
-        }
-        let loosens = match key.text.as_str() {
-            "enabled" => record.enabled == Some(false),
-            "sync" => record.sync == Some(false),
-            "path" => true,
-            _ => record.retention.is_some_and(|r| r < RecordSpec::default().retention),
-        };
-        if file.layer == Layer::Project && loosens {
-            match key.text.as_str() {
-                "enabled" => record.enabled = None,
-                "sync" => record.sync = None,
-                "path" => record.path = None,
-                _ => record.retention = None,
-            }
-            let text = format!("a project's file may only tighten this: '{}' is ignored", key.text);
+    let mut node = node.clone();
+    if let Some(expander) = file.expander() {
+        expander.entry(&mut node, &[], diagnostics);
+    }
+    let Some(keys) = typed::read::<RecordKeys>(&node, diagnostics) else {
+        return RecordOptions::default();
+    };
+    let mut ignored = Vec::new();
+    let mut tightening = |key: &str, location: &SourceLocation, loosens: bool| {
+        let is_allowed = !loosens || file.layer != Layer::Project;
+        if !is_allowed {
+            let text = format!("a project's file may only tighten this: '{key}' is ignored");
             let diagnostic = Diagnostic::warning(text)
                 .with_hint("put it in your own configuration directory")
-                .with_location(node.location_of(key));
-            record.ignored.push(diagnostic.clone());
-            entry_diagnostics.diagnostics.push(diagnostic);
+                .with_location(location.clone());
+            ignored.push(diagnostic.clone());
+            diagnostics.push(diagnostic);
         }
+        is_allowed
+    };
+    let absolute = |text: &str| file.base_dir.join(text).components().collect();
+    let shortest = RecordSpec::default().retention;
+    RecordOptions {
+        enabled: keys
+            .enabled
+            .filter(|on| tightening("enabled", &on.location, !on.value))
+            .map(|on| on.value),
+        path: keys
+            .path
+            .filter(|path| tightening("path", &path.location, true))
+            .map(|path| (absolute(&path), path.location)),
+        sync: keys.sync.filter(|on| tightening("sync", &on.location, !on.value)).map(|on| on.value),
+        retention: keys
+            .retention
+            .filter(|time| tightening("retention", &time.location, time.0 < shortest))
+            .map(|time| time.value.0),
+        ignored,
     }
-    record
 }
 
-fn rule(item: &ConfigNode, file: &FileContext<'_>) -> Result<PolicyRule, Diagnostic> {
-    item.as_map()?;
-    let missing = |key: &str| {
-        Diagnostic::error(format!("this rule has no '{key}'")).with_location(item.location())
-    };
-    let pattern = item.get("match").ok_or_else(|| missing("match"))?.as_text()?.to_owned();
-    let action = item.get("action").ok_or_else(|| missing("action"))?;
-    let parse = |word: &str| match word {
-        "allow" => Some(PolicyAction::Allow),
-        "ask" => Some(PolicyAction::Ask),
-        "deny" => Some(PolicyAction::Deny),
-        _ => None,
-    };
-    let action = one_of(action, "action", "allow, ask, deny", parse)?;
-    let project = item.get("project").map(|node| project(node, file)).transpose()?;
-    Ok(PolicyRule { pattern, action, project, location: item.location() })
-}
-
-/// The directory a rule is about, links resolved: a project is identified by its real path.
-fn project(node: &ConfigNode, file: &FileContext<'_>) -> Result<PathBuf, Diagnostic> {
-    let (mut value, mut diagnostics) = (node.clone(), Vec::new());
+/// One rule. A rule that cannot be read may have been a 'deny': it is treated as one.
+fn rule(
+    item: &ConfigNode,
+    file: &FileContext<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<PolicyRule> {
+    let before = diagnostics.len();
+    let mut expanded = item.clone();
     if let Some(expander) = file.expander() {
-        expander.value(&mut value, "project", AllowedReferences::Variables, &mut diagnostics);
+        expander.entry(&mut expanded, &["project"], diagnostics);
     }
-    if let Some(diagnostic) = diagnostics.pop() {
-        return Err(diagnostic);
-    }
-    let path: PathBuf = file.base_dir.join(value.as_text()?).components().collect();
-    Ok(path.canonicalize().unwrap_or(path))
-}
-
-/// A number of bytes, or text such as `256KiB`.
-fn size(node: &ConfigNode) -> Result<u64, Diagnostic> {
-    let size = node.as_scalar_text().ok().and_then(|text| units::size(&text));
-    size.ok_or_else(|| node.expected("a size such as 256KiB"))
-}
-
-fn defaults(node: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) {
-    for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
-        match canonical(DEFAULTS, &key.text) {
-            Some("timeout") => drop(entry_diagnostics.ok_or_report(limit(value))),
-            Some("retries") => drop(entry_diagnostics.ok_or_report(super::retries(value))),
-            Some("keep") => drop(entry_diagnostics.ok_or_report(value.as_duration())),
-            Some("base_url") => drop(entry_diagnostics.ok_or_report(value.as_text())),
-            Some("max_response_bytes") => drop(entry_diagnostics.ok_or_report(size(value))),
-            _ => entry_diagnostics.unknown_key(node, key, DEFAULTS, &[]),
+    let location = item.location();
+    let keys = typed::read::<RuleKeys>(&expanded, diagnostics)?;
+    for (key, is_missing) in [("match", keys.pattern.is_none()), ("action", keys.action.is_none())]
+    {
+        if is_missing && item.get(key).is_none_or(ConfigNode::is_null) {
+            let message = format!("this rule has no '{key}'");
+            diagnostics.push(Diagnostic::error(message).with_location(location.clone()));
         }
     }
+    let pattern = keys.pattern?;
+    let is_wrong = diagnostics.iter().skip(before).any(Diagnostic::is_error);
+    let Some(action) = keys.action.filter(|_| !is_wrong) else {
+        return Some(PolicyRule { pattern, action: PolicyAction::Deny, project: None, location });
+    };
+    // A project is identified by its real path.
+    let project = keys.project.map(|text| {
+        let path: PathBuf = file.base_dir.join(text).components().collect();
+        path.canonicalize().unwrap_or(path)
+    });
+    Some(PolicyRule { pattern, action, project, location })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    ConfigurationBuilder, EntryDiagnostics, FileContext, NameClaim, definition, is_off, origin,
+    ConfigurationBuilder, FileContext, NameClaim, definition, ok_or_report, origin, take_duplicates,
 };
 use crate::config::consent::{Expander, kind_of};
 use crate::config::credentials::{CredentialTarget, EntryCredentials};
@@ -46,19 +46,19 @@ fn tool(
     file: &mut FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
 ) {
-    let mut entry_diagnostics = EntryDiagnostics::default();
-    entry_diagnostics.duplicates(&entry, &mut file.duplicates);
+    let mut diagnostics = Vec::new();
+    take_duplicates(&entry, &mut file.duplicates, &mut diagnostics);
     let location = entry.location();
     let name = match entries::name(&entry) {
         Ok(name) => name,
         Err(diagnostic) => {
-            entry_diagnostics.diagnostics.push(diagnostic);
+            diagnostics.push(diagnostic);
             let shown = entry
                 .get_any(&entries::NAMES)
                 .and_then(|(_, n)| n.as_scalar_text().ok())
                 .filter(|text| !text.trim().is_empty())
                 .unwrap_or_else(|| format!("{list}[{index}]"));
-            builder.report_entry(&shown, FileRole::Tools, entry_diagnostics);
+            builder.report_entry(&shown, FileRole::Tools, diagnostics);
             return;
         }
     };
@@ -72,36 +72,36 @@ fn tool(
         NameClaim::Claimed => {}
         NameClaim::Shadowed => return,
         NameClaim::Taken(diagnostic) => {
-            entry_diagnostics.diagnostics.push(diagnostic);
-            builder.report_entry(&name, FileRole::Tools, entry_diagnostics);
+            diagnostics.push(diagnostic);
+            builder.report_entry(&name, FileRole::Tools, diagnostics);
             return;
         }
     }
-    if is_off(&entry, &mut entry_diagnostics) && entry_diagnostics.diagnostics.is_empty() {
+    if entries::is_off(&entry) && diagnostics.is_empty() {
         builder.add_switched_off(&name, FileRole::Tools, location);
         return;
     }
-    builder.literals.inspect(&entry, &mut entry_diagnostics.diagnostics);
-    let Some(kind) = entry_diagnostics.ok_or_report(kind_of(&entry, &file.base_dir, file.kinds))
+    builder.literals.inspect(&entry, &mut diagnostics);
+    let Some(kind) = ok_or_report(&mut diagnostics, kind_of(&entry, &file.base_dir, file.kinds))
     else {
         let plain = ToolName::plain(&name);
         // Errors in the other keys are reported once the allowed keys are known.
-        let mut untold = EntryDiagnostics::default();
+        let mut untold = Vec::new();
         let source = ToolSource::Internal;
         let definition =
             definition::resolve(&entry, plain, source, UNKNOWN_KIND, &[], file, &mut untold);
-        builder.report_entry(&name, FileRole::Tools, entry_diagnostics);
+        builder.report_entry(&name, FileRole::Tools, diagnostics);
         builder.record_definitions(vec![definition]);
         return;
     };
     let may_act =
         file.access.grant().is_some() || builder.consent.is_harmless(FileRole::Tools, &name);
     if !may_act {
-        untrusted(&entry, &name, kind, file, builder, entry_diagnostics);
+        untrusted(&entry, &name, kind, file, builder, diagnostics);
         return;
     }
-    let spec = resolve(entry, &name, kind, file, builder, &mut entry_diagnostics);
-    if builder.report_entry(&name, FileRole::Tools, entry_diagnostics) {
+    let spec = resolve(entry, &name, kind, file, builder, &mut diagnostics);
+    if builder.report_entry(&name, FileRole::Tools, diagnostics) {
         builder.configuration.tools.push(spec);
     } else {
         builder.record_definitions(vec![spec.definition]);
@@ -115,7 +115,7 @@ fn untrusted(
     kind: &KindDescriptor,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
-    mut entry_diagnostics: EntryDiagnostics,
+    mut diagnostics: Vec<Diagnostic>,
 ) {
     let plain = ToolName::plain(name);
     let source = ToolSource::Internal;
@@ -124,13 +124,13 @@ fn untrusted(
         plain,
         source,
         kind.key,
-        kind.keys,
+        &kind.spellings().collect::<Vec<_>>(),
         file,
-        &mut entry_diagnostics,
+        &mut diagnostics,
     );
     definition.entry = Some(origin::of_tool(entry, file));
     definition.status = ToolStatus::Untrusted;
-    if builder.report_entry(name, FileRole::Tools, entry_diagnostics) {
+    if builder.report_entry(name, FileRole::Tools, diagnostics) {
         let (effects, trust_command, reason, is_declined) = builder.refusal_details(name);
         builder.add_untrusted(UntrustedEntry {
             name: name.to_owned(),
@@ -155,21 +155,21 @@ fn resolve(
     kind: &KindDescriptor,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
-    entry_diagnostics: &mut EntryDiagnostics,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> ToolSpec {
     let written = Arc::new(entry);
     let mut entry = Arc::clone(&written);
     if let Some(expander) = file.expander()
         && Expander::has_references_in(&entry, kind.expand)
     {
-        expander.entry(Arc::make_mut(&mut entry), kind.expand, &mut entry_diagnostics.diagnostics);
+        expander.entry(Arc::make_mut(&mut entry), kind.expand, diagnostics);
     }
     let mut written = written;
     let mut credentials = Vec::new();
     if entry.get("credentials").is_some() {
-        let target = if kind.keys.contains(&"headers") {
+        let target = if kind.has_key("headers") {
             CredentialTarget::Requests
-        } else if kind.keys.contains(&"env") {
+        } else if kind.has_key("env") {
             CredentialTarget::Program
         } else {
             CredentialTarget::Nothing
@@ -180,7 +180,7 @@ fn resolve(
             target,
             layer: file.layer,
         };
-        credentials = named.apply(&builder.credentials, &mut entry_diagnostics.diagnostics);
+        credentials = named.apply(&builder.credentials, diagnostics);
     }
     let plain = ToolName::plain(name);
     let mut definition = definition::resolve(
@@ -188,9 +188,9 @@ fn resolve(
         plain,
         ToolSource::Internal,
         kind.key,
-        kind.keys,
+        &kind.spellings().collect::<Vec<_>>(),
         file,
-        entry_diagnostics,
+        diagnostics,
     );
     definition.entry = Some(origin::of_tool(&written, file));
     definition.credentials = credentials.into();

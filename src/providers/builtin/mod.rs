@@ -27,9 +27,13 @@ use std::pin::Pin;
 use serde_json::Value;
 
 use self::arguments::BuiltinArguments;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::config::typed::{self, Keys, Located};
 use crate::model::{Error, ToolContext, ToolResult};
 use crate::provider::ProviderKind;
 use crate::providers::http::FetchRequest;
@@ -80,12 +84,22 @@ impl BuiltinFunction {
 
 type FunctionFuture<'a> = Pin<Box<dyn Future<Output = FunctionResult> + Send + 'a>>;
 
+/// The keys of an entry.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+struct FunctionKeys {
+    /// The module: builtin.NAME is part of toolhost; any other one is a Python module.
+    module: Option<Located<String>>,
+    /// The function of the module.
+    function: Option<Located<String>>,
+}
+
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {
             key: "builtin",
             aliases: &["core"],
-            keys: &["module", "function"],
+            keys: const { &[Keys::of::<FunctionKeys>()] },
             expand: &[],
             claims,
             effects,
@@ -97,9 +111,10 @@ pub fn kind() -> ProviderKind {
 
 /// The effects of an entry: none, unless its function uses the network.
 fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
-    let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
-    let function = text("module").and_then(|module| table::find(module, text("function")).ok());
-    match function {
+    let find = |keys: FunctionKeys| {
+        table::find(&keys.module?, keys.function.as_ref().map(|name| name.as_str())).ok()
+    };
+    match typed::peek(entry).and_then(find) {
         Some(function) if function.uses_network() => {
             vec![EntryEffect::Contacts("the address given in the call".to_owned())]
         }
@@ -111,10 +126,14 @@ fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
 /// reported here and not taken for a Python module. For the names by which other files know our
 /// functions, an existing Python module takes precedence.
 fn claims(entry: &ConfigNode, _base_dir: &Path) -> KindClaim {
-    let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
-    match text("module") {
-        Some(module) if module.starts_with("builtin.") => KindClaim::Certain,
-        Some(module) if table::is_builtin(module, text("function")) => KindClaim::Fallback,
-        _ => KindClaim::No,
+    let Some(FunctionKeys { module: Some(module), function }) = typed::peek(entry) else {
+        return KindClaim::No;
+    };
+    if module.starts_with("builtin.") {
+        KindClaim::Certain
+    } else if table::is_builtin(&module, function.as_ref().map(|name| name.as_str())) {
+        KindClaim::Fallback
+    } else {
+        KindClaim::No
     }
 }

@@ -1,44 +1,64 @@
 //! Entries of kind `command`, checked as far as possible without starting anything.
-//!
-//! The keys: `command` (a list, or a text that names one program), `args`, `cwd`, `env`,
-//! `env_keys`, `input`, `input_property`, `output`, `max_output`, `allow_dash`, `sandbox`. There is
-//! no shell: `shell` is refused, as is a program that comes from an argument.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::argument::CommandPlaceholder;
 use crate::config::consent::Seal;
 use crate::config::environment::Environment;
-use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
-use crate::model::Diagnostic;
+use crate::config::typed::{self, ByteSize, Either, Located, PlainText, Scalar};
+use crate::model::{Diagnostic, SourceLocation};
 use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
 use crate::providers::hinted_error::HintedError as _;
-use crate::providers::program_env;
+use crate::providers::program_env::ProgramKeys;
 use crate::providers::properties::SchemaProperties;
 use crate::providers::template::TextTemplate;
-use crate::util::units;
 
 /// The most output that is kept, in bytes, and the default.
 pub(super) const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-pub(super) const KEYS: &[&str] = &[
-    "command",
-    "args",
-    "cwd",
-    "env",
-    "env_keys",
-    "input",
-    "input_property",
-    "output",
-    "max_output",
-    "allow_dash",
-    "shell",
-    "sandbox",
-];
+/// The keys of an entry, besides those of every program.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct CommandKeys {
+    /// The program and its arguments; {name} is an argument of the call. Text names only the program.
+    command: Option<Located<Elements>>,
+    /// More arguments of the program.
+    args: Option<Located<Elements>>,
+    /// The working directory, relative to this file; default: the one the call is made in.
+    pub(super) cwd: Option<String>,
+    /// How the program gets the arguments of a call, besides {name} in its own.
+    input: Option<Located<InputWord>>,
+    /// The argument that goes to stdin as text.
+    input_property: Option<Located<String>>,
+    /// What the program writes to stdout; default: text.
+    output: Option<CommandOutput>,
+    /// How much of its output is kept; default: 16MiB.
+    max_output: Option<ByteSize<MAX_OUTPUT_BYTES>>,
+    /// Allow values that start an argument with '-'.
+    pub(super) allow_dash: Option<bool>,
+    /// Refused: nothing runs in a shell.
+    shell: Option<ConfigNode>,
+}
+
+type Elements = Either<Located<PlainText>, Vec<Located<Scalar>>>;
+
+/// The words of `input`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", rename = "Input")]
+enum InputWord {
+    StdinJson,
+    StdinText,
+    Args,
+    Env,
+    None,
+}
 
 /// How the arguments of a call reach the program, besides its argument template.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +74,8 @@ pub(super) enum CommandInput {
 }
 
 /// What the program writes to stdout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase", rename = "Output")]
 pub(super) enum CommandOutput {
     /// Text, without the newline that ends it.
     Text,
@@ -89,159 +110,167 @@ pub(super) struct CommandEntry {
     pub(super) sandbox: Option<Box<Sandbox>>,
 }
 
-/// Reads an entry. Problems that leave it usable are added to `warnings`.
+/// Reads an entry. Problems are added to `diagnostics`, also those that leave it usable.
 pub(super) fn read(
     spec: &ToolSpec,
     environment: &dyn Environment,
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<CommandEntry, Diagnostic> {
-    let entry = &spec.entry;
-    if let Some(shell) = entry.get("shell").filter(|node| !matches!(node.as_bool(), Ok(false))) {
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<CommandEntry> {
+    let keys: CommandKeys = typed::read_part(&spec.entry, diagnostics)?;
+    let program: ProgramKeys = typed::read_part(&spec.entry, diagnostics)?;
+    if keys.command.is_none() && spec.entry.get("command").is_some_and(|node| !node.is_null()) {
+        // It is there and wrong, and was reported.
+        return None;
+    }
+    let env = program.env(diagnostics);
+    let sets_home = env.contains_key("HOME");
+    let sandbox =
+        confinement::read(spec, ProgramLifetime::PerCall, sets_home, environment, diagnostics);
+    let read = resolve(spec, &keys, diagnostics).and_then(|entry| Ok((entry, sandbox?)));
+    let ((program_name, arguments, input, properties), sandbox) = match read {
+        Ok(read) if !diagnostics.iter().any(Diagnostic::is_error) => read,
+        read => {
+            diagnostics.extend(read.err());
+            return None;
+        }
+    };
+    Some(CommandEntry {
+        program: program_name,
+        arguments,
+        cwd: keys.cwd.map(|path| spec.base_dir.join(path)),
+        base_dir: spec.base_dir.clone(),
+        env,
+        env_keys: program.env_keys.unwrap_or_default().0,
+        input,
+        output: keys.output.unwrap_or(CommandOutput::Text),
+        max_output: keys.max_output.map_or(MAX_OUTPUT_BYTES, |size| size.0),
+        allow_dash: keys.allow_dash.unwrap_or_default(),
+        seal: spec.seal.clone(),
+        defaults: properties.defaults,
+        sandbox: sandbox.map(Box::new),
+    })
+}
+
+type Arguments = Vec<TextTemplate<CommandPlaceholder>>;
+
+fn resolve(
+    spec: &ToolSpec,
+    keys: &CommandKeys,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<(String, Arguments, CommandInput, SchemaProperties), Diagnostic> {
+    if let Some(shell) = keys.shell.as_ref().filter(|node| !matches!(node.as_bool(), Ok(false))) {
         return Err(Diagnostic::error("toolhost does not run commands in a shell")
             .with_hint("write the program and its arguments as a list; a script can be one of them")
             .with_location(shell.location()));
     }
-    let (program, elements) = command(entry)?;
+    let (program, elements) = keys.program(&spec.location)?;
     let properties = SchemaProperties::of(&spec.definition.input_schema);
     let mut arguments = Vec::new();
-    for (text, node) in elements {
+    for text in elements {
         let element: TextTemplate<CommandPlaceholder> =
-            TextTemplate::parse(&text).map_err(|error| error.diagnostic(node))?;
-        properties.check(&element, node, warnings)?;
+            TextTemplate::parse(&text).map_err(|error| error.diagnostic(&text.location))?;
+        properties.check(&element, &text.location, diagnostics)?;
         arguments.push(element);
     }
-    let input = input(entry, &arguments, &properties)?;
+    let input = input(spec, keys, &arguments, &properties)?;
     if matches!(input, CommandInput::Args) {
-        warnings.extend(properties.unused(&arguments, spec));
+        diagnostics.extend(properties.unused(&arguments, spec));
     }
-    let env_keys = entry.get("env_keys").map(ConfigNode::as_texts).transpose()?.unwrap_or_default();
-    let env = program_env::read_env(entry)?;
-    let sandbox = confinement::read(
-        spec,
-        ProgramLifetime::PerCall,
-        env.contains_key("HOME"),
-        environment,
-        warnings,
-    )?
-    .map(Box::new);
-    Ok(CommandEntry {
-        program,
-        arguments,
-        cwd: entry
-            .get("cwd")
-            .map(|node| node.as_text().map(|path| spec.base_dir.join(path)))
-            .transpose()?,
-        base_dir: spec.base_dir.clone(),
-        env,
-        env_keys,
-        input,
-        output: output(entry)?,
-        max_output: max_output(entry)?,
-        allow_dash: entry
-            .get("allow_dash")
-            .map(ConfigNode::as_bool)
-            .transpose()?
-            .unwrap_or_default(),
-        seal: spec.seal.clone(),
-        defaults: properties.defaults,
-        sandbox,
-    })
+    Ok((program, arguments, input, properties))
 }
 
-pub(super) type RawElement<'n> = (String, &'n ConfigNode);
+impl CommandKeys {
+    /// The program, and the elements after it.
+    pub(super) fn program(
+        &self,
+        entry: &SourceLocation,
+    ) -> Result<(String, Vec<Located<String>>), Diagnostic> {
+        let Some(command) = &self.command else {
+            return Err(Diagnostic::error("'command' is missing").with_location(entry.clone()));
+        };
+        let mut elements = self.elements();
+        if let Some(text) = elements.iter().find(|text| text.contains('\0')) {
+            let message = format!("'{}' contains a NUL byte", text.escape_debug());
+            return Err(text.error(message));
+        }
+        let empty = matches!(&command.value, Either::Nested(items) if items.is_empty());
+        if empty || elements.is_empty() {
+            return Err(command
+                .error("'command' is empty")
+                .with_hint("write the program and its arguments: command: [git, log]"));
+        }
+        let first = elements.remove(0);
+        let element = TextTemplate::<CommandPlaceholder>::parse(&first).ok();
+        let program = element.and_then(|element| element.literal().map(str::to_owned));
+        match program {
+            Some(program) if program.trim().is_empty() => {
+                Err(first.error("expected the name of a program"))
+            }
+            Some(program) if program.contains(' ') && !program.contains('/') => Err(first
+                .error(format!("'{program}' is not the name of a program"))
+                .with_hint("write each argument as a separate element: command: [git, log]")),
+            Some(program) => Ok((program, elements)),
+            None => Err(first
+                .error("the program itself cannot come from an argument")
+                .with_hint("name the program; placeholders are allowed in the elements after it")),
+        }
+    }
 
-/// The program, and the elements after it.
-pub(super) fn command(entry: &ConfigNode) -> Result<(String, Vec<RawElement<'_>>), Diagnostic> {
-    let Some(node) = entry.get("command") else {
-        return Err(Diagnostic::error("'command' is missing").with_location(entry.location()));
-    };
-    let mut elements = Vec::new();
-    for key in ["command", "args"] {
-        match entry.get(key).map(|node| (node, &node.value)) {
-            None => {}
-            Some((_, NodeValue::List(items))) => {
-                for item in items {
-                    elements.push((item.as_scalar_text()?, item));
+    /// `command` and `args` as written.
+    pub(super) fn elements(&self) -> Vec<Located<String>> {
+        let text = |text: &str, location: &SourceLocation| Located {
+            value: text.to_owned(),
+            location: location.clone(),
+        };
+        let mut elements = Vec::new();
+        for list in [&self.command, &self.args].into_iter().flatten() {
+            match &list.value {
+                Either::Short(one) => elements.push(text(&one.0, &one.location)),
+                Either::Nested(items) => {
+                    elements.extend(items.iter().map(|item| text(&item.0, &item.location)));
                 }
             }
-            Some((node, NodeValue::Text(text))) => elements.push((text.clone(), node)),
-            Some((node, _)) => return Err(node.expected("a list of texts")),
         }
-    }
-    if let Some((text, node)) = elements.iter().find(|(text, _)| text.contains('\0')) {
-        return Err(Diagnostic::error(format!("'{}' contains a NUL byte", text.escape_debug()))
-            .with_location(node.location()));
-    }
-    let empty = matches!(&node.value, NodeValue::List(items) if items.is_empty());
-    if empty || elements.is_empty() {
-        return Err(Diagnostic::error("'command' is empty")
-            .with_hint("write the program and its arguments: command: [git, log]")
-            .with_location(node.location()));
-    }
-    let (first, node) = elements.remove(0);
-    let element = TextTemplate::<CommandPlaceholder>::parse(&first).ok();
-    let program = element.and_then(|element| element.literal().map(str::to_owned));
-    match program {
-        Some(program) if program.trim().is_empty() => Err(node.expected("the name of a program")),
-        Some(program) if program.contains(' ') && !program.contains('/') => {
-            Err(Diagnostic::error(format!("'{program}' is not the name of a program"))
-                .with_hint("write each argument as a separate element: command: [git, log]")
-                .with_location(node.location()))
-        }
-        Some(program) => Ok((program, elements)),
-        None => Err(Diagnostic::error("the program itself cannot come from an argument")
-            .with_hint("name the program; placeholders are allowed in the elements after it")
-            .with_location(node.location())),
+        elements
     }
 }
 
 fn input(
-    entry: &ConfigNode,
+    spec: &ToolSpec,
+    keys: &CommandKeys,
     arguments: &[TextTemplate<CommandPlaceholder>],
     properties: &SchemaProperties,
 ) -> Result<CommandInput, Diagnostic> {
-    let property = entry.get("input_property").map(ConfigNode::as_text).transpose()?;
-    let Some(node) = entry.get("input") else {
-        let templated = arguments.iter().any(|element| element.placeholders().next().is_some());
-        return Ok(match property {
-            Some(property) => {
-                CommandInput::StdinText(properties.require_property(property, entry)?)
-            }
-            None if templated => CommandInput::Args,
-            None if !properties.names.is_empty() => CommandInput::StdinJson,
-            None => CommandInput::None,
-        });
+    let text = |name: &str| -> Result<CommandInput, Diagnostic> {
+        if properties.has(name) {
+            return Ok(CommandInput::StdinText(name.to_owned()));
+        }
+        let written = keys.input_property.as_ref().map(|key| &key.location);
+        let place = written.or(keys.input.as_ref().map(|key| &key.location));
+        Err(Diagnostic::error(format!("the schema has no property '{name}' to write to stdin"))
+            .with_hint(properties.unknown_name_hint(name))
+            .with_location(place.unwrap_or(&spec.location).clone()))
     };
-    Ok(match node.as_text()? {
-        "stdin_json" => CommandInput::StdinJson,
-        "stdin_text" => {
-            CommandInput::StdinText(properties.require_property(property.unwrap_or("text"), entry)?)
+    let property = keys.input_property.as_ref().map(|name| name.as_str());
+    let Some(word) = &keys.input else {
+        let templated = arguments.iter().any(|element| element.placeholders().next().is_some());
+        return match property {
+            Some(property) => text(property),
+            None if templated => Ok(CommandInput::Args),
+            None if !properties.names.is_empty() => Ok(CommandInput::StdinJson),
+            None => Ok(CommandInput::None),
+        };
+    };
+    match word.value {
+        InputWord::StdinJson => Ok(CommandInput::StdinJson),
+        InputWord::StdinText => text(property.unwrap_or("text")),
+        InputWord::Args => Ok(CommandInput::Args),
+        InputWord::Env => {
+            properties.check_variable_names(&word.location)?;
+            Ok(CommandInput::Env)
         }
-        "args" => CommandInput::Args,
-        "env" => {
-            properties.check_variable_names(node)?;
-            CommandInput::Env
-        }
-        "none" => CommandInput::None,
-        _ => return Err(node.expected("stdin_json, stdin_text, args, env or none")),
-    })
-}
-
-fn output(entry: &ConfigNode) -> Result<CommandOutput, Diagnostic> {
-    let Some(node) = entry.get("output") else { return Ok(CommandOutput::Text) };
-    match node.as_text()? {
-        "text" => Ok(CommandOutput::Text),
-        "json" => Ok(CommandOutput::Json),
-        other => Err(Diagnostic::error(format!("'output' must be text or json, found '{other}'"))
-            .with_location(node.location())),
+        InputWord::None => Ok(CommandInput::None),
     }
-}
-
-fn max_output(entry: &ConfigNode) -> Result<u64, Diagnostic> {
-    let Some(node) = entry.get("max_output") else { return Ok(MAX_OUTPUT_BYTES) };
-    units::size(&node.as_scalar_text()?)
-        .filter(|size| (1..=MAX_OUTPUT_BYTES).contains(size))
-        .ok_or_else(|| node.expected("a size from 1 to 16MiB, such as 64KiB"))
 }
 
 pub(super) fn variable(property: &str) -> String {
@@ -252,20 +281,10 @@ pub(super) fn variable(property: &str) -> String {
 }
 
 impl SchemaProperties {
-    fn require_property(&self, name: &str, entry: &ConfigNode) -> Result<String, Diagnostic> {
-        if self.has(name) {
-            return Ok(name.to_owned());
-        }
-        let spot = entry.get_any(&["input_property", "input"]).map_or(entry, |(_, node)| node);
-        Err(Diagnostic::error(format!("the schema has no property '{name}' to write to stdin"))
-            .with_hint(self.unknown_name_hint(name))
-            .with_location(spot.location()))
-    }
-
     fn check(
         &self,
         element: &TextTemplate<CommandPlaceholder>,
-        node: &ConfigNode,
+        place: &SourceLocation,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<(), Diagnostic> {
         for CommandPlaceholder(name) in element.placeholders() {
@@ -274,7 +293,7 @@ impl SchemaProperties {
                     "'{{{name}}}' is not a property of the schema"
                 ))
                 .with_hint(self.unknown_name_hint(name))
-                .with_location(node.location()));
+                .with_location(place.clone()));
             }
             if !self.is_required(name)
                 && !self.allows_additional
@@ -283,7 +302,7 @@ impl SchemaProperties {
                 warnings.push(
                     Diagnostic::warning(format!("calls without '{name}' will be refused"))
                         .with_hint("make it required, give it a default, or its own element")
-                        .with_location(node.location()),
+                        .with_location(place.clone()),
                 );
             }
         }
@@ -310,7 +329,7 @@ impl SchemaProperties {
     }
 
     /// Two properties must not share a variable.
-    fn check_variable_names(&self, node: &ConfigNode) -> Result<(), Diagnostic> {
+    fn check_variable_names(&self, place: &SourceLocation) -> Result<(), Diagnostic> {
         let mut by_variable = BTreeMap::new();
         for name in &self.names {
             if let Some(other) = by_variable.insert(variable(name), name) {
@@ -318,7 +337,7 @@ impl SchemaProperties {
                     "'{other}' and '{name}' would both be the variable {}",
                     variable(name)
                 ))
-                .with_location(node.location()));
+                .with_location(place.clone()));
             }
         }
         Ok(())

@@ -15,15 +15,18 @@ mod run;
 use crate::config::consent::{EntryEffect, EntrySite, ProgramEffect};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::config::typed::{self, Keys};
 use crate::provider::ProviderKind;
 use crate::providers::confinement;
+use crate::providers::program_env::ProgramKeys;
+use entry::CommandKeys;
 
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {
             key: "command",
             aliases: &["program"],
-            keys: entry::KEYS,
+            keys: const { &[Keys::of::<CommandKeys>(), Keys::of::<ProgramKeys>()] },
             expand: &[],
             claims: |node, _| KindClaim::certain_if(node.get("command").is_some()),
             effects,
@@ -35,21 +38,22 @@ pub fn kind() -> ProviderKind {
 
 /// The effects of an entry: it starts its program.
 fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
-    let argv = match entry::command(entry) {
+    let keys = typed::peek::<CommandKeys>(entry).zip(typed::peek::<ProgramKeys>(entry));
+    let Some((keys, program)) = keys else { return Vec::new() };
+    let argv = match keys.program(&entry.location()) {
         Ok((program, elements)) => {
-            std::iter::once(program).chain(elements.into_iter().map(|(text, _)| text)).collect()
+            std::iter::once(program).chain(elements.into_iter().map(|text| text.value)).collect()
         }
-        Err(_) => entry.get("command").and_then(|node| node.as_texts().ok()).unwrap_or_default(),
+        Err(_) => keys.elements().into_iter().map(|text| text.value).collect(),
     };
-    let runs = ProgramEffect {
+    let mut effects = vec![EntryEffect::Runs(ProgramEffect {
         argv,
-        cwd: entry.get("cwd").and_then(|node| node.as_text().ok()).map(str::to_owned),
-        env: crate::providers::program_env::env_as_written(entry),
+        env: program.env_as_written(),
         found_from: Some(site.base_dir.to_path_buf()),
         usual_cwd: site.cwd(),
-    };
-    let mut effects = vec![EntryEffect::Runs(runs)];
-    if entry.get("allow_dash").is_some_and(|node| matches!(node.as_bool(), Ok(true))) {
+        cwd: keys.cwd,
+    })];
+    if keys.allow_dash == Some(true) {
         effects
             .push(EntryEffect::Other("allows values that start an argument with '-'".to_owned()));
     }

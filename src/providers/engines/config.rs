@@ -8,37 +8,68 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use secrecy::SecretString;
+use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::{Quota, disk};
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
+use crate::config::typed::{self, ByteSize, Located, Timespan, UNBOUNDED};
 use crate::model::Diagnostic;
 use crate::provider::ProviderDeps;
 use crate::util::hex::hex;
-use crate::util::units;
 
-/// The keys of an entry that choose and bound an engine; a kind adds them to its own.
-pub(in crate::providers) const KEYS: [&str; 10] = [
-    "storage_type",
-    "path",
-    "persist",
-    "url",
-    "sync",
-    "ttl",
-    "max_keys",
-    "max_key_bytes",
-    "max_value_bytes",
-    "max_total_bytes",
-];
+/// The keys of an entry that choose and bound an engine.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(in crate::providers) struct EngineKeys {
+    /// Where values are kept; default: disk with 'path', redis with 'url', else memory.
+    storage_type: Option<Located<StorageType>>,
+    /// The file of a store on disk; default: one in the state directory.
+    #[serde(alias = "persist")]
+    path: Option<Located<String>>,
+    /// The address of a Redis server, such as redis://127.0.0.1:6379/0.
+    url: Option<Located<String>>,
+    /// When a write to disk counts as written; default: full.
+    sync: Option<disk::SyncMode>,
+    /// How long values are kept; default: for ever.
+    ttl: Option<Located<Timespan>>,
+    /// The most keys or messages, of each session or mailbox.
+    max_keys: Option<ByteSize<UNBOUNDED>>,
+    /// The longest key, in bytes.
+    max_key_bytes: Option<ByteSize<MAX_KEY_BYTES>>,
+    /// The longest value, in bytes of its JSON.
+    max_value_bytes: Option<ByteSize<MAX_VALUE_BYTES>>,
+    /// The size of everything together, names, keys and values.
+    max_total_bytes: Option<ByteSize<UNBOUNDED>>,
+}
 
-/// Those of [`KEYS`] in which variables are expanded, besides the ones where they always are.
+/// Where values are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::providers) enum StorageType {
+    Memory,
+    Disk,
+    Redis,
+    Postgresql,
+}
+
+impl EngineKeys {
+    pub(in crate::providers) fn storage_type(&self) -> StorageType {
+        match self.storage_type.as_deref() {
+            Some(StorageType::Memory) | None if self.path.is_some() => StorageType::Disk,
+            Some(named) => *named,
+            None if self.url.is_some() => StorageType::Redis,
+            None => StorageType::Memory,
+        }
+    }
+}
+
+/// Those of the keys in which variables are expanded, besides the ones where they always are.
 pub(in crate::providers) const EXPAND: [&str; 2] = ["path", "persist"];
-
-/// The engines, as spelled in a file.
-const STORAGE_TYPES: [&str; 4] = ["memory", "disk", "redis", "postgresql"];
 
 /// The default limits, and the maximum an entry may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +79,6 @@ pub(in crate::providers) struct EngineLimits {
     pub(in crate::providers) max_value_bytes: u64,
 }
 
-/// The maximum for limits without their own bound.
-const UNBOUNDED: u64 = u64::MAX >> 1;
 /// The largest `max_value_bytes`: arguments of a call are not longer either.
 const MAX_VALUE_BYTES: u64 = 16 << 20;
 /// The largest value of `max_key_bytes`, in bytes.
@@ -77,115 +106,63 @@ pub(in crate::providers) struct EngineConfig {
     pub(in crate::providers) ttl: Option<u64>,
 }
 
-/// Reads what an entry says; `component` is the name its tools share.
-pub(in crate::providers) fn read(
+/// What an entry says; `component` is the name its tools share.
+pub(in crate::providers) fn resolve(
     spec: &ToolSpec,
+    keys: &EngineKeys,
     component: &str,
     defaults: EngineLimits,
     writable: bool,
     context: &ProviderDeps,
-) -> Result<EngineConfig, Vec<Diagnostic>> {
-    let entry = &spec.entry;
-    let mut diagnostics = Vec::new();
-    let place = place(spec, component, writable, context).map_err(|p| diagnostics.push(p)).ok();
-    let mut bound = |key: &str, default: u64, most: u64| match entry.get(key) {
-        None => default,
-        Some(node) => size(node, most).unwrap_or_else(|diagnostic| {
-            diagnostics.push(diagnostic);
-            default
-        }),
-    };
+) -> Result<EngineConfig, Diagnostic> {
     let limits = EngineLimits {
         quota: Quota {
-            keys: bound("max_keys", defaults.quota.keys, UNBOUNDED),
-            bytes: bound("max_total_bytes", defaults.quota.bytes, UNBOUNDED),
+            keys: keys.max_keys.map_or(defaults.quota.keys, |size| size.0),
+            bytes: keys.max_total_bytes.map_or(defaults.quota.bytes, |size| size.0),
         },
-        max_key_bytes: bound("max_key_bytes", defaults.max_key_bytes, MAX_KEY_BYTES),
-        max_value_bytes: bound("max_value_bytes", defaults.max_value_bytes, MAX_VALUE_BYTES),
+        max_key_bytes: keys.max_key_bytes.map_or(defaults.max_key_bytes, |size| size.0),
+        max_value_bytes: keys.max_value_bytes.map_or(defaults.max_value_bytes, |size| size.0),
     };
-    let ttl = entry.get("ttl").filter(|node| !node.is_null()).map(ttl).transpose();
-    let ttl = ttl.map_err(|diagnostic| diagnostics.push(diagnostic)).ok().flatten();
-    match place {
-        Some(place) if diagnostics.is_empty() => Ok(EngineConfig { location: place, limits, ttl }),
-        _ => Err(diagnostics),
-    }
+    let location = place(spec, keys, component, writable, context)?;
+    let ttl = keys.ttl.as_ref().map(ttl).transpose()?;
+    Ok(EngineConfig { location, limits, ttl })
 }
 
-fn size(node: &ConfigNode, most: u64) -> Result<u64, Diagnostic> {
-    let text = node.as_scalar_text()?;
-    units::size(&text).filter(|size| (1..=most).contains(size)).ok_or_else(|| {
-        let range = if most < UNBOUNDED {
-            format!("from 1 to {}", units::show_size(most))
-        } else {
-            "of at least 1".to_owned()
-        };
-        let message = format!("expected a number or a size such as 64KiB, {range}, found '{text}'");
-        Diagnostic::error(message).with_location(node.location())
-    })
-}
-
-fn ttl(node: &ConfigNode) -> Result<u64, Diagnostic> {
-    let ttl = node.as_duration()?.as_millis();
-    u64::try_from(ttl)
+fn ttl(ttl: &Located<Timespan>) -> Result<u64, Diagnostic> {
+    u64::try_from(ttl.0.as_millis())
         .ok()
         .filter(|ttl| (1..=u64::MAX >> 20).contains(ttl))
-        .ok_or_else(|| node.expected("a duration of at least 1ms"))
-}
-
-pub(in crate::providers) fn storage_type(entry: &ConfigNode) -> Result<&'static str, Diagnostic> {
-    let file = entry.get_any(&["path", "persist"]);
-    let Some(node) = entry.get("storage_type").filter(|node| !node.is_null()) else {
-        return Ok(if file.is_some() {
-            "disk"
-        } else if entry.get("url").is_some() {
-            "redis"
-        } else {
-            "memory"
-        });
-    };
-    let word = node.as_text()?;
-    let Some(kind) = STORAGE_TYPES.into_iter().find(|kind| *kind == word) else {
-        let diagnostic = Diagnostic::error(format!(
-            "'{word}' is not a type of storage; it is one of {}",
-            STORAGE_TYPES.join(", ")
-        ));
-        let diagnostic = diagnostic.with_suggestion(word, STORAGE_TYPES);
-        return Err(diagnostic.with_location(node.location()));
-    };
-    Ok(if kind == "memory" && file.is_some() { "disk" } else { kind })
+        .ok_or_else(|| ttl.error("expected a duration of at least 1ms"))
 }
 
 fn place(
     spec: &ToolSpec,
+    keys: &EngineKeys,
     component: &str,
     writable: bool,
     context: &ProviderDeps,
 ) -> Result<EngineLocation, Diagnostic> {
-    let entry = &spec.entry;
-    let kind = storage_type(entry)?;
-    let sync = match entry.get("sync").filter(|node| !node.is_null()) {
-        None => disk::SyncMode::default(),
-        Some(node) => disk::SyncMode::parse(node.as_text()?)
-            .ok_or_else(|| node.expected("full, normal or off"))?,
-    };
-    match kind {
-        "disk" => {
-            let file = file(spec, component, context)?;
+    match keys.storage_type() {
+        StorageType::Memory => Ok(EngineLocation::Memory),
+        StorageType::Disk => {
+            let file = file(spec, keys, component, context)?;
+            let sync = keys.sync.unwrap_or_default();
             Ok(EngineLocation::Disk(disk::StoreFile { writable, sync, ..file }))
         }
-        "redis" => redis(entry),
+        StorageType::Redis => redis(spec, keys),
         // A store of this type is handed to a server before any engine is chosen.
-        "postgresql" => Err(Diagnostic::error("only a store can be of type postgresql")
-            .with_hint("this can be kept in memory, on disk or in redis")
-            .with_location(
-                entry.get("storage_type").map_or_else(|| entry.location(), ConfigNode::location),
-            )),
-        _ => Ok(EngineLocation::Memory),
+        StorageType::Postgresql => {
+            let place = keys.storage_type.as_ref().map_or(&spec.location, |named| &named.location);
+            Err(Diagnostic::error("only a store can be of type postgresql")
+                .with_hint("this can be kept in memory, on disk or in redis")
+                .with_location(place.clone()))
+        }
     }
 }
 
 fn file(
     spec: &ToolSpec,
+    keys: &EngineKeys,
     component: &str,
     context: &ProviderDeps,
 ) -> Result<disk::StoreFile, Diagnostic> {
@@ -196,8 +173,7 @@ fn file(
         writable: true,
         sync: disk::SyncMode::Full,
     };
-    let Some((_, node)) = spec.entry.get_any(&["path", "persist"]).filter(|(_, n)| !n.is_null())
-    else {
+    let Some(written) = &keys.path else {
         let Some(state) = &context.state_dir else {
             return Err(Diagnostic::error("there is no home directory to keep this store in")
                 .with_hint("set 'path: …'")
@@ -210,11 +186,10 @@ fn file(
         let path = directory.join(format!("{stem}-{}.db", hash(&place, 6)));
         return Ok(disk::StoreFile { path, own_directory: true, ..file });
     };
-    let text = node.as_text()?;
-    if text.is_empty() || text.ends_with('/') || text.contains('\0') {
-        return Err(node.expected("the path of a file"));
+    if written.is_empty() || written.ends_with('/') || written.contains('\0') {
+        return Err(written.error("expected the path of a file"));
     }
-    let path = resolved(&spec.base_dir, text);
+    let path = resolved(&spec.base_dir, written);
     // Outside of the file's own directory the person was asked, with the whole path; inside, a link
     // must not lead to a path that was not asked about.
     let within = path.starts_with(&spec.base_dir).then(|| spec.base_dir.clone());
@@ -237,30 +212,31 @@ fn resolved(base_dir: &Path, text: &str) -> PathBuf {
     path
 }
 
-fn redis(entry: &ConfigNode) -> Result<EngineLocation, Diagnostic> {
-    let Some(node) = entry.get("url") else {
+fn redis(spec: &ToolSpec, keys: &EngineKeys) -> Result<EngineLocation, Diagnostic> {
+    let Some(text) = &keys.url else {
         return Err(Diagnostic::error("a store in Redis needs a 'url'")
             .with_hint("write one such as redis://127.0.0.1:6379/0")
-            .with_location(entry.location()));
+            .with_location(spec.location.clone()));
     };
-    let text = node.as_text()?;
     // The text may contain a password, so no message repeats it.
     let url = url::Url::parse(text)
         .ok()
         .filter(|url| url.scheme() == "redis" && url.has_host())
-        .ok_or_else(|| node.expected("an address such as redis://127.0.0.1:6379/0"))?;
+        .ok_or_else(|| text.error("expected an address such as redis://127.0.0.1:6379/0"))?;
     let host = format!("{}:{}", url.host_str().unwrap_or_default(), url.port().unwrap_or(6379));
     if cfg!(not(feature = "redis")) {
-        return Err(Diagnostic::error("this build of toolhost cannot use Redis")
-            .with_hint("build it with: cargo install toolhost --features redis")
-            .with_location(node.location()));
+        return Err(text
+            .error("this build of toolhost cannot use Redis")
+            .with_hint("build it with: cargo install toolhost --features redis"));
     }
-    Ok(EngineLocation::Redis { url: text.into(), host })
+    Ok(EngineLocation::Redis { url: text.as_str().into(), host })
 }
 
 pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
-    let text = |key: &str| entry.get(key).and_then(|node| node.as_text().ok());
-    let file = text("path").or_else(|| text("persist"));
+    let mut diagnostics = Vec::new();
+    let Some(keys) = typed::read_part::<EngineKeys>(entry, &mut diagnostics) else {
+        return Vec::new();
+    };
     let address = |url: &str| match url::Url::parse(url) {
         // Without what may be a password.
         Ok(url) if url.has_host() && !url.as_str().contains("${") => {
@@ -269,27 +245,23 @@ pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) ->
         }
         _ => "redis at the address of 'url'".to_owned(),
     };
-    let mut effects = Vec::new();
-    match storage_type(entry) {
-        Ok("disk") => effects.push(EntryEffect::Writes(match file {
+    match keys.storage_type() {
+        StorageType::Disk => vec![EntryEffect::Writes(match keys.path.as_deref() {
             Some(file) => {
-                site.real(file).map_or_else(|| file.to_owned(), |p| p.display().to_string())
+                site.real(file).map_or_else(|| file.clone(), |path| path.display().to_string())
             }
             None => "its own file in the state directory".to_owned(),
-        })),
-        Ok("redis") => {
-            let whom = text("url").map_or_else(|| "redis".to_owned(), address);
-            effects.push(EntryEffect::Contacts(whom));
-        }
-        Ok("postgresql") => {
-            let server = text("mcp_server").unwrap_or("?");
-            effects.push(EntryEffect::Renames(server.to_owned()));
+        })],
+        StorageType::Redis => {
+            let whom = keys.url.as_deref().map_or_else(|| "redis".to_owned(), |url| address(url));
+            vec![EntryEffect::Contacts(whom)]
         }
         // What is said besides the engine is still looked at: it may become one by a later change.
-        Ok(_) => {}
-        Err(_) => effects.push(EntryEffect::Other("keeps values somewhere unknown".to_owned())),
+        StorageType::Memory if diagnostics.is_empty() => Vec::new(),
+        StorageType::Memory | StorageType::Postgresql => {
+            vec![EntryEffect::Other("keeps values somewhere unknown".to_owned())]
+        }
     }
-    effects
 }
 
 impl EngineLocation {

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Engine;
 use super::config::{EngineConfig, EngineLimits, EngineLocation};
 use crate::config::spec::ToolSpec;
+use crate::config::typed::{Located, words};
 use crate::model::{
     Diagnostic, Error, JsonObject, Speed, ToolContext, ToolDefinition, ToolName, ToolResult,
     ToolScope,
@@ -24,7 +27,10 @@ pub(in crate::providers) struct EngineKind {
     pub(in crate::providers) space: &'static str,
     pub(in crate::providers) defaults: EngineLimits,
     pub(in crate::providers) tools: &'static [EngineTool],
-    pub(in crate::providers) may_write: fn(&ToolSpec) -> Result<bool, Diagnostic>,
+    /// What `access` of an entry says, for kinds that have it.
+    pub(in crate::providers) access:
+        fn(&ToolSpec, &mut Vec<Diagnostic>) -> Option<Located<StoreAccess>>,
+    /// The notice after the first write to an engine in memory.
     pub(in crate::providers) memory_notice: &'static str,
     /// What definitions of an entry with `scope: session` add to `touches`.
     pub(in crate::providers) session_note: &'static str,
@@ -35,6 +41,18 @@ pub(in crate::providers) struct EngineKind {
     pub(in crate::providers) cancelled: Option<fn() -> Error>,
     /// The preview of a call: what it does, where, and with which arguments.
     pub(in crate::providers) preview: fn(&str, &str, &JsonObject) -> Preview,
+}
+
+/// What calls may do with what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename = "Access", rename_all = "lowercase")]
+#[schemars(transform = words::<Self>)]
+pub(in crate::providers) enum StoreAccess {
+    /// Only read it.
+    Read,
+    /// Read and change it.
+    #[serde(alias = "read_write")]
+    Write,
 }
 
 pub(in crate::providers) struct EngineTool {
@@ -147,22 +165,4 @@ fn aliases(name: &ToolName, tool: &ToolkitTool) -> Vec<ToolName> {
         .filter(|word| *word != name.tool())
         .map(|word| ToolName::of(component, word))
         .collect()
-}
-
-/// The keys of several tables in one, for the descriptor of a kind; `N` is how many they are.
-pub(in crate::providers) const fn join_keys<const N: usize>(
-    tables: &[&[&'static str]],
-) -> [&'static str; N] {
-    let mut keys = [""; N];
-    let (mut table, mut at) = (0, 0);
-    while table < tables.len() {
-        let mut row = 0;
-        while row < tables[table].len() {
-            keys[at] = tables[table][row];
-            at += 1;
-            row += 1;
-        }
-        table += 1;
-    }
-    keys
 }

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 
-use super::config::{self, EngineConfig, EngineLocation};
-use super::kind::{EngineCall, EngineKind, EngineTool};
+use super::config::{self, EngineConfig, EngineKeys, EngineLocation};
+use super::kind::{EngineCall, EngineKind, EngineTool, StoreAccess};
 use super::open_engines::{EngineLease, OpenEngines};
-use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
+use crate::config::typed::{self, Located};
 use crate::model::{
     Diagnostic, Error, HostEvent, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolScope,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
-use crate::providers::toolkit::{self, SelectedTool};
+use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys};
 use crate::util::clock::{Clock, SystemClock};
 
 /// The tools of one entry.
@@ -45,26 +45,23 @@ fn provider(
     engines: &OpenEngines,
 ) -> Result<EngineProvider, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
-    let mut note = |mut more: Vec<Diagnostic>| diagnostics.append(&mut more);
-    let component = toolkit::component(spec).map_err(|diagnostic| note(vec![diagnostic])).ok();
-    let writable =
-        (kind.may_write)(spec).map_err(|diagnostic| note(vec![diagnostic])).unwrap_or(true);
-    let selected = match &component {
-        // Without a component nothing can be selected; that was reported.
-        None => None,
-        Some(_) => toolkit::choose(spec, kind.tools.iter().map(|row| &row.tool))
-            .and_then(|selected| allowed(kind, spec, selected, writable))
-            .map_err(&mut note)
-            .ok(),
+    let toolkit = typed::read_part::<ToolkitKeys>(&spec.entry, &mut diagnostics);
+    let access = (kind.access)(spec, &mut diagnostics);
+    let keys = typed::read_part::<EngineKeys>(&spec.entry, &mut diagnostics);
+    let (Some(toolkit), Some(keys)) = (toolkit, keys) else { return Err(diagnostics) };
+    let available = kind.tools.iter().map(|row| &row.tool);
+    let selected = toolkit::choose(spec, &toolkit, available, &mut diagnostics);
+    let selected = allowed(kind, selected, toolkit.selects(), access.as_ref(), &mut diagnostics);
+    let component = toolkit::component(spec, &toolkit).unwrap_or_default();
+    let writable = access.is_none_or(|access| access.value == StoreAccess::Write);
+    let config = config::resolve(spec, &keys, &component, kind.defaults, writable, context);
+    let config = match config {
+        Ok(config) if diagnostics.is_empty() => config,
+        config => {
+            diagnostics.extend(config.err());
+            return Err(diagnostics);
+        }
     };
-    let shared = component.as_deref().unwrap_or_default();
-    let config = config::read(spec, shared, kind.defaults, writable, context).map_err(&mut note);
-    let (Some(component), Some(selected), Ok(config)) = (component, selected, config) else {
-        return Err(diagnostics);
-    };
-    if !diagnostics.is_empty() {
-        return Err(diagnostics);
-    }
     let define = |(tool, row): &(SelectedTool, &'static EngineTool)| {
         (Arc::new(kind.define(spec, tool, row, &config)), *row)
     };
@@ -80,42 +77,30 @@ fn provider(
 }
 
 /// Which of the selected tools an entry gives: those that it names, or the usual ones that its
-/// access allows.
-///
-/// # Errors
-/// A read-only entry names a tool that makes changes.
+/// access allows. It is an error if a read-only entry names a tool that makes changes.
 fn allowed(
     kind: &EngineKind,
-    spec: &ToolSpec,
     selected: Vec<SelectedTool>,
-    writable: bool,
-) -> Result<Vec<(SelectedTool, &'static EngineTool)>, Vec<Diagnostic>> {
-    let selects = ["tools", "selected_tools", "original_tool_name"];
-    let selects = selects.iter().any(|key| spec.entry.get(key).is_some());
-    let mut diagnostics = Vec::new();
+    names_them: bool,
+    access: Option<&Located<StoreAccess>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<(SelectedTool, &'static EngineTool)> {
+    let read_only = access.filter(|access| access.value == StoreAccess::Read);
     let mut tools = Vec::new();
     for tool in selected {
         let Some(row) = kind.row(&tool) else { continue };
-        if !selects && (!row.is_default || (row.changes && !writable)) {
+        if !names_them && (!row.is_default || (row.changes && read_only.is_some())) {
             continue;
         }
-        if row.changes && !writable {
-            diagnostics.push(
-                Diagnostic::error(format!(
-                    "'{}' changes the {}, but the entry is read-only",
-                    tool.name, kind.noun
-                ))
-                .with_hint("set 'access: write', or leave it out")
-                .with_location(
-                    spec.entry
-                        .get("access")
-                        .map_or_else(|| spec.location.clone(), ConfigNode::location),
-                ),
-            );
+        if let Some(access) = read_only.filter(|_| row.changes) {
+            let message =
+                format!("'{}' changes the {}, but the entry is read-only", tool.name, kind.noun);
+            diagnostics
+                .push(access.error(message).with_hint("set 'access: write', or leave it out"));
         }
         tools.push((tool, row));
     }
-    if diagnostics.is_empty() { Ok(tools) } else { Err(diagnostics) }
+    tools
 }
 
 impl EngineProvider {

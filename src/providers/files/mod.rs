@@ -29,14 +29,16 @@ mod walk;
 mod write;
 
 use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::config::typed::Keys;
 use crate::provider::ProviderKind;
+use crate::providers::toolkit::ToolkitKeys;
 
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {
             key: "files",
             aliases: &["langchain_toolkit", "toolkit", "file_management", "FileManagementToolkit"],
-            keys: entry::KEYS,
+            keys: const { &[Keys::of::<ToolkitKeys>(), Keys::of::<entry::FilesKeys>()] },
             expand: &[],
             claims: |node, _| {
                 let keys = ["toolkit", "toolkit_class", "root_dir"];

@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use super::agent_data;
 use super::arguments::FileArguments;
-use super::entry::{self, FileAccess, FilesEntry};
+use super::entry::{self, FileAccess, FilesEntry, FilesKeys};
 use super::job::FileJob;
 use super::operation::FileOperation;
 use super::relative_path::RelativePath;
 use super::root::RootDirectory;
 use super::{info, list, read, search, transfer, write};
-use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
+use crate::config::typed;
 use crate::model::{
     Diagnostic, Error, ErrorKind, ErrorPhase, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
-use crate::providers::toolkit::{self, SelectedTool};
+use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys};
 
 /// The tools of one entry.
 struct FilesProvider {
@@ -45,22 +45,13 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
 
 fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Vec<Diagnostic>> {
     let base_dir = context.environment.cwd().join(&spec.base_dir);
-    let read = entry::read(&spec.entry, &base_dir, &spec.scopes);
-    let (entry, chosen) = match read {
-        Ok(entry) => {
-            let chosen = choose(spec, &entry)?;
-            (entry, chosen)
-        }
-        // Errors in the selection are reported together with the rest.
-        Err(mut diagnostics) => {
-            let vocabulary = entry::vocabulary(&spec.entry);
-            if spec.entry.get_any(&["tools", "selected_tools", "original_tool_name"]).is_some() {
-                diagnostics
-                    .extend(toolkit::choose(spec, vocabulary.tools()).err().unwrap_or_default());
-            }
-            return Err(diagnostics);
-        }
-    };
+    let mut diagnostics = Vec::new();
+    let keys = typed::read_part::<FilesKeys>(&spec.entry, &mut diagnostics);
+    let toolkit = typed::read_part::<ToolkitKeys>(&spec.entry, &mut diagnostics);
+    let (Some(keys), Some(toolkit)) = (keys, toolkit) else { return Err(diagnostics) };
+    let entry = entry::resolve(&spec.entry, &keys, &base_dir, &spec.scopes, &mut diagnostics);
+    let chosen = choose(spec, &keys, &toolkit, &mut diagnostics);
+    let Some(entry) = entry.filter(|_| diagnostics.is_empty()) else { return Err(diagnostics) };
     let state_dir = context.state_dir.as_deref();
     let shared = state_dir.map(|state| state.join(agent_data::DIRECTORY));
     let is_by_user = shared.as_ref() == Some(&entry.directory);
@@ -97,28 +88,28 @@ fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Ve
 
 /// The tools of the entry. What changes something is given when the entry says `access: write`, or
 /// when it names that tool.
-fn choose(spec: &ToolSpec, entry: &FilesEntry) -> Result<Vec<SelectedTool>, Vec<Diagnostic>> {
-    let selects = ["tools", "selected_tools", "original_tool_name"];
-    let selected = spec.entry.get_any(&selects);
-    let gives_all = selected.is_some() || entry::gives_all(entry.access, entry.vocabulary);
-    let available =
-        if gives_all { entry.vocabulary.tools() } else { entry.vocabulary.read_only_tools() };
-    let chosen = toolkit::choose(spec, available)?;
-    if entry.access != FileAccess::Read {
-        return Ok(chosen);
+fn choose(
+    spec: &ToolSpec,
+    keys: &FilesKeys,
+    toolkit: &ToolkitKeys,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<SelectedTool> {
+    let vocabulary = entry::vocabulary(&spec.entry, keys);
+    let gives_all = toolkit.selects() || keys.gives_all(vocabulary);
+    let available = if gives_all { vocabulary.tools() } else { vocabulary.read_only_tools() };
+    let chosen = toolkit::choose(spec, toolkit, available, diagnostics);
+    let read = keys.access.as_ref().filter(|access| access.value == FileAccess::Read);
+    if let Some(access) = read {
+        let writes = |name| FileOperation::named(name).is_some_and(FileOperation::writes);
+        for name in chosen.iter().map(|tool| tool.original.name).filter(|name| writes(name)) {
+            diagnostics.push(
+                access
+                    .error(format!("'{name}' is selected, but 'access' is read"))
+                    .with_hint("set 'access: write', or leave the tool out"),
+            );
+        }
     }
-    let at = spec.entry.get("access").map_or_else(|| spec.location.clone(), ConfigNode::location);
-    let contradictions: Vec<Diagnostic> = chosen
-        .iter()
-        .filter(|tool| FileOperation::named(tool.original.name).is_some_and(FileOperation::writes))
-        .map(|tool| {
-            let name = tool.original.name;
-            Diagnostic::error(format!("'{name}' is selected, but 'access' is read"))
-                .with_hint("set 'access: write', or leave the tool out")
-                .with_location(at.clone())
-        })
-        .collect();
-    if contradictions.is_empty() { Ok(chosen) } else { Err(contradictions) }
+    chosen
 }
 
 fn define(

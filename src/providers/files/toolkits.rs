@@ -1,16 +1,15 @@
 //! Toolkits of `LangChain` by name: ours, and what to use in place of the others.
 
-use crate::config::node::ConfigNode;
+use crate::config::typed::Located;
 use crate::model::Diagnostic;
 use crate::util::spelling::did_you_mean;
 
 pub(super) const FILE_MANAGEMENT: &str = "FileManagementToolkit";
 
 /// Refuses an entry that names any toolkit but ours.
-pub(super) fn check(entry: &ConfigNode) -> Result<(), Diagnostic> {
-    let Some((_, node)) = entry.get_any(&["toolkit_class", "toolkit"]) else { return Ok(()) };
+pub(super) fn check(name: &Located<String>) -> Result<(), Diagnostic> {
     // It may be a full import path.
-    let word = node.as_text()?.rsplit('.').next().unwrap_or_default();
+    let word = name.rsplit('.').next().unwrap_or_default();
     if word == FILE_MANAGEMENT {
         return Ok(());
     }
@@ -22,8 +21,7 @@ pub(super) fn check(entry: &ConfigNode) -> Result<(), Diagnostic> {
              and 'mcp_server'"
         )
     });
-    let error = Diagnostic::error(format!("unknown toolkit '{word}'")).with_hint(hint);
-    Err(error.with_location(node.location()))
+    Err(name.error(format!("unknown toolkit '{word}'")).with_hint(hint))
 }
 
 #[cfg(test)]
@@ -31,22 +29,23 @@ mod tests {
     use super::*;
     use crate::config::node::SourceText;
     use crate::config::parse::parse;
+    use crate::config::typed;
 
     fn checked(text: &str) -> Result<(), String> {
-        let entry = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
-        check(&entry).map_err(|diagnostic| diagnostic.hint.unwrap_or_default())
+        let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
+        check(&typed::read(&root, &mut Vec::new()).unwrap())
+            .map_err(|diagnostic| diagnostic.hint.unwrap_or_default())
     }
 
     #[test]
     fn a_toolkit_is_ours_or_has_a_stand_in() {
-        checked("toolkit: FileManagementToolkit").unwrap();
-        checked("toolkit_class: langchain_community.agent_toolkits.FileManagementToolkit").unwrap();
-        let near = checked("toolkit: FileManagmentToolkit").unwrap_err();
+        checked("FileManagementToolkit").unwrap();
+        checked("langchain_community.agent_toolkits.FileManagementToolkit").unwrap();
+        let near = checked("FileManagmentToolkit").unwrap_err();
         assert_eq!(near, "did you mean 'FileManagementToolkit'?");
         for name in ["GmailToolkit", "langchain_community.agent_toolkits.SQLDatabaseToolkit"] {
-            let far = checked(&format!("toolkit: {name}")).unwrap_err();
+            let far = checked(name).unwrap_err();
             assert!(far.contains("an MCP server in mcp.yaml"), "{far}");
         }
-        assert!(checked("toolkit: [x]").is_err());
     }
 }

@@ -4,6 +4,8 @@
 //! type; when the argument is absent, the member or item is left out. Within a larger text a
 //! value is put in as text.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
@@ -14,7 +16,8 @@ use crate::providers::hinted_error::HintedError as _;
 use crate::providers::template::{TextTemplate, value_text};
 
 /// The encoding of a body, which the key `body_type` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum BodyType {
     Json,
     Form,
@@ -23,15 +26,6 @@ pub(super) enum BodyType {
 }
 
 impl BodyType {
-    pub(super) fn parse(word: &str) -> Option<Self> {
-        match word {
-            "json" => Some(Self::Json),
-            "form" => Some(Self::Form),
-            "text" => Some(Self::Text),
-            _ => None,
-        }
-    }
-
     /// The `Content-Type` of the encoding, for requests whose entry sets none.
     pub(super) fn content_type(self) -> &'static str {
         match self {
@@ -80,7 +74,7 @@ impl BodyTemplate {
     pub(super) fn read(node: &ConfigNode, reader: &TemplateReader<'_>) -> Result<Self, Diagnostic> {
         Ok(match &node.value {
             NodeValue::Text(text) => {
-                Self::Text(reader.read(text).map_err(|error| error.diagnostic(node))?)
+                Self::Text(reader.read(text).map_err(|error| error.diagnostic(&node.location()))?)
             }
             NodeValue::List(items) => Self::List(
                 items.iter().map(|item| Self::read(item, reader)).collect::<Result<_, _>>()?,

@@ -27,8 +27,11 @@ mod url_template;
 mod tests;
 
 use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::config::typed::Keys;
 use crate::provider::ProviderKind;
 
+use entry::HttpKeys;
+pub(super) use entry::RequestKeys;
 pub(super) use fetch::{FetchRequest, fetch, preview as preview_fetch};
 
 #[cfg(feature = "openapi")]
@@ -41,7 +44,7 @@ pub fn kind() -> ProviderKind {
         words: KindDescriptor {
             key: "http",
             aliases: &["api_client", "rest", "api"],
-            keys: entry::KEYS,
+            keys: const { &[Keys::of::<HttpKeys>(), Keys::of::<RequestKeys>()] },
             expand: &["query", "body"],
             claims: |node, _| KindClaim::certain_if(node.get("endpoint_url").is_some()),
             effects: effects::effects,

@@ -11,9 +11,11 @@
 use std::collections::BTreeMap;
 
 use reqwest::header::HeaderName;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::header_names::header_name;
-use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::typed::{self, Either, Located};
 use crate::model::Diagnostic;
 use crate::providers::properties::SchemaProperties;
 
@@ -25,38 +27,51 @@ pub(super) enum ArgumentLocation {
     Body(String),
 }
 
-const LOCATION_NAMES: [&str; 4] = ["path", "query", "header", "body"];
+/// The value of an argument in `params`.
+pub(super) type ArgumentPlace = Either<Place, PlaceKeys>;
+
+/// Where an argument goes, and under which name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct PlaceKeys {
+    /// Where it goes.
+    r#in: Place,
+    /// Its name there; default: that of the argument.
+    name: Option<Located<String>>,
+}
+
+/// A part of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Place {
+    Path,
+    Query,
+    Header,
+    Body,
+}
 
 /// The places that `params` names; problems are added to `diagnostics`.
 pub(super) fn read(
-    node: Option<&ConfigNode>,
+    params: Option<&BTreeMap<String, Located<ArgumentPlace>>>,
     properties: &SchemaProperties,
     in_path: &[&str],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> BTreeMap<String, ArgumentLocation> {
     let mut places = BTreeMap::new();
-    let Some(node) = node.filter(|node| !node.is_null()) else { return places };
-    let entries = node.as_map().unwrap_or_else(|diagnostic| {
-        diagnostics.push(diagnostic);
-        &[]
-    });
-    for (key, value) in entries {
-        let name = key.text.as_str();
+    for (name, written) in params.into_iter().flatten() {
         if !properties.has(name) {
             diagnostics.push(
-                Diagnostic::error(format!("'{name}' is not a property of the schema"))
-                    .with_hint(properties.unknown_name_hint(name))
-                    .with_location(node.location_of(key)),
+                written
+                    .error(format!("'{name}' is not a property of the schema"))
+                    .with_hint(properties.unknown_name_hint(name)),
             );
             continue;
         }
-        match place(name, value) {
-            Ok(ArgumentLocation::Path) if !in_path.contains(&name) => diagnostics.push(
-                Diagnostic::error(format!("'{{{name}}}' is not in the path of endpoint_url"))
-                    .with_location(value.location()),
-            ),
+        match place(name, written) {
+            Ok(ArgumentLocation::Path) if !in_path.contains(&name.as_str()) => diagnostics
+                .push(written.error(format!("'{{{name}}}' is not in the path of endpoint_url"))),
             Ok(place) => {
-                places.insert(name.to_owned(), place);
+                places.insert(name.clone(), place);
             }
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
@@ -64,45 +79,22 @@ pub(super) fn read(
     places
 }
 
-fn place(argument: &str, node: &ConfigNode) -> Result<ArgumentLocation, Diagnostic> {
-    let (word, at, named) = match &node.value {
-        NodeValue::Text(word) => (word.as_str(), node, None),
-        NodeValue::Map(entries) => {
-            if let Some((key, _)) =
-                entries.iter().find(|(key, _)| !["in", "name"].contains(&key.text.as_str()))
-            {
-                return Err(Diagnostic::error(format!("unknown key '{}'", key.text))
-                    .with_hint("write { in: header, name: X-Y }")
-                    .with_location(node.location_of(key)));
-            }
-            let Some(word) = node.get("in") else {
-                return Err(node.expected("a mapping with 'in'"));
-            };
-            (word.as_text()?, word, node.get("name"))
-        }
-        _ => return Err(node.expected("path, query, header, body or { in: …, name: … }")),
+fn place(argument: &str, written: &Located<ArgumentPlace>) -> Result<ArgumentLocation, Diagnostic> {
+    let (place, named) = match &written.value {
+        Either::Short(place) => (*place, None),
+        Either::Nested(keys) => (keys.r#in, keys.name.as_ref()),
     };
-    let (name, name_at) = match named {
-        Some(node) => (node.as_scalar_text()?, node),
-        None => (argument.to_owned(), node),
-    };
-    match word {
-        "path" if named.is_some() => {
-            Err(Diagnostic::error("an argument in the path cannot be renamed")
-                .with_hint("the placeholder in endpoint_url names the argument")
-                .with_location(name_at.location()))
+    let name = named.map_or(argument, |name| name).to_owned();
+    match place {
+        Place::Path if named.is_some() => Err(written
+            .error("an argument in the path cannot be renamed")
+            .with_hint("the placeholder in endpoint_url names the argument")),
+        Place::Path => Ok(ArgumentLocation::Path),
+        Place::Query => Ok(ArgumentLocation::Query(name)),
+        Place::Header => {
+            let at = named.map_or(&written.location, |name| &name.location);
+            Ok(ArgumentLocation::Header(header_name(&name, at)?))
         }
-        "path" => Ok(ArgumentLocation::Path),
-        "query" => Ok(ArgumentLocation::Query(name)),
-        "header" => Ok(ArgumentLocation::Header(header_name(&name, &name_at.location())?)),
-        "body" => Ok(ArgumentLocation::Body(name)),
-        other => {
-            let diagnostic = Diagnostic::error(format!(
-                "'{other}' is not a place for an argument; it is one of {}",
-                LOCATION_NAMES.join(", ")
-            ));
-            let diagnostic = diagnostic.with_suggestion(other, LOCATION_NAMES);
-            Err(diagnostic.with_location(at.location()))
-        }
+        Place::Body => Ok(ArgumentLocation::Body(name)),
     }
 }

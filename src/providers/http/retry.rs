@@ -5,8 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use crate::config::node::ConfigNode;
+use crate::config::typed::{self, Located, Retries, Texts, Timespan};
 use crate::model::{Diagnostic, RetryAdvice};
 use crate::util::spelling::did_you_mean;
 
@@ -54,7 +56,18 @@ impl RetryCondition {
 }
 
 const DEFAULT_CONDITIONS: [&str; 5] = ["connect", "lost", "timeout", "429", "5xx"];
-const KEYS: [&str; 3] = ["max", "on", "backoff"];
+
+/// Which failures are repeated, and how often.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct RetryKeys {
+    /// How often; default: 2.
+    max: Option<Retries>,
+    /// After what: connect, lost, timeout, 4xx, 5xx or single status codes.
+    on: Option<Located<Texts>>,
+    /// The pause before the first repetition; it doubles each time.
+    backoff: Option<Timespan>,
+}
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct RetryPolicy {
@@ -66,33 +79,18 @@ pub(super) struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Reads `retry`; problems are added to `diagnostics`.
-    pub(super) fn read(node: Option<&ConfigNode>, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let mut retry = Self::default();
-        let Some(node) = node.filter(|node| !node.is_null()) else { return retry };
-        let entries = match node.as_map() {
-            Ok(entries) => entries,
-            Err(diagnostic) => {
-                diagnostics
-                    .push(diagnostic.with_hint("write retry: { max: 2, on: [timeout, 429, 5xx] }"));
-                return retry;
-            }
-        };
-        retry.max = Some(DEFAULT_RETRIES);
-        for (key, value) in entries {
-            let read = match key.text.as_str() {
-                "max" => times(value).map(|max| retry.max = Some(max)),
-                "backoff" => value.as_duration().map(|first| retry.backoff = Some(first)),
-                "on" => conditions(value).map(|on| retry.on = Some(on)),
-                other => {
-                    let diagnostic = Diagnostic::warning(format!("unknown key '{other}'"));
-                    let diagnostic = diagnostic.with_suggestion(other, KEYS);
-                    Err(diagnostic.with_location(node.location_of(key)))
-                }
-            };
-            diagnostics.extend(read.err());
+    /// What `retry` says; problems are added to `diagnostics`.
+    pub(super) fn read(keys: Option<&RetryKeys>, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let Some(keys) = keys else { return Self::default() };
+        let on = keys.on.as_ref().map(conditions).transpose();
+        Self {
+            max: Some(keys.max.map_or(DEFAULT_RETRIES, |max| max.0)),
+            backoff: keys.backoff.map(|first| first.0),
+            on: on.unwrap_or_else(|diagnostic| {
+                diagnostics.push(diagnostic);
+                None
+            }),
         }
-        retry
     }
 
     /// Whether the entry says itself what may be repeated.
@@ -122,27 +120,16 @@ impl RetryPolicy {
     }
 }
 
-fn times(node: &ConfigNode) -> Result<u32, Diagnostic> {
-    const MAX_RETRIES: u64 = 100;
-    let count = node.as_count()?;
-    u32::try_from(count).ok().filter(|_| count <= MAX_RETRIES).ok_or_else(|| {
-        Diagnostic::error(format!("at most {MAX_RETRIES} retries")).with_location(node.location())
-    })
-}
-
-fn conditions(node: &ConfigNode) -> Result<Vec<RetryCondition>, Diagnostic> {
-    let mut on = Vec::new();
-    for word in node.as_texts()? {
-        on.push(RetryCondition::parse(&word).ok_or_else(|| {
-            let diagnostic = Diagnostic::error(format!("'{word}' is not a retry condition"))
-                .with_location(node.location());
-            let hint = did_you_mean(&word, DEFAULT_CONDITIONS);
-            diagnostic.with_hint(hint.unwrap_or_else(|| {
+fn conditions(words: &Located<Texts>) -> Result<Vec<RetryCondition>, Diagnostic> {
+    let condition = |word: &String| {
+        RetryCondition::parse(word).ok_or_else(|| {
+            let hint = did_you_mean(word, DEFAULT_CONDITIONS).unwrap_or_else(|| {
                 format!("use {}, 4xx or single status codes", DEFAULT_CONDITIONS.join(", "))
-            }))
-        })?);
-    }
-    Ok(on)
+            });
+            words.error(format!("'{word}' is not a retry condition")).with_hint(hint)
+        })
+    };
+    words.0.iter().map(condition).collect()
 }
 
 /// How long a response asks to wait: `RetryPolicy-After` in seconds, or as a date, which is measured
@@ -172,7 +159,8 @@ mod tests {
     fn retry(text: &str) -> (RetryPolicy, Vec<String>) {
         let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
         let mut diagnostics = Vec::new();
-        let retry = RetryPolicy::read(Some(&root), &mut diagnostics);
+        let keys = typed::read::<RetryKeys>(&root, &mut diagnostics);
+        let retry = RetryPolicy::read(keys.as_ref(), &mut diagnostics);
         (retry, diagnostics.into_iter().map(|p| p.message).collect())
     }
 
@@ -221,7 +209,11 @@ mod tests {
         let (retry, diagnostics) = retry("{ max: 1000, on: [timeuot], bakoff: 1 }");
         assert_eq!(
             diagnostics,
-            ["at most 100 retries", "'timeuot' is not a retry condition", "unknown key 'bakoff'"]
+            [
+                "at most 100 retries are allowed",
+                "unknown key 'bakoff'",
+                "'timeuot' is not a retry condition"
+            ]
         );
         assert_eq!(retry.max, Some(DEFAULT_RETRIES));
     }

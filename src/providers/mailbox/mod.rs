@@ -7,14 +7,6 @@
 //! A message is handed to exactly one receiver, however many receive at the same time, and in the
 //! order in which messages were accepted. It is then deleted: a receiver that dies with it loses
 //! it (at most once). A mailbox exists while it contains a message and need not be created.
-//!
-//! | key | says | default |
-//! |---|---|---|
-//! | `storage_type`, `path`, `persist`, `url`, `sync`, `ttl`, `scope` | as for a store | memory |
-//! | `max_keys` | messages of one mailbox | 1000 |
-//! | `max_key_bytes` | the longest name of a mailbox | 128 |
-//! | `max_value_bytes` | the longest message, as JSON | 256 KiB |
-//! | `max_total_bytes` | all messages together | 64 MiB |
 
 mod message;
 mod operations;
@@ -25,15 +17,12 @@ mod tools;
 use serde_json::{Value, json};
 
 use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::config::typed::Keys;
 use crate::provider::{Preview, ProviderKind};
-use crate::providers::engines::config::{self, EngineLimits};
-use crate::providers::engines::kind::{EngineKind, join_keys};
+use crate::providers::engines::config::{self, EngineKeys, EngineLimits};
+use crate::providers::engines::kind::EngineKind;
 use crate::providers::engines::{Quota, provider};
-use crate::providers::toolkit;
-
-/// All keys of an entry: those for selecting tools and those of engines.
-const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len()] =
-    join_keys(&[&toolkit::KEYS, &config::KEYS]);
+use crate::providers::toolkit::ToolkitKeys;
 
 static MAILBOX: EngineKind = EngineKind {
     noun: "mailbox",
@@ -44,7 +33,7 @@ static MAILBOX: EngineKind = EngineKind {
         max_value_bytes: 256 << 10,
     },
     tools: &tools::TOOLS,
-    may_write: |_| Ok(true),
+    access: |_, _| None,
     memory_notice: "keeps messages in memory: they are lost when toolhost exits; \
                     'storage_type: disk' keeps them",
     session_note: "each session has its own mailboxes",
@@ -66,7 +55,7 @@ pub fn kind() -> ProviderKind {
         words: KindDescriptor {
             key: "mailbox",
             aliases: &[],
-            keys: &KEYS,
+            keys: const { &[Keys::of::<ToolkitKeys>(), Keys::of::<EngineKeys>()] },
             expand: &config::EXPAND,
             claims: |_, _| KindClaim::No,
             effects: config::effects,

@@ -126,8 +126,7 @@ impl OpenApiDocument {
         if url.contains("://") {
             return Ok(url);
         }
-        let defaults = spec.defaults.as_ref().and_then(|defaults| defaults.get("base_url"));
-        let Some(base) = defaults.and_then(|node| node.as_text().ok()) else {
+        let Some(base) = spec.defaults().base_url else {
             return Err(Diagnostic::error("the document names no server")
                 .with_hint("add 'base_url' to the entry"));
         };

@@ -4,67 +4,61 @@
 //! new ones must not appear by themselves. `operations` names them, `tags` and `paths` choose all
 //! that carry one of the tags or match one of the patterns.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::document::{OpenApiDocument, OpenApiOperation};
-use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
+use crate::config::typed::{self, Located};
 use crate::model::{Diagnostic, SourceLocation};
 use crate::util::pattern;
 use crate::util::spelling::did_you_mean;
 
-const KEYS: [&str; 3] = ["operations", "tags", "paths"];
+/// Which operations become tools.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct IncludeKeys {
+    /// These, by their operationId.
+    operations: Vec<Located<String>>,
+    /// All with one of these tags.
+    tags: Vec<Located<String>>,
+    /// All whose path matches one of these patterns.
+    paths: Vec<Located<String>>,
+}
 
 /// The operations that an entry includes, each once and with the place that asked for it; what is
 /// wrong is added to `diagnostics`.
 pub(super) fn choose(
     spec: &ToolSpec,
+    include: Option<&Located<IncludeKeys>>,
     document: &OpenApiDocument,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<(OpenApiOperation, SourceLocation)> {
     let all = document.operations();
     let mut chosen: Vec<(OpenApiOperation, SourceLocation)> = Vec::new();
-    let Some(include) = spec.entry.get("include").filter(|node| !node.entries().is_empty()) else {
-        let place =
-            spec.entry.get("include").map_or_else(|| spec.location.clone(), ConfigNode::location);
+    let lists = include.map(|include| {
+        [("operations", &include.operations), ("tags", &include.tags), ("paths", &include.paths)]
+    });
+    if lists.iter().flatten().all(|(_, list)| list.is_empty()) {
+        let place = include.map_or(&spec.location, |include| &include.location);
         let some: Vec<&str> = all.iter().take(8).map(|operation| operation.id.as_str()).collect();
         diagnostics.push(
             Diagnostic::error("'include' must say which operations become tools")
                 .with_hint(format!("write include: {{ operations: [{}] }}", some.join(", ")))
-                .with_location(place),
+                .with_location(place.clone()),
         );
-        return chosen;
-    };
-    for (key, list) in include.entries() {
-        let word = key.text.as_str();
-        if !KEYS.contains(&word) {
-            let diagnostic = Diagnostic::error(format!("unknown key '{word}'"));
-            let hint = did_you_mean(word, KEYS)
-                .unwrap_or_else(|| format!("the keys are {}", KEYS.join(", ")));
-            diagnostics.push(diagnostic.with_hint(hint).with_location(include.location_of(key)));
-            continue;
-        }
-        let items = match list.as_list() {
-            Ok(items) => items,
-            Err(diagnostic) => {
-                diagnostics.push(diagnostic);
-                continue;
-            }
-        };
-        for item in items {
-            let text = match item.as_text() {
-                Ok(text) => text,
-                Err(diagnostic) => {
-                    diagnostics.push(diagnostic);
-                    continue;
-                }
-            };
+    }
+    for (key, list) in lists.into_iter().flatten() {
+        for text in list {
             let matching: Vec<&OpenApiOperation> =
-                all.iter().filter(|one| matches(one, word, text)).collect();
+                all.iter().filter(|one| matches(one, key, text)).collect();
             if matching.is_empty() {
-                diagnostics.push(unknown(&all, word, text).with_location(item.location()));
+                diagnostics.push(unknown(&all, key, text).with_location(text.location.clone()));
             }
             for operation in matching {
                 if !chosen.iter().any(|(other, _)| is_same_operation(other, operation)) {
-                    chosen.push((operation.clone(), item.location()));
+                    chosen.push((operation.clone(), text.location.clone()));
                 }
             }
         }

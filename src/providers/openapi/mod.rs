@@ -14,11 +14,15 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use self::document::OpenApiDocument;
 use super::http;
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
+use crate::config::typed::{self, Keys, Located};
 use crate::model::Diagnostic;
 use crate::provider::{BuiltProviders, ProviderDeps, ProviderKind};
 
@@ -28,31 +32,24 @@ const MAX_DEFS: usize = 500;
 /// How deep one schema may be.
 const MAX_DEPTH: usize = 64;
 
-/// The keys of an entry that only this kind understands.
-const KEYS: &[&str] = &[
-    "openapi",
-    "include",
-    "prefix",
-    "base_url",
-    "headers",
-    "auth",
-    "query",
-    "retry",
-    "max_response_bytes",
-    "allow_link_local",
-    "insecure",
-];
-
-/// Those of them that hold for each operation as they do for an entry of kind `http`.
-const HTTP_KEYS: [&str; 7] =
-    ["headers", "auth", "query", "retry", "max_response_bytes", "allow_link_local", "insecure"];
+/// The keys of an entry, besides those of every source of requests.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+struct OpenApiKeys {
+    /// The OpenAPI document, a local file.
+    openapi: Option<Located<String>>,
+    /// Which operations become tools.
+    include: Option<Located<include::IncludeKeys>>,
+    /// What the names of the tools begin with; default: the name of the entry and '-'.
+    prefix: Option<Located<String>>,
+}
 
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {
             key: "openapi",
             aliases: &["swagger"],
-            keys: KEYS,
+            keys: const { &[Keys::of::<OpenApiKeys>(), Keys::of::<http::RequestKeys>()] },
             expand: &["openapi", "query"],
             claims: |node, _| KindClaim::certain_if(node.get("openapi").is_some()),
             effects,
@@ -65,7 +62,9 @@ pub fn kind() -> ProviderKind {
 /// The effects of an entry: it reads its document and contacts the server that it, or else the
 /// document, names.
 fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
-    let document = entry.get("openapi").and_then(|node| node.as_text().ok()).unwrap_or("?");
+    let keys = typed::peek::<OpenApiKeys>(entry);
+    let document = keys.and_then(|keys| keys.openapi);
+    let document = document.as_ref().map_or("?", |document| document);
     let mut effects = vec![EntryEffect::Document(document.to_owned())];
     effects.push(match http::contacted(entry, site) {
         Some(address) => EntryEffect::Contacts(address),
@@ -99,32 +98,31 @@ fn operations(
     spec: &ToolSpec,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Vec<ToolSpec>, Diagnostic> {
-    let Some(node) = spec.entry.get("openapi") else {
-        return Err(Diagnostic::error("'openapi' is missing").with_location(spec.location.clone()));
+    let missing = || Diagnostic::error("'openapi' is missing").with_location(spec.location.clone());
+    let keys: OpenApiKeys = typed::read_part(&spec.entry, diagnostics).ok_or_else(missing)?;
+    // What is wrong with the others is reported for each operation.
+    let request: http::RequestKeys = typed::peek(&spec.entry).ok_or_else(missing)?;
+    let path = keys.openapi.as_ref().ok_or_else(missing)?;
+    let at_document = |diagnostic: Diagnostic| match diagnostic.location {
+        Some(_) => diagnostic,
+        None => diagnostic.with_location(path.location.clone()),
     };
-    let document =
-        OpenApiDocument::read(node.as_text()?, &spec.base_dir).map_err(|diagnostic| {
-            if diagnostic.location.is_some() {
-                diagnostic
-            } else {
-                diagnostic.with_location(node.location())
-            }
-        })?;
-    let has_credential_keys =
-        HTTP_KEYS.iter().any(|key| spec.unexpanded.get(key).is_some_and(has_credentials));
-    let base = match (spec.entry.get("base_url"), has_credential_keys) {
-        (Some(node), _) => node.as_text()?.to_owned(),
-        (None, true) => {
-            return Err(Diagnostic::error("an entry with credentials needs a 'base_url'")
-                .with_hint("without it, the document decides where they are sent")
-                .with_location(node.location()));
+    let document = OpenApiDocument::read(path, &spec.base_dir).map_err(at_document)?;
+    let shared = spec.unexpanded.entries().iter();
+    let has_credential_keys = shared
+        .filter(|(key, _)| typed::names::<http::RequestKeys>().contains(&key.text.as_str()))
+        .any(|(_, value)| has_credentials(value));
+    let base = match request.base_url {
+        Some(base) => base.value,
+        None if has_credential_keys => {
+            return Err(path
+                .error("an entry with credentials needs a 'base_url'")
+                .with_hint("without it, the document decides where they are sent"));
         }
-        (None, false) => {
-            document.server(spec).map_err(|diagnostic| diagnostic.with_location(node.location()))?
-        }
+        None => document.server(spec).map_err(at_document)?,
     };
-    let naming = operation::ToolNaming::of(spec)?;
-    let chosen = include::choose(spec, &document, diagnostics);
+    let naming = operation::ToolNaming::of(spec, keys.prefix.as_ref())?;
+    let chosen = include::choose(spec, keys.include.as_ref(), &document, diagnostics);
     let mut made = Vec::new();
     for (operation, place) in chosen {
         match operation::entry(spec, &document, &operation, &naming, &base) {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::HTTP_KEYS;
 use super::document::{OpenApiDocument, OpenApiOperation};
 use super::error::OperationError;
 use super::schema::SchemaBundler;
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
+use crate::config::typed::{Located, names};
 use crate::model::{Diagnostic, ToolDefinition, ToolName, check_name};
+use crate::providers::http::RequestKeys;
 
 /// The longest name an operation gives to a tool.
 const MAX_NAME_LENGTH: usize = 100;
@@ -27,19 +28,19 @@ pub(super) enum ToolNaming {
 
 impl ToolNaming {
     /// From `prefix`, or else the name of the entry.
-    pub(super) fn of(spec: &ToolSpec) -> Result<Self, Diagnostic> {
-        let Some(node) = spec.entry.get("prefix").filter(|node| !node.is_null()) else {
+    pub(super) fn of(
+        spec: &ToolSpec,
+        prefix: Option<&Located<String>>,
+    ) -> Result<Self, Diagnostic> {
+        let Some(prefix) = prefix else {
             return Ok(Self::Component(spec.definition.name.full()));
         };
-        let prefix = node.as_text()?;
         if !prefix.is_empty() {
-            check_name(prefix).map_err(|error| {
-                Diagnostic::error(error.to_string()).with_location(node.location())
-            })?;
+            check_name(prefix).map_err(|error| prefix.error(error.to_string()))?;
         }
         Ok(match prefix.strip_suffix('-').filter(|component| !component.is_empty()) {
             Some(component) => Self::Component(component.to_owned()),
-            None => Self::Prefix(prefix.to_owned()),
+            None => Self::Prefix(prefix.value.clone()),
         })
     }
 
@@ -261,7 +262,10 @@ fn node(spec: &ToolSpec, entry: &ConfigNode, keys: &[(&str, Value)]) -> ConfigNo
     let key = |text: &str| ConfigKey { text: text.to_owned(), position: at.position };
     let mut entries: Vec<(ConfigKey, ConfigNode)> =
         keys.iter().map(|(name, value)| (key(name), node_from_json(value, at))).collect();
-    let shared = entry.entries().iter().filter(|(key, _)| HTTP_KEYS.contains(&key.text.as_str()));
+    let names = names::<RequestKeys>();
+    // The address is whole already.
+    let is_shared = |key: &str| key != "base_url" && names.contains(&key);
+    let shared = entry.entries().iter().filter(|(key, _)| is_shared(&key.text));
     entries.extend(shared.cloned());
     ConfigNode {
         value: NodeValue::Map(entries),

@@ -207,9 +207,9 @@ fn what_cannot_be_a_tool_is_told_with_its_place() {
         "include: { operations: [listPet, upload, elsewhere], tags: [pest], nope: [1] }",
     );
     insta::assert_snapshot!(diagnostics_text(&harness), @r"
+    4:72 unknown key 'nope' (-)
     4:29 the document has no operation 'listPet' (did you mean 'listPets'?)
     4:65 the document has no operation with the tag 'pest' (did you mean 'pets'?)
-    4:72 unknown key 'nope' (the keys are operations, tags, paths)
     4:38 the operation 'upload' cannot be a tool: its body is multipart/form-data; JSON, forms and text are sent (-)
     4:46 the operation 'elsewhere' cannot be a tool: 'other.yaml#/x' is outside the document (-)
     ");

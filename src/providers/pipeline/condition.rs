@@ -55,7 +55,7 @@ impl StepCondition {
                 Some(template)
             }
             Err(error) => {
-                diagnostics.push(error.diagnostic(node));
+                diagnostics.push(error.diagnostic(&node.location()));
                 None
             }
         };

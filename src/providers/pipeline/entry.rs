@@ -1,10 +1,14 @@
 //! Entries of kind `pipeline`: `steps`, and a `result` made of their outputs.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::check;
-use super::step::{self, PipelineStep, StageDraft};
+use super::step::{self, PipelineStep, StageDraft, StepKeys};
 use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
+use crate::config::typed::{self, Located};
 use crate::model::Diagnostic;
 
 /// The most steps of one pipeline, those in groups counted one by one.
@@ -43,16 +47,25 @@ impl PipelinePlan {
     }
 }
 
+/// The keys of an entry.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct PipelineKeys {
+    /// The steps, run one after the other.
+    pub(super) steps: Option<Located<Vec<Located<StepKeys>>>>,
+    /// The result, made of the outputs of steps; default: the output of the last one.
+    result: Option<ConfigNode>,
+}
+
 /// Reads an entry. All its errors are added to `diagnostics`; what is only doubtful leaves
 /// it usable.
 pub(super) fn read(spec: &ToolSpec, diagnostics: &mut Vec<Diagnostic>) -> Option<PipelinePlan> {
     let before = diagnostics.len();
-    let drafts = stages(&spec.entry, diagnostics);
+    let keys: PipelineKeys = typed::read_part(&spec.entry, diagnostics)?;
+    let drafts = stages(spec, &keys, diagnostics);
     let mut references: Vec<LocatedReference> = Vec::new();
-    let result = spec
-        .entry
-        .get("result")
-        .map(|node| PipelineTemplate::read(node, &mut references, diagnostics));
+    let result =
+        keys.result.as_ref().map(|node| PipelineTemplate::read(node, &mut references, diagnostics));
     check::check(&drafts, &references, &spec.definition.input_schema, diagnostics);
     if diagnostics.iter().skip(before).any(Diagnostic::is_error) {
         return None;
@@ -64,52 +77,45 @@ pub(super) fn read(spec: &ToolSpec, diagnostics: &mut Vec<Diagnostic>) -> Option
     Some(PipelinePlan { stages: stages.collect(), result })
 }
 
-fn stages(entry: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) -> Vec<StageDraft> {
-    let Some(node) = entry.get("steps") else {
-        diagnostics.push(
-            Diagnostic::error("'steps' is missing")
-                .with_hint("write steps: [ { id: …, tool: …, args: {…} } ]")
-                .with_location(entry.location()),
-        );
+fn stages(
+    spec: &ToolSpec,
+    keys: &PipelineKeys,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<StageDraft> {
+    let Some(steps) = &keys.steps else {
+        // A wrong one was reported.
+        if spec.entry.get("steps").is_none_or(ConfigNode::is_null) {
+            diagnostics.push(
+                Diagnostic::error("'steps' is missing")
+                    .with_hint("write steps: [ { id: …, tool: …, args: {…} } ]")
+                    .with_location(spec.location.clone()),
+            );
+        }
         return Vec::new();
     };
-    let items = match node.as_list() {
-        Ok([]) => {
-            diagnostics.push(
-                Diagnostic::error("a pipeline needs at least one step")
-                    .with_location(node.location()),
-            );
-            return Vec::new();
-        }
-        Ok(items) => items,
-        Err(diagnostic) => {
-            diagnostics.push(diagnostic);
-            return Vec::new();
-        }
-    };
+    if steps.is_empty() {
+        diagnostics.push(steps.error("a pipeline needs at least one step"));
+    }
     let mut drafts = Vec::new();
     let mut number = 0;
-    for item in items {
-        let group = item.get("parallel").and_then(|node| node.as_list().ok());
-        if group.is_some() && item.entries().len() > 1 {
+    for item in &steps.value {
+        let group = item.is_group();
+        if group && item.has_more_than_parallel() {
             diagnostics.push(
-                Diagnostic::error("a group of steps takes no key other than 'parallel'")
-                    .with_hint("put 'when', 'each' and similar keys into the steps themselves")
-                    .with_location(item.location()),
+                item.error("a group of steps takes no key other than 'parallel'")
+                    .with_hint("put 'when', 'each' and similar keys into the steps themselves"),
             );
         }
-        let members = group.unwrap_or(std::slice::from_ref(item));
         let mut steps = Vec::new();
-        for member in members {
+        for member in item.members() {
             number += 1;
-            steps.extend(step::read(member, number, diagnostics));
+            steps.push(step::read(member, number, diagnostics));
         }
         if number > MAX_STEPS {
-            let message = format!("a pipeline can have at most {MAX_STEPS} steps");
-            diagnostics.push(Diagnostic::error(message).with_location(item.location()));
+            diagnostics.push(item.error(format!("a pipeline can have at most {MAX_STEPS} steps")));
             break;
         }
-        drafts.push(StageDraft { steps, group: group.is_some() });
+        drafts.push(StageDraft { steps, group });
     }
     drafts
 }

@@ -17,14 +17,17 @@ mod template;
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::config::typed::{self, Keys, Located};
 use crate::provider::ProviderKind;
+use entry::PipelineKeys;
+use step::StepKeys;
 
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {
             key: "pipeline",
             aliases: &["composite"],
-            keys: &["steps", "result"],
+            keys: const { &[Keys::of::<PipelineKeys>()] },
             expand: &[],
             claims: |node, _| KindClaim::certain_if(node.get("steps").is_some()),
             effects,
@@ -36,18 +39,11 @@ pub fn kind() -> ProviderKind {
 
 /// The effects of an entry: it calls its tools, whose own effects are listed at their entries.
 fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
-    let mut effects = Vec::new();
-    let steps = entry.get("steps").and_then(|node| node.as_list().ok()).unwrap_or_default();
-    for step in steps {
-        let group = step.get("parallel").and_then(|node| node.as_list().ok());
-        for step in group.unwrap_or(std::slice::from_ref(step)) {
-            let tool = step.get("tool").and_then(|node| node.as_text().ok()).unwrap_or("?");
-            let arguments = step.get_any(&["args", "arguments"]);
-            effects.push(EntryEffect::Calls {
-                tool: tool.to_owned(),
-                arguments: arguments.map(|(_, node)| node.to_json().to_string()),
-            });
-        }
-    }
-    effects
+    let steps = typed::peek::<PipelineKeys>(entry).and_then(|keys| keys.steps);
+    let steps = steps.iter().flat_map(|steps| &steps.value).flat_map(|step| step.members());
+    let call = |step: &Located<StepKeys>| EntryEffect::Calls {
+        tool: step.tool.as_ref().map_or("?", |tool| tool).to_owned(),
+        arguments: step.args.as_ref().map(|node| node.to_json().to_string()),
+    };
+    steps.map(call).collect()
 }

@@ -1,37 +1,71 @@
 //! One step of a pipeline: its tool, arguments, condition and loop.
-//!
-//! The keys: `id`, `tool`, `args`, `when`, `each` (or `foreach`) with `parallel`, `on_error`,
-//! `timeout`, `retries`.
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::condition::StepCondition;
 use super::scope::RESERVED_NAMES;
 use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::typed::{self, Either, Limit, Located, Retries};
 use crate::model::{Diagnostic, SourceLocation};
 
 /// How many calls of one pipeline run at the same time.
 pub(super) const MAX_PARALLEL: usize = 8;
 
-/// The largest value of the key `retries`.
-const MAX_RETRIES: u64 = 100;
+/// The keys of a step, or of a group of steps.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct StepKeys {
+    /// The name by which later steps refer to its output.
+    id: Option<Located<String>>,
+    /// The tool to call.
+    pub(super) tool: Option<Located<String>>,
+    /// The arguments, with placeholders such as {find.output}.
+    #[serde(alias = "arguments")]
+    pub(super) args: Option<ConfigNode>,
+    /// Run it only if this holds.
+    when: Option<ConfigNode>,
+    /// Run it once for each item of this list.
+    #[serde(alias = "foreach")]
+    each: Option<ConfigNode>,
+    /// Steps that run at the same time; with 'each', how many items at the same time, from 1 to 8.
+    parallel: Option<Located<Either<u64, Vec<Located<Self>>>>>,
+    /// What a failure leads to: fail (default), continue, or { default: value }.
+    on_error: Option<ConfigNode>,
+    /// The limit of an attempt, in place of the tool's own.
+    timeout: Option<Limit>,
+    /// How often a failed attempt is retried, in place of the tool's own.
+    retries: Option<Retries>,
+}
 
-const KEYS: [&str; 11] = [
-    "id",
-    "tool",
-    "args",
-    "arguments",
-    "when",
-    "each",
-    "foreach",
-    "parallel",
-    "on_error",
-    "timeout",
-    "retries",
-];
+impl Located<StepKeys> {
+    fn group(&self) -> Option<&[Self]> {
+        match self.parallel.as_deref() {
+            Some(Either::Nested(steps)) => Some(steps),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_group(&self) -> bool {
+        self.group().is_some()
+    }
+
+    /// The steps of the group, or this one.
+    pub(super) fn members(&self) -> &[Self] {
+        self.group().unwrap_or(std::slice::from_ref(self))
+    }
+
+    pub(super) fn has_more_than_parallel(&self) -> bool {
+        [&self.id, &self.tool].iter().any(|key| key.is_some())
+            || [&self.args, &self.when, &self.each, &self.on_error].iter().any(|key| key.is_some())
+            || self.timeout.is_some()
+            || self.retries.is_some()
+    }
+}
 
 /// A step whose keys are checked; its references are checked with the pipeline.
 #[derive(Debug, Clone)]
@@ -77,25 +111,20 @@ pub(super) struct StepDraft {
 
 /// Reads a step; `number` counts from 1 and names a step that does not name itself.
 pub(super) fn read(
-    node: &ConfigNode,
+    keys: &Located<StepKeys>,
     number: usize,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<StepDraft> {
-    let entries = ok_or_report(node.as_map(), diagnostics)?;
-    for (key, _) in entries {
-        if !KEYS.contains(&key.text.as_str()) {
-            let diagnostic = Diagnostic::warning(format!("unknown key '{}' in a step", key.text));
-            let diagnostic = diagnostic.with_suggestion(&key.text, KEYS);
-            diagnostics.push(diagnostic.with_location(node.location_of(key)));
+) -> StepDraft {
+    let (id, place) = match &keys.id {
+        Some(id) => {
+            diagnostics.extend(wrong_name(id));
+            (id.value.clone(), &id.location)
         }
-    }
-    let (id, place) = match node.get("id") {
-        Some(id) => (ok_or_report(name(id), diagnostics).unwrap_or_default(), id.location()),
-        None => (format!("step{number}"), node.location()),
+        None => (format!("step{number}"), &keys.location),
     };
     let mut references = Vec::new();
-    let args = match node.get_any(&["args", "arguments"]) {
-        Some((_, args)) => {
+    let args = match &keys.args {
+        Some(args) => {
             let template = PipelineTemplate::read(args, &mut references, diagnostics);
             if !matches!(template, PipelineTemplate::Map(_) | PipelineTemplate::Whole(_)) {
                 diagnostics.push(
@@ -108,75 +137,64 @@ pub(super) fn read(
         }
         None => PipelineTemplate::Map(Vec::new()),
     };
-    let when =
-        node.get("when").and_then(|when| StepCondition::read(when, &mut references, diagnostics));
-    let each = node.get_any(&["each", "foreach"]).map(|(_, list)| {
+    let when = keys.when.as_ref();
+    let when = when.and_then(|when| StepCondition::read(when, &mut references, diagnostics));
+    let each = keys.each.as_ref().map(|list| {
         let template = PipelineTemplate::read(list, &mut references, diagnostics);
         if !matches!(template, PipelineTemplate::Whole(_) | PipelineTemplate::List(_)) {
             diagnostics.push(list.expected("a list, or one placeholder for a list"));
         }
         template
     });
-    let on_error = node
-        .get("on_error")
-        .map_or(OnError::Fail, |node| on_error(node, &mut references, diagnostics));
+    let on_error = keys.on_error.as_ref();
+    let on_error =
+        on_error.map_or(OnError::Fail, |node| on_error_of(node, &mut references, diagnostics));
+    if let Some(diagnostic) = wrong_tool(&id, keys) {
+        diagnostics.push(diagnostic);
+    }
     let step = PipelineStep {
-        tool: node
-            .get("tool")
-            .ok_or_else(|| {
-                let diagnostic = Diagnostic::error(format!("the step '{id}' names no tool"));
-                diagnostic.with_hint("add 'tool: …'").with_location(node.location())
-            })
-            .and_then(tool)
-            .map_err(|diagnostic| diagnostics.push(diagnostic))
-            .unwrap_or_default(),
-        parallel: parallel(node, each.is_some(), diagnostics),
-        timeout: node.get("timeout").and_then(|node| ok_or_report(limit(node), diagnostics)),
-        retries: node.get("retries").and_then(|node| ok_or_report(retries(node), diagnostics)),
+        tool: keys.tool.as_ref().map_or("", |tool| tool.trim()).to_owned(),
+        parallel: parallel(keys, diagnostics),
+        timeout: keys.timeout.map(|limit| limit.0),
+        retries: keys.retries.map(|retries| retries.0),
         id,
         args,
         when,
         each,
         on_error,
     };
-    Some(StepDraft { step, place, references })
+    StepDraft { step, place: place.clone(), references }
 }
 
-fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
-    result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
-}
-
-fn name(node: &ConfigNode) -> Result<String, Diagnostic> {
-    let name = node.as_scalar_text()?;
+fn wrong_name(name: &Located<String>) -> Option<Diagnostic> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+    let text = &name.value;
+    if text.is_empty() || text.len() > 64 || !text.chars().all(fits) {
         let message =
-            format!("'{name}' is not a name of a step: 1 to 64 letters, digits, '_' or '-'");
-        return Err(Diagnostic::error(message).with_location(node.location()));
+            format!("'{text}' is not a name of a step: 1 to 64 letters, digits, '_' or '-'");
+        return Some(name.error(message));
     }
-    if RESERVED_NAMES.contains(&name.as_str()) {
-        let message = format!("'{name}' is reserved in templates");
-        return Err(Diagnostic::error(message)
+    RESERVED_NAMES.contains(&text.as_str()).then(|| {
+        name.error(format!("'{text}' is reserved in templates"))
             .with_hint("give the step another id")
-            .with_location(node.location()));
-    }
-    Ok(name)
+    })
 }
 
-fn tool(node: &ConfigNode) -> Result<String, Diagnostic> {
-    let text = node.as_text()?.trim();
-    if text.is_empty() {
-        return Err(node.expected("the name of a tool"));
+fn wrong_tool(id: &str, keys: &Located<StepKeys>) -> Option<Diagnostic> {
+    let Some(tool) = &keys.tool else {
+        let message = format!("the step '{id}' names no tool");
+        return Some(keys.error(message).with_hint("add 'tool: …'"));
+    };
+    if tool.trim().is_empty() {
+        return Some(tool.error("expected the name of a tool"));
     }
-    if text.contains(['{', '}']) {
-        return Err(Diagnostic::error("the tool itself cannot come from a value")
+    tool.contains(['{', '}']).then(|| {
+        tool.error("the tool itself cannot come from a value")
             .with_hint("name the tool; 'when' chooses between steps")
-            .with_location(node.location()));
-    }
-    Ok(text.to_owned())
+    })
 }
 
-fn on_error(
+fn on_error_of(
     node: &ConfigNode,
     references: &mut Vec<LocatedReference>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -198,36 +216,22 @@ fn on_error(
     OnError::Fail
 }
 
-fn parallel(node: &ConfigNode, each: bool, diagnostics: &mut Vec<Diagnostic>) -> usize {
-    let Some(value) = node.get("parallel") else { return 1 };
-    let number = value.as_count().ok().and_then(|n| usize::try_from(n).ok());
-    match number {
-        Some(n) if each && (1..=MAX_PARALLEL).contains(&n) => return n,
-        Some(_) if !each => diagnostics.push(
-            Diagnostic::error("'parallel' as a number is only for a step with 'each'")
-                .with_hint("to run steps at the same time, write - parallel: [ {…}, {…} ]")
-                .with_location(value.location()),
+fn parallel(keys: &StepKeys, diagnostics: &mut Vec<Diagnostic>) -> usize {
+    let Some(written) = &keys.parallel else { return 1 };
+    let number = match &written.value {
+        Either::Short(number) => usize::try_from(*number).ok(),
+        Either::Nested(_) => None,
+    };
+    match number.filter(|number| (1..=MAX_PARALLEL).contains(number)) {
+        Some(number) if keys.each.is_some() => return number,
+        _ if keys.each.is_none() => diagnostics.push(
+            written
+                .error("'parallel' as a number is only for a step with 'each'")
+                .with_hint("to run steps at the same time, write - parallel: [ {…}, {…} ]"),
         ),
-        _ => diagnostics.push(value.expected("a number from 1 to 8")),
+        _ => diagnostics.push(written.error("expected a number from 1 to 8")),
     }
     1
-}
-
-fn limit(node: &ConfigNode) -> Result<Duration, Diagnostic> {
-    let limit = node.as_duration()?;
-    if limit.is_zero() {
-        return Err(Diagnostic::error("the timeout must be greater than zero")
-            .with_location(node.location()));
-    }
-    Ok(limit)
-}
-
-fn retries(node: &ConfigNode) -> Result<u32, Diagnostic> {
-    let count = node.as_count()?;
-    match u32::try_from(count) {
-        Ok(count) if u64::from(count) <= MAX_RETRIES => Ok(count),
-        _ => Err(node.expected("a number from 0 to 100")),
-    }
 }
 
 /// What a step is called in messages: `step 'save' (notes-write)`.

@@ -52,7 +52,7 @@ impl PipelineTemplate {
                     template
                 }
                 Err(error) => {
-                    diagnostics.push(error.diagnostic(node));
+                    diagnostics.push(error.diagnostic(&node.location()));
                     Self::Fixed(Value::Null)
                 }
             },

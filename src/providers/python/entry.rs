@@ -1,37 +1,49 @@
 //! Entries of kind `python`, checked as far as possible without starting anything.
-//!
-//! The keys: `module`, `function` (or `class` with `config`, `methods` and `start_timeout`, or
-//! `functions: typed`, which is what a module alone means), `python`, `root`, `env`, `env_keys`,
-//! `sandbox`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::class::{self, PythonClass};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::class::{PythonClass, START_TIMEOUT};
 use super::module::is_dotted;
 use super::sealed::SealedCode;
 use crate::config::consent::Seal;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
-use crate::model::{Diagnostic, ToolScope};
+use crate::config::typed::{self, Limit, Located};
+use crate::model::{Diagnostic, JsonObject, ToolScope};
 use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
-use crate::providers::program_env;
+use crate::providers::program_env::ProgramKeys;
 
-pub(super) const KEYS: &[&str] = &[
-    "module",
-    "function",
-    "functions",
-    "class",
-    "config",
-    "methods",
-    "start_timeout",
-    "python",
-    "root",
-    "env",
-    "env_keys",
-    "sandbox",
-];
+/// The keys of an entry, besides those of every program.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(super) struct PythonKeys {
+    /// The module, as Python imports it; alone, everything that it offers.
+    pub(super) module: Option<Located<String>>,
+    /// The function of the module; a dotted name leads through a class.
+    pub(super) function: Option<Located<String>>,
+    /// typed: the functions of the module all of whose parameters have type hints.
+    functions: Option<Located<FunctionsWord>>,
+    /// The class of the module whose methods are tools.
+    pub(super) class: Option<Located<String>>,
+    /// The arguments of the constructor of the class, by name.
+    #[schemars(with = "Option<BTreeMap<String, ConfigNode>>")]
+    config: Option<ConfigNode>,
+    /// The methods to take; default: all public ones.
+    methods: Option<Located<Vec<Located<String>>>>,
+    /// How long the constructor may take, up to 1h; default: 20s.
+    start_timeout: Option<Located<Limit>>,
+    /// The interpreter: a name, or a path relative to this file.
+    pub(super) python: Option<Located<String>>,
+    /// The directory in which modules are looked for first; default: that of this file.
+    pub(super) root: Option<Located<String>>,
+}
 
 /// The parts of its module that an entry turns into tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,54 +98,50 @@ impl PythonEntry {
     }
 }
 
-/// Reads an entry. Problems that leave it usable are added to `warnings`.
+/// Reads an entry. Problems are added to `diagnostics`, also those that leave it usable.
 pub(super) fn read(
     spec: &ToolSpec,
     environment: &dyn Environment,
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<PythonEntry, Vec<Diagnostic>> {
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<PythonEntry> {
     let entry = &spec.entry;
-    let mut diagnostics = Vec::new();
-    let mut note = |diagnostic: Diagnostic| diagnostics.push(diagnostic);
-    let module = module(entry).map_err(&mut note).unwrap_or_default();
-    let selection = match selection(entry) {
-        Ok(selection) => selection,
-        Err(diagnostics) => {
-            diagnostics.into_iter().for_each(&mut note);
-            Selection::Offered
-        }
-    };
-    let python =
-        entry.get("python").map(|node| python(node).map_err(&mut note).unwrap_or_default());
-    if let Some(node) = entry.get("root") {
-        let _noted = node.as_text().map_err(&mut note);
+    let keys: PythonKeys = typed::read_part(entry, diagnostics)?;
+    let program: ProgramKeys = typed::read_part(entry, diagnostics)?;
+    let module = module(spec, &keys).map_err(|diagnostic| diagnostics.push(diagnostic)).ok();
+    let selection = selection(spec, &keys, diagnostics);
+    if let Some(python) = keys.python.as_ref()
+        && (python.trim().is_empty() || python.contains('\0'))
+    {
+        diagnostics.push(python.error("expected the path or name of an interpreter"));
     }
-    let env = program_env::read_env(entry).map_err(&mut note).unwrap_or_default();
-    let env_keys = entry.get("env_keys").map(ConfigNode::as_texts).transpose();
-    let env_keys = env_keys.map_err(&mut note).unwrap_or_default().unwrap_or_default();
+    let env = program.env(diagnostics);
     let sets_home = env.contains_key("HOME");
     let sandbox =
-        confinement::read(spec, ProgramLifetime::LongLived, sets_home, environment, warnings);
-    let sandbox = sandbox.map_err(&mut note).unwrap_or_default();
-    if !diagnostics.is_empty() {
-        return Err(diagnostics);
+        confinement::read(spec, ProgramLifetime::LongLived, sets_home, environment, diagnostics)
+            .map_err(|diagnostic| diagnostics.push(diagnostic))
+            .ok()
+            .flatten();
+    let (Some(module), Some(selection)) = (module, selection) else { return None };
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        return None;
     }
     let schemas = ["parameters_schema", "parameters", "inputSchema", "input_schema"];
     let has_schema =
         schemas.iter().chain(&["param_schema_ref"]).any(|key| entry.get(key).is_some());
-    let root = root(entry, &spec.base_dir);
+    let root = keys.root(&spec.base_dir);
+    let python = keys.python.map(|python| python.value);
     let sealed = spec
         .seal
         .manifest()
         .map(|files| SealedCode::new(files, &root, &spec.base_dir, python.as_deref(), &env));
-    Ok(PythonEntry {
+    Some(PythonEntry {
         module,
         selection,
         python,
         root,
         base_dir: spec.base_dir.clone(),
         env,
-        env_keys,
+        env_keys: program.env_keys.unwrap_or_default().0,
         has_schema,
         by_session: spec.definition.scope == ToolScope::Session,
         sandbox,
@@ -142,70 +150,129 @@ pub(super) fn read(
     })
 }
 
-/// The directory of an entry's modules: that of its file, when it names none.
-pub(super) fn root(entry: &ConfigNode, base_dir: &Path) -> PathBuf {
-    let written = entry.get("root").and_then(|node| node.as_text().ok()).unwrap_or(".");
-    base_dir.join(written).components().filter(|part| part.as_os_str() != ".").collect()
+/// The word of `functions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase", rename = "Functions")]
+enum FunctionsWord {
+    Typed,
 }
 
-fn module(entry: &ConfigNode) -> Result<String, Diagnostic> {
-    let Some(node) = entry.get("module") else {
+impl PythonKeys {
+    /// The directory of an entry's modules: that of its file, when it names none.
+    fn root(&self, base_dir: &Path) -> PathBuf {
+        let written = self.root.as_ref().map_or(".", |root| root);
+        base_dir.join(written).components().filter(|part| part.as_os_str() != ".").collect()
+    }
+}
+
+fn module(spec: &ToolSpec, keys: &PythonKeys) -> Result<String, Diagnostic> {
+    let Some(module) = &keys.module else {
         return Err(Diagnostic::error("'module' is missing")
             .with_hint("name the Python module, such as module: mytools.text")
-            .with_location(entry.location()));
+            .with_location(spec.location.clone()));
     };
-    let text = node.as_text()?;
+    let text = &module.value;
     if is_dotted(text) {
-        return Ok(text.to_owned());
+        return Ok(text.clone());
     }
-    let diagnostic = Diagnostic::error(format!("'{text}' cannot be the name of a Python module"));
     let hint = match text.strip_suffix(".py") {
         Some(stem) => format!("write it as in an import: {}", stem.replace('/', ".")),
         None => "write it as in an import, such as mytools.text".to_owned(),
     };
-    Err(diagnostic.with_hint(hint).with_location(node.location()))
+    Err(module.error(format!("'{text}' cannot be the name of a Python module")).with_hint(hint))
 }
 
-fn selection(entry: &ConfigNode) -> Result<Selection, Vec<Diagnostic>> {
-    let choices = ["function", "functions", "class"];
-    let sources: Vec<&str> =
-        choices.into_iter().filter(|key| entry.get(key).is_some_and(|n| !n.is_null())).collect();
-    if let [first, second, ..] = sources.as_slice() {
-        let location = entry.key(second).map_or(entry.location(), |key| entry.location_of(key));
-        return Err(vec![
+fn selection(
+    spec: &ToolSpec,
+    keys: &PythonKeys,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Selection> {
+    let choices = [
+        ("function", keys.function.is_some()),
+        ("functions", keys.functions.is_some()),
+        ("class", keys.class.is_some()),
+    ];
+    let entry = &spec.entry;
+    let place = |key| entry.key(key).map_or(entry.location(), |key| entry.location_of(key));
+    let named: Vec<&str> =
+        choices.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| *key).collect();
+    if let [first, second, ..] = named.as_slice() {
+        diagnostics.push(
             Diagnostic::error(format!("'{first}' and '{second}' exclude each other"))
-                .with_location(location),
-        ]);
+                .with_location(place(second)),
+        );
+        return None;
     }
-    if !sources.contains(&"class") {
-        class::refuse_keys_of_classes(entry)?;
-    }
-    let one = |diagnostic| vec![diagnostic];
-    match sources.first().and_then(|key| Some((*key, entry.get(key)?))) {
-        Some(("function", node)) => {
-            let text = node.as_text().map_err(one)?;
-            if is_dotted(text) {
-                return Ok(Selection::Function(text.to_owned()));
-            }
-            Err(one(Diagnostic::error(format!("'{text}' cannot be the name of a function"))
-                .with_hint("write its name alone, without parentheses")
-                .with_location(node.location())))
-        }
-        Some(("class", node)) => class::read(entry, node).map(Selection::Class),
-        Some((_, node)) if !matches!(node.as_text(), Ok("typed")) => {
-            let error = Diagnostic::error("'functions' can only be 'typed'").with_hint(
-                "it offers the functions with type hints; 'function' names one of any kind",
+    if keys.class.is_none() {
+        let of_classes = ["config", "methods", "start_timeout"];
+        for key in of_classes.into_iter().filter(|key| entry.get(key).is_some()) {
+            diagnostics.push(
+                Diagnostic::error(format!("'{key}' is for a 'class', but the entry has none"))
+                    .with_hint("add 'class: …', or remove the key")
+                    .with_location(place(key)),
             );
-            Err(one(error.with_location(node.location())))
         }
-        _ => Ok(Selection::Offered),
+    }
+    match (&keys.function, &keys.class) {
+        (Some(function), _) if !is_dotted(function) => {
+            let message = format!("'{}' cannot be the name of a function", function.value);
+            diagnostics.push(
+                function.error(message).with_hint("write its name alone, without parentheses"),
+            );
+            None
+        }
+        (Some(function), _) => Some(Selection::Function(function.value.clone())),
+        (None, Some(class)) => keys.class(class, diagnostics).map(Selection::Class),
+        (None, None) => Some(Selection::Offered),
     }
 }
 
-fn python(node: &ConfigNode) -> Result<String, Diagnostic> {
-    let text = node.as_text()?;
-    if text.trim().is_empty() || text.contains('\0') {
-        return Err(node.expected("the path or name of an interpreter"));
+impl PythonKeys {
+    /// What the entry says about a class.
+    fn class(
+        &self,
+        name: &Located<String>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<PythonClass> {
+        if !is_dotted(name) {
+            diagnostics.push(
+                name.error(format!("'{}' cannot be the name of a class", name.value))
+                    .with_hint("write its name alone; 'module' says where it is"),
+            );
+        }
+        let config = match self.config.as_ref().map(|node| (node, node.to_json())) {
+            None => JsonObject::new(),
+            Some((_, Value::Object(config))) => config,
+            Some((node, _)) => {
+                let hint = "'config' gives the constructor its arguments by name";
+                diagnostics.push(node.expected("a mapping").with_hint(hint));
+                JsonObject::new()
+            }
+        };
+        let methods = self.methods.as_ref();
+        if let Some(methods) = methods.filter(|methods| methods.is_empty()) {
+            diagnostics.push(
+                methods
+                    .error("the list selects no methods")
+                    .with_hint("name some, or omit the list to select all"),
+            );
+        }
+        let names = methods.map(|methods| methods.value.as_slice());
+        for method in names.into_iter().flatten() {
+            if !is_dotted(method) || method.contains('.') {
+                diagnostics.push(method.error("expected the name of a method"));
+            }
+        }
+        // The maximum of Python's timers is much longer, and of no practical use.
+        let start_timeout = self.start_timeout.as_ref();
+        if let Some(limit) = start_timeout.filter(|limit| limit.0 > Duration::from_hours(1)) {
+            diagnostics.push(limit.error("expected a duration up to 1h, greater than 0"));
+        }
+        Some(PythonClass {
+            name: name.value.clone(),
+            config,
+            methods: names.map(|names| names.iter().map(|name| name.value.clone()).collect()),
+            start_timeout: start_timeout.map_or(START_TIMEOUT, |limit| limit.0),
+        })
     }
-    Ok(text.to_owned())
 }

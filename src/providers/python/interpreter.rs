@@ -9,8 +9,8 @@ use super::entry::PythonEntry;
 use super::installation;
 use crate::config::consent::EntrySite;
 use crate::config::environment::Environment;
-use crate::config::node::ConfigNode;
 use crate::model::{Error, ErrorPhase};
+use crate::providers::program_env::ProgramKeys;
 use crate::util::process::{ResolveError, resolve};
 
 const VENV_INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
@@ -69,8 +69,8 @@ fn without_shim(interpreter: PathBuf, root: &Path, version: Option<&str>) -> Pat
 
 /// The interpreter of an entry as written: the one it names, else that of a virtual environment
 /// of the project, else the one in `PATH`.
-pub(super) fn named(entry: &ConfigNode, root: Option<&Path>, base_dir: &Path) -> String {
-    if let Some(named) = entry.get("python").and_then(|node| node.as_text().ok()) {
+pub(super) fn named(written: Option<&str>, root: Option<&Path>, base_dir: &Path) -> String {
+    if let Some(named) = written {
         return named.to_owned();
     }
     let directories: Vec<&Path> = root.into_iter().chain([base_dir]).collect();
@@ -79,15 +79,14 @@ pub(super) fn named(entry: &ConfigNode, root: Option<&Path>, base_dir: &Path) ->
 }
 
 /// The interpreter of an entry that was not read yet, as far as no variable decides it.
-pub(super) fn of_node(
-    entry: &ConfigNode,
+pub(super) fn as_written(
+    named: Option<&str>,
+    program: &ProgramKeys,
     root: &Path,
     site: &EntrySite<'_>,
 ) -> Result<PathBuf, ResolveError> {
-    let named = entry.get("python").and_then(|node| node.as_text().ok());
-    let set = |name| entry.get("env")?.get(name)?.as_scalar_text().ok();
-    let path = site.search_path(set("PATH").as_deref());
-    let version = set(PYENV_VERSION).filter(|version| !version.contains("${"));
+    let path = site.search_path(program.variable("PATH"));
+    let version = program.variable(PYENV_VERSION).filter(|version| !version.contains("${"));
     let interpreter = locate(named, root, site.base_dir, path.as_deref())?;
-    Ok(without_shim(interpreter, root, version.as_deref()))
+    Ok(without_shim(interpreter, root, version))
 }

@@ -27,18 +27,21 @@ mod worker;
 use std::path::Path;
 
 use self::code::code_files;
+use self::entry::PythonKeys;
 use crate::config::consent::{EntryEffect, EntrySite, ProgramEffect};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::config::typed::{self, Keys};
 use crate::provider::ProviderKind;
-use crate::providers::{confinement, program_env};
+use crate::providers::confinement;
+use crate::providers::program_env::ProgramKeys;
 
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {
             key: "python",
             aliases: &["function", "class", "custom_local", "custom_local_tool"],
-            keys: entry::KEYS,
+            keys: const { &[Keys::of::<PythonKeys>(), Keys::of::<ProgramKeys>()] },
             expand: &["python", "root", "config"],
             claims,
             effects,
@@ -60,11 +63,13 @@ pub fn file_of_module(module: &str) -> String {
 /// Entries that name a module: for certain when its file is there, otherwise unless another kind
 /// claims the module, as it may be installed.
 fn claims(node: &ConfigNode, base_dir: &Path) -> KindClaim {
-    let text = |key| node.get(key).and_then(|value| value.as_text().ok());
-    let Some(module) = text("module") else { return KindClaim::No };
-    let root = base_dir.join(text("root").unwrap_or("."));
-    let names_target = ["function", "class"].iter().any(|key| text(key).is_some());
-    if names_target && module::file_of(&root, module).is_some() {
+    let Some(PythonKeys { module: Some(module), root, function, class, .. }) = typed::peek(node)
+    else {
+        return KindClaim::No;
+    };
+    let root = base_dir.join(root.as_ref().map_or(".", |root| root));
+    let names_target = function.is_some() || class.is_some();
+    if names_target && module::file_of(&root, &module).is_some() {
         KindClaim::Certain
     } else {
         KindClaim::Fallback
@@ -73,20 +78,22 @@ fn claims(node: &ConfigNode, base_dir: &Path) -> KindClaim {
 
 /// The effects of an entry: it starts an interpreter and runs a module's code in it.
 fn effects(node: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
-    let text = |key| node.get(key).and_then(|value| value.as_text().ok());
-    let module = text("module").unwrap_or_default();
-    let env = program_env::env_as_written(node);
-    let root = site.path(text("root").unwrap_or("."));
+    let keys = typed::peek::<PythonKeys>(node).zip(typed::peek::<ProgramKeys>(node));
+    let Some((keys, program)) = keys else { return Vec::new() };
+    let module = keys.module.as_ref().map_or("", |module| module);
+    let written_root = keys.root.as_ref().map(|root| root.as_str());
+    let root = site.path(written_root.unwrap_or("."));
+    let python = keys.python.as_ref().map(|python| python.as_str());
     let mut effects = vec![EntryEffect::Runs(ProgramEffect {
-        argv: vec![interpreter::named(node, root.as_deref(), site.base_dir)],
-        cwd: text("root").map(str::to_owned),
-        env,
+        argv: vec![interpreter::named(python, root.as_deref(), site.base_dir)],
+        cwd: written_root.map(str::to_owned),
+        env: program.env_as_written(),
         found_from: Some(site.base_dir.to_path_buf()),
         usual_cwd: site.base_dir.to_path_buf(),
     })];
-    let what = match (text("function"), text("class")) {
-        (Some(function), _) => format!("{module}.{function}"),
-        (None, Some(class)) => format!("the class {module}.{class}"),
+    let what = match (&keys.function, &keys.class) {
+        (Some(function), _) => format!("{module}.{}", function.value),
+        (None, Some(class)) => format!("the class {module}.{}", class.value),
         (None, None) => format!("the tools that {module} offers"),
     };
     let is_there = root.as_deref().is_some_and(|root| module::file_of(root, module).is_some());

@@ -2,21 +2,6 @@
 //!
 //! Owns: the table of the tools (`tools`), what they do (`operations`), and handing entries of type `postgresql` to an MCP server (`server_alias`). Never
 //! does: keep a value (see `engines`), or look into one.
-//!
-//! | key | says | default |
-//! |---|---|---|
-//! | `storage_type` | memory, disk, redis or postgresql | memory; disk with `path` |
-//! | `path`, `persist` | the file of a store on disk, relative to the file of the entry | a file in the state directory |
-//! | `url` | the address of a Redis server | |
-//! | `mcp_server` | whose tools a store of type postgresql has | |
-//! | `sync` | when a write to disk is complete: full, normal, off | full |
-//! | `ttl` | how long values are kept | for ever |
-//! | `access` | read, or write (which includes reading) | write |
-//! | `scope` | global, or session: each session has its own values | global |
-//! | `max_keys` | keys, of each session | 10000 |
-//! | `max_key_bytes` | the longest key | 256 |
-//! | `max_value_bytes` | the longest value, as JSON | 1 MiB |
-//! | `max_total_bytes` | names, keys and values together | 64 MiB |
 
 mod arguments;
 mod operations;
@@ -27,26 +12,33 @@ mod tools;
 
 pub use server_alias::{ServerAlias, server_alias};
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
-use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
-use crate::model::{Diagnostic, Error};
+use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::config::typed::{self, Keys, Located};
+use crate::model::Error;
 use crate::provider::{Preview, ProviderKind};
-use crate::providers::engines::config::{self, EngineLimits};
-use crate::providers::engines::kind::{EngineKind, join_keys};
+use crate::providers::engines::config::{self, EngineKeys, EngineLimits, StorageType};
+use crate::providers::engines::kind::{EngineKind, StoreAccess};
 use crate::providers::engines::{Quota, provider};
-use crate::providers::toolkit;
+use crate::providers::toolkit::ToolkitKeys;
 
 /// The word for this kind.
 const KEY: &str = "storage";
 
-/// The keys that only this kind understands.
-const OWN_KEYS: [&str; 2] = ["access", "mcp_server"];
-
-/// All keys of an entry: those for selecting tools, those of engines, and our own.
-const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len() + OWN_KEYS.len()] =
-    join_keys(&[&toolkit::KEYS, &config::KEYS, &OWN_KEYS]);
+/// The keys that only this kind has.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+struct StoreKeys {
+    /// What calls may do with the store; default: write, which includes reading.
+    access: Option<Located<StoreAccess>>,
+    /// The MCP server whose tools a store of type postgresql has.
+    mcp_server: Option<Located<String>>,
+}
 
 const OTHER_KINDS_KEYS: [&str; 7] =
     ["command", "module", "endpoint_url", "toolkit", "toolkit_class", "openapi", "steps"];
@@ -60,7 +52,7 @@ static STORE: EngineKind = EngineKind {
         max_value_bytes: 1 << 20,
     },
     tools: &tools::TOOLS,
-    may_write,
+    access: |spec, diagnostics| typed::read_part::<StoreKeys>(&spec.entry, diagnostics)?.access,
     memory_notice: "keeps values in memory: they are lost when toolhost exits; 'storage_type: disk' \
                     keeps them",
     session_note: "each session has its own keys",
@@ -85,10 +77,12 @@ pub fn kind() -> ProviderKind {
         words: KindDescriptor {
             key: KEY,
             aliases: &["store"],
-            keys: &KEYS,
+            keys: const {
+                &[Keys::of::<ToolkitKeys>(), Keys::of::<EngineKeys>(), Keys::of::<StoreKeys>()]
+            },
             expand: &config::EXPAND,
             claims: |entry, _| claims(entry),
-            effects: config::effects,
+            effects,
             code: None,
         },
         build: |specs, context| provider::build(&STORE, specs, context),
@@ -102,14 +96,13 @@ fn claims(entry: &ConfigNode) -> KindClaim {
     )
 }
 
-/// Whether the `access` of an entry allows writing; it does when the key is absent.
-fn may_write(spec: &ToolSpec) -> Result<bool, Diagnostic> {
-    let Some(node) = spec.entry.get("access").filter(|node| !node.is_null()) else {
-        return Ok(true);
-    };
-    match node.as_text()? {
-        "read" => Ok(false),
-        "write" | "read_write" => Ok(true),
-        _ => Err(node.expected("read or write")),
+/// The effects of an entry: those of its engine, or of the server that it stands for.
+fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
+    match typed::peek::<EngineKeys>(entry).map(|keys| keys.storage_type()) {
+        Some(StorageType::Postgresql) => {
+            let server = typed::peek::<StoreKeys>(entry).and_then(|keys| keys.mcp_server);
+            vec![EntryEffect::Renames(server.map_or_else(|| "?".to_owned(), |name| name.value))]
+        }
+        _ => config::effects(entry, site),
     }
 }

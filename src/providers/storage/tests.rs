@@ -96,11 +96,11 @@ fn all_that_is_wrong_with_an_entry_is_told_at_once() {
     );
     insta::assert_debug_snapshot!(harness.messages(), @r#"
     [
-        "expected read or write, found text",
-        "there is no tool 'reead' to select",
-        "'mongo' is not a type of storage; it is one of memory, disk, redis, postgresql",
-        "expected a number or a size such as 64KiB, of at least 1, found '-1'",
+        "unknown access 'reed'; expected one of read, read_write, write",
+        "unknown storage type 'mongo'; expected one of memory, disk, redis, postgresql",
+        "expected a size such as 256MiB, found a number",
         "expected a duration such as 30, 500ms, 30s or 2m, found text",
+        "there is no tool 'reead' to select",
     ]
     "#);
     let harness = self::harness("name: n, type: storage, access: read, tools: [get, put]");
@@ -113,10 +113,13 @@ fn all_that_is_wrong_with_an_entry_is_told_at_once() {
         ("storage_type: redis", "a store in Redis needs a 'url'"),
         (
             "storage_type: redis, url: 'http://x'",
-            "expected an address such as redis://127.0.0.1:6379/0, found text",
+            "expected an address such as redis://127.0.0.1:6379/0",
         ),
-        ("path: data/", "expected the path of a file, found text"),
-        ("sync: always, path: x.db", "expected full, normal or off, found text"),
+        ("path: data/", "expected the path of a file"),
+        (
+            "sync: always, path: x.db",
+            "unknown sync mode 'always'; expected one of full, normal, off",
+        ),
     ] {
         let harness = self::harness(&format!("name: n, type: storage, {entry}"));
         assert_eq!(harness.messages(), [message], "{entry}");

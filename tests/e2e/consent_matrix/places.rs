@@ -70,16 +70,13 @@ pub fn schema(file: File) -> &'static Value {
 /// The kinds that some key of a tool says it is for.
 fn kinds_of(tools: &Value) -> BTreeSet<String> {
     let keys = tools["$defs"]["tool"]["properties"].as_object().unwrap().values();
-    let lists = keys.filter_map(|key| key["description"].as_str()?.strip_prefix(FOR_KINDS));
-    lists.flat_map(kinds_named).map(str::to_owned).collect()
+    keys.flat_map(kinds_named).map(str::to_owned).collect()
 }
 
-fn kinds_named(list: &str) -> impl Iterator<Item = &str> {
-    list.split(", ").map(|word| word.trim_end_matches('.'))
+/// The kinds that a key is for; none if it is for all.
+fn kinds_named(key: &Value) -> impl Iterator<Item = &str> {
+    key["x-kinds"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
-
-/// What the description of a key of some kinds begins with.
-const FOR_KINDS: &str = "For tools of the kind ";
 
 /// All places of both files, in the order of the schemas.
 pub fn all() -> Vec<Place> {
@@ -149,10 +146,11 @@ impl Walk<'_> {
         let definition = &self.definitions[definition];
         for (key, property) in definition["properties"].as_object().unwrap() {
             let about = property["description"].as_str().unwrap_or_default();
-            let readers: Vec<&str> = match (file, about.strip_prefix(FOR_KINDS)) {
-                (File::Servers, _) => super::entries::SERVER_KINDS.to_vec(),
-                (File::Tools, Some(list)) => kinds_named(list).collect(),
-                (File::Tools, None) => kinds.to_vec(),
+            let own: Vec<&str> = kinds_named(property).collect();
+            let readers: Vec<&str> = match file {
+                File::Servers => super::entries::SERVER_KINDS.to_vec(),
+                File::Tools if own.is_empty() => kinds.to_vec(),
+                File::Tools => own,
             };
             let alias = about.strip_prefix("Another spelling of '");
             let replaces = alias.and_then(|rest| rest.split('\'').next()).map(str::to_owned);

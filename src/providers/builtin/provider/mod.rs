@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::arguments::BuiltinArguments;
 use super::table::FunctionLookupError;
-use super::{BuiltinFunction, FunctionBody, NetworkRules, table};
+use super::{BuiltinFunction, FunctionBody, FunctionKeys, NetworkRules, table};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
+use crate::config::typed;
 use crate::model::{Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::providers::hinted_error::HintedError as _;
@@ -40,15 +41,19 @@ fn build_with(specs: &[&ToolSpec], clock: Arc<dyn Clock>, insecure: bool) -> Bui
     let mut definitions = Vec::new();
     let mut functions = HashMap::new();
     for spec in specs {
-        match function_of(spec) {
-            Ok(function) => {
+        let mut own = Vec::new();
+        match function_of(spec, &mut own) {
+            Some(function) => {
                 let definition = complete(spec, function);
                 let network =
                     NetworkRules { requires_public: !definition.requires_approval, insecure };
                 functions.insert(definition.name.full(), BuiltinTool { function, network });
                 definitions.push(Arc::new(definition));
             }
-            Err(diagnostic) => diagnostics.push(diagnostic.with_entry(spec.definition.name.full())),
+            None => diagnostics.extend(
+                own.into_iter()
+                    .map(|diagnostic| diagnostic.with_entry(spec.definition.name.full())),
+            ),
         }
     }
     let provider = (!definitions.is_empty()).then(|| {
@@ -57,23 +62,35 @@ fn build_with(specs: &[&ToolSpec], clock: Arc<dyn Clock>, insecure: bool) -> Bui
     BuiltProviders { providers: provider.into_iter().collect(), diagnostics }
 }
 
-fn function_of(spec: &ToolSpec) -> Result<&'static BuiltinFunction, Diagnostic> {
-    let entry = &spec.entry;
-    let Some(module) = entry.get("module") else {
-        return Err(Diagnostic::error("'module' is missing")
-            .with_hint("name one, such as module: builtin.calculator")
-            .with_location(spec.location.clone()));
+fn function_of(
+    spec: &ToolSpec,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<&'static BuiltinFunction> {
+    let FunctionKeys { module, function } = typed::read_part(&spec.entry, diagnostics)?;
+    if !diagnostics.is_empty() {
+        return None;
+    }
+    let Some(module) = module else {
+        diagnostics.push(
+            Diagnostic::error("'module' is missing")
+                .with_hint("name one, such as module: builtin.calculator")
+                .with_location(spec.location.clone()),
+        );
+        return None;
     };
-    let function = entry.get("function");
-    let name = function.map(|node| node.as_text()).transpose()?;
-    table::find(module.as_text()?, name).map_err(|error| {
-        let spot = match error {
-            FunctionLookupError::UnknownModule(_) => module,
-            FunctionLookupError::SeveralFunctions(_)
-            | FunctionLookupError::UnknownFunction { .. } => function.unwrap_or(module),
-        };
-        error.diagnostic(spot)
-    })
+    let name = function.as_ref().map(|name| name.as_str());
+    table::find(&module, name)
+        .map_err(|error| {
+            let spot = match error {
+                FunctionLookupError::UnknownModule(_) => &module,
+                FunctionLookupError::SeveralFunctions(_)
+                | FunctionLookupError::UnknownFunction { .. } => {
+                    function.as_ref().unwrap_or(&module)
+                }
+            };
+            diagnostics.push(error.diagnostic(&spot.location));
+        })
+        .ok()
 }
 
 /// Fills what the entry left out.

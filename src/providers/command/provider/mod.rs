@@ -50,17 +50,13 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
     let mut tools = Vec::with_capacity(specs.len());
     for spec in specs {
         let name = spec.definition.name.full();
-        let mut warnings = Vec::new();
-        match entry::read(spec, environment.as_ref(), &mut warnings) {
-            Ok(entry) => {
-                let definition = complete(spec.definition.clone(), &entry, environment.as_ref());
-                let definition = Arc::new(definition);
-                tools.push(CommandTool { definition, entry });
-            }
-            Err(diagnostic) => warnings.push(diagnostic),
+        let mut own = Vec::new();
+        if let Some(entry) = entry::read(spec, environment.as_ref(), &mut own) {
+            let definition = complete(spec.definition.clone(), &entry, environment.as_ref());
+            let definition = Arc::new(definition);
+            tools.push(CommandTool { definition, entry });
         }
-        diagnostics
-            .extend(warnings.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())));
+        diagnostics.extend(own.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())));
     }
     let provider = (!tools.is_empty()).then(|| {
         let expanded = context.expanded.clone();

@@ -475,7 +475,7 @@ fn wrong_entries_are_refused_with_their_reason() {
         (
             json!({ "command": ["a"], "input": "tape" }),
             &[],
-            "expected stdin_json, stdin_text, args, env or none, found text",
+            "unknown input 'tape'; expected one of stdin_json, stdin_text, args, env, none",
         ),
         (
             json!({ "command": ["a"], "input": "stdin_text" }),
@@ -490,12 +490,12 @@ fn wrong_entries_are_refused_with_their_reason() {
         (
             json!({ "command": ["a"], "output": "xml" }),
             &[],
-            "'output' must be text or json, found 'xml'",
+            "unknown output 'xml'; expected one of text, json",
         ),
         (
             json!({ "command": ["a"], "max_output": "1GiB" }),
             &[],
-            "expected a size from 1 to 16MiB, such as 64KiB, found text",
+            "expected a size from 1 to 16.0 MiB, such as 64KiB, found text",
         ),
         (
             json!({ "command": ["a"], "env": { "A=B": "c" } }),
@@ -543,8 +543,8 @@ fn a_person_is_told_the_whole_of_it() {
         argv: ["./run", "{x}", "--fast"].map(str::to_owned).to_vec(),
         cwd: Some("work".to_owned()),
         env: vec![
-            ("TOKEN".to_owned(), "hidden".to_owned()),
             ("LD_PRELOAD".to_owned(), "./x.so".to_owned()),
+            ("TOKEN".to_owned(), "hidden".to_owned()),
         ],
         found_from: Some(base.to_path_buf()),
         usual_cwd: "/here".into(),

@@ -14,6 +14,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::TransactionBehavior::{Deferred, Immediate};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use tokio::sync::Notify;
 
 use super::{Engine, KeyPage, StoredValue, TakeOutcome, WriteOutcome, WriteRequest, millis};
@@ -26,7 +28,8 @@ use open::StoreConnection;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// When a write counts as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub(in crate::providers) enum SyncMode {
     /// When it is on the disk (`synchronous=FULL`): survives a power cut.
     #[default]
@@ -39,16 +42,6 @@ pub(in crate::providers) enum SyncMode {
 }
 
 impl SyncMode {
-    /// Reads the word that `sync` has in files: full, normal or off.
-    pub(in crate::providers) fn parse(word: &str) -> Option<Self> {
-        match word {
-            "full" => Some(Self::Full),
-            "normal" => Some(Self::Normal),
-            "off" => Some(Self::Off),
-            _ => None,
-        }
-    }
-
     /// What it means, as text for people.
     pub(in crate::providers) fn explanation(self) -> &'static str {
         match self {

@@ -148,10 +148,10 @@ fn what_is_wrong_is_told_at_once_and_in_place() {
          type: files, scope: session }\n  - { name: f, type: files, scope: ELSEWHERE }\n"
     ), @r#"
     [
+        "2:55: unknown access 'rw'; expected one of read, write ()",
+        "2:87: expected a size from 1 to 16.0 MiB, such as 64KiB, found text ()",
         "2:25: unknown toolkit 'FileMangementToolkit' (did you mean 'FileManagementToolkit'?)",
         "2:100: unknown scope 'PROJEKT_ROOT' (did you mean 'PROJECT_ROOT'?)",
-        "2:55: 'access' must be read or write, found 'rw' ()",
-        "2:87: expected a size from 1 to 16MiB, such as 256KiB, found text ()",
         "2:67: there is no tool 'x' to select (the tools are read_file, list_directory, file_search, write_file, copy_file, move_file, file_delete)",
         "3:5: no directory is configured (add 'root_dir: ./data', or 'scope: PROJECT_ROOT')",
         "4:50: 'write' is selected, but 'access' is read (set 'access: write', or leave the tool out)",

@@ -5,51 +5,37 @@ use reqwest::Method;
 use super::{DEFAULT_RESPONSE_BYTES, EntryParser, MAX_RESPONSE_BYTES, METHODS};
 use crate::config::node::ConfigNode;
 use crate::config::plain_http;
-use crate::model::{Diagnostic, ToolDefinition};
+use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 use crate::net::address::{is_link_local, literal_ip};
 use crate::providers::hinted_error::HintedError as _;
 use crate::providers::http::body::{BodyTemplate, BodyType};
 use crate::providers::http::pointer;
 use crate::providers::http::retry::RetryPolicy;
 use crate::providers::http::url_template::UrlTemplate;
-use crate::util::units;
 
 impl EntryParser<'_> {
     pub(super) fn method(&mut self, has_body: bool) -> Option<Method> {
-        let Some(node) = self.get("method") else {
+        let Some(word) = &self.keys.method else {
             return Some(if has_body { Method::POST } else { Method::GET });
         };
-        let word = self.ok_or_report(node.as_text())?;
         let upper = word.to_ascii_uppercase();
         if let Some(method) = METHODS.iter().find(|method| **method == upper) {
             return Method::from_bytes(method.as_bytes()).ok();
         }
-        let diagnostic = Diagnostic::error(format!(
-            "'{word}' is not a method; it is one of {}",
-            METHODS.join(", ")
-        ));
-        let diagnostic = diagnostic.with_suggestion(&upper, METHODS);
-        self.diagnostics.push(diagnostic.with_location(node.location()));
+        let message =
+            format!("'{}' is not a method; it is one of {}", word.value, METHODS.join(", "));
+        self.diagnostics.push(word.error(message).with_suggestion(&upper, METHODS));
         None
     }
 
-    pub(super) fn body_type(&mut self, body: Option<&BodyTemplate>) -> BodyType {
-        let Some(node) = self.get("body_type") else {
-            return if matches!(body, Some(BodyTemplate::Text(template)) if !template.is_call_value())
-            {
+    pub(super) fn body_type(&self, body: Option<&BodyTemplate>) -> BodyType {
+        match (&self.keys.body_type, body) {
+            (Some(named), _) => named.value,
+            (None, Some(BodyTemplate::Text(template))) if !template.is_call_value() => {
                 BodyType::Text
-            } else {
-                BodyType::Json
-            };
-        };
-        let word = node.as_text().unwrap_or_default();
-        let parsed = BodyType::parse(word);
-        if parsed.is_none() {
-            let message =
-                format!("'{word}' is not a type of a body; it is one of json, form, text");
-            self.diagnostics.push(Diagnostic::error(message).with_location(node.location()));
+            }
+            (None, _) => BodyType::Json,
         }
-        parsed.unwrap_or(BodyType::Json)
     }
 
     pub(super) fn check_body(
@@ -59,27 +45,27 @@ impl EntryParser<'_> {
         more: bool,
         kind: BodyType,
     ) {
-        let spot = |parser: &Self, key: &str| {
-            parser.get(key).map_or_else(|| parser.spec.location.clone(), ConfigNode::location)
-        };
+        let entry = &self.spec.location;
+        let at_body = self.keys.body.as_ref().map_or_else(|| entry.clone(), ConfigNode::location);
+        let at_type = self.keys.body_type.as_ref().map_or(entry, |key| &key.location).clone();
+        let at_method = self.keys.method.as_ref().map_or(entry, |key| &key.location).clone();
         let object = body.is_none_or(|body| matches!(body, BodyTemplate::Object(_)));
         if more && !object {
             self.diagnostics.push(
                 Diagnostic::error("arguments cannot be added to a body that is not an object")
                     .with_hint("put {name} into the body for each, or place them with 'params'")
-                    .with_location(spot(self, "body")),
+                    .with_location(at_body.clone()),
             );
         }
         match kind {
-            BodyType::Form if !object => self.diagnostics.push(
-                Diagnostic::error("the body of a form is an object")
-                    .with_location(spot(self, "body")),
-            ),
+            BodyType::Form if !object => self
+                .diagnostics
+                .push(Diagnostic::error("the body of a form is an object").with_location(at_body)),
             BodyType::Text if !matches!(body, Some(BodyTemplate::Text(_))) => {
                 self.diagnostics.push(
                     Diagnostic::error("'body_type: text' needs 'body' to be text")
                         .with_hint("write body: \"{name}\"")
-                        .with_location(spot(self, "body_type")),
+                        .with_location(at_type),
                 );
             }
             _ => {}
@@ -89,7 +75,7 @@ impl EntryParser<'_> {
             self.diagnostics.push(
                 Diagnostic::warning(message)
                     .with_hint("leave 'method' out for POST, or place arguments in the query")
-                    .with_location(spot(self, "method")),
+                    .with_location(at_method),
             );
         }
     }
@@ -100,7 +86,7 @@ impl EntryParser<'_> {
         repeatable: bool,
         definition: &mut ToolDefinition,
     ) {
-        let own = self.get("retries");
+        let own = self.spec.entry.get("retries").filter(|node| !node.is_null());
         match (retry.max, own) {
             (Some(max), Some(node)) if max != definition.retries => self.diagnostics.push(
                 Diagnostic::error(format!(
@@ -117,8 +103,8 @@ impl EntryParser<'_> {
             (None, _) => {}
         }
         definition.backoff = retry.backoff;
-        let node = own.or_else(|| self.get("retry"));
-        if let Some(node) = node
+        let written = self.request.retry.as_ref().map(|retry| retry.location.clone());
+        if let Some(place) = own.map(ConfigNode::location).or(written)
             && !repeatable
             && !retry.is_explicit()
             && definition.retries > 0
@@ -128,7 +114,7 @@ impl EntryParser<'_> {
                     "only failures to connect are retried: repeating this method may act twice",
                 )
                 .with_hint("set retry: { on: […] }, or annotations: { idempotentHint: true }")
-                .with_location(node.location()),
+                .with_location(place),
             );
         }
         definition.is_repeatable |= retry.is_explicit();
@@ -137,53 +123,42 @@ impl EntryParser<'_> {
     /// Credentials go over TLS or to this machine, unless the user's own entry says otherwise.
     pub(super) fn check_transport(&mut self, target: &UrlTemplate, authorized: bool) {
         let origin = self.spec.definition.entry.as_deref();
-        let insecure = self.ok_or_report(plain_http::insecure(&self.spec.entry, origin));
-        let place = self
-            .get("endpoint_url")
-            .map_or_else(|| self.spec.location.clone(), ConfigNode::location);
-        let refused =
-            plain_http::unencrypted(target.origin(), authorized, insecure.unwrap_or_default());
-        self.diagnostics.extend(refused.map(|diagnostic| diagnostic.with_location(place)));
+        let insecure = plain_http::insecure(self.request.insecure.as_ref(), origin);
+        let insecure = self.ok_or_report(insecure).unwrap_or_default();
+        let refused = plain_http::unencrypted(target.origin(), authorized, insecure);
+        self.diagnostics
+            .extend(refused.map(|diagnostic| diagnostic.with_location(self.at_endpoint())));
+    }
+
+    fn at_endpoint(&self) -> SourceLocation {
+        self.keys.endpoint_url.as_ref().map_or(&self.spec.location, |url| &url.location).clone()
     }
 
     pub(super) fn response_path(&mut self) -> Option<String> {
-        let node = self.get("response_path")?;
-        let text = self.ok_or_report(node.as_text())?;
-        self.ok_or_report(pointer::check(text).map_err(|error| error.diagnostic(node)))
+        let path = self.keys.response_path.take()?;
+        let checked = pointer::check(&path);
+        self.ok_or_report(checked.map_err(|error| error.diagnostic(&path.location)))
     }
 
-    pub(super) fn max_response(&mut self) -> usize {
-        let defaults = self.spec.defaults.as_ref();
-        let default = || defaults.and_then(|defaults| defaults.get("max_response_bytes"));
-        let Some(node) = self.get("max_response_bytes").or_else(default) else {
-            return usize::try_from(DEFAULT_RESPONSE_BYTES).unwrap_or(usize::MAX);
-        };
-        let size = node.as_scalar_text().ok().and_then(|text| units::size(&text));
-        let size = size.filter(|size| (1..=MAX_RESPONSE_BYTES).contains(size));
-        if size.is_none() {
-            self.diagnostics.push(node.expected("a size from 1 to 16MiB, such as 256KiB"));
-        }
-        usize::try_from(size.unwrap_or(DEFAULT_RESPONSE_BYTES)).unwrap_or(usize::MAX)
+    pub(super) fn max_response(&self) -> usize {
+        let size = self.request.max_response_bytes.map(|size| size.0);
+        let default = || Some(self.spec.defaults().max_response_bytes?.0.min(MAX_RESPONSE_BYTES));
+        let size = size.or_else(default).unwrap_or(DEFAULT_RESPONSE_BYTES);
+        usize::try_from(size).unwrap_or(usize::MAX)
     }
 
     pub(super) fn link_local(&mut self, target: Option<&UrlTemplate>) -> bool {
-        let allowed = match self.get("allow_link_local") {
-            Some(node) => self.ok_or_report(node.as_bool()).unwrap_or_default(),
-            None => false,
-        };
+        let allowed = self.request.allow_link_local.unwrap_or_default();
         if let Some(address) = target.and_then(|target| literal_ip(target.origin()))
             && is_link_local(address)
             && !allowed
         {
-            let place = self
-                .get("endpoint_url")
-                .map_or_else(|| self.spec.location.clone(), ConfigNode::location);
             self.diagnostics.push(
                 Diagnostic::error(format!("{address} is a link-local address"))
                     .with_hint(
                         "clouds hand out credentials there; 'allow_link_local: true' permits it",
                     )
-                    .with_location(place),
+                    .with_location(self.at_endpoint()),
             );
         }
         allowed

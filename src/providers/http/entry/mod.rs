@@ -7,14 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
 use reqwest::header::HeaderName;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::auth;
+use super::auth::{self, HttpAuthKeys};
 use super::body::{BodyTemplate, BodyType};
 use super::header_names::header_name;
-use super::params::{self, ArgumentLocation};
+use super::params::{self, ArgumentLocation, ArgumentPlace};
 use super::response::ResponseRules;
-use super::retry::RetryPolicy;
+use super::retry::{RetryKeys, RetryPolicy};
 use super::template::{HttpPlaceholder, TemplateReader};
 use super::url_template::UrlTemplate;
 use crate::config::consent::{Expander, Grant};
@@ -23,6 +25,7 @@ use crate::config::expanded::ExpandedValues;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::secrets::names_secret;
 use crate::config::spec::ToolSpec;
+use crate::config::typed::{self, ByteSize, Either, Located, Scalar, Texts};
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 use crate::providers::hinted_error::HintedError as _;
 use crate::providers::template::{TemplatePart, TextTemplate};
@@ -33,23 +36,47 @@ pub(super) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
 /// The most that can be kept of one, in bytes.
 pub(super) const MAX_RESPONSE_BYTES: u64 = 16 << 20;
 
-/// The keys of an entry that only this kind understands.
-pub(super) const KEYS: &[&str] = &[
-    "endpoint_url",
-    "base_url",
-    "method",
-    "headers",
-    "auth",
-    "params",
-    "query",
-    "body",
-    "body_type",
-    "response_path",
-    "max_response_bytes",
-    "retry",
-    "allow_link_local",
-    "insecure",
-];
+/// The keys of an entry, besides those of every source of requests.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(in crate::providers) struct HttpKeys {
+    /// The address of requests, with {name} for arguments; a relative one is appended to base_url.
+    pub(super) endpoint_url: Option<Located<String>>,
+    /// The method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS; default: GET, or POST with a body.
+    method: Option<Located<String>>,
+    /// Where each argument goes; default: where {name} stands, else the query or the body.
+    params: Option<BTreeMap<String, Located<ArgumentPlace>>>,
+    /// The body, with {name} for arguments.
+    body: Option<ConfigNode>,
+    /// How the body is encoded; default: json.
+    body_type: Option<Located<BodyType>>,
+    /// The part of the answer that is the result, as a JSON Pointer such as /items/0.
+    response_path: Option<Located<String>>,
+}
+
+/// The keys of an entry that sends requests.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub(in crate::providers) struct RequestKeys {
+    /// The start of every address, in place of the one in 'defaults'.
+    pub(in crate::providers) base_url: Option<Located<String>>,
+    /// Headers of every request.
+    #[schemars(with = "Option<BTreeMap<String, Scalar>>")]
+    headers: Option<ConfigNode>,
+    /// How to authenticate.
+    auth: Option<Located<Either<String, HttpAuthKeys>>>,
+    /// More of the query of every request.
+    #[schemars(with = "Option<BTreeMap<String, Texts>>")]
+    query: Option<ConfigNode>,
+    /// Which failures are repeated, and how often.
+    retry: Option<Located<RetryKeys>>,
+    /// How much of a response is kept; default: 256KiB.
+    max_response_bytes: Option<ByteSize<MAX_RESPONSE_BYTES>>,
+    /// Allow addresses at which clouds hand out credentials.
+    allow_link_local: Option<bool>,
+    /// Allow credentials over plain http; only in your own configuration directory.
+    insecure: Option<Located<bool>>,
+}
 
 pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -141,8 +168,22 @@ pub(super) fn read(
         diagnostics.push(Diagnostic::error("not trusted yet").with_location(spec.location.clone()));
         return None;
     };
-    let mut parser =
-        EntryParser { spec, grant, environment, expanded, diagnostics, texts: Vec::new() };
+    let (entry, unexpanded) = (&spec.entry, &spec.unexpanded);
+    let keys: HttpKeys = typed::read_part(entry, diagnostics)?;
+    let request: RequestKeys = typed::read_part(entry, diagnostics)?;
+    let (written, written_request) = (typed::peek(unexpanded)?, typed::peek(unexpanded)?);
+    let mut parser = EntryParser {
+        spec,
+        grant,
+        environment,
+        expanded,
+        diagnostics,
+        keys,
+        request,
+        written,
+        written_request,
+        texts: Vec::new(),
+    };
     let entry = parser.read(definition);
     entry.filter(|_| !diagnostics.iter().any(Diagnostic::is_error))
 }
@@ -160,18 +201,15 @@ struct EntryParser<'a> {
     environment: &'a dyn Environment,
     expanded: &'a ExpandedValues,
     diagnostics: &'a mut Vec<Diagnostic>,
+    keys: HttpKeys,
+    request: RequestKeys,
+    /// The keys before references were replaced: templates show which values are secrets.
+    written: HttpKeys,
+    written_request: RequestKeys,
     texts: Vec<TemplatedText>,
 }
 
 impl<'a> EntryParser<'a> {
-    fn get(&self, key: &str) -> Option<&'a ConfigNode> {
-        self.spec.entry.get(key).filter(|node| !node.is_null())
-    }
-
-    fn written(&self, key: &str) -> Option<&'a ConfigNode> {
-        self.spec.unexpanded.get(key).filter(|node| !node.is_null())
-    }
-
     fn ok_or_report<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
     }
@@ -189,7 +227,8 @@ impl<'a> EntryParser<'a> {
     ) -> Option<TextTemplate<HttpPlaceholder>> {
         let text = self.ok_or_report(node.as_scalar_text())?;
         let read = self.reader(all_secret).read(&text);
-        let template = self.ok_or_report(read.map_err(|error| error.diagnostic(node)))?;
+        let template =
+            self.ok_or_report(read.map_err(|error| error.diagnostic(&node.location())))?;
         self.texts.push(TemplatedText {
             template: template.clone(),
             location: node.location(),
@@ -207,10 +246,11 @@ impl<'a> EntryParser<'a> {
         let auth = self.auth(&headers);
         let properties = self.properties(definition);
         let in_path: Vec<&str> = target.iter().flat_map(UrlTemplate::path_arguments).collect();
-        let locations = params::read(self.get("params"), &properties, &in_path, self.diagnostics);
+        let locations =
+            params::read(self.keys.params.as_ref(), &properties, &in_path, self.diagnostics);
         let method = self.method(body.is_some() || in_body(&locations));
         let body_type = self.body_type(body.as_ref());
-        let retry = RetryPolicy::read(self.get("retry"), self.diagnostics);
+        let retry = RetryPolicy::read(self.request.retry.as_deref(), self.diagnostics);
         let response_path = self.response_path();
         let max_response = self.max_response();
         let link_local = self.link_local(target.as_ref());
@@ -275,7 +315,7 @@ impl<'a> EntryParser<'a> {
     }
 
     fn target(&mut self) -> Option<UrlTemplate> {
-        let Some(node) = self.written("endpoint_url") else {
+        let Some(written) = self.written.endpoint_url.clone() else {
             let mut diagnostic = Diagnostic::error("'endpoint_url' is missing");
             if self.spec.entry.get("url").is_some() {
                 diagnostic = diagnostic.with_hint("an API tool takes 'endpoint_url', not 'url'");
@@ -283,21 +323,19 @@ impl<'a> EntryParser<'a> {
             self.diagnostics.push(diagnostic.with_location(self.spec.location.clone()));
             return None;
         };
-        let text = self.ok_or_report(node.as_text())?;
-        let read = self.reader(false).read(text);
-        let template = self.ok_or_report(read.map_err(|error| error.diagnostic(node)))?;
-        let defaults = self.spec.defaults.as_ref().and_then(|defaults| defaults.get("base_url"));
-        let base = match self.get("base_url").or(defaults) {
-            Some(node) => Some(self.ok_or_report(node.as_text())?),
-            None => None,
-        };
+        let place = &written.location;
+        let read = self.reader(false).read(&written);
+        let template = self.ok_or_report(read.map_err(|error| error.diagnostic(place)))?;
+        let defaults = self.spec.defaults();
+        let base = self.request.base_url.as_ref().map(|base| &base.value);
+        let base = base.or(defaults.base_url.as_ref()).map(String::as_str);
         let read = UrlTemplate::read(template, base);
-        let target = self.ok_or_report(read.map_err(|error| error.diagnostic(node)))?;
+        let target = self.ok_or_report(read.map_err(|error| error.diagnostic(place)))?;
         if target.path_has_context() {
             self.diagnostics.push(
                 Diagnostic::error("the path takes arguments only, no context values")
                     .with_hint("headers, query and body may contain {context.…}")
-                    .with_location(node.location()),
+                    .with_location(place.clone()),
             );
         }
         for name in target.path_arguments() {
@@ -305,18 +343,18 @@ impl<'a> EntryParser<'a> {
             let template = TextTemplate { parts: vec![TemplatePart::Placeholder(argument)] };
             self.texts.push(TemplatedText {
                 template,
-                location: node.location(),
+                location: place.clone(),
                 in_path: true,
                 in_header: false,
             });
         }
-        self.add_texts(target.query_templates(), node);
+        self.add_texts(target.query_templates(), place);
         Some(target)
     }
 
     fn headers(&mut self) -> Vec<(HeaderName, TextTemplate<HttpPlaceholder>)> {
         let mut headers: Vec<(HeaderName, TextTemplate<HttpPlaceholder>)> = Vec::new();
-        let Some(node) = self.written("headers") else { return headers };
+        let Some(node) = self.written_request.headers.take() else { return headers };
         for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
             let place = node.location_of(key);
             let Some(name) = self.ok_or_report(header_name(&key.text, &place)) else { continue };
@@ -353,26 +391,20 @@ impl<'a> EntryParser<'a> {
         &mut self,
         headers: &[(HeaderName, TextTemplate<HttpPlaceholder>)],
     ) -> Option<auth::AuthHeader> {
-        let node = self.get("auth")?;
-        let mut warnings = Vec::new();
-        let read = auth::read(
-            node,
-            self.written("auth"),
-            (self.environment, self.expanded),
-            &mut warnings,
-        );
-        self.diagnostics.append(&mut warnings);
+        let auth = self.request.auth.take()?;
+        let written = self.written_request.auth.take();
+        let read = auth::read(&auth, written.as_ref(), self.environment, self.expanded);
         let (name, template) = self.ok_or_report(read)??;
         if headers.iter().any(|(other, _)| *other == name) {
             let message = format!("the header '{name}' is given twice, in headers and in auth");
-            self.diagnostics.push(Diagnostic::error(message).with_location(node.location()));
+            self.diagnostics.push(auth.error(message));
         }
         Some((name, template))
     }
 
     fn query(&mut self) -> Vec<(String, Vec<TextTemplate<HttpPlaceholder>>)> {
         let mut query = Vec::new();
-        let Some(node) = self.written("query") else { return query };
+        let Some(node) = self.written_request.query.take() else { return query };
         for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
             let values = match &value.value {
                 NodeValue::List(items) => items.iter().collect(),
@@ -385,22 +417,22 @@ impl<'a> EntryParser<'a> {
     }
 
     fn body(&mut self) -> Option<BodyTemplate> {
-        let node = self.written("body")?;
-        let read = BodyTemplate::read(node, &self.reader(false));
+        let node = self.written.body.take()?;
+        let read = BodyTemplate::read(&node, &self.reader(false));
         let shape = self.ok_or_report(read)?;
-        self.add_texts(shape.templates(), node);
+        self.add_texts(shape.templates(), &node.location());
         Some(shape)
     }
 
-    /// Takes note of texts at `node` that stand neither in the path nor in a header.
+    /// Takes note of texts at `place` that stand neither in the path nor in a header.
     fn add_texts<'t>(
         &mut self,
         templates: impl IntoIterator<Item = &'t TextTemplate<HttpPlaceholder>>,
-        node: &ConfigNode,
+        place: &SourceLocation,
     ) {
         self.texts.extend(templates.into_iter().cloned().map(|template| TemplatedText {
             template,
-            location: node.location(),
+            location: place.clone(),
             in_path: false,
             in_header: false,
         }));

@@ -1,11 +1,10 @@
 //! The input schema of an entry: declared, or derived from its placeholders.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use super::{EntryParser, SCHEMA_KEYS};
-use crate::config::node::ConfigNode;
 use crate::model::{Diagnostic, ToolDefinition};
 use crate::providers::properties::SchemaProperties;
 
@@ -57,8 +56,8 @@ impl EntryParser<'_> {
                 }
             }
         }
-        for (key, _) in self.get("params").map(ConfigNode::entries).unwrap_or_default() {
-            properties.entry(key.text.clone()).or_insert(json!({}));
+        for name in self.keys.params.iter().flat_map(BTreeMap::keys) {
+            properties.entry(name.clone()).or_insert(json!({}));
         }
         json!({
             "type": "object",

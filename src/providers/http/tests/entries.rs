@@ -30,19 +30,20 @@ fn everything_that_is_wrong_is_told_at_once() {
                 retry: { on: [often] }\n\
                 parameters_schema: { properties: { a: {} } }";
     insta::assert_snapshot!(diagnostics(keys), @r"
+    8:16 error: unknown body type 'xml'; expected one of json, form, text (-)
+    6:19 error: unknown auth type 'oauth'; expected one of bearer, basic, header, none (-)
+    10:25 error: expected a size from 1 to 16.0 MiB, such as 64KiB, found a number (-)
+    11:23 error: expected true or false, found text (-)
     3:19 error: an argument cannot choose scheme, host or port (placeholders are allowed in the path and in the query)
     5:16 error: the header 'host' is set by HTTP itself (leave it out; it is set automatically)
     5:25 error: 'a b' is not a header name (-)
     5:40 error: the '{' at column 1 of '{' is not part of a placeholder (write {name} for an argument, and {{ or }} for a literal brace)
-    6:19 error: 'oauth' is not an auth type; it is one of bearer, basic, header, none (write auth: { type: bearer, token_env_var: NAME })
+    6:11 error: auth needs 'token_env_var' (name the variable that holds it)
     5:50 error: '{b}' is not a property of the schema (the schema has a)
-    7:15 error: 'nope' is not a property of the schema (the schema has a)
+    7:21 error: 'nope' is not a property of the schema (the schema has a)
     4:13 error: 'PSOT' is not a method; it is one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS (did you mean 'POST'?)
-    8:16 error: 'xml' is not a type of a body; it is one of json, form, text (-)
     12:18 error: 'often' is not a retry condition (use connect, lost, timeout, 429, 5xx, 4xx or single status codes)
     9:20 error: 'a.b' does not start with '/' (write it as a JSON Pointer: /a/b)
-    10:25 error: expected a size from 1 to 16MiB, such as 256KiB, found a number (-)
-    11:23 error: expected true or false, found text (-)
     ");
 }
 

@@ -224,7 +224,9 @@ fn everything_that_can_be_told_is_told_at_once() {
     assert!(harness.providers.is_empty());
     insta::assert_debug_snapshot!(harness.messages(), @r#"
     [
-        "unknown key 'tol' in a step",
+        "unknown key 'tol'",
+        "a limit must be greater than 0",
+        "expected a whole number, 0 or more, found a number",
         "the step 'a' names no tool",
         "'item' is reserved in templates",
         "the tool itself cannot come from a value",
@@ -234,8 +236,6 @@ fn everything_that_can_be_told_is_told_at_once() {
         "'args' must be a mapping",
         "this is not a condition",
         "expected a list, or one placeholder for a list, found a number",
-        "the timeout must be greater than zero",
-        "expected a whole number, 0 or more, found a number",
         "two steps have the id 'a'",
         "'name' is the name of an argument and of a step",
         "the step 'b' comes later",

@@ -13,11 +13,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 pub(super) use self::packages::{PackageEnvironment, interpreter_config_files};
+use super::entry::PythonKeys;
 use super::interpreter;
 use crate::config::consent::EntrySite;
 use crate::config::node::ConfigNode;
+use crate::config::typed;
 
 use crate::model::Diagnostic;
+use crate::providers::program_env::ProgramKeys;
 
 const MAX_FILES: usize = 10_000;
 const MAX_NAMES: usize = 200_000;
@@ -29,15 +32,17 @@ const MAX_NAMES: usize = 200_000;
 ///
 /// `entry` is the entry as written.
 pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBuf>, Diagnostic> {
-    let written = entry.get("root").and_then(|node| node.as_text().ok()).unwrap_or(".");
+    let keys = typed::peek::<PythonKeys>(entry).zip(typed::peek::<ProgramKeys>(entry));
+    let Some((keys, program)) = keys else { return Ok(Vec::new()) };
+    let written = keys.root.as_ref().map_or(".", |root| root);
     let Some(root) = site.path(written) else {
         let diagnostic = Diagnostic::error(format!("'root' is set by a variable: {written}"));
         return Err(diagnostic
             .with_hint("write the directory itself: its code is part of what is trusted")
-            .with_location(entry.get("root").unwrap_or(entry).location()));
+            .with_location(keys.root.map_or(entry.location(), |root| root.location)));
     };
     let mut roots = vec![root.clone()];
-    roots.extend(search_path(entry, &root));
+    roots.extend(search_path(&program, &root));
     for root in &roots {
         if let Some(file) = shadows(root) {
             let name = file.file_name().unwrap_or_default().display().to_string();
@@ -51,9 +56,11 @@ pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBu
     }
     let mut code_files = CodeFiles::default();
     let complete = roots.iter().try_for_each(|root| code_files.directory(root)).and_then(|()| {
-        let Ok(program) = interpreter::of_node(entry, &root, site) else { return Ok(()) };
-        let named = entry.get("python").and_then(|node| node.as_text().ok());
-        code_files.interpreter(&program, named, &[&root, site.base_dir])
+        let named = keys.python.as_ref().map(|python| python.as_str());
+        let Ok(interpreter) = interpreter::as_written(named, &program, &root, site) else {
+            return Ok(());
+        };
+        code_files.interpreter(&interpreter, named, &[&root, site.base_dir])
     });
     match complete {
         Ok(()) => Ok(code_files.files.into_iter().collect()),
@@ -66,9 +73,8 @@ pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBu
     }
 }
 
-fn search_path(entry: &ConfigNode, root: &Path) -> Vec<PathBuf> {
-    let set = entry.get("env").and_then(|env| env.get("PYTHONPATH"));
-    let text = set.and_then(|value| value.as_scalar_text().ok()).unwrap_or_default();
+fn search_path(program: &ProgramKeys, root: &Path) -> Vec<PathBuf> {
+    let text = program.variable("PYTHONPATH").unwrap_or_default();
     let places = text.split(':').filter(|place| !place.is_empty() && !place.contains("${"));
     places.map(|place| root.join(place)).collect()
 }

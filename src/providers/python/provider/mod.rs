@@ -42,7 +42,7 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
         let entry = entry::read(spec, shared.environment.as_ref(), &mut own);
         let name = spec.definition.name.full();
         warnings.extend(own.into_iter().map(|warning| warning.with_entry(name.clone())));
-        Ok(PythonProvider::new(spec, entry?, &shared))
+        Ok(PythonProvider::new(spec, entry.ok_or_else(Vec::new)?, &shared))
     });
     built.diagnostics.extend(warnings);
     built
