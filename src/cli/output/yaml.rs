@@ -1,153 +1,37 @@
-//! YAML output: block style, sanitised, quoting everything that could be read as something
-//! else.
+//! YAML output: block style, sanitised.
 
-use std::fmt::Write as _;
-
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::util::json;
 use crate::util::text;
 
 pub fn document(value: &Value) -> String {
-    let mut out = String::new();
-    node(&mut out, value, 0);
-    if !out.ends_with('\n') {
-        out.push('\n');
-    }
-    out
+    let options =
+        serde_yaml::ser_options! { compact_list_indent: false, folded_wrap_chars: usize::MAX };
+    // Every value of JSON is one of YAML.
+    serde_yaml::to_string_with_options(&SafeValue(value), options).unwrap_or_default()
 }
 
-/// Writes a value after `key:`, `-` or at the start of the document; `depth` is its nesting.
-fn node(out: &mut String, value: &Value, depth: usize) {
-    match value {
-        Value::Object(map) if !map.is_empty() => {
-            for (index, (key, value)) in map.iter().enumerate() {
-                if index > 0 || !at_item_start(out) {
-                    indent(out, depth);
-                }
-                out.push_str(&one_line(key));
-                out.push(':');
-                child(out, value, depth);
-            }
-        }
-        Value::Array(items) if !items.is_empty() => {
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 || !at_item_start(out) {
-                    indent(out, depth);
-                }
-                out.push('-');
-                if item.as_array().is_some_and(|a| !a.is_empty())
-                    || item.as_object().is_some_and(|o| !o.is_empty())
-                {
-                    out.push(' ');
-                    node(out, item, depth + 1);
-                } else {
-                    child(out, item, depth);
-                }
-            }
-        }
-        leaf => {
-            out.push_str(&leaf_text(leaf));
-            out.push('\n');
+/// A value whose texts can be shown in a terminal.
+struct SafeValue<'a>(&'a Value);
+
+impl Serialize for SafeValue<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Number(number) => match (number.as_i128(), number.as_f64()) {
+                (Some(integer), _) => serializer.serialize_i128(integer),
+                (None, Some(float)) => serializer.serialize_f64(float),
+                (None, None) => serializer.serialize_str(number.as_str()),
+            },
+            Value::String(text) => serializer.serialize_str(&text::safe(text)),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(SafeValue)),
+            Value::Object(members) => serializer.collect_map(
+                members.iter().map(|(name, member)| (text::safe(name), SafeValue(member))),
+            ),
         }
     }
-}
-
-/// Writes the value of a key: leaves on the same line, collections below it.
-fn child(out: &mut String, value: &Value, depth: usize) {
-    match value {
-        Value::Object(map) if !map.is_empty() => {
-            out.push('\n');
-            node(out, value, depth + 1);
-        }
-        Value::Array(items) if !items.is_empty() => {
-            out.push('\n');
-            node(out, value, depth + 1);
-        }
-        Value::String(text) => {
-            out.push(' ');
-            let Some((head, lines)) = literal(text) else {
-                out.push_str(&one_line(text));
-                out.push('\n');
-                return;
-            };
-            out.push_str(head);
-            out.push('\n');
-            for line in lines {
-                if !line.is_empty() {
-                    indent(out, depth + 1);
-                    out.push_str(&line);
-                }
-                out.push('\n');
-            }
-        }
-        leaf => {
-            out.push(' ');
-            out.push_str(&leaf_text(leaf));
-            out.push('\n');
-        }
-    }
-}
-
-/// Whether the cursor is right after `- `, where the first entry needs no indentation.
-fn at_item_start(out: &str) -> bool {
-    out.ends_with("- ")
-}
-
-fn indent(out: &mut String, depth: usize) {
-    for _ in 0..depth {
-        out.push_str("  ");
-    }
-}
-
-fn leaf_text(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => one_line(text),
-        Value::Array(_) => "[]".to_owned(),
-        Value::Object(_) => "{}".to_owned(),
-    }
-}
-
-/// Multi-line text as a literal block, if it can be written that way.
-fn literal(value: &str) -> Option<(&'static str, Vec<String>)> {
-    let body = value.strip_suffix('\n');
-    let head = if body.is_some() { "|" } else { "|-" };
-    let body = body.unwrap_or(value);
-    let plain = body.contains('\n')
-        && !body.starts_with([' ', '\n', '\t'])
-        && !body.ends_with('\n')
-        && !body.lines().any(|line| line.trim().is_empty() && !line.is_empty())
-        && !body.contains('\t');
-    plain.then(|| (head, text::safe(body).split('\n').map(str::to_owned).collect()))
-}
-
-/// One line of text: plain if it can only be read as that text, otherwise in double quotes.
-fn one_line(value: &str) -> String {
-    let safe = text::safe(value);
-    if is_bare(&safe) {
-        return safe.into_owned();
-    }
-    // A JSON string is a YAML double-quoted scalar.
-    let mut out = String::new();
-    let _infallible = write!(out, "{}", json::compact(&Value::String(safe.into_owned())));
-    out
-}
-
-fn is_bare(text: &str) -> bool {
-    let mut chars = text.chars();
-    let starts_like_a_word = chars.next().is_some_and(|c| c.is_alphabetic() || c == '/');
-    let stays_like_one = text.chars().all(|c| {
-        c.is_alphanumeric()
-            || matches!(c, ' ' | '_' | '-' | '.' | '/' | '(' | ')' | '+' | '=' | ';')
-    });
-    let reserved = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
-    starts_like_a_word
-        && stays_like_one
-        && !text.ends_with(' ')
-        && !reserved.contains(&text.to_lowercase().as_str())
 }
 
 #[cfg(test)]
@@ -188,7 +72,7 @@ mod tests {
         text: |-
           two
           lines
-        escape: "␛[2J"
+        escape: ␛[2J
         "#);
     }
 
