@@ -3,7 +3,7 @@
 use super::environment::BenchEnvironment;
 use super::export;
 use super::findings::BenchFindings;
-use super::json;
+use super::json::RunJson;
 use super::report::BenchReport;
 use crate::model::{Error, ErrorKind};
 use crate::util::json::pretty;
@@ -59,7 +59,7 @@ impl BenchResult {
         let report = &self.report;
         match form {
             ExportFormat::Json => {
-                pretty(&json::report(report, &self.environment, &self.findings)) + "\n"
+                pretty(&RunJson::from((report, &self.environment, &self.findings))) + "\n"
             }
             ExportFormat::Csv => export::csv::csv(report),
             ExportFormat::Markdown => {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
 use crate::bench::fixtures::{noisy, report, target};
-use crate::bench::json;
+use crate::bench::json::RunJson;
 use crate::bench::plan::LoadModel;
 
 fn environment() -> BenchEnvironment {
@@ -12,7 +12,7 @@ fn environment() -> BenchEnvironment {
 
 fn text(report: &BenchReport) -> String {
     let (environment, findings) = (environment(), BenchFindings::default());
-    crate::util::json::compact(&json::report(report, &environment, &findings))
+    crate::util::json::compact(&RunJson::from((report, &environment, &findings)))
 }
 
 fn saved(report: &BenchReport) -> SavedRun {

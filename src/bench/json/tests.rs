@@ -4,10 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::bench::baseline::parse;
-use crate::bench::environment::ServerIdentity;
 use crate::bench::findings::AcceptanceCriteria;
 use crate::bench::fixtures::{report as of, rounds, target as to};
-use crate::bench::report::ErrorReport;
 use crate::bench::threshold;
 
 fn even(tool: &str, micros: u64) -> TargetReport {
@@ -26,7 +24,7 @@ fn environment() -> BenchEnvironment {
 
 fn written(report: &BenchReport, demands: &AcceptanceCriteria) -> Value {
     let findings = BenchFindings::conclude(report, &environment(), demands);
-    serde_json::to_value(super::report(report, &environment(), &findings)).unwrap()
+    serde_json::to_value(super::RunJson::from((report, &environment(), &findings))).unwrap()
 }
 
 /// The schema, told to allow nothing that it does not name.

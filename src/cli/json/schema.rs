@@ -27,7 +27,7 @@ use super::token_costs::TokenCostsJson;
 use super::tool::ToolDetailJson;
 use super::trust::TrustListJson;
 use crate::audit::trace::TraceRow;
-use crate::bench::json::shape::RunJson;
+use crate::bench::json::RunJson;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
 use crate::model::Completion;
 

@@ -7,6 +7,7 @@ use crate::bench::baseline;
 use crate::bench::compare::compare;
 use crate::bench::findings::AcceptanceCriteria;
 use crate::bench::fixtures::{noisy, report, rounds, target};
+use crate::bench::json::RunJson;
 use crate::bench::report::ErrorReport;
 use crate::bench::threshold;
 
@@ -64,7 +65,7 @@ fn a_comparison_with_a_saved_run_is_on_the_page() {
     let was = report(vec![target("a", noisy(0.002, 2_000, 1))]);
     let environment = BenchEnvironment::default();
     let text =
-        crate::util::json::compact(&json::report(&was, &environment, &BenchFindings::default()));
+        crate::util::json::compact(&RunJson::from((&was, &environment, &BenchFindings::default())));
     let demands = AcceptanceCriteria {
         baseline: Some(baseline::parse(&text, "<before>.json").unwrap()),
         max_regression: Some(0.1),

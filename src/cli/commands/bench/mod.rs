@@ -11,8 +11,9 @@ mod targets;
 
 pub use args::BenchArgs;
 
+use crate::bench::json::RunJson;
 use crate::bench::{AcceptanceCriteria, BenchResult, Benchmark, ExportFormat};
-use crate::bench::{baseline, json, threshold};
+use crate::bench::{baseline, threshold};
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::formats;
 use crate::cli::output::Format;
@@ -53,7 +54,7 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     let BenchResult { report, environment, findings } = &account;
     match format {
         Json | Yaml => {
-            context.output.value(format, &json::report(report, environment, findings))?;
+            context.output.value(format, &RunJson::from((report, environment, findings)))?;
         }
         Csv => print(&account.render(ExportFormat::Csv), context)?,
         Markdown => print(&account.render(ExportFormat::Markdown), context)?,
