@@ -1,26 +1,29 @@
 //! The shared HTTP client.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::Method;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::HeaderMap;
 use reqwest::redirect::Policy;
 use url::Url;
 
 use super::address::{is_link_local, is_loopback, is_public};
-use super::errors::{LinkLocal, NoSuchHost, NotPublic};
-use super::lookup;
+use super::errors::{LinkLocal, NoSuchHost, NotPublic, Place};
+use super::posted_body::PostedBody;
+use super::response::OriginResponse;
+use super::{errors, lookup};
 use crate::model::{Error, ErrorPhase};
 
 /// Idle connections are dropped before the 5 s after which common servers close theirs, so that
 /// a call does not meet a connection that is just being closed.
-pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-pub const USER_AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+const USER_AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
 /// How many lines of response headers are read.
-pub(super) const HEADER_LINES: usize = 100;
+const HEADER_LINES: usize = 100;
 
 /// How connections to one origin are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,23 +39,56 @@ pub struct ClientSettings {
     pub requires_public: bool,
 }
 
-/// A client for the origin of `url`; `headers` go with every request.
-pub fn build(
-    url: &Url,
-    settings: &ClientSettings,
-    headers: HeaderMap,
-) -> Result<reqwest::Client, Error> {
-    ready(builder(url, settings, headers))
+/// Asks one origin.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    client: reqwest::Client,
+    socket: Option<PathBuf>,
+    connect_timeout: Duration,
 }
 
-/// A client that sends all requests over a Unix socket, ignoring the host in the URL.
-pub fn over_socket(
-    socket: &Path,
-    url: &Url,
-    settings: &ClientSettings,
-    headers: HeaderMap,
-) -> Result<reqwest::Client, Error> {
-    ready(builder(url, settings, headers).unix_socket(socket))
+impl HttpClient {
+    /// A client for the origin of `url`, or for what listens at `socket` in its place; `headers` go
+    /// with every request.
+    pub fn new(
+        url: &Url,
+        socket: Option<PathBuf>,
+        settings: &ClientSettings,
+        headers: HeaderMap,
+    ) -> Result<Self, Error> {
+        let mut builder = builder(url, settings, headers);
+        if let Some(socket) = &socket {
+            builder = builder.unix_socket(socket.as_path());
+        }
+        let client = builder.build().map_err(|error| {
+            let causes = errors::causes(&error);
+            Error::unreachable("the HTTP client cannot be set up")
+                .with_phase(ErrorPhase::Start)
+                .with_details(causes)
+                .with_hint("are the system's certificate authorities installed?")
+        })?;
+        Ok(Self { client, socket, connect_timeout: settings.connect_timeout })
+    }
+
+    /// Sends a request to a URL of the origin, and waits for the head of its response. Of a header that
+    /// every request has, the one in `headers` counts.
+    pub async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: &HeaderMap,
+        body: Option<PostedBody>,
+    ) -> Result<OriginResponse, Error> {
+        let mut request = self.client.request(method, url.clone()).headers(headers.clone());
+        if let Some(body) = body {
+            request = request.body(reqwest::Body::wrap(body));
+        }
+        let response = request.send().await.map_err(|cause| {
+            let place = Place { url, socket: self.socket.as_deref() };
+            errors::no_response(&cause, &place, self.connect_timeout)
+        })?;
+        Ok(OriginResponse::new(response, url.clone()))
+    }
 }
 
 fn builder(url: &Url, settings: &ClientSettings, headers: HeaderMap) -> reqwest::ClientBuilder {
@@ -84,16 +120,6 @@ fn builder(url: &Url, settings: &ClientSettings, headers: HeaderMap) -> reqwest:
         builder = builder.tls_danger_accept_invalid_certs(true);
     }
     builder
-}
-
-fn ready(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
-    builder.build().map_err(|error| {
-        let causes = super::errors::causes(&error);
-        Error::unreachable("the HTTP client cannot be set up")
-            .with_phase(ErrorPhase::Start)
-            .with_details(causes)
-            .with_hint("are the system's certificate authorities installed?")
-    })
 }
 
 /// The system's name lookup, with errors that can be recognised. What it lets through is what is
@@ -176,20 +202,15 @@ mod tests {
         let peer = TestServer::start(|_, _| TestResponse::accepted()).await;
         let mut url = peer.url("/");
         url.set_host(Some("localhost")).unwrap();
-        let send_with = |settings: ClientSettings| {
-            let client = build(&url, &settings, HeaderMap::new()).unwrap();
-            client.get(url.clone()).send()
+        let send_with = async |settings: ClientSettings| {
+            let client = HttpClient::new(&url, None, &settings, HeaderMap::new())?;
+            client.send(Method::GET, &url, &HeaderMap::new(), None).await
         };
-        let refused =
-            send_with(ClientSettings { requires_public: true, ..SETTINGS }).await.unwrap_err();
-        assert!(
-            super::super::errors::causes(&refused)
-                .iter()
-                .any(|why| why.contains("not a public address")),
-            "{refused:?}"
-        );
+        let refused = send_with(ClientSettings { requires_public: true, ..SETTINGS }).await;
+        let refused = refused.err().unwrap();
+        assert!(refused.message().contains("is the private address"), "{refused}");
         assert!(peer.requests().is_empty());
-        send_with(SETTINGS).await.unwrap();
+        assert!(send_with(SETTINGS).await.is_ok());
         assert_eq!(peer.requests().len(), 1);
     }
 }

@@ -35,26 +35,31 @@ pub struct NotPublic {
 }
 
 /// The texts of a chain of causes, outermost first, without the URL that reqwest puts in front.
-pub fn causes(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
+pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     let mut texts: Vec<String> = chain(error).skip(1).map(ToString::to_string).collect();
     texts.dedup();
     texts
 }
 
-/// Why no response came to a request sent to `url`.
-pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Error {
-    let place = host_and_port(url);
+/// Why no response came to a request to `place`.
+pub(super) fn no_response(error: &reqwest::Error, place: &Place<'_>, connect: Duration) -> Error {
+    let (url, shown) = (place.url, place.to_string());
+    if error.is_connect()
+        && let (Some(socket), Some(io)) = (place.socket, innermost_io(error))
+    {
+        return socket_error(io, socket).with_phase(ErrorPhase::Start);
+    }
     if let Some(NoSuchHost { reason }) = find(error) {
         return host_not_found(reason, url);
     }
     if let Some(LinkLocal { address }) = find(error) {
-        return link_local(&place, *address).with_phase(ErrorPhase::Start);
+        return link_local(&shown, *address).with_phase(ErrorPhase::Start);
     }
     if let Some(NotPublic { address }) = find(error) {
-        return not_public(&place, *address).with_phase(ErrorPhase::Start);
+        return not_public(&shown, *address).with_phase(ErrorPhase::Start);
     }
     if let Some(tls) = find::<rustls::Error>(error) {
-        return tls_error(tls, &place).with_phase(ErrorPhase::Start);
+        return tls_error(tls, &shown).with_phase(ErrorPhase::Start);
     }
     if error.is_timeout()
         || innermost_io(error).is_some_and(|io| io.kind() == io::ErrorKind::TimedOut)
@@ -64,13 +69,13 @@ pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Erro
     if error.is_connect() {
         return connect_error(error, url).with_phase(ErrorPhase::Start);
     }
-    broken_exchange(error, &Place { url, socket: None })
+    broken_exchange(error, place)
 }
 
 /// What is connected to: the host of a URL, or a Unix socket in its place.
-pub struct Place<'a> {
-    pub url: &'a Url,
-    pub socket: Option<&'a Path>,
+pub(super) struct Place<'a> {
+    pub(super) url: &'a Url,
+    pub(super) socket: Option<&'a Path>,
 }
 
 impl std::fmt::Display for Place<'_> {
@@ -83,7 +88,7 @@ impl std::fmt::Display for Place<'_> {
 }
 
 /// Why no response came over a connection to `place` that stood.
-pub fn broken_exchange(error: &(dyn std::error::Error + 'static), place: &Place<'_>) -> Error {
+fn broken_exchange(error: &(dyn std::error::Error + 'static), place: &Place<'_>) -> Error {
     if let Some(http) = find::<hyper::Error>(error) {
         if http.is_parse_too_large() {
             return head_too_large(place);
@@ -101,66 +106,42 @@ pub fn broken_exchange(error: &(dyn std::error::Error + 'static), place: &Place<
     }
 }
 
-/// The error when there is no connection for a request to `url`, when it was made without a client.
-pub fn no_connection(cause: &io::Error, url: &Url) -> Error {
-    let error = match find::<rustls::Error>(cause) {
-        Some(tls) => tls_error(tls, &host_and_port(url)),
-        None => connect_error(cause, url),
-    };
-    error.with_phase(ErrorPhase::Start)
-}
-
 pub fn no_connection_over(error: &io::Error, socket: &Path) -> Error {
     socket_error(error, socket).with_phase(ErrorPhase::Start)
 }
 
-pub fn connect_timed_out(url: &Url, limit: Duration) -> Error {
+fn connect_timed_out(url: &Url, limit: Duration) -> Error {
     let what = if url.scheme() == "https" { "TLS connection" } else { "connection" };
     Error::timeout(format!("no {what} to {} within {}", host_and_port(url), show_duration(limit)))
         .with_phase(ErrorPhase::Start)
 }
 
 /// A name that leads nowhere.
-pub fn host_not_found(reason: &str, url: &Url) -> Error {
+fn host_not_found(reason: &str, url: &Url) -> Error {
     let place = host_and_port(url);
     Error::unreachable(format!("the host of {place} cannot be found: {reason}"))
         .with_phase(ErrorPhase::Start)
         .with_hint("check the url for typos, and check the network")
 }
 
-pub fn not_http(why: &str, place: &Place<'_>) -> Error {
+fn not_http(why: &str, place: &Place<'_>) -> Error {
     Error::protocol(format!("{place} does not speak HTTP: {why}")).with_hint(match place.socket {
         Some(_) => "if its messages are lines, set transport: lines in its entry",
         None => "check the host and port in the url",
     })
 }
 
-pub fn head_too_large(place: &Place<'_>) -> Error {
+fn head_too_large(place: &Place<'_>) -> Error {
     Error::protocol(format!("{place} sent too many response headers, or too long ones"))
         .with_detail("limit: 64 KiB, 100 lines")
 }
 
 /// A connection that closed or broke before any of the response arrived.
-pub fn unanswered(error: Option<&io::Error>, place: &Place<'_>) -> Error {
+fn unanswered(error: Option<&io::Error>, place: &Place<'_>) -> Error {
     match error {
         None => Error::unreachable(format!("{place} closed the connection without a response")),
         Some(io) => Error::unreachable(format!("{} ({place})", io_text(io))),
     }
-}
-
-/// The same for a request that went over a Unix socket.
-pub fn no_response_over(
-    error: &reqwest::Error,
-    socket: &Path,
-    url: &Url,
-    connect: Duration,
-) -> Error {
-    if error.is_connect()
-        && let Some(io) = innermost_io(error)
-    {
-        return socket_error(io, socket).with_phase(ErrorPhase::Start);
-    }
-    no_response(error, url, connect).with_detail(socket_detail(socket))
 }
 
 pub fn socket_detail(socket: &Path) -> String {

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
+use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::address::display_url;
-use super::client::{self, ClientSettings};
-use super::errors;
-use super::response::{MAX_HEADER_BYTES, ResponseBody, check_headers, too_large};
+use super::client::{ClientSettings, HttpClient};
+use super::response::{MAX_HEADER_BYTES, check_headers, too_large};
 use crate::model::Error;
 
 /// The longest document, in bytes.
@@ -39,15 +39,14 @@ async fn get(url: &Url, requires_public: bool) -> Result<BytesMut, Error> {
         requires_public,
     };
     let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
-    let request = client::build(url, &settings, headers)?.get(url.clone());
-    let response =
-        request.send().await.map_err(|cause| errors::no_response(&cause, url, DEADLINE))?;
-    check_headers(response.headers(), MAX_HEADER_BYTES)?;
-    let status = response.status();
-    if !status.is_success() {
-        return Err(Error::protocol(format!("{} answered {status}", display_url(url))));
+    let client = HttpClient::new(url, None, &settings, HeaderMap::new())?;
+    let response = client.send(Method::GET, url, &headers, None).await?;
+    check_headers(&response.headers, MAX_HEADER_BYTES)?;
+    if !response.status.is_success() {
+        let message = format!("{} answered {}", display_url(url), response.status);
+        return Err(Error::protocol(message));
     }
-    let (mut body, mut document) = (ResponseBody::new(response), BytesMut::new());
+    let (mut body, mut document) = (response.body, BytesMut::new());
     while let Some(chunk) = body.next().await.map_err(|cut| body.broken(cut, document.len()))? {
         if document.len() + chunk.len() > MAX_DOCUMENT {
             return Err(too_large(MAX_DOCUMENT));

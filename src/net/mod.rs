@@ -6,21 +6,15 @@
 
 pub mod address;
 pub mod client;
-pub mod dial;
 pub mod errors;
 pub mod excerpt;
 pub mod fetch;
-mod gzip;
-mod idle_connections;
 pub mod lookup;
-pub mod origin;
 #[cfg(feature = "otel")]
 pub mod otlp;
-mod plain;
 pub mod posted_body;
 pub mod redirect;
 pub mod response;
-mod tls;
 
 #[cfg(test)]
 pub(crate) mod test_server;

@@ -11,8 +11,8 @@ use reqwest::header::HeaderMap;
 use tokio::runtime::Handle;
 use url::Url;
 
-use super::client::{self, ClientSettings};
-use super::response::ResponseBody;
+use super::client::{ClientSettings, HttpClient as OriginClient};
+use super::posted_body::PostedBody;
 
 /// The most of a collector's answer that is read, in bytes; it says what was refused.
 const MAX_ANSWER: usize = 64 << 10;
@@ -23,7 +23,7 @@ const MAX_ANSWER: usize = 64 << 10;
 pub struct OtlpHttpClient {
     runtime: Handle,
     timeout: Duration,
-    client: OnceLock<reqwest::Client>,
+    client: OnceLock<OriginClient>,
 }
 
 impl OtlpHttpClient {
@@ -33,7 +33,7 @@ impl OtlpHttpClient {
     }
 
     /// The client, made with the first request: only that says where it goes.
-    fn client(&self, url: &Url) -> Result<reqwest::Client, HttpError> {
+    fn client(&self, url: &Url) -> Result<OriginClient, HttpError> {
         if let Some(client) = self.client.get() {
             return Ok(client.clone());
         }
@@ -43,7 +43,7 @@ impl OtlpHttpClient {
             allows_link_local: false,
             requires_public: false,
         };
-        let client = client::build(url, &settings, HeaderMap::new())?;
+        let client = OriginClient::new(url, None, &settings, HeaderMap::new())?;
         Ok(self.client.get_or_init(|| client).clone())
     }
 }
@@ -53,16 +53,14 @@ impl HttpClient for OtlpHttpClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (head, body) = request.into_parts();
         let url = Url::parse(&head.uri.to_string())?;
-        let sending = self.client(&url)?.request(head.method, url).headers(head.headers).body(body);
-        let timeout = self.timeout;
+        let (client, timeout) = (self.client(&url)?, self.timeout);
         let work = async move {
-            let answer = sending.send().await?;
-            let mut response = Response::builder().status(answer.status());
-            if let Some(headers) = response.headers_mut() {
-                *headers = answer.headers().clone();
-            }
-            let body = ResponseBody::new(answer).beginning(MAX_ANSWER).await;
-            Ok::<_, HttpError>(response.body(body)?)
+            let body = Some(PostedBody::new(body, None));
+            let mut answer = client.send(head.method, &url, &head.headers, body).await?;
+            let mut response = Response::new(answer.body.beginning(MAX_ANSWER).await);
+            *response.status_mut() = answer.status;
+            *response.headers_mut() = answer.headers;
+            Ok::<_, HttpError>(response)
         };
         self.runtime.spawn(async move { tokio::time::timeout(timeout, work).await? }).await?
     }

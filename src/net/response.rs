@@ -1,13 +1,11 @@
 //! Reading a response within bounds.
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Response, StatusCode};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Response, StatusCode, Upgraded};
 use url::Url;
 
 use super::errors::{BodyReadError, from_body_error};
-use super::gzip::GzipBody;
-use super::plain::PlainBody;
 use crate::model::Error;
 use crate::util::units::show_size;
 
@@ -49,43 +47,20 @@ pub struct OriginResponse {
 }
 
 pub struct ResponseBody {
-    source: BodySource,
+    response: Response,
     content_length: Option<u64>,
 }
 
-enum BodySource {
-    Client(Box<Response>),
-    Plain(PlainBody),
-    Gzip(GzipBody),
-}
-
 impl OriginResponse {
-    pub(super) fn from_client(mut response: Response, url: Url) -> Self {
+    pub(super) fn new(mut response: Response, url: Url) -> Self {
+        let content_length = response.content_length();
         let headers = std::mem::take(response.headers_mut());
-        Self { status: response.status(), headers, url, body: ResponseBody::new(response) }
-    }
-
-    pub(super) fn from_plain(response: hyper::Response<PlainBody>, url: Url) -> Self {
-        let (mut head, body) = response.into_parts();
-        let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
-        let body = if is_gzip {
-            head.headers.remove(CONTENT_ENCODING);
-            head.headers.remove(CONTENT_LENGTH);
-            ResponseBody { source: BodySource::Gzip(GzipBody::new(body)), content_length: None }
-        } else {
-            let content_length = body.content_length();
-            ResponseBody { source: BodySource::Plain(body), content_length }
-        };
-        Self { status: head.status, headers: head.headers, url, body }
+        let status = response.status();
+        Self { status, headers, url, body: ResponseBody { response, content_length } }
     }
 }
 
 impl ResponseBody {
-    pub fn new(response: Response) -> Self {
-        let content_length = response.content_length();
-        Self { source: BodySource::Client(Box::new(response)), content_length }
-    }
-
     /// The announced length in bytes, when there is one and nothing is decompressed.
     pub fn content_length(&self) -> Option<u64> {
         self.content_length
@@ -98,11 +73,13 @@ impl ResponseBody {
 
     /// The next bytes, `None` at the regular end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, BodyReadError> {
-        match &mut self.source {
-            BodySource::Client(body) => body.chunk().await.map_err(|e| from_body_error(&e)),
-            BodySource::Plain(body) => body.next().await.map_err(|e| from_body_error(&e)),
-            BodySource::Gzip(body) => body.next().await.map_err(|e| from_body_error(&e)),
-        }
+        self.response.chunk().await.map_err(|error| from_body_error(&error))
+    }
+
+    /// The connection, after a response that switches protocols.
+    pub async fn upgrade(self) -> Result<Upgraded, Error> {
+        let upgraded = self.response.upgrade().await;
+        upgraded.map_err(|error| broken(from_body_error(&error), None, 0))
     }
 
     /// The first bytes, about `limit` of them; a broken body is as long as what was received.

@@ -24,11 +24,12 @@ use crate::model::Error;
 use crate::net::address::{
     display_url, host_and_port, is_link_local, is_loopback, is_public, literal_ip,
 };
-use crate::net::client;
+use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
+use crate::net::posted_body::PostedBody;
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
 use crate::net::response::{
-    MAX_HEADER_BYTES, ResponseBody, check_headers, content_type, too_large,
+    MAX_HEADER_BYTES, OriginResponse, ResponseBody, check_headers, content_type, too_large,
 };
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
@@ -92,7 +93,7 @@ pub struct AuthHttp {
     address_policy: AddressPolicy,
     insecure: bool,
     heads: HeadTracer,
-    clients: Mutex<HashMap<String, reqwest::Client>>,
+    clients: Mutex<HashMap<String, HttpClient>>,
     /// Why the last request came to nothing; the SDK keeps only its text, or not even that.
     last_error: Mutex<Option<Error>>,
 }
@@ -121,7 +122,7 @@ impl AuthHttp {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn client(&self, url: &Url) -> Result<reqwest::Client, Error> {
+    fn client(&self, url: &Url) -> Result<HttpClient, Error> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = url.origin().ascii_serialization();
         if let Some(client) = clients.get(&origin) {
@@ -130,17 +131,17 @@ impl AuthHttp {
         if clients.len() == MAX_ORIGINS {
             return Err(Error::denied("too many different authorization servers are named"));
         }
-        let client = client::build(url, &self.settings(url), HeaderMap::new())?;
+        let client = HttpClient::new(url, None, &self.settings(url), HeaderMap::new())?;
         clients.insert(origin, client.clone());
         Ok(client)
     }
 
     /// How connections to `url` are made: where a server named it, only to public addresses.
-    fn settings(&self, url: &Url) -> client::ClientSettings {
+    fn settings(&self, url: &Url) -> ClientSettings {
         let own =
             self.address_policy.is_user_origin(url) || self.address_policy.is_other_local_port(url);
         let insecure = self.insecure;
-        client::ClientSettings {
+        ClientSettings {
             connect_timeout: CONNECT_TIMEOUT,
             insecure,
             allows_link_local: false,
@@ -181,40 +182,38 @@ impl AuthHttp {
         for _ in 0..=redirect::MAX_REDIRECTS {
             self.address_policy.permits(&url)?;
             let client = self.client(&url)?;
-            let request = client.request(method.clone(), url.clone()).headers(headers.clone());
-            let request = if body.is_empty() { request } else { request.body(body.clone()) };
+            let posted = (!body.is_empty()).then(|| PostedBody::new(body.clone(), None));
             self.heads.trace_request(&method, &url, &headers, None);
             let begun = SystemClock.now();
-            let response = request.send().await.map_err(|cause| {
-                let error = errors::no_response(&cause, &url, CONNECT_TIMEOUT);
+            let response = client.send(method.clone(), &url, &headers, posted).await;
+            let response = response.inspect_err(|error| {
                 self.heads.trace_non_message(
                     format!("no response: {}", error.message()).as_bytes(),
                     None,
                 );
-                error
             })?;
             let took = SystemClock.now().duration_since(begun);
-            self.heads.trace_response(response.status(), response.headers(), took, None);
-            check_headers(response.headers(), MAX_HEADER_BYTES)?;
+            let OriginResponse { status, headers: answered, body: content, .. } = response;
+            self.heads.trace_response(status, &answered, took, None);
+            check_headers(&answered, MAX_HEADER_BYTES)?;
             if follow {
                 let asking =
                     if method == Method::GET { MethodSafety::Safe } else { MethodSafety::Unsafe };
-                if let Some(next) = redirect(response.status(), response.headers(), &url, asking)? {
+                if let Some(next) = redirect(status, &answered, &url, asking)? {
                     url = next;
                     continue;
                 }
             }
-            let (status, headers) = (response.status(), response.headers().clone());
-            let body = match content_type(&headers).as_str() {
+            let body = match content_type(&answered).as_str() {
                 // A server that was only looked at began to talk; nothing of that is asked for.
                 "text/event-stream" => Bytes::new(),
-                _ => read_body(ResponseBody::new(response)).await?,
+                _ => read_body(content).await?,
             };
             // What was posted for may be a token, and a refusal says why there is none.
             if method == Method::GET || !status.is_success() {
                 self.heads.trace_non_message(&body, None);
             }
-            return Ok(AuthResponse { status, headers, body });
+            return Ok(AuthResponse { status, headers: answered, body });
         }
         Err(too_many_redirects(&url))
     }

@@ -14,7 +14,7 @@ use super::response::{self, ResponseRules};
 use super::send::{CONNECT_TIMEOUT, DownloadProgress, send};
 use crate::model::{Error, ErrorKind, ErrorPhase, ToolResult};
 use crate::net::address::{is_link_local, is_loopback, is_public, literal_ip};
-use crate::net::client::{self, ClientSettings};
+use crate::net::client::{ClientSettings, HttpClient};
 
 const CREDENTIAL_HEADERS: [&str; 5] =
     ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
@@ -47,7 +47,7 @@ pub(in crate::providers) async fn fetch(
         allows_link_local: false,
         requires_public: fetch_request.requires_public,
     };
-    let client = client::build(&request.url, &settings, HeaderMap::new())?;
+    let client = HttpClient::new(&request.url, None, &settings, HeaderMap::new())?;
     let progress = DownloadProgress::new();
     let answer = tokio::select! {
         biased;

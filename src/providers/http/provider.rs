@@ -16,7 +16,7 @@ use crate::model::{
     Diagnostic, Error, ErrorKind, ErrorPhase, RetryAdvice, ToolCall, ToolContext, ToolDefinition,
     ToolResult,
 };
-use crate::net::client::{self, ClientSettings};
+use crate::net::client::{ClientSettings, HttpClient};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
@@ -26,7 +26,7 @@ pub(super) struct HttpProvider {
     tools: Vec<HttpTool>,
     insecure: bool,
     /// Clients by origin and settings; each keeps its connections.
-    clients: Mutex<BTreeMap<(String, bool), reqwest::Client>>,
+    clients: Mutex<BTreeMap<(String, bool), HttpClient>>,
 }
 
 struct HttpTool {
@@ -90,7 +90,7 @@ impl HttpProvider {
     }
 
     /// The client for the origin of an entry, made when it is first needed.
-    fn client(&self, entry: &HttpEntry) -> Result<reqwest::Client, Error> {
+    fn client(&self, entry: &HttpEntry) -> Result<HttpClient, Error> {
         let origin = entry.url.origin();
         let key = (origin.origin().ascii_serialization(), entry.link_local);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl HttpProvider {
             allows_link_local: entry.link_local,
             requires_public: false,
         };
-        let client = client::build(origin, &settings, HeaderMap::new())?;
+        let client = HttpClient::new(origin, None, &settings, HeaderMap::new())?;
         // Origins come from entries, which bounds the map.
         clients.insert(key, client.clone());
         Ok(client)

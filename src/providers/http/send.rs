@@ -4,15 +4,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Method, StatusCode};
 use url::Url;
 
 use super::request::HttpRequest;
 use super::response::HttpResponse;
 use crate::model::{Error, ErrorPhase};
+use crate::net::address;
+use crate::net::client::HttpClient;
+use crate::net::posted_body::PostedBody;
 use crate::net::redirect::{self, MethodSafety};
-use crate::net::response::{MAX_ERROR_BODY, MAX_HEADER_BYTES, ResponseBody, check_headers};
-use crate::net::{address, errors};
+use crate::net::response::{
+    MAX_ERROR_BODY, MAX_HEADER_BYTES, OriginResponse, ResponseBody, check_headers,
+};
 use crate::util::units::show_size;
 
 /// Bounds name lookup, TCP and TLS together.
@@ -48,16 +52,13 @@ impl DownloadProgress {
 
 /// Sends `request` and reads the answer, of which `limit` bytes are kept.
 pub(super) async fn send(
-    client: &reqwest::Client,
+    client: &HttpClient,
     request: &HttpRequest,
     limit: usize,
     progress: &DownloadProgress,
 ) -> Result<HttpResponse, Error> {
-    let response = exchange(client, request).await?;
-    let (status, headers, url) =
-        (response.status(), response.headers().clone(), response.url().clone());
+    let OriginResponse { status, headers, url, mut body } = exchange(client, request).await?;
     progress.record(0);
-    let mut body = ResponseBody::new(response);
     let expected = body.content_length();
     if status.is_client_error() || status.is_server_error() {
         // The rest of an error response does not matter if it breaks off.
@@ -78,22 +79,15 @@ pub(super) async fn send(
     Ok(HttpResponse { status, headers, url, body, is_truncated: cut, expected })
 }
 
-async fn exchange(client: &reqwest::Client, request: &HttpRequest) -> Result<Response, Error> {
+async fn exchange(client: &HttpClient, request: &HttpRequest) -> Result<OriginResponse, Error> {
     let looks = [Method::GET, Method::HEAD].contains(&request.method);
     let asking = if looks { MethodSafety::Safe } else { MethodSafety::Unsafe };
     let mut url = request.url.clone();
     for _ in 0..=redirect::MAX_REDIRECTS {
-        let mut outgoing =
-            client.request(request.method.clone(), url.clone()).headers(request.headers.clone());
-        if let Some(body) = &request.body {
-            outgoing = outgoing.body(body.clone());
-        }
-        let response = outgoing
-            .send()
-            .await
-            .map_err(|error| errors::no_response(&error, &url, CONNECT_TIMEOUT))?;
-        check_headers(response.headers(), MAX_HEADER_BYTES)?;
-        match redirect::redirect(response.status(), response.headers(), &url, asking)? {
+        let body = request.body.clone().map(|body| PostedBody::new(body, None));
+        let response = client.send(request.method.clone(), &url, &request.headers, body).await?;
+        check_headers(&response.headers, MAX_HEADER_BYTES)?;
+        match redirect::redirect(response.status, &response.headers, &url, asking)? {
             Some(next) => url = next,
             None => return Ok(response),
         }

@@ -65,9 +65,8 @@ use self::redact::Redactor;
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
 use crate::model::{Era, Error};
-use crate::net::client::ClientSettings;
+use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
-use crate::net::origin::OriginClient;
 
 pub struct HttpWire {
     shared: Arc<HttpShared>,
@@ -75,7 +74,7 @@ pub struct HttpWire {
 }
 
 struct HttpShared {
-    client: OriginClient,
+    client: HttpClient,
     /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.
     url: Mutex<Url>,
     socket: Option<PathBuf>,
@@ -113,7 +112,7 @@ impl HttpShared {
         };
         let heads = HeadTracer::new(target.tracer, &checked.headers);
         let client =
-            OriginClient::new(&target.url, target.socket.clone(), settings, checked.headers)?;
+            HttpClient::new(&target.url, target.socket.clone(), &settings, checked.headers)?;
         let (outbox, inbox) = queue();
         if let Some(warning) = checked.warning {
             outbox.try_warn(warning);

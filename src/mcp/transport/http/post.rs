@@ -24,7 +24,6 @@ use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, Error, ErrorKind};
 use crate::net::address::display_url;
 use crate::net::excerpt::server_message;
-use crate::net::origin::OriginRequest;
 use crate::net::posted_body::{DepartureListener, PostedBody};
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
 use crate::net::response::{OriginResponse, ResponseBody, check_headers, content_type};
@@ -161,8 +160,7 @@ impl HttpShared {
             timeout(self.limits.shutdown, shown).await.ok();
             self.head_tracer.trace_request(&Method::DELETE, &url, &headers, None);
             let begun = SystemClock.now();
-            let (method, headers) = (Method::DELETE, &headers);
-            let request = self.client.send(OriginRequest { method, url, headers, body: None });
+            let request = self.client.send(Method::DELETE, &url, &headers, None);
             // A refusal (405: sessions cannot be ended) is as good.
             if let Ok(Ok(response)) = timeout(self.limits.shutdown, request).await {
                 let took = SystemClock.now().duration_since(begun);
@@ -383,8 +381,8 @@ impl HttpShared {
                 });
                 PostedBody::new(frame.bytes.clone(), exchange)
             });
-            let request = OriginRequest { method: method.clone(), url, headers, body };
-            let response = self.client.send(request).await.inspect_err(|error| {
+            let response = self.client.send(method.clone(), &url, headers, body).await;
+            let response = response.inspect_err(|error| {
                 self.head_tracer.trace_non_message(
                     format!("no response: {}", error.message()).as_bytes(),
                     call,

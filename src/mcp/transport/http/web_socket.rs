@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
-use http::Request;
-use reqwest::Method;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
+use reqwest::header::{
+    AUTHORIZATION, CONNECTION, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use reqwest::{Method, StatusCode, Upgraded};
 use secrecy::SecretString;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::tungstenite::error::{ProtocolError, SubProtocolError};
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role as ProtocolRole, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as FrameError, Message, Utf8Bytes};
-use url::Url;
 
 use super::HeadTracer;
 use super::credential_gate::{MAX_AUTHORIZATIONS, challenge, sensitive_value};
@@ -26,19 +28,26 @@ use crate::mcp::transport::socket::{Channel, SocketWire, too_large};
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 use crate::net::address::display_url;
-use crate::net::client;
-use crate::net::dial::{Dialer, NetStream};
+use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
+use crate::net::response::{MAX_ERROR_BODY, OriginResponse};
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
 pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
     let checked = target.check()?;
-    let dialer = Dialer::new(target.url.clone(), None, target.limits.connect, target.insecure)?;
+    let settings = ClientSettings {
+        connect_timeout: target.limits.connect,
+        insecure: target.insecure,
+        // The user wrote this address and no server can change it.
+        allows_link_local: true,
+        requires_public: false,
+    };
+    let client = HttpClient::new(&target.url, None, &settings, checked.headers.clone())?;
     let tracer = target.tracer.clone();
     let heads = HeadTracer::new(tracer.clone(), &checked.headers);
-    let opener = Arc::new(Opener { target, checked, dialer, heads });
+    let opener = Arc::new(Opener { target, checked, client, heads });
     let open = move || {
         let opener = Arc::clone(&opener);
         async move {
@@ -53,7 +62,7 @@ pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
 struct Opener {
     target: HttpTarget,
     checked: CheckedTarget,
-    dialer: Dialer,
+    client: HttpClient,
     heads: HeadTracer,
 }
 
@@ -62,103 +71,86 @@ impl Opener {
         let url = &self.target.url;
         let credentials = &self.target.credentials;
         let has_own = self.checked.headers.contains_key(AUTHORIZATION);
-        let (mut challenges, mut offers_subprotocol) = (0, true);
+        let mut challenges = 0;
         loop {
             let authorization = if has_own { None } else { credentials.authorization().await? };
-            let request = self.request(authorization.as_ref(), offers_subprotocol)?;
-            let authorized = request.headers().contains_key(AUTHORIZATION);
-            let handshake = tokio::time::timeout(HANDSHAKE, self.handshake(request)).await;
-            let handshake = handshake
-                .map_err(|_| Error::timeout("the server did not answer the WebSocket handshake"))?;
-            let response = match handshake? {
-                Ok(stream) => return Ok(channel(stream)),
-                // Some servers demand a subprotocol, and some know none.
-                Err(FrameError::Protocol(ProtocolError::SecWebSocketSubProtocolError(
-                    SubProtocolError::NoSubProtocol,
-                ))) if offers_subprotocol => {
-                    offers_subprotocol = false;
-                    continue;
-                }
-                Err(FrameError::Http(response)) => response,
-                Err(error) => return Err(frame_error(error)),
-            };
-            let (head, body) = response.into_parts();
-            let (status, headers) = (head.status, &head.headers);
+            let authorized = has_own || authorization.is_some();
+            let key = generate_key();
+            let asked = self.headers(&key, authorization.as_ref())?;
+            self.heads.trace_request(&Method::GET, url, &asked, None);
+            let answer = self.client.send(Method::GET, url, &asked, None);
+            let answer = tokio::time::timeout(HANDSHAKE, answer).await;
+            let OriginResponse { status, headers, mut body, .. } = answer.map_err(|_| {
+                Error::timeout("the server did not answer the WebSocket handshake")
+            })??;
+            self.heads.trace_response(status, &headers, Duration::ZERO, None);
+            if status == StatusCode::SWITCHING_PROTOCOLS {
+                check_handshake(&headers, &key)?;
+                let limits = WebSocketConfig::default()
+                    .max_message_size(Some(MESSAGE_LIMIT))
+                    .max_frame_size(Some(MESSAGE_LIMIT));
+                let stream = body.upgrade().await?;
+                let frames =
+                    WebSocketStream::from_raw_socket(stream, ProtocolRole::Client, Some(limits));
+                return Ok(channel(frames.await));
+            }
             if matches!(status.as_u16(), 401 | 403) && !has_own && challenges < MAX_AUTHORIZATIONS {
                 challenges += 1;
-                let challenge = challenge(status, headers, url, authorization);
+                let challenge = challenge(status, &headers, url, authorization);
                 if credentials.handle_challenge(challenge).await? == ChallengeOutcome::Retry {
                     continue;
                 }
             }
-            let body = &body.unwrap_or_default();
+            let body = &body.beginning(MAX_ERROR_BODY).await;
             return Err(if status.is_success() {
                 Error::protocol(format!("{} does not speak WebSocket: {status}", display_url(url)))
                     .with_hint("is the server's url http instead of ws?")
             } else {
-                HttpRefusal { status, headers, body, url, authorized }.error()
+                HttpRefusal { status, headers: &headers, body, url, authorized }.error()
             });
         }
     }
 
-    fn request(
-        &self,
-        authorization: Option<&SecretString>,
-        offers_subprotocol: bool,
-    ) -> Result<Request<()>, Error> {
-        let url = with_scheme(&self.target.url, "wss", "ws");
-        let unusable =
-            |error| Error::config(format!("{} cannot be asked: {error}", display_url(&url)));
-        let mut request = url.as_str().into_client_request().map_err(unusable)?;
-        let headers = request.headers_mut();
-        headers.insert(USER_AGENT, HeaderValue::from_static(client::USER_AGENT));
-        if offers_subprotocol {
-            headers.insert(HeaderName::from_static("sec-websocket-protocol"), SUBPROTOCOL);
-        }
-        for (name, value) in &self.checked.headers {
-            headers.append(name.clone(), value.clone());
-        }
+    /// The headers of a handshake, apart from those that every request has.
+    fn headers(&self, key: &str, authorization: Option<&SecretString>) -> Result<HeaderMap, Error> {
+        let key = HeaderValue::try_from(key).map_err(|error| Error::internal(error.to_string()))?;
+        let mut headers = HeaderMap::from_iter([
+            (CONNECTION, HeaderValue::from_static("Upgrade")),
+            (UPGRADE, HeaderValue::from_static("websocket")),
+            (SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")),
+            (SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL),
+            (SEC_WEBSOCKET_KEY, key),
+        ]);
         if let Some(authorization) = authorization {
             headers.insert(AUTHORIZATION, sensitive_value(&AUTHORIZATION, authorization)?);
             self.checked.secrets.add_secret(AUTHORIZATION.as_str(), authorization);
         }
-        Ok(request)
-    }
-
-    async fn handshake(
-        &self,
-        request: Request<()>,
-    ) -> Result<Result<WebSocketStream<NetStream>, FrameError>, Error> {
-        let stream = self.dialer.dial().await?;
-        self.heads.trace_request(&Method::GET, &self.target.url, request.headers(), None);
-        let limits = WebSocketConfig::default()
-            .max_message_size(Some(MESSAGE_LIMIT))
-            .max_frame_size(Some(MESSAGE_LIMIT));
-        let opened =
-            tokio_tungstenite::client_async_with_config(request, stream, Some(limits)).await;
-        let took = Duration::ZERO;
-        match &opened {
-            Ok((_, response)) => {
-                self.heads.trace_response(response.status(), response.headers(), took, None);
-            }
-            Err(FrameError::Http(response)) => {
-                self.heads.trace_response(response.status(), response.headers(), took, None);
-            }
-            Err(_) => {}
-        }
-        Ok(opened.map(|(stream, _)| stream))
+        Ok(headers)
     }
 }
 
-fn with_scheme(url: &Url, encrypted: &str, plain: &str) -> Url {
-    let mut url = url.clone();
-    let scheme = if matches!(url.scheme(), "https" | "wss") { encrypted } else { plain };
-    // Schemes of this family can always be exchanged.
-    let _same_family = url.set_scheme(scheme);
-    url
+/// Whether a server that switched protocols speaks WebSocket, and answers this handshake (RFC 6455,
+/// section 4.1). It may leave the subprotocol out.
+fn check_handshake(headers: &HeaderMap, key: &str) -> Result<(), Error> {
+    let is = |name: HeaderName, expected: &str| {
+        headers
+            .get(name)
+            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(expected.as_bytes()))
+    };
+    let accept = headers.get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes);
+    let wrong = if !is(UPGRADE, "websocket") || !is(CONNECTION, "upgrade") {
+        "it switched to another protocol"
+    } else if accept != Some(derive_accept_key(key.as_bytes()).as_bytes()) {
+        "it does not answer the key of the handshake"
+    } else if headers.get(SEC_WEBSOCKET_PROTOCOL).is_some_and(|chosen| chosen != SUBPROTOCOL) {
+        "it chose a subprotocol that was not offered"
+    } else {
+        return Ok(());
+    };
+    Err(Error::protocol(format!("it breaks the WebSocket protocol: {wrong}")))
 }
 
-fn channel(stream: WebSocketStream<NetStream>) -> Channel {
+fn channel(stream: WebSocketStream<Upgraded>) -> Channel {
     let (sink, frames) = stream.split();
     let sink = sink.sink_map_err(frame_error).with(async |bytes: Bytes| {
         let text =
