@@ -30,7 +30,6 @@ pub(super) struct ProviderGroup {
 }
 
 impl ProviderSources {
-    /// Nothing is built yet.
     pub(super) fn new(deps: ProviderDeps, setup: McpSetup) -> Self {
         Self { deps, setup, groups: Vec::new() }
     }

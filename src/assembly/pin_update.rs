@@ -11,7 +11,6 @@ use crate::model::{Origin, ToolDefinition, ToolStatus};
 pub struct PinUpdate<'a> {
     pub host: &'a ToolHost,
     pub report: &'a PinReport,
-    /// The listing behind it.
     pub catalogue: &'a Catalogue,
     /// Whether changes are accepted; new tools are pinned in any case.
     pub accepted: bool,

@@ -60,7 +60,6 @@ struct ExportPlan {
     traces: bool,
     metrics: bool,
     timeout: Duration,
-    /// Whether the variables set the service name themselves.
     has_service_name: bool,
 }
 

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::model::{Error, JsonObject, unreadable_file};
 
-/// Maximum size of a file of arguments.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Reads the objects of a file, at least one; `option` says in errors what named the file.

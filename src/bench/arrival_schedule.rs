@@ -10,7 +10,6 @@ pub struct ArrivalSchedule {
     arrivals: Arrivals,
     limits: RunLimits,
     random: fastrand::Rng,
-    /// Moments given so far.
     emitted: u64,
     /// The last random moment, in seconds.
     last: f64,

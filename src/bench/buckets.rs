@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::util::histogram::Durations;
 use crate::util::number::float_len;
 
-/// A class of durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
     /// Longer than this (the first one: or as long).

@@ -70,7 +70,6 @@ impl LoadDriver {
         Arc::clone(&self.meter)
     }
 
-    /// Whether nothing is left to send.
     pub(super) fn is_done(&mut self) -> bool {
         let now = self.clock.now();
         self.drain_deadline.is_some() || self.scheduler.is_done(now)

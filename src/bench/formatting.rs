@@ -65,7 +65,6 @@ pub fn dropped_reason(model: &LoadModel) -> &'static str {
     }
 }
 
-/// The intended starts.
 pub fn arrivals(arrivals: Arrivals) -> String {
     match arrivals {
         Arrivals::Constant { rate } => format!("{}/s", per_second(rate)),

@@ -6,7 +6,6 @@ use super::report::{SampleBlock, TimelineSlice};
 use super::statistic::Statistic;
 use crate::util::number::{float, float_len, nanos};
 
-/// How often is drawn.
 const RESAMPLES: usize = 2_000;
 
 /// Stretches below this number say nothing about how much they vary.

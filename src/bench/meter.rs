@@ -11,7 +11,6 @@ use super::report::{ErrorReport, SampleBlock, TargetReport, TimelineSlice};
 /// Slices of the timeline at most; when one more is needed, pairs of them become one.
 const MAX_SLICES: usize = 128;
 const INITIAL_SLICE: Duration = Duration::from_millis(100);
-/// Maximum number of kinds of failures told apart.
 const MAX_ERROR_KINDS: usize = 32;
 
 /// Counts the calls of one target.

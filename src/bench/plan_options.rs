@@ -37,7 +37,6 @@ pub struct PlanOptions {
     pub stop_after_failures: Option<u64>,
     /// The seed of every random choice; 42 without one.
     pub seed: Option<u64>,
-    /// Two tools take turns.
     pub is_comparison: bool,
     /// The run is compared with a saved one.
     pub has_baseline: bool,

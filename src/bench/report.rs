@@ -179,9 +179,9 @@ pub struct Round {
 pub struct SampleBlock {
     /// How long it took.
     pub elapsed: Duration,
-    /// Calls that were answered.
+    /// Of those: the tool answered.
     pub ok: u64,
-    /// Calls that ended otherwise.
+    /// Calls that ended otherwise in it.
     pub failed: u64,
     /// Response times of the answered ones.
     pub response: Durations,

@@ -90,7 +90,6 @@ impl Scheduler {
         self.control.is_stopped() || self.aborted
     }
 
-    /// Whether nothing is left to send.
     pub(super) fn is_done(&mut self, now: Instant) -> bool {
         if self.is_stopping() {
             return true;

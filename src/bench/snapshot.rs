@@ -36,7 +36,6 @@ pub struct TargetSnapshot {
     pub warm_up: u64,
     /// Calls that were made and count.
     pub requests: u64,
-    /// Of those: answered.
     pub ok: u64,
     pub failed: u64,
     /// Not made, because too many were in flight.
@@ -128,7 +127,6 @@ impl BenchSnapshot {
         self.targets.iter().map(|target| target.in_flight).sum()
     }
 
-    /// Answered calls per second.
     pub fn rate(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
         let answered = float(self.answered());

@@ -16,7 +16,6 @@ pub enum Statistic {
     P95,
     /// What 99 of 100 answered calls did not exceed.
     P99,
-    /// Answered calls per second.
     Throughput,
 }
 

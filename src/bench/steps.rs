@@ -19,7 +19,6 @@ const NEAR_THE_BEST: f64 = 0.9;
 pub struct StepRow {
     /// The cell for each of [`COLUMNS`]; `~` marks a percentile with too few calls above it.
     pub cells: [String; 6],
-    /// Whether calls of it failed.
     pub has_errors: bool,
 }
 

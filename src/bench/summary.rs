@@ -20,13 +20,11 @@ const MAX_LINES: usize = 2;
 pub enum LineTone {
     /// A figure, without a judgement.
     Plain,
-    /// Of lesser interest.
     Dim,
     /// Something holds that was asked for.
     Good,
     /// To be known before the figures are believed.
     Warning,
-    /// Something failed.
     Bad,
 }
 

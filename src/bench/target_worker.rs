@@ -34,7 +34,6 @@ pub(super) trait ToolConnector: Send + Sync {
 
     async fn open(&self) -> Result<Box<dyn LoadExecutor>, Error>;
 
-    /// Whether the run was to end at once.
     fn is_cancelled(&self) -> bool {
         self.load_target().is_some_and(LoadTarget::is_cancelled)
     }
@@ -66,7 +65,6 @@ pub(super) struct TargetWorker {
     pub(super) driver: LoadDriver,
     /// Of a run in steps: the calls in flight of this one.
     pub(super) step: Option<usize>,
-    /// Whether an earlier step called the same tool.
     pub(super) is_repeated: bool,
     control: RunControl,
     executor: Option<Box<dyn LoadExecutor>>,
@@ -173,7 +171,6 @@ impl TargetWorker {
         Err(error)
     }
 
-    /// Whether calls can still be carried.
     pub(super) fn is_open(&self) -> bool {
         self.executor.is_some() && self.error.is_none()
     }

@@ -4,7 +4,10 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::fingerprint::canonical;
+use serde_json::{Value, json};
+
+use super::changes;
+use super::fingerprint::content;
 use crate::model::{Diagnostic, Error, ToolDefinition, ToolStatus};
 
 /// How the live tools of a server differ from the declared ones.
@@ -87,33 +90,18 @@ fn describe_tool(drift: &Drift, tool: &str) -> Option<String> {
 }
 
 fn differences(declared: &ToolDefinition, live: &ToolDefinition) -> Vec<&'static str> {
-    let mut what = Vec::new();
-    if declared.title.is_some() && declared.title != live.title {
-        what.push("title");
+    let mut stated = content(declared);
+    if let Value::Object(parts) = &mut stated {
+        parts.shift_remove("annotations");
+        // The default of a definition; a declaration that says no more states nothing.
+        parts.retain(|part, value| part != "inputSchema" || *value != json!({ "type": "object" }));
     }
-    if declared.description.is_some() && declared.description != live.description {
-        what.push("description");
-    }
-    // The default of a definition; a declaration that says no more states nothing.
-    let unstated = serde_json::json!({ "type": "object" });
-    if *declared.input_schema != unstated
-        && canonical(&declared.input_schema) != canonical(&live.input_schema)
-    {
-        what.push("inputSchema");
-    }
-    if let Some(schema) = &declared.output_schema {
-        let live = live.output_schema.as_ref().map(|s| canonical(s));
-        if live != Some(canonical(schema)) {
-            what.push("outputSchema");
-        }
-    }
-    what
+    let changes = changes::between(&stated, &content(live)).into_iter();
+    changes.filter(|change| change.before.is_some()).map(|change| change.part).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::model::{Origin, ToolName, ToolSource};
 

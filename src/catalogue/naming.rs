@@ -6,7 +6,6 @@ use crate::util::spelling::similarity;
 /// What may separate a component from a tool in input, longest first.
 const SEPARATORS: [&str; 5] = ["__", "-", ".", "/", ":"];
 
-/// How many near names are suggested.
 const SUGGESTIONS: usize = 3;
 
 /// Below this likeness (0 to 1) a name is not worth suggesting.

@@ -22,9 +22,7 @@ use crate::present::Line;
 
 /// Poll interval of the files. A file that is still being written is waited for.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// Maximum number of errors reported per reload.
 const MAX_ERRORS: usize = 10;
-/// Maximum number of changed files named.
 const MAX_NAMES: usize = 3;
 
 /// The background host that makes the calls while it is that of the served configuration.
@@ -180,8 +178,8 @@ impl<'a> ConfigWatch<'a> {
         }
     }
 
-    fn warn(&self, words: &str) {
-        self.context.output.warn(words);
+    fn warn(&self, message: &str) {
+        self.context.output.warn(message);
     }
 }
 

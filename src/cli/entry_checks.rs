@@ -28,8 +28,8 @@ pub fn require_servers(
     if known.is_empty() {
         return Err(error.with_hint("no servers configured; add one under mcp_servers in mcp.yaml"));
     }
-    let known: Vec<&str> = known.iter().copied().collect();
-    Err(error.with_hint(format!("known: {}", known.join(", "))))
+    let names: Vec<&str> = known.iter().copied().collect();
+    Err(error.with_hint(format!("known: {}", names.join(", "))))
 }
 
 #[cfg(test)]

@@ -24,9 +24,9 @@ pub const MEASUREMENTS: &[Format] =
 
 /// The option `-o` of a command that prints these formats, in place of the one that every command
 /// has.
-pub fn option(known: &'static [Format]) -> Arg {
-    let words = known.iter().filter_map(Format::to_possible_value);
-    let parser = PossibleValuesParser::new(words)
+pub fn option(supported: &'static [Format]) -> Arg {
+    let names = supported.iter().filter_map(Format::to_possible_value);
+    let parser = PossibleValuesParser::new(names)
         // The parser only accepts these values.
         .map(|word| <Format as clap::ValueEnum>::from_str(&word, false).unwrap_or_default());
     Arg::new("output")

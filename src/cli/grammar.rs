@@ -75,7 +75,7 @@ fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
         }
     };
     let names_command = named_command(arguments).is_some();
-    let brief = Cli::command()
+    let help = Cli::command()
         .mut_args(hide)
         .override_usage("toolhost [OPTIONS] [COMMAND]")
         .help_template(format!(
@@ -86,7 +86,7 @@ fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
         .mut_subcommands(|command| {
             command.hide(!names_command).after_help("--help shows every option, and examples.")
         });
-    brief.try_get_matches_from(arguments).err().unwrap_or(error)
+    help.try_get_matches_from(arguments).err().unwrap_or(error)
 }
 
 /// Removes suggestions of the parser that are not similar: `nope` is not `inspect`.

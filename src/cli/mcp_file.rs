@@ -195,8 +195,8 @@ fn removed(text: &str, root: &ConfigNode, name: &str) -> Option<String> {
 
 /// The text with the lines of an entry after the last one; `None` for another layout.
 fn inserted(text: &str, root: &ConfigNode, entry: &str) -> Option<String> {
-    let found = SERVERS.iter().find_map(|key| Some((root.key(key)?, root.get(key)?)));
-    let Some((key, servers)) = found else {
+    let section = SERVERS.iter().find_map(|key| Some((root.key(key)?, root.get(key)?)));
+    let Some((key, servers)) = section else {
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let blank = if text.trim().is_empty() { "" } else { "\n" };
         return Some(format!("{text}{gap}{blank}mcp_servers:\n{}", indented(entry, 2)));

@@ -13,7 +13,6 @@ use crate::host::offerings::Offerings;
 use crate::model::{Diagnostic, Error};
 use crate::present::{Line, Page, offerings, plural};
 
-/// Maximum number of findings printed.
 const MAX_DIAGNOSTICS: usize = 20;
 
 pub struct OfferingList<J> {
@@ -29,9 +28,9 @@ pub struct OfferingList<J> {
 pub async fn assemble(context: &CommandContext, servers: &[String]) -> Result<Assembly, Error> {
     let assembly =
         context.assemble_attached(StartScope::Servers(servers), "toolhost resources").await?;
-    let known = assembly.host.servers();
-    let known: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
-    entry_checks::require_servers(&assembly.configuration, servers, &known)?;
+    let statuses = assembly.host.servers();
+    let names: BTreeSet<&str> = statuses.iter().map(|server| server.name.as_str()).collect();
+    entry_checks::require_servers(&assembly.configuration, servers, &names)?;
     Ok(assembly)
 }
 

@@ -34,16 +34,17 @@ impl PinSelection {
         assembly: &Assembly,
         pins: &Pins,
     ) -> Result<Self, Error> {
-        let known = assembly.host.servers();
-        let known: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
-        entry_checks::require_servers(&assembly.configuration, servers, &known)?;
+        let statuses = assembly.host.servers();
+        let server_names: BTreeSet<&str> =
+            statuses.iter().map(|server| server.name.as_str()).collect();
+        entry_checks::require_servers(&assembly.configuration, servers, &server_names)?;
         let mut selection = Self::default();
         if names.is_empty() {
             selection.everything = servers.is_empty();
             selection.whole_servers.extend(servers.iter().cloned());
         }
         for name in names {
-            if known.contains(name.as_str()) {
+            if server_names.contains(name.as_str()) {
                 selection.whole_servers.insert(name.clone());
             } else if let Some(server) = pinned_at(pins, name) {
                 selection.tools.insert(name.clone());

@@ -14,9 +14,7 @@ use crate::util::{text, units};
 const REPAINT: Duration = Duration::from_millis(100);
 /// Maximum number of log lines of tools shown per second on a terminal.
 const LOG_LINES: u32 = 10;
-/// Maximum characters shown of a log line.
 const LOG_TEXT: usize = 4_000;
-/// Maximum characters shown of an answered question.
 const MAX_QUESTION_TEXT: usize = 200;
 /// Delay before showing what the command is waiting for.
 const WAIT_NOTICE_DELAY: Duration = Duration::from_secs(1);
@@ -229,11 +227,11 @@ fn question_line(event: &HostEvent) -> String {
         return String::new();
     };
     let round = round.map(|round| format!("round {round}: ")).unwrap_or_default();
-    let words = text::shorten(words, MAX_QUESTION_TEXT);
+    let summary = text::shorten(words, MAX_QUESTION_TEXT);
     let what = match *kind {
-        "form" => format!("asked \"{words}\""),
-        "url" => format!("asked to open a page: {words}"),
-        "sampling" => format!("asked for a model reply: \"{words}\""),
+        "form" => format!("asked \"{summary}\""),
+        "url" => format!("asked to open a page: {summary}"),
+        "sampling" => format!("asked for a model reply: \"{summary}\""),
         _ => "asked for its roots".to_owned(),
     };
     let verdict = match verdict {

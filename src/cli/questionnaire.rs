@@ -9,7 +9,6 @@ pub use crate::host::form::{FieldChoice, FieldKind, FormField};
 use crate::host::validate::SchemaChecker;
 use crate::model::JsonObject;
 
-/// Maximum number of fields of a form.
 const FIELDS: usize = 64;
 
 /// Why a person cannot be asked to fill in a form.
@@ -42,10 +41,7 @@ pub enum FieldInputError {
     Json(#[from] serde_json::Error),
     /// The schema of the field does not allow it.
     #[error("{reason}")]
-    Schema {
-        /// What the schema requires.
-        reason: String,
-    },
+    Schema { reason: String },
 }
 
 /// A form that a server asks for.
@@ -130,9 +126,9 @@ fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, F
         },
         FieldKind::Choice(choices) => parse_choice(choices, trimmed),
         FieldKind::MultiChoice(choices) => {
-            let words = trimmed.split(',').map(str::trim).filter(|word| !word.is_empty());
+            let items = trimmed.split(',').map(str::trim).filter(|word| !word.is_empty());
             let mut values = Vec::new();
-            for word in words {
+            for word in items {
                 let value = parse_choice(choices, word)?;
                 if !values.contains(&value) {
                     values.push(value);
@@ -148,8 +144,8 @@ fn parse_choice(choices: &[FieldChoice], typed: &str) -> Result<Value, FieldInpu
     let by_number = typed.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
     let by_value = || choices.iter().find(|choice| choice.value.as_str() == Some(typed));
     let by_title = || choices.iter().find(|choice| choice.title.eq_ignore_ascii_case(typed));
-    let found = by_number.or_else(by_value).or_else(by_title);
-    found.map(|choice| choice.value.clone()).ok_or(FieldInputError::Choice(choices.len()))
+    let choice = by_number.or_else(by_value).or_else(by_title);
+    choice.map(|choice| choice.value.clone()).ok_or(FieldInputError::Choice(choices.len()))
 }
 
 #[cfg(test)]

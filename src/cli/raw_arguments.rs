@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::host::request::{ArgumentWord, CallArguments};
 use crate::model::{Error, JsonObject, unreadable_file};
 
-/// Maximum size of a file or of stdin.
 const MAX_BYTES: u64 = 16 << 20;
 
 #[derive(Debug)]

@@ -32,7 +32,7 @@ pub fn check(path: &Path) -> Result<(), Error> {
 pub fn check_writable(path: &Path) -> Result<(), Error> {
     check(path)?;
     // A file is replaced by a new one next to it; a device or pipe is written directly.
-    let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
     let written = if special { path.to_path_buf() } else { parent(path) };
     rustix::fs::access(&written, rustix::fs::Access::WRITE_OK).map_err(|errno| {
         let why = io::Error::from(errno);
@@ -51,7 +51,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 /// The same, with only the system's reason as error.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // A device or a pipe (`--save /dev/stdout`) is written, not replaced.
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
     atomic_file::replace(path, bytes, FileMode::Kept(0o666))

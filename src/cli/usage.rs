@@ -18,7 +18,6 @@ struct UsagesRead {
 }
 
 impl UsageReading {
-    /// For output without statistics.
     pub fn none() -> Self {
         Self(None)
     }

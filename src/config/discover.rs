@@ -284,7 +284,6 @@ pub enum DiscoverError {
 #[derive(Debug, Default)]
 pub struct DirectoryListing {
     pub files: Vec<PathBuf>,
-    /// Everything else, subdirectories included.
     pub left_out: Vec<PathBuf>,
 }
 

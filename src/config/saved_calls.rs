@@ -13,7 +13,6 @@ use crate::util::{private_file, regular_file, units};
 
 /// The file's name in the configuration directory.
 const FILE: &str = "saved-calls.json";
-/// Maximum size of the file.
 const MAX_BYTES: u64 = 4 << 20;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -287,7 +287,6 @@ pub enum Endpoint {
         url: url::Url,
         /// The Unix socket to connect to, instead of the URL's host.
         socket: Option<PathBuf>,
-        /// What is spoken there.
         transport: HttpTransport,
         /// Extra headers, sent with every request.
         headers: Vec<(String, SecretString)>,

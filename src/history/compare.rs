@@ -14,7 +14,6 @@ pub struct CallText {
     pub name: String,
     /// Its result, or why there is none.
     pub text: String,
-    /// Whether only the beginning is known.
     pub is_truncated: bool,
 }
 

@@ -22,7 +22,6 @@ const ARGUMENTS_LIMIT: usize = 256 * 1024;
 /// Any other text of a row is cut to this many bytes.
 const TEXT_LIMIT: usize = 4 * 1024;
 
-/// Maximum number of kinds of content named.
 const MAX_KINDS: usize = 100;
 
 /// The row of a call that ended at `now`, the time since the Unix epoch; `place` is its project and

@@ -102,7 +102,6 @@ pub(super) fn record_intent(host: &ToolHost, call: &CallRecord) -> Result<Vec<St
 }
 
 impl<'a> ActiveCallRecord<'a> {
-    /// Writes the intent.
     pub(super) fn open(
         host: &'a ToolHost,
         call: CallRecord,

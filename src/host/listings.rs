@@ -156,7 +156,6 @@ impl RegisteredProvider {
         self.first_start.load(Ordering::Relaxed)
     }
 
-    /// Whether listing has to start or contact something.
     pub(super) fn is_remote(&self) -> bool {
         self.server.is_some() || self.inner.is_remote()
     }

@@ -3,7 +3,6 @@
 use super::listings::ListedTool;
 use crate::model::{Error, ErrorPhase, ToolResult, ToolSource};
 
-/// How many problems of a result are listed.
 const SHOWN: usize = 20;
 
 /// Maximum length of a message made from a tool's own text, in characters.

@@ -69,7 +69,6 @@ pub(super) struct ProfileView {
 }
 
 impl Profiles {
-    /// Those of a host.
     pub(super) fn new(profiles: KnownProfiles) -> Self {
         Self { known: Arc::new(Current::new(profiles)), scope: None }
     }

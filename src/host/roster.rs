@@ -8,7 +8,6 @@ use crate::catalogue::naming;
 use crate::model::{Error, ErrorCause, RetryAdvice, ToolDefinition, ToolName};
 use crate::provider::ComponentFactory;
 
-/// How many removed providers and tools are remembered.
 const MAX_REMOVED: usize = 1_000;
 
 /// What a host knows about names besides its providers.

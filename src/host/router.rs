@@ -15,7 +15,6 @@ use crate::catalogue::naming::{self, NameResolution};
 use crate::model::{Error, ErrorKind, Origin, Routing, SkippedServer, ToolName};
 use crate::util::spelling::did_you_mean;
 
-/// How many candidates and failures are listed.
 pub(super) const SHOWN: usize = 20;
 
 pub(super) fn unknown_server<'k>(name: &str, names: impl IntoIterator<Item = &'k str>) -> Error {
@@ -37,7 +36,6 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Whether another server could take the call.
     pub(super) fn has_alternatives(&self) -> bool {
         self.routing.as_ref().is_some_and(|routing| !routing.others.is_empty())
     }

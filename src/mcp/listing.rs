@@ -23,7 +23,6 @@ use crate::util::text::truncate;
 /// How long all pages of one list may take together.
 const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_PAGES: usize = 100;
-/// How many findings about single items are kept.
 const MAX_FINDINGS: usize = 100;
 /// What all definitions together may take, as JSON: pages of 16 MiB each would add up.
 const MAX_BYTES: usize = 32 * 1024 * 1024;

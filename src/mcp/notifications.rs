@@ -8,7 +8,6 @@ use tokio::sync::Notify;
 
 use crate::model::{HostEvent, ListKind, ListOwner};
 
-/// How many different news wait in one listener.
 const QUEUE_LIMIT: usize = 256;
 /// The longest address of a resource, in bytes.
 pub(super) const URI_LIMIT: usize = 8 * 1024;

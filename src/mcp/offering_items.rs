@@ -14,7 +14,6 @@ use crate::util::text::{is_invisible, safe_line};
 
 /// The longest name of a prompt or of one of its arguments, in characters.
 const NAME_LIMIT: usize = 256;
-/// How many arguments of one prompt are read.
 const MAX_ARGUMENTS: usize = 200;
 
 impl Listable for Prompt {

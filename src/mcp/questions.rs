@@ -20,7 +20,6 @@ pub struct OpenQuestion {
     pub cancelled: CancellationToken,
     /// Whether no request of ours was waiting when it came.
     pub is_unrelated: bool,
-    /// Whether the server took it back.
     pub is_withdrawn: bool,
     requests: Vec<i64>,
     waits_for_person: bool,

@@ -66,7 +66,6 @@ impl ResponseBody {
         self.content_length
     }
 
-    /// Whether the headers already say that nothing comes.
     pub fn is_empty(&self) -> bool {
         self.content_length == Some(0)
     }

@@ -14,7 +14,6 @@ use url::Url;
 pub(crate) struct TestRequest {
     pub(crate) method: String,
     pub(crate) path: String,
-    /// Names in lower case.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: String,
     /// Which connection it came on, counted from 0.
@@ -139,7 +138,6 @@ impl TestServer {
         format!("http://{}{path}", self.address).parse().unwrap()
     }
 
-    /// Everything asked so far.
     pub(crate) fn requests(&self) -> Vec<TestRequest> {
         self.requests.lock().unwrap().clone()
     }

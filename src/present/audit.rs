@@ -82,8 +82,8 @@ fn notes(call: &AuditedCall) -> Vec<Line> {
     }
     if let Some(seconds) = call.clock_set_back_by {
         let back = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let words = format!("the clock was set back by {}", show_span(back));
-        lines.push(Line::styled(Role::Warning, words));
+        let notice = format!("the clock was set back by {}", show_span(back));
+        lines.push(Line::styled(Role::Warning, notice));
     }
     match &call.outcome {
         None => lines.push(Line::styled(Role::Warning, NO_OUTCOME)),

@@ -59,9 +59,9 @@ pub fn page(
             Line::plain(speed),
             Line::styled(if dim { Role::Dim } else { Role::Plain }, description(tool)),
         ]);
-        if let Some(found) = flagged.get(&tool.name.full()) {
+        if let Some(findings) = flagged.get(&tool.name.full()) {
             let mut below = Page::default();
-            findings::lines(&mut below, found, 0, width.map(|width| width.saturating_sub(4)));
+            findings::lines(&mut below, findings, 0, width.map(|width| width.saturating_sub(4)));
             for line in below.lines() {
                 table.detail_line(line.clone());
             }
@@ -245,9 +245,9 @@ fn arguments(tool: &ToolDefinition) -> String {
     let (needed, optional): (Vec<&String>, Vec<&String>) =
         names.partition(|name| is_required(name));
     let optional = optional.into_iter().map(|name| format!("[{name}]"));
-    let words: Vec<String> = needed.into_iter().cloned().chain(optional).collect();
-    let more = if words.len() > MOST { " …" } else { "" };
-    format!("{}{more}", words.get(..MOST).unwrap_or(&words).join(" "))
+    let parameters: Vec<String> = needed.into_iter().cloned().chain(optional).collect();
+    let more = if parameters.len() > MOST { " …" } else { "" };
+    format!("{}{more}", parameters.get(..MOST).unwrap_or(&parameters).join(" "))
 }
 
 /// What a tool does or, if it cannot be called, why not.
@@ -343,7 +343,10 @@ fn marks(tool: &ToolDefinition, flagged: &FindingsByTool, usage: Option<&Usage>)
         ToolStatus::Untrusted => marks.push(ToolMark::Untrusted),
         ToolStatus::Live | ToolStatus::Declared => {}
     }
-    if flagged.get(&tool.name.full()).is_some_and(|found| findings::count_above_note(found) > 0) {
+    if flagged
+        .get(&tool.name.full())
+        .is_some_and(|findings| findings::count_above_note(findings) > 0)
+    {
         marks.push(ToolMark::Flagged);
     }
     if usage.is_some_and(|usage| ExceededSpeed::of(tool, usage).is_some()) {

@@ -98,19 +98,19 @@ pub fn block(block: &Value, save: &str) -> Page {
 }
 
 fn annotations(block: &Value) -> Option<Line> {
-    let said = block.get("annotations")?;
-    let mut words = Vec::new();
-    if let Some(audience) = said.get("audience").and_then(Value::as_array) {
+    let annotations = block.get("annotations")?;
+    let mut parts = Vec::new();
+    if let Some(audience) = annotations.get("audience").and_then(Value::as_array) {
         let roles: Vec<&str> = audience.iter().filter_map(Value::as_str).take(4).collect();
-        words.push(format!("for {}", roles.join(" and ")));
+        parts.push(format!("for {}", roles.join(" and ")));
     }
-    if let Some(Value::Number(priority)) = said.get("priority") {
-        words.push(format!("priority {priority}"));
+    if let Some(Value::Number(priority)) = annotations.get("priority") {
+        parts.push(format!("priority {priority}"));
     }
-    if let Some(changed) = said.get("lastModified").and_then(Value::as_str) {
-        words.push(format!("changed {changed}"));
+    if let Some(changed) = annotations.get("lastModified").and_then(Value::as_str) {
+        parts.push(format!("changed {changed}"));
     }
-    (!words.is_empty()).then(|| Line::styled(Role::Dim, format!("  ({})", words.join(", "))))
+    (!parts.is_empty()).then(|| Line::styled(Role::Dim, format!("  ({})", parts.join(", "))))
 }
 
 fn show_text(page: &mut Page, text: &str) {

@@ -4,18 +4,18 @@ use crate::catalogue::scan::{Finding, FindingSeverity};
 use crate::present::{Line, Page, Role};
 
 /// A section about a tool or a server; empty without findings.
-pub fn page(found: &[Finding], width: Option<usize>) -> Page {
+pub fn page(findings: &[Finding], width: Option<usize>) -> Page {
     let mut page = Page::default();
-    if !found.is_empty() {
+    if !findings.is_empty() {
         page.heading("Suspicious");
-        lines(&mut page, found, 2, width);
+        lines(&mut page, findings, 2, width);
     }
     page
 }
 
 /// Two lines for each finding: severity and location, then what was found and why it matters.
-pub fn lines(page: &mut Page, found: &[Finding], indent: usize, width: Option<usize>) {
-    for finding in found {
+pub fn lines(page: &mut Page, findings: &[Finding], indent: usize, width: Option<usize>) {
+    for finding in findings {
         let label = match finding.severity {
             FindingSeverity::High => Role::Error,
             FindingSeverity::Medium => Role::Warning,
@@ -35,6 +35,6 @@ pub fn lines(page: &mut Page, found: &[Finding], indent: usize, width: Option<us
 }
 
 /// How many are more than notes.
-pub fn count_above_note(found: &[Finding]) -> usize {
-    found.iter().filter(|finding| finding.severity > FindingSeverity::Low).count()
+pub fn count_above_note(findings: &[Finding]) -> usize {
+    findings.iter().filter(|finding| finding.severity > FindingSeverity::Low).count()
 }

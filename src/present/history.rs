@@ -16,7 +16,6 @@ use crate::util::units::{show_duration, show_size};
 /// Minimum number of characters of an ID to show: they encode the millisecond.
 const SHORT_ID: usize = 13;
 
-/// A table of calls.
 pub fn page(entries: &[HistoryEntry], width: Option<usize>) -> Page {
     let mut table = Table::new([
         TableColumn::new("ID"),
@@ -61,7 +60,6 @@ fn outcome(entry: &HistoryEntry) -> Line {
     }
 }
 
-/// Everything about one call.
 pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> Page {
     let mut head = Line::styled(Role::Name, &entry.tool).then(Role::Plain, "  ");
     head.append(outcome(entry));

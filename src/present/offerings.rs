@@ -78,14 +78,14 @@ pub fn prompts(items: &[&Prompt], width: Option<usize>) -> Page {
 }
 
 fn about(first: Option<&str>, second: Option<&str>, name: &str) -> String {
-    let said = first.or(second).unwrap_or(name);
-    text::shorten(&first_sentence(said), MAX_DESCRIPTION).into_owned()
+    let title = first.or(second).unwrap_or(name);
+    text::shorten(&first_sentence(title), MAX_DESCRIPTION).into_owned()
 }
 
 /// The error of a failed listing, if any: exit code 11 if at least one server responded.
-pub fn verdict<T>(asked: &Offerings<T>) -> Option<Error> {
-    let servers = Catalogue { servers: asked.servers.clone(), ..Catalogue::default() };
-    super::catalogue::verdict(&servers, 0, asked.servers.iter().any(|s| s.error.is_none()))
+pub fn verdict<T>(offerings: &Offerings<T>) -> Option<Error> {
+    let servers = Catalogue { servers: offerings.servers.clone(), ..Catalogue::default() };
+    super::catalogue::verdict(&servers, 0, offerings.servers.iter().any(|s| s.error.is_none()))
 }
 
 pub fn as_result(read: &ResourceContents) -> ToolResult {

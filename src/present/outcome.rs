@@ -21,10 +21,10 @@ pub fn routing(routing: &Routing) -> Vec<Line> {
 }
 
 /// What a call would send or start, and whether it would need approval or be refused.
-pub fn preview(rehearsal: &DryRun) -> Page {
-    let preview = &rehearsal.preview;
+pub fn preview(dry_run: &DryRun) -> Page {
+    let preview = &dry_run.preview;
     let mut page = Page::from(Line::styled(Role::Title, &preview.summary));
-    let (label, verdict, reason) = match &rehearsal.decision {
+    let (label, verdict, reason) = match &dry_run.decision {
         Decision::Allow(_) => (Role::Dim, "runs without asking", ""),
         Decision::Ask(reason) => (Role::Warning, "needs approval: ", reason.as_str()),
         Decision::Deny(reason) => (Role::Error, "denied by ", reason.as_str()),

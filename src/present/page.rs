@@ -46,7 +46,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// How many stable colours of servers there are.
     pub const HUES: u8 = 6;
 
     pub fn of_server(name: &str) -> Self {
@@ -191,7 +190,6 @@ impl Line {
     }
 }
 
-/// Several lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
     lines: Vec<Line>,

@@ -53,8 +53,8 @@ pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) 
 }
 
 fn notes(page: &mut Page, tool: &ToolReport, flagged: &FindingsByTool, width: Option<usize>) {
-    if let Some(found) = flagged.get(&tool.name) {
-        findings::lines(page, found, 2, width);
+    if let Some(findings) = flagged.get(&tool.name) {
+        findings::lines(page, findings, 2, width);
     }
 }
 
@@ -86,14 +86,14 @@ pub fn parts(page: &mut Page, all: &[DefinitionChange], most: usize) {
 
 /// `2 changed, 1 gone, 3 new, 20 unchanged`.
 pub fn summary(report: &PinReport) -> String {
-    let words = [
+    let counts = [
         (PinReportState::Changed, "changed"),
         (PinReportState::Missing, "gone"),
         (PinReportState::Unchecked, "not checked"),
         (PinReportState::New, "new"),
         (PinReportState::Same, "unchanged"),
     ];
-    let counts: Vec<String> = words
+    let counts: Vec<String> = counts
         .into_iter()
         .filter_map(|(state, word)| {
             let count = report.count(state);

@@ -41,11 +41,11 @@ fn server_text(page: &mut Page, label: Role, text: &str) {
 }
 
 pub fn secret_warning(who: &str) -> Page {
-    let words = format!(
+    let text = format!(
         "It seems to ask for a secret. What you type is sent to '{who}', and forms are not meant for \
          that."
     );
-    Page::from(Line::styled(Role::Warning, words))
+    Page::from(Line::styled(Role::Warning, text))
 }
 
 pub fn field(field: &FormField) -> Page {
@@ -128,16 +128,16 @@ pub fn address(url: &str) -> Page {
 pub fn conversation(params: &Value) -> Page {
     let mut page = Page::default();
     for part in sampling::conversation(params) {
-        let words = match part {
+        let text = match part {
             ConversationLine::Text(text) => {
                 server_text(&mut page, Role::Plain, text);
                 continue;
             }
             ConversationLine::Role(role) => format!("{}:", shorten(role, 20)),
             ConversationLine::NonText(kind) => format!("[{}]", shorten(kind, 40)),
-            ConversationLine::Note(words) => words,
+            ConversationLine::Note(text) => text,
         };
-        page.push(Line::styled(Role::Dim, words).indented(2));
+        page.push(Line::styled(Role::Dim, text).indented(2));
     }
     page
 }
@@ -151,9 +151,9 @@ fn expectation(field: &FormField) -> String {
         | FieldKind::MultiChoice(_)
         | FieldKind::Json => field.expectation(),
         _ => {
-            let mut words = "JSON".to_owned();
-            field.add_bounds(&mut words);
-            words
+            let mut hint = "JSON".to_owned();
+            field.add_bounds(&mut hint);
+            hint
         }
     }
 }

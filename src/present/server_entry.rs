@@ -7,7 +7,6 @@ use crate::model::Root;
 use crate::present::{Page, Role, caret, plural};
 use crate::util::units::{show_duration, show_span};
 
-/// Maximum number of items in a list.
 const MOST: usize = 20;
 
 pub struct ServerEntryView<'a> {
@@ -65,8 +64,8 @@ impl ServerEntryView<'_> {
         fact("drift", drift(spec));
         fact("pins", &self.pins.map_or_else(|| "none".to_owned(), pinned));
         if self.flagged > 0 {
-            let words = plural(self.flagged, "tool is", "tools are");
-            fact("suspicious", &format!("{words}; 'toolhost list --flagged' says why"));
+            let tools = plural(self.flagged, "tool is", "tools are");
+            fact("suspicious", &format!("{tools}; 'toolhost list --flagged' says why"));
         }
     }
 }
@@ -94,8 +93,8 @@ pub fn credentials(spec: &ServerSpec) -> Option<String> {
     match &spec.endpoint {
         _ if !handles.is_empty() => Some(handles.join("; ")),
         Endpoint::Http { headers, auth, .. } => {
-            let mut words = Vec::new();
-            words.extend(match &**auth {
+            let mut parts = Vec::new();
+            parts.extend(match &**auth {
                 AuthSpec::None => None,
                 AuthSpec::Unset => Some("a stored login, if any".to_owned()),
                 AuthSpec::Bearer { variable: Some(name), .. } => {
@@ -111,9 +110,9 @@ pub fn credentials(spec: &ServerSpec) -> Option<String> {
             });
             if !headers.is_empty() {
                 let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
-                words.push(format!("headers {}", names.join(", ")));
+                parts.push(format!("headers {}", names.join(", ")));
             }
-            Some(if words.is_empty() { "none".to_owned() } else { words.join("; ") })
+            Some(if parts.is_empty() { "none".to_owned() } else { parts.join("; ") })
         }
         Endpoint::Stdio { env, env_keys, .. } => {
             let names: Vec<&str> =
@@ -124,18 +123,18 @@ pub fn credentials(spec: &ServerSpec) -> Option<String> {
 }
 
 fn limits(spec: &ServerSpec) -> Vec<String> {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     for (value, what) in [
         (spec.timeout, "of silence"),
         (spec.max_total, "per call"),
         (spec.start_timeout, "to start"),
     ] {
-        words.extend(value.map(|value| format!("{} {what}", show_duration(value))));
+        parts.extend(value.map(|value| format!("{} {what}", show_duration(value))));
     }
-    if words.is_empty() {
-        words.push("built-in defaults".to_owned());
+    if parts.is_empty() {
+        parts.push("built-in defaults".to_owned());
     }
-    words
+    parts
 }
 
 fn drift(spec: &ServerSpec) -> &'static str {
@@ -169,7 +168,7 @@ pub fn state(report: &PinReport) -> &'static str {
 fn pinned(report: &PinReport) -> String {
     let parts: Vec<&str> =
         report.servers.iter().flat_map(|server| &server.changes).map(|c| c.part).collect();
-    let mut words = format!("{} pinned", plural(pinned_count(report), "tool is", "tools are"));
+    let mut text = format!("{} pinned", plural(pinned_count(report), "tool is", "tools are"));
     for (state, what) in [
         (PinReportState::Changed, "changed"),
         (PinReportState::Missing, "gone"),
@@ -177,11 +176,11 @@ fn pinned(report: &PinReport) -> String {
     ] {
         match report.count(state) {
             0 => {}
-            count => words = format!("{words}, {count} {what}"),
+            count => text = format!("{text}, {count} {what}"),
         }
     }
     if !parts.is_empty() {
-        words.extend(["; its ", &parts.join(" and "), " changed"]);
+        text.extend(["; its ", &parts.join(" and "), " changed"]);
     }
-    words
+    text
 }

@@ -3,7 +3,6 @@
 use crate::present::{Line, Page, Role};
 use crate::util::text;
 
-/// Blanks between columns.
 const GAP: usize = 2;
 /// Maximum cell width if nothing else limits it: every row is padded to the widest one,
 /// so a text of one megabyte in a table of a thousand rows would add a gigabyte of blanks.

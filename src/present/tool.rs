@@ -21,7 +21,6 @@ use crate::util::{json, text};
 const MAX_PARAMETERS: usize = 200;
 /// The widest type that fits in the table itself.
 const TYPE_CELLS: usize = 20;
-/// Maximum number of characters of an example.
 const MAX_EXAMPLE: usize = 4_000;
 
 /// Everything about a tool and the rules for calling it, for people.
@@ -108,8 +107,8 @@ fn facts(
             }
         }
         Some(Decision::Ask(why)) => {
-            let words = format!("asks before each call: {why}");
-            page.field("approval", Role::Warning, &words, width);
+            let text = format!("asks before each call: {why}");
+            page.field("approval", Role::Warning, &text, width);
         }
         Some(Decision::Deny(why)) => {
             page.field("approval", Role::Error, &format!("calls are refused by {why}"), width);
@@ -226,16 +225,16 @@ fn properties(page: &mut Page, root: &Value, width: Option<usize>) {
             Line::styled(Role::Dim, limits(resolved)),
         ]);
         let room = width.map(|w| w.saturating_sub(4));
-        let mut words = Page::default();
+        let mut details = Page::default();
         if short != full {
-            words.paragraph(Role::Dim, 0, &full, room);
+            details.paragraph(Role::Dim, 0, &full, room);
         }
         // A property with a `$ref` may have its own description, which is more specific.
         let description = property.get("description").or_else(|| resolved.get("description"));
         if let Some(text) = description.and_then(Value::as_str) {
-            words.paragraph(Role::Plain, 0, text, room);
+            details.paragraph(Role::Plain, 0, text, room);
         }
-        for line in words.lines() {
+        for line in details.lines() {
             table.detail_line(line.clone());
         }
     }

@@ -13,7 +13,6 @@ use crate::util::json;
 use crate::util::text;
 use crate::util::units::{show_duration, show_size};
 
-/// Maximum number of lines shown for one item.
 const LINES: usize = 16;
 /// Maximum number of characters per line when there is no terminal width.
 const LONG: usize = 300;
@@ -53,8 +52,9 @@ pub fn page(traffic: &Traffic, since: Duration, look: TrafficLayout) -> Page {
         page.push(Line::styled(Role::Dim, format!("… {more}, -v shows all")).indented(4));
     }
     // Plain text is evidence, and its end may matter as much as its start.
-    let words = !matches!(traffic.kind, TrafficKind::Message { .. } | TrafficKind::HttpHead { .. });
-    fitted(page, look.verbose || words, look.width)
+    let is_text =
+        !matches!(traffic.kind, TrafficKind::Message { .. } | TrafficKind::HttpHead { .. });
+    fitted(page, look.verbose || is_text, look.width)
 }
 
 /// Truncates every line to the width of the terminal; `whole` keeps all of it.
@@ -134,15 +134,15 @@ fn first(text: &str, look: TrafficLayout) -> String {
     if look.verbose { line.to_owned() } else { text::shorten(line, LONG).into_owned() }
 }
 
-fn named(glance: &MessageInfo) -> (Role, String) {
-    let label = match glance {
+fn named(message: &MessageInfo) -> (Role, String) {
+    let label = match message {
         MessageInfo::Request { .. } | MessageInfo::Notification { .. } => Role::Title,
         MessageInfo::Response { is_error: false, .. } => Role::Success,
         MessageInfo::Response { is_error: true, .. } | MessageInfo::Unknown => Role::Error,
     };
-    let what = match glance.id_text() {
-        Some(number) => format!("{} #{number}", glance.label()),
-        None => glance.label().to_owned(),
+    let what = match message.id_text() {
+        Some(number) => format!("{} #{number}", message.label()),
+        None => message.label().to_owned(),
     };
     (label, what)
 }

@@ -6,11 +6,11 @@ use crate::present::{Line, Page, Role};
 
 /// The question: the difference if the project was trusted before, otherwise everything.
 pub fn question(request: &TrustRequest) -> Page {
-    let words = match request.previous {
+    let title = match request.previous {
         Some(_) => " changed since it was trusted:",
         None => " would:",
     };
-    let mut page = heading(request, words);
+    let mut page = heading(request, title);
     lines(&request.difference_lines(), &mut page);
     page
 }
@@ -21,11 +21,11 @@ pub fn whole(request: &TrustRequest) -> Page {
     page
 }
 
-fn heading(request: &TrustRequest, words: &str) -> Page {
+fn heading(request: &TrustRequest, title: &str) -> Page {
     Page::from(
         Line::plain("The project ")
             .then(Role::Name, request.root.display().to_string())
-            .then(Role::Plain, words),
+            .then(Role::Plain, title),
     )
 }
 

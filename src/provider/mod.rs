@@ -180,7 +180,6 @@ pub trait ManagedServer: Send + Sync {
 /// What a server said about itself when the connection was opened.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionSummary {
-    /// Whether a connection is open and works.
     pub is_ready: bool,
     /// How long the newest connection took to open, handshake included.
     pub connect: Option<Duration>,

@@ -103,7 +103,6 @@ impl KindHarness {
         self.diagnostics.iter().map(|diagnostic| diagnostic.message.clone()).collect()
     }
 
-    /// Everything that is declared.
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let declared = self.providers.iter().flat_map(|provider| provider.declared());
         declared.map(Arc::unwrap_or_clone).collect()

@@ -103,7 +103,6 @@ impl SpoolFile {
         }))
     }
 
-    /// Whether something was appended since.
     pub fn has_more(&self, position: &SpoolPosition) -> bool {
         self.length > position.offset
     }

@@ -24,13 +24,11 @@ use crate::tui::views::trace::TraceView;
 use crate::tui::views::trust::ProjectTrust;
 use crate::tui::widgets::input::TextArea;
 
-/// Everything the console knows.
 #[derive(Debug, Default)]
 pub struct AppState {
     pub context: AppContext,
     pub tools: ToolsView,
     pub servers: ServersView,
-    /// What crossed the wires.
     pub trace: TraceView,
     pub stats: StatsView,
     pub bench: BenchView,
@@ -60,7 +58,6 @@ impl AppState {
         effects
     }
 
-    /// Whether something on the screen changes by itself.
     pub fn is_moving(&self) -> bool {
         self.context.calls.running().next().is_some()
             || self.others.running().next().is_some()

@@ -155,7 +155,6 @@ impl ConsoleCall {
 
 const LOG: usize = 100;
 const NESTED: usize = 50;
-/// The maximum number of characters of one line.
 const LONGEST: usize = 500;
 
 #[derive(Debug, Clone, PartialEq)]

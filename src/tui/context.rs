@@ -84,7 +84,6 @@ pub struct AppContext {
     pub has_wire: bool,
     /// The name of the project; `None` without one.
     pub project: Option<String>,
-    /// Whether that pane fills the screen.
     pub is_zoomed: bool,
     /// The window over the views; `None` when there is none.
     pub overlay: Option<Overlay>,

@@ -38,7 +38,6 @@ pub struct Painter {
     last: Vec<u8>,
     /// The same frame as it is written to the terminal.
     bytes: Vec<u8>,
-    /// Whether the screen's content is unknown.
     needs_full_redraw: bool,
 }
 

@@ -20,15 +20,11 @@ const KEYS: &str = "theme, ascii, reduced_motion, mouse, clock, image, keys";
 pub struct ConsoleSettings {
     /// Which colours; `None` for the usual ones.
     pub theme: Option<ColourScheme>,
-    /// Whether only ASCII characters are drawn.
     pub ascii: bool,
     /// Whether spinners and other movement are left out.
     pub reduced_motion: bool,
-    /// Whether the mouse is left to the terminal.
     pub has_no_mouse: bool,
-    /// Whether the time of day is left out.
     pub has_no_clock: bool,
-    /// Whether pictures in results are left out.
     pub has_no_images: bool,
     pub keys: Keymap,
 }

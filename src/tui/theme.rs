@@ -41,14 +41,10 @@ pub struct Appearance {
     /// The colour scheme, from `console.yaml` or the palette.
     pub palette: ColourScheme,
     pub has_colour: bool,
-    /// Whether only ASCII characters are drawn.
     pub ascii: bool,
-    /// Whether spinners and other movement are left out.
     pub has_reduced_motion: bool,
     pub mouse: bool,
-    /// Whether the time of day is shown.
     pub clock: bool,
-    /// Whether pictures are shown in results.
     pub images: bool,
     /// Whether the terminal knows 16 million colours.
     pub has_true_colour: bool,
@@ -147,7 +143,6 @@ const MARKED: Ink =
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Theme {
     pub palette: ColourScheme,
-    /// Whether only ASCII characters are drawn.
     pub ascii: bool,
     pub depth: ColourDepth,
 }

@@ -32,7 +32,6 @@ pub struct ParseSinceError;
 /// A point in time as a person says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
-    /// This long before now.
     Ago(Duration),
     /// At this exact point in time.
     At(Timestamp),

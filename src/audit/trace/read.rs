@@ -9,7 +9,6 @@ use crate::util::regular_file;
 
 /// The longest line that is read: the largest message, as text in which much is escaped.
 const MAX_LINE_BYTES: u64 = 128 * 1024 * 1024;
-/// How much of a file is read.
 const MAX_BYTES: usize = 512 * 1024 * 1024;
 const MAX_ITEMS: usize = 1_000_000;
 

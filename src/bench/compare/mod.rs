@@ -65,7 +65,6 @@ pub enum RatioVerdict {
     NotEstablished(Inconclusive),
 }
 
-/// Why nothing follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inconclusive {
     /// Equal ones would give such a ratio often enough.

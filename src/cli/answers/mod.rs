@@ -33,7 +33,6 @@ enum RuleAnswer {
     /// These fields of a form, and the defaults for the others.
     Content(JsonObject),
     Defaults,
-    /// The page was visited.
     Opened,
     /// The reply in place of a model.
     Text(String),

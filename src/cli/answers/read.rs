@@ -11,7 +11,6 @@ use crate::config::read::read as read_file;
 use crate::model::{Diagnostic, Error, ErrorKind};
 use crate::util::spelling::did_you_mean;
 
-/// Maximum number of rules in a file.
 const RULES: usize = 1_000;
 const KEYS: [&str; 9] =
     ["server", "message", "kind", "content", "accept", "text", "decline", "cancel", "uses"];
@@ -75,11 +74,11 @@ fn parse_file(root: &ConfigNode) -> Result<Vec<AnswerRule>, Diagnostic> {
 
 fn rule(node: &ConfigNode) -> Result<AnswerRule, Diagnostic> {
     let place = node.location();
-    let told = format!("{}:{}", place.file.display(), place.line);
+    let place_text = format!("{}:{}", place.file.display(), place.line);
     if let NodeValue::Text(text) = &node.value {
         let answer =
             parse_keyword(text).ok_or_else(|| node.expected("defaults, decline or cancel"))?;
-        return Ok(AnswerRule::of(answer, &told));
+        return Ok(AnswerRule::of(answer, &place_text));
     }
     node.as_map()?;
     known_keys(node, &KEYS)?;
@@ -92,7 +91,7 @@ fn rule(node: &ConfigNode) -> Result<AnswerRule, Diagnostic> {
             uses => Some(uses),
         },
     };
-    let mut rule = AnswerRule::of(answer(node)?, &told);
+    let mut rule = AnswerRule::of(answer(node)?, &place_text);
     (rule.server, rule.message) = (pattern("server")?, pattern("message")?);
     (rule.kind, rule.uses) = (kind, uses);
     Ok(rule)
@@ -100,23 +99,23 @@ fn rule(node: &ConfigNode) -> Result<AnswerRule, Diagnostic> {
 
 fn kind(node: &ConfigNode) -> Result<&'static str, Diagnostic> {
     let text = node.as_text()?;
-    let known = KINDS.into_iter().find(|kind| *kind == text);
-    known.ok_or_else(|| node.expected("form, url or sampling"))
+    let kind = KINDS.into_iter().find(|kind| *kind == text);
+    kind.ok_or_else(|| node.expected("form, url or sampling"))
 }
 
 fn answer(node: &ConfigNode) -> Result<RuleAnswer, Diagnostic> {
     const ANSWERS: [&str; 5] = ["content", "accept", "text", "decline", "cancel"];
-    let said: Vec<&(ConfigKey, ConfigNode)> =
+    let answer_keys: Vec<&(ConfigKey, ConfigNode)> =
         node.entries().iter().filter(|(key, _)| ANSWERS.contains(&key.text.as_str())).collect();
-    let (key, value) = match said.as_slice() {
+    let (key, value) = match answer_keys.as_slice() {
         [one] => one,
         [] => {
-            let words = "the rule has no answer: content, accept, text, decline or cancel";
-            return Err(Diagnostic::error(words).with_location(node.location()));
+            let message = "the rule has no answer: content, accept, text, decline or cancel";
+            return Err(Diagnostic::error(message).with_location(node.location()));
         }
         [_, (key, _), ..] => {
-            let words = format!("the rule has a second answer, '{}'", key.text);
-            return Err(Diagnostic::error(words).with_location(node.location_of(key)));
+            let message = format!("the rule has a second answer, '{}'", key.text);
+            return Err(Diagnostic::error(message).with_location(node.location_of(key)));
         }
     };
     let yes = |answer: RuleAnswer| {
@@ -138,13 +137,14 @@ fn answer(node: &ConfigNode) -> Result<RuleAnswer, Diagnostic> {
     }
 }
 
-fn known_keys(node: &ConfigNode, known: &[&str]) -> Result<(), Diagnostic> {
-    let unknown = node.entries().iter().find(|(key, _)| !known.contains(&key.text.as_str()));
+fn known_keys(node: &ConfigNode, allowed_keys: &[&str]) -> Result<(), Diagnostic> {
+    let unknown = node.entries().iter().find(|(key, _)| !allowed_keys.contains(&key.text.as_str()));
     let Some((key, _)) = unknown else { return Ok(()) };
     let problem = Diagnostic::error(format!("unknown key '{}'", key.text))
         .with_location(node.location_of(key));
-    let hint = did_you_mean(&key.text, known.iter().copied());
-    Err(problem.with_hint(hint.unwrap_or_else(|| format!("known keys: {}", known.join(", ")))))
+    let hint = did_you_mean(&key.text, allowed_keys.iter().copied());
+    Err(problem
+        .with_hint(hint.unwrap_or_else(|| format!("known keys: {}", allowed_keys.join(", ")))))
 }
 
 #[cfg(test)]

@@ -76,8 +76,8 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     }
     show_tools(&args.name, context).await;
     if let Some(command) = trust_command {
-        let words = format!("review and trust the project first: {command}");
-        context.output.note(&Line::plain(words));
+        let hint = format!("review and trust the project first: {command}");
+        context.output.note(&Line::plain(hint));
     }
     let next = format!("try it: toolhost list --server {}", args.name);
     context.output.note(&Line::styled(Role::Dim, next));
@@ -129,7 +129,7 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
     if let Some(description) = &args.description {
         entry.insert("description".to_owned(), description.as_str().into());
     }
-    let words = match &args.url {
+    let summary = match &args.url {
         Some(url) if !ad_hoc::is_url(url) => {
             return Err(Error::usage(format!("'{url}' is not a URL"))
                 .with_hint("put a command after --: toolhost add NAME -- COMMAND"));
@@ -137,7 +137,7 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
         Some(url) => vec![url.clone()],
         None => args.command.clone(),
     };
-    let server = AdHocServer::new(&words, Some(&args.name), headers)?;
+    let server = AdHocServer::new(&summary, Some(&args.name), headers)?;
     entry.extend(server.into_entry());
     if let Some(variable) = &args.bearer_token_env {
         let auth = json!({ "type": "bearer", "token_env_var": variable });

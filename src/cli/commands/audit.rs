@@ -84,15 +84,15 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
     let filter = args.filter();
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let lines = ReverseLines::all(&location).map_err(Error::unreadable_records)?;
-    let found = read::newest(lines, &filter, limit).map_err(Error::unreadable_records)?;
+    let page = read::newest(lines, &filter, limit).map_err(Error::unreadable_records)?;
     let output = &context.output;
-    records::warn_unreadable_lines(output, found.damaged, &location.path);
+    records::warn_unreadable_lines(output, page.damaged, &location.path);
     match (format, follow) {
         (Format::Json, Some(follow)) => {
-            for call in &found.calls {
+            for call in &page.calls {
                 output.line(&AuditedCallJson::from(call))?;
             }
-            let joiner = AuditJoiner::after(&found.calls);
+            let joiner = AuditJoiner::after(&page.calls);
             watch(follow, joiner, &filter, context, |call| {
                 output.line(&AuditedCallJson::from(call))
             })
@@ -100,20 +100,20 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
         }
         (_, Some(follow)) => {
             let width = output.width();
-            for call in &found.calls {
+            for call in &page.calls {
                 output.page(&present::audit::line(call, width))?;
             }
-            let joiner = AuditJoiner::after(&found.calls);
+            let joiner = AuditJoiner::after(&page.calls);
             let show = |call: &_| output.page(&present::audit::line(call, width));
             watch(follow, joiner, &filter, context, show).await
         }
         (Format::Json | Format::Yaml, None) => {
-            let all: Vec<_> = found.calls.iter().map(AuditedCallJson::from).collect();
+            let all: Vec<_> = page.calls.iter().map(AuditedCallJson::from).collect();
             output.value(format, &all)
         }
         (_, None) => {
-            output.page(&present::audit::page(&found.calls, output.width()))?;
-            if found.calls.is_empty() {
+            output.page(&present::audit::page(&page.calls, output.width()))?;
+            if page.calls.is_empty() {
                 let path = location.path.display();
                 output.note(&Line::styled(Role::Dim, format!("no such call in {path}")));
             }

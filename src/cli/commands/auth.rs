@@ -161,7 +161,7 @@ fn entries_using(configuration: &Configuration, login: &LoginReport) -> Vec<Stri
 }
 
 fn require_servers(configuration: &Configuration, names: &[String]) -> Result<(), Error> {
-    let known: BTreeSet<&str> =
+    let server_names: BTreeSet<&str> =
         configuration.servers.iter().map(|server| server.name.as_str()).collect();
-    entry_checks::require_servers(configuration, names, &known)
+    entry_checks::require_servers(configuration, names, &server_names)
 }

@@ -203,15 +203,15 @@ pub(super) async fn perform(
     request: CallRequest,
 ) -> CommandResult {
     if args.dry_run {
-        let rehearsal = assembly.host.dry_run(&request).await?;
-        for warning in &rehearsal.warnings {
+        let dry_run = assembly.host.dry_run(&request).await?;
+        for warning in &dry_run.warnings {
             context.output.warn(warning);
         }
         return match format {
             Format::Json | Format::Yaml => {
-                context.output.value(format, &DryRunJson::from(&rehearsal))
+                context.output.value(format, &DryRunJson::from(&dry_run))
             }
-            _ => context.output.page(&present::outcome::preview(&rehearsal)),
+            _ => context.output.page(&present::outcome::preview(&dry_run)),
         };
     }
     report(args, context, format, assembly.host.call(request).await)

@@ -84,10 +84,14 @@ pub(super) fn print(
         }
         (_, None) => result.map_or(Ok(()), |result| {
             // If both streams go to the terminal, the error message is printed once.
-            let said = output.is_terminal()
+            let summary = output.is_terminal()
                 && !options.ignores_tool_error
                 && outcome.error().is_some_and(|error| repeats_result(error, result));
-            if said { Ok(()) } else { output.page(&content::page(result, output.verbosity() > 0)) }
+            if summary {
+                Ok(())
+            } else {
+                output.page(&content::page(result, output.verbosity() > 0))
+            }
         }),
     }
 }

@@ -123,7 +123,8 @@ pub async fn run(
 pub(super) async fn diagnostics(assembly: &Assembly) -> Vec<Diagnostic> {
     let mut diagnostics = assembly.configuration.diagnostics.clone();
     // Problems found while reading the files are reported once.
-    let noticed: Vec<_> = diagnostics.iter().map(|known| known.location.clone()).collect();
+    let noticed: Vec<_> =
+        diagnostics.iter().map(|diagnostic| diagnostic.location.clone()).collect();
     let schemas = schema::check_schemas(&assembly.configuration).into_iter();
     diagnostics.extend(schemas.filter(|new| !noticed.contains(&new.location)));
     let listed = assembly.host.catalogue(&ListScope::Declared).await.diagnostics.into_iter();
@@ -134,9 +135,9 @@ pub(super) async fn diagnostics(assembly: &Assembly) -> Vec<Diagnostic> {
 async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -> CommandResult {
     // Providers find further problems when they are built.
     let assembly = context.build()?;
-    let found = diagnostics(&assembly).await;
+    let diagnostics = diagnostics(&assembly).await;
     let mut loaded = assembly.configuration;
-    loaded.diagnostics = found;
+    loaded.diagnostics = diagnostics;
     loaded.diagnostics.extend((console.check)(&*context.environment));
     // Sorted by location in the files, whichever pass found them.
     loaded.diagnostics.sort_by_cached_key(|diagnostic| {

@@ -88,14 +88,14 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     };
     let assembly =
         context.assemble_attached(StartScope::Servers(&args.server), "toolhost export").await?;
-    let known: BTreeSet<&str> =
+    let names: BTreeSet<&str> =
         assembly.configuration.servers.iter().map(|server| server.name.as_str()).collect();
-    entry_checks::require_servers(&assembly.configuration, &args.server, &known)?;
+    entry_checks::require_servers(&assembly.configuration, &args.server, &names)?;
     let catalogue = assembly.host.catalogue(&scope).await;
     let offered = assembly.host.offerable_tools(&catalogue);
     // Names are assigned over all tools, so that they do not depend on the selection.
     let mut exported = dialect.export(offered.iter().map(|tool| tool.definition.as_ref()));
-    let mut wanted = offered.iter().map(|tool| {
+    let mut selected = offered.iter().map(|tool| {
         let is_of_server = args.server.is_empty()
             || tool.definition.server().is_some_and(|s| args.server.iter().any(|w| w == s));
         let name = tool.definition.name.full();
@@ -103,7 +103,7 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
             && (args.patterns.is_empty()
                 || args.patterns.iter().any(|p| pattern::matches(p, &name)))
     });
-    exported.tools.retain(|_| wanted.next().unwrap_or(false));
+    exported.tools.retain(|_| selected.next().unwrap_or(false));
     warn_of_size(&exported, dialect, &context.output);
     warn_of_downgrades(&exported, dialect, &context.output);
     let printed = if format == Format::Yaml { Format::Yaml } else { Format::Json };

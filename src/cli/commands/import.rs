@@ -64,9 +64,9 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
             (Some(editor), files)
         }
         (Some(file), None, _) if !context.environment.cwd().join(file).exists() => {
-            let known: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
+            let names: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
             return Err(Error::usage(format!("'{file}' is neither an editor nor a file"))
-                .with_hint(format!("known editors: {}", known.join(", ")))
+                .with_hint(format!("known editors: {}", names.join(", ")))
                 .into());
         }
         (Some(file), None, from) => (from, vec![context.environment.cwd().join(file)]),
@@ -75,9 +75,9 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     let cwd = context.environment.cwd();
     let mut servers: Vec<ImportedServer> = Vec::new();
     for path in &files {
-        let found = editors::read_file(path, editor, &cwd);
-        match found.map_err(|diagnostic| mcp_file::error(&diagnostic)) {
-            Ok(found) => servers.extend(found),
+        let imported = editors::read_file(path, editor, &cwd);
+        match imported.map_err(|diagnostic| mcp_file::error(&diagnostic)) {
+            Ok(imported) => servers.extend(imported),
             // One of several files of an editor may hold other things.
             Err(error) if files.len() > 1 => context.output.warn(error.message()),
             Err(error) => return Err(error.into()),
@@ -100,17 +100,17 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     if args.yes {
         context.output.stderr_page(&page);
     } else {
-        let words = ("nothing was written", "--yes writes what --dry-run shows");
+        let refusal = ("nothing was written", "--yes writes what --dry-run shows");
         let output = Arc::clone(&context.output);
-        prompt::require_confirmation(output, page, "Write this?", words).await?;
+        prompt::require_confirmation(output, page, "Write this?", refusal).await?;
     }
     let trust_command = context.write_server_file(&file)?;
     let count = plural(added.len(), "server", "servers");
     let line = Line::styled(Role::Success, format!("added {count} to "));
     context.output.note(&line.then(Role::Name, file.path.display().to_string()));
     if let Some(command) = trust_command {
-        let words = format!("review and trust the project first: {command}");
-        context.output.note(&Line::plain(words));
+        let hint = format!("review and trust the project first: {command}");
+        context.output.note(&Line::plain(hint));
     }
     Ok(())
 }
@@ -126,8 +126,8 @@ fn add_all<'s>(
         match &server.entry {
             Err(why) => context.output.warn(&format!("skipped '{name}': {why}")),
             Ok(_) if file.has(name)? => {
-                let known = format!("skipped '{name}': already in {}", file.path.display());
-                context.output.warn(&known);
+                let notice = format!("skipped '{name}': already in {}", file.path.display());
+                context.output.warn(&notice);
             }
             Ok(entry) => {
                 file.add(name, entry)?;
@@ -150,9 +150,9 @@ fn difference(file: &McpFile, added: &[&ImportedServer]) -> Page {
         added.iter().flat_map(|server| &server.variables).map(String::as_str).collect();
     if !variables.is_empty() {
         page.blank_line();
-        let words =
+        let message =
             format!("Set these before use (secrets are not copied): {}", variables.join(", "));
-        page.push(Line::plain(words));
+        page.push(Line::plain(message));
     }
     page
 }
@@ -176,8 +176,8 @@ fn list(context: &CommandContext) -> CommandResult {
     }
     if is_empty {
         let names: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
-        let words = format!("no servers of {} found", names.join(", "));
-        context.output.note(&Line::plain(words));
+        let message = format!("no servers of {} found", names.join(", "));
+        context.output.note(&Line::plain(message));
         return Ok(());
     }
     context.output.page(&table.layout(context.output.width()))?;

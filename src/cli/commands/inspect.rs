@@ -52,8 +52,9 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     let usage = UsageReading::begin(context, &assembly);
     let tool = host.find(name, &LookupScope::of_servers(&args.server)).await?;
     let decision = host.decision(&tool);
-    let known = host.catalogue(&ListScope::Declared).await.tools;
-    let found = scan::scan(&tool, &ToolNameIndex::of(known.iter().map(Arc::as_ref).chain([&tool])));
+    let neighbours = host.catalogue(&ListScope::Declared).await.tools;
+    let findings =
+        scan::scan(&tool, &ToolNameIndex::of(neighbours.iter().map(Arc::as_ref).chain([&tool])));
     let used = usage.of([&tool], context).await.pop();
     let slower = used.as_ref().and_then(|used| ExceededSpeed::of(&tool, used));
     match format {
@@ -61,7 +62,7 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
             let stats = used.as_ref().map(UsageJson::from);
             output.value(
                 format,
-                &ToolDetailJson::from((&tool, &decision, (stats, slower), &found[..])),
+                &ToolDetailJson::from((&tool, &decision, (stats, slower), &findings[..])),
             )
         }
         Names => output.page(&Page::from(Line::plain(tool.name.full()))),
@@ -80,10 +81,10 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
                     page.push(present::stats::slower_line(slower).indented(2));
                 }
             }
-            if !found.is_empty() {
+            if !findings.is_empty() {
                 page.blank_line();
             }
-            page.append(present::findings::page(&found, output.width()));
+            page.append(present::findings::page(&findings, output.width()));
             output.page(&page)
         }
     }
@@ -121,13 +122,13 @@ async fn inspect_server(
         spec
     });
     for server in &servers {
-        let words = server.instructions.as_deref().unwrap_or_default();
-        let found = scan::scan_text("instructions", words);
+        let instructions = server.instructions.as_deref().unwrap_or_default();
+        let findings = scan::scan_text("instructions", instructions);
         let entry = spec.as_ref().map(|spec| ServerEntryView {
             spec,
             pins: report.as_ref(),
             flagged,
-            instructions: &found,
+            instructions: &findings,
         });
         match format {
             Json | Yaml => {

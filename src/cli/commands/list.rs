@@ -116,8 +116,8 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     let listed = std::mem::replace(&mut catalogue.tools, shown);
     let owners = catalogue.tools.iter().filter_map(|tool| tool.name.component());
     let servers = assembly.configuration.servers.iter().map(|server| server.name.as_str());
-    let known: BTreeSet<&str> = owners.chain(servers).collect();
-    entry_checks::require_servers(&assembly.configuration, &args.server, &known)?;
+    let names: BTreeSet<&str> = owners.chain(servers).collect();
+    entry_checks::require_servers(&assembly.configuration, &args.server, &names)?;
     let flagged = (args.flagged || context.output.verbosity() > 0)
         .then(|| flagged(&catalogue.tools, args.flagged));
     let tools: Vec<&ToolDefinition> = query
@@ -163,7 +163,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
                 listed.iter().map(|tool| (&tool.name, tool.as_ref())).collect();
             let tools: Vec<&ToolDefinition> =
                 tools.iter().filter_map(|tool| listed.get(&tool.name).copied()).collect();
-            let found = assembly.configuration.diagnostics.iter().chain(&catalogue.diagnostics);
+            let problems = assembly.configuration.diagnostics.iter().chain(&catalogue.diagnostics);
             let untrusted = &assembly.configuration.untrusted;
             let mut broken = assembly.host.servers_out_of_service();
             let is_off = |name: &str| {
@@ -173,7 +173,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             broken.retain(|s| reach.includes_server(&s.name) && !is_off(&s.name));
             let listed = ListedServers { catalogue: &catalogue, untrusted, broken: &broken };
             let usages = usage.of(tools.iter().copied(), context).await;
-            let value = ListJson::new(&tools, flagged.as_ref(), &usages, &listed, found);
+            let value = ListJson::new(&tools, flagged.as_ref(), &usages, &listed, problems);
             context.output.value(format, &value)?;
         }
         Names => context.output.names(tools.iter().map(|tool| tool.name.full()))?,
@@ -204,21 +204,21 @@ fn untrusted_refusal(
     profile: Option<&ProfileSpec>,
     answered: bool,
 ) -> Option<Error> {
-    let asked = |entry: &&UntrustedEntry| {
+    let is_listed = |entry: &&UntrustedEntry| {
         entry.role == FileRole::Tools
             && includes_internal(args, entry.kind)
             && !args.declared
             && profile.is_none_or(|profile| may_show_untrusted(profile, entry))
     };
-    let first = configuration.untrusted.iter().find(asked)?;
-    let count = configuration.untrusted.iter().filter(asked).count();
+    let first = configuration.untrusted.iter().find(is_listed)?;
+    let count = configuration.untrusted.iter().filter(is_listed).count();
     if count == 1 && !answered {
         return Some(first.refusal());
     }
-    let words = plural(count, "entry is", "entries are");
+    let entries = plural(count, "entry is", "entries are");
     let error = if answered { Error::partial } else { Error::denied };
     Some(
-        error(format!("{words} not trusted"))
+        error(format!("{entries} not trusted"))
             .with_hint(format!("review and trust: {}", first.trust_command)),
     )
 }
@@ -238,17 +238,17 @@ fn shown_diagnostics(
 /// The suspicious findings about each tool. Notes are included only with `all`.
 fn flagged(tools: &[Arc<ToolDefinition>], all: bool) -> FindingsByTool {
     let neighbours = ToolNameIndex::of(tools);
-    let found = tools.iter().map(|tool| {
-        let mut found = scan::scan(tool, &neighbours);
-        found.retain(|finding| all || finding.severity > scan::FindingSeverity::Low);
-        (tool.name.full(), found)
+    let flagged = tools.iter().map(|tool| {
+        let mut findings = scan::scan(tool, &neighbours);
+        findings.retain(|finding| all || finding.severity > scan::FindingSeverity::Low);
+        (tool.name.full(), findings)
     });
-    found.filter(|(_, found)| !found.is_empty()).collect()
+    flagged.filter(|(_, findings)| !findings.is_empty()).collect()
 }
 
 fn is_flagged(flagged: Option<&FindingsByTool>, tool: &ToolDefinition) -> bool {
-    let found = flagged.and_then(|all| all.get(&tool.name.full()));
-    found.is_some_and(|found| present::findings::count_above_note(found) > 0)
+    let findings = flagged.and_then(|all| all.get(&tool.name.full()));
+    findings.is_some_and(|findings| present::findings::count_above_note(findings) > 0)
 }
 
 /// The findings about single items: omissions always, doubts only if they are few or were requested.
@@ -256,16 +256,16 @@ fn remarks(problems: &[&Diagnostic], output: &Output) {
     const FEW: usize = 3;
     const MANY: usize = 20;
     for (errors, most) in [(true, MANY), (false, FEW)] {
-        let found: Vec<&Diagnostic> =
+        let problems: Vec<&Diagnostic> =
             problems.iter().copied().filter(|p| p.is_error() == errors).collect();
         let most = if output.verbosity() > 0 { usize::MAX } else { most };
-        if found.len() <= most || errors {
-            for problem in found.iter().take(most) {
+        if problems.len() <= most || errors {
+            for problem in problems.iter().take(most) {
                 output.warn(&problem.message);
             }
         }
-        let hidden = found.len().saturating_sub(if errors { most } else { 0 });
-        if found.len() > most {
+        let hidden = problems.len().saturating_sub(if errors { most } else { 0 });
+        if problems.len() > most {
             let more = if errors { "more " } else { "" };
             let count = plural(hidden, "warning", "warnings");
             output.note(&Line::styled(Role::Dim, format!("{more}{count}, -v shows all")));
@@ -282,12 +282,12 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
     kinds.insert("mcp");
     let categories: BTreeSet<&str> =
         all.iter().filter_map(|tool| tool.category.as_deref()).collect();
-    for (words, known, name) in
+    for (filters, known, name) in
         [(&args.kind, kinds, "kinds"), (&args.category, categories, "categories")]
     {
-        if words.iter().any(|word| !known.contains(word.as_str())) && !known.is_empty() {
-            let known: Vec<&str> = known.into_iter().collect();
-            return format!("0 tools; known {name}: {}", known.join(", "));
+        if filters.iter().any(|filter| !known.contains(filter.as_str())) && !known.is_empty() {
+            let names: Vec<&str> = known.into_iter().collect();
+            return format!("0 tools; known {name}: {}", names.join(", "));
         }
     }
     if args.flagged {
@@ -342,16 +342,17 @@ fn includes_internal(args: &ListArgs, kind: &str) -> bool {
 
 /// Why requested internal tools could not be listed.
 fn failures<'c>(args: &ListArgs, catalogue: &'c Catalogue) -> Vec<&'c Error> {
-    let asked = catalogue.failures.iter().filter(|failure| includes_internal(args, failure.kind));
-    asked.map(|failure| &failure.error).collect()
+    let failures =
+        catalogue.failures.iter().filter(|failure| includes_internal(args, failure.kind));
+    failures.map(|failure| &failure.error).collect()
 }
 
 /// The findings about single items that are not reported as the error of the command.
 fn unreported_diagnostics(catalogue: &Catalogue) -> Vec<&Diagnostic> {
-    let said = |problem: &Diagnostic| {
+    let is_reported = |problem: &Diagnostic| {
         catalogue.failures.iter().any(|failure| failure.error.message() == problem.message)
     };
-    catalogue.diagnostics.iter().filter(|problem| !said(problem)).collect()
+    catalogue.diagnostics.iter().filter(|problem| !is_reported(problem)).collect()
 }
 
 /// Whether any requested source responded; declared tools of a failed server do not count. `failed`

@@ -24,9 +24,9 @@ pub(super) fn print(
     let names: BTreeSet<&ToolName> = shown.iter().map(|tool| &tool.name).collect();
     let offered = host.offerable_tools(catalogue);
     let definitions = offered.iter().map(|tool| tool.definition.as_ref());
-    let wanted: Vec<&ToolDefinition> =
+    let selected: Vec<&ToolDefinition> =
         definitions.filter(|tool| names.contains(&tool.name)).collect();
-    let costs = tool_costs(&wanted);
+    let costs = tool_costs(&selected);
     let mut servers: BTreeMap<Option<&str>, Vec<&ToolCost>> = BTreeMap::new();
     for tool in &costs {
         servers.entry(tool.component.as_deref()).or_default().push(tool);

@@ -29,8 +29,9 @@ pub fn run(args: &ManArgs, context: &CommandContext, mut grammar: Command) -> Co
     grammar.build();
     let mut command = &grammar;
     for word in &args.command {
-        let found = command.find_subcommand(word).filter(|found| !found.is_hide_set());
-        command = found.ok_or_else(|| {
+        let subcommand =
+            command.find_subcommand(word).filter(|subcommand| !subcommand.is_hide_set());
+        command = subcommand.ok_or_else(|| {
             Error::usage(format!("there is no command '{}'", args.command.join(" ")))
                 .with_hint("'toolhost --help' lists them")
         })?;

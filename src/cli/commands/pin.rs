@@ -112,11 +112,11 @@ pub(super) fn pins(
     context: &CommandContext,
     assembly: &Assembly,
 ) -> Result<(PinFile, Option<Pins>), Error> {
-    let known = Arc::clone(assembly.host.pins().context());
+    let pin_context = Arc::clone(assembly.host.pins().context());
     if let Some(path) = named {
         let file = PinFile::named(context.environment.cwd().join(path));
         let book = file.read()?;
-        return Ok((file, book.map(|book| Pins::new(known, book))));
+        return Ok((file, book.map(|book| Pins::new(pin_context, book))));
     }
     let Some(file) = PinFile::own(&*context.environment) else {
         return Err(Error::config("there is no state directory for pins")

@@ -46,8 +46,8 @@ pub async fn run(args: &RecordArgs, context: &CommandContext) -> CommandResult {
         Some(name) => {
             let server = slice::from_ref(name);
             let assembly = context.assemble(StartScope::Servers(server)).await?;
-            let known = assembly.host.servers();
-            let names: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
+            let servers = assembly.host.servers();
+            let names: BTreeSet<&str> = servers.iter().map(|server| server.name.as_str()).collect();
             entry_checks::require_servers(&assembly.configuration, server, &names)?;
             recording::start_server(&assembly.configuration, name, environment, traffic)?
         }

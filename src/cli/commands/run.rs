@@ -94,15 +94,15 @@ fn list(saved: &SavedCalls, context: &CommandContext, format: Format) -> Command
         _ => {}
     }
     if saved.calls.is_empty() {
-        let words = "no saved calls; save one: toolhost call NAME [ARGS] --save-as NAME";
-        context.output.note(&Line::plain(words));
+        let message = "no saved calls; save one: toolhost call NAME [ARGS] --save-as NAME";
+        context.output.note(&Line::plain(message));
         return Ok(());
     }
     let columns = [TableColumn::new("NAME"), TableColumn::new("CALL").shrinks_to(20)];
     let mut table = Table::new(columns);
     for (name, call) in &saved.calls {
-        let words = shell_quoted(&call.command_words());
-        table.row([Line::styled(Role::Name, name), Line::plain(words)]);
+        let command = shell_quoted(&call.command_words());
+        table.row([Line::styled(Role::Name, name), Line::plain(command)]);
     }
     context.output.page(&table.layout(context.output.width()))
 }

@@ -166,7 +166,7 @@ async fn open_listeners<'a>(
     stop: &'a CancellationToken,
 ) -> Result<(Option<TokenFile>, Vec<RunningListener<'a>>), Error> {
     let mut listeners: Vec<RunningListener<'a>> = Vec::new();
-    let note = |words: String| context.output.note(&Line::plain(words));
+    let note = |text: String| context.output.note(&Line::plain(text));
     if let Some(path) = &args.unix {
         let listener = UnixSocketListener::bind(path)?;
         note(format!("listening on {}", path.display()));
@@ -212,8 +212,8 @@ async fn open_listeners<'a>(
 }
 
 /// The actual address; for port 0, the system chose one.
-fn shown_address(listener: &tokio::net::TcpListener, asked: &str) -> String {
-    listener.local_addr().map_or_else(|_| asked.to_owned(), |address| address.to_string())
+fn shown_address(listener: &tokio::net::TcpListener, requested: &str) -> String {
+    listener.local_addr().map_or_else(|_| requested.to_owned(), |address| address.to_string())
 }
 
 /// The authenticator with the owner's token (given or generated now) and the issued ones.

@@ -66,19 +66,19 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     }
     let starts = if args.declared { StartScope::Nothing } else { StartScope::Servers(&args.names) };
     let assembly = context.assemble_attached(starts, "toolhost servers").await?;
-    let known = assembly.host.servers();
+    let servers = assembly.host.servers();
     // Servers that are out of service are still listed, with the reason.
     let mut broken = assembly.host.servers_out_of_service();
     broken.retain(|server| args.names.is_empty() || args.names.contains(&server.name));
     let names: BTreeSet<&str> =
-        known.iter().chain(&broken).map(|server| server.name.as_str()).collect();
+        servers.iter().chain(&broken).map(|server| server.name.as_str()).collect();
     entry_checks::require_servers(&assembly.configuration, &args.names, &names)?;
-    if args.watch && !known.is_empty() {
+    if args.watch && !servers.is_empty() {
         return watch(args, context, &assembly.host, &broken, format).await;
     }
-    let mut servers = if args.declared || known.is_empty() {
-        let wanted = |s: &ServerStatus| args.names.is_empty() || args.names.contains(&s.name);
-        known.into_iter().filter(wanted).collect()
+    let mut servers = if args.declared || servers.is_empty() {
+        let is_selected = |s: &ServerStatus| args.names.is_empty() || args.names.contains(&s.name);
+        servers.into_iter().filter(is_selected).collect()
     } else {
         assembly.host.check_servers(&args.names).await
     };

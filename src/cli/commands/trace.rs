@@ -96,8 +96,8 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     } else {
         context.assemble(StartScope::Servers(name)).await?
     };
-    let known = assembly.host.servers();
-    let names: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
+    let servers = assembly.host.servers();
+    let names: BTreeSet<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     entry_checks::require_servers(&assembly.configuration, name, &names)?;
     if assembly.host.attached_pid().is_some() {
         return follow_attached(&assembly.host, name, &viewer, context).await;
@@ -120,10 +120,10 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
         // A server of revision 2026-07-28 tells only subscribers of its changes.
         let (updates, mut changes) = mpsc::channel(CHANGE_QUEUE);
         let everything = SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
-        let wanted = name.iter().map(|server| (server.clone(), everything.clone())).collect();
+        let filters = name.iter().map(|server| (server.clone(), everything.clone())).collect();
         let watching = async {
             // What cannot be watched is followed all the same.
-            let _unwatched = assembly.host.watch_servers(wanted, &updates, &context.cancel).await;
+            let _unwatched = assembly.host.watch_servers(filters, &updates, &context.cancel).await;
             std::future::pending::<()>().await;
         };
         let draining = async { while changes.recv().await.is_some() {} };

@@ -85,8 +85,8 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
         true
     } else if args.author {
         let page = present::trust::whole(&request);
-        let words = "Trust this project as its author?";
-        let yes = prompt::confirm(context.output.clone(), page, words).await;
+        let question = "Trust this project as its author?";
+        let yes = prompt::confirm(context.output.clone(), page, question).await;
         let yes = yes == crate::host::approval::Approval::Granted;
         if yes {
             context.trust(&request, true)?;
@@ -109,8 +109,8 @@ fn already_trusted(
     root: Option<&Path>,
 ) -> CommandResult {
     let mut store = context.trust_store()?;
-    let known = root.and_then(|root| store.project(root)).cloned();
-    if let Some(project) = known.filter(|project| args.author && !project.allows_code_changes) {
+    let project = root.and_then(|root| store.project(root)).cloned();
+    if let Some(project) = project.filter(|project| args.author && !project.allows_code_changes) {
         let request = TrustRequest {
             root: project.root.clone(),
             bundle: project.bundle.clone(),
@@ -120,11 +120,11 @@ fn already_trusted(
         print_change(context, "trusted as its author ", &request.root);
         return Ok(());
     }
-    let words = match root {
+    let message = match root {
         Some(_) => "already trusted",
         None => "nothing to trust: no entry here reaches beyond its project",
     };
-    context.output.note(&Line::plain(words));
+    context.output.note(&Line::plain(message));
     Ok(())
 }
 
@@ -165,10 +165,10 @@ fn list(context: &CommandContext) -> CommandResult {
     }
 }
 
-fn print_change(context: &CommandContext, words: &str, root: &Path) {
+fn print_change(context: &CommandContext, message: &str, root: &Path) {
     context
         .output
-        .note(&Line::styled(Role::Success, words).then(Role::Name, root.display().to_string()));
+        .note(&Line::styled(Role::Success, message).then(Role::Name, root.display().to_string()));
 }
 
 fn resolve_directory(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {

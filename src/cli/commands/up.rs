@@ -56,8 +56,8 @@ pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
             .output
             .value(format, &StartedHostJson::new(started.is_new, &started.status));
     }
-    let words = if started.is_new { "started" } else { "already running" };
-    let line = Line::styled(Role::Success, words)
+    let state = if started.is_new { "started" } else { "already running" };
+    let line = Line::styled(Role::Success, state)
         .then(Role::Plain, format!(" (pid {}) for ", started.status.pid))
         .then(Role::Name, started.status.directory.display().to_string());
     context.output.note(&line);

@@ -100,13 +100,13 @@ fn flagged(report: &PinReport, catalogue: &Catalogue, all: bool) -> FindingsByTo
         report.tools.iter().filter(|t| due(t.state)).map(|tool| tool.name.as_str()).collect();
     let neighbours = ToolNameIndex::of(&catalogue.tools);
     let due = catalogue.tools.iter().filter(|tool| names.contains(tool.name.full().as_str()));
-    let found = due.map(|tool| {
-        let mut found = scan::scan(tool, &neighbours);
+    let flagged = due.map(|tool| {
+        let mut findings = scan::scan(tool, &neighbours);
         // Notes are included only with `all`.
-        found.retain(|finding| all || finding.severity > scan::FindingSeverity::Low);
-        (tool.name.full(), found)
+        findings.retain(|finding| all || finding.severity > scan::FindingSeverity::Low);
+        (tool.name.full(), findings)
     });
-    found.filter(|(_, found)| !found.is_empty()).collect()
+    flagged.filter(|(_, findings)| !findings.is_empty()).collect()
 }
 
 /// The error of a comparison, if any. Differences take precedence over servers that could not be

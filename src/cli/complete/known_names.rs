@@ -21,9 +21,7 @@ use crate::util::private_file;
 use crate::util::text;
 
 pub(super) const MAX_NAMES: usize = 10_000;
-/// Maximum number of arguments stored per tool.
 const MAX_KEYS: usize = 50;
-/// Maximum size of the file.
 const MAX_BYTES: u64 = 4 << 20;
 
 pub(super) type CandidateNames = BTreeMap<String, String>;
@@ -96,8 +94,8 @@ pub fn save_tools(
     for (name, server) in &before.tools {
         if !answered.contains(&server.as_str()) {
             now.tools.insert(name.clone(), server.clone());
-            let known = before.arguments.get(name).cloned().unwrap_or_default();
-            now.arguments.insert(name.clone(), known);
+            let values = before.arguments.get(name).cloned().unwrap_or_default();
+            now.arguments.insert(name.clone(), values);
         }
     }
     now.tools.extend(remote);
@@ -128,8 +126,8 @@ pub fn save_prompts(
             .collect()
     };
     now.prompt_arguments.extend(prompts().map(|one| (one.name.full(), arguments(one))));
-    let known: BTreeSet<String> = now.prompts.keys().cloned().collect();
-    now.prompt_arguments.retain(|name, _| known.contains(name));
+    let prompt_names: BTreeSet<String> = now.prompts.keys().cloned().collect();
+    now.prompt_arguments.retain(|name, _| prompt_names.contains(name));
     save(environment, configuration, &before, &without_secrets(now, masker));
 }
 
@@ -143,14 +141,14 @@ pub fn save_resources(
     let before = read(environment, configuration);
     let mut now = before.clone();
     now.resources.retain(|_, server| !has_answered(&listed.servers, server));
-    let found = listed.items.iter().take(MAX_NAMES);
-    now.resources.extend(found.map(|one| (one.uri.clone(), one.server.clone())));
+    let items = listed.items.iter().take(MAX_NAMES);
+    now.resources.extend(items.map(|one| (one.uri.clone(), one.server.clone())));
     save(environment, configuration, &before, &without_secrets(now, masker));
 }
 
 fn has_answered(servers: &[ServerListing], name: &str) -> bool {
-    let known = servers.iter().find(|listing| listing.name == name);
-    known.is_some_and(|listing| listing.error.is_none() && !listing.is_partial)
+    let listing = servers.iter().find(|listing| listing.name == name);
+    listing.is_some_and(|listing| listing.error.is_none() && !listing.is_partial)
 }
 
 /// The first sentence of a description, short and safe.
@@ -164,8 +162,8 @@ fn without_secrets(mut names: KnownNames, masker: &Masker) -> KnownNames {
         return names;
     }
     let is_clean = |text: &String| masker.text(text) == *text;
-    for known in [&mut names.tools, &mut names.prompts, &mut names.resources] {
-        known.retain(|name, about| is_clean(name) && is_clean(about));
+    for table in [&mut names.tools, &mut names.prompts, &mut names.resources] {
+        table.retain(|name, about| is_clean(name) && is_clean(about));
     }
     for arguments in names.arguments.values_mut() {
         arguments.retain(|name, _| is_clean(name));
@@ -204,14 +202,14 @@ fn save(
 /// The names cached for these configuration files, each with its server. Edits to the file can only
 /// change the words that are offered.
 pub(super) fn read(environment: &dyn Environment, configuration: &Configuration) -> KnownNames {
-    let mut known = KnownNames::default();
-    let Some(path) = path(environment, configuration) else { return known };
-    if std::fs::metadata(&path).is_ok_and(|found| found.len() > MAX_BYTES) {
-        return known;
+    let mut names = KnownNames::default();
+    let Some(path) = path(environment, configuration) else { return names };
+    if std::fs::metadata(&path).is_ok_and(|file| file.len() > MAX_BYTES) {
+        return names;
     }
-    let Ok(text) = std::fs::read_to_string(&path) else { return known };
-    known = serde_json::from_str(&text).unwrap_or_default();
-    known
+    let Ok(text) = std::fs::read_to_string(&path) else { return names };
+    names = serde_json::from_str(&text).unwrap_or_default();
+    names
 }
 
 /// One file per set of configuration files, so that projects do not mix.

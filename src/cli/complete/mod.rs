@@ -75,8 +75,8 @@ pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
             }
             _ => return None,
         };
-        let known = known_names();
-        Some(argument_candidates(current, find_by_name(&known.arguments, tool)?, given))
+        let names = known_names();
+        Some(argument_candidates(current, find_by_name(&names.arguments, tool)?, given))
     })
 }
 
@@ -84,8 +84,8 @@ pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
 pub fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     with_plain_words(|words| {
         let ["prompts", "get", prompt, given @ ..] = words else { return None };
-        let known = known_names();
-        let keys = find_by_name(&known.prompt_arguments, prompt)?.clone();
+        let names = known_names();
+        let keys = find_by_name(&names.prompt_arguments, prompt)?.clone();
         let argument = |about| KnownArgument { about, values: Vec::new() };
         let keys = keys.into_iter().map(|(key, about)| (key, argument(about))).collect();
         Some(argument_candidates(current, &keys, given))
@@ -105,20 +105,23 @@ fn with_plain_words(
 /// Keys that are not given yet, or the values of the one being typed.
 fn argument_candidates(
     current: &OsStr,
-    known: &BTreeMap<String, KnownArgument>,
+    arguments: &BTreeMap<String, KnownArgument>,
     given: &[&str],
 ) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
     if let Some((key, _)) = typed.split_once('=') {
-        let argument = known.get(key).cloned().unwrap_or_default();
+        let argument = arguments.get(key).cloned().unwrap_or_default();
         // In the order of the schema, with the default first.
         let values = argument.values.iter().map(|value| format!("{key}={value}"));
         let matching = values.filter(|word| word.starts_with(&*typed));
         return matching.map(CompletionCandidate::new).collect();
     }
     let given = given_keys(given);
-    let left = known.iter().filter(|(key, _)| !given.contains(&key.as_str()));
-    candidates(current, left.map(|(key, known)| (format!("{key}="), known.about.clone())).collect())
+    let left = arguments.iter().filter(|(key, _)| !given.contains(&key.as_str()));
+    candidates(
+        current,
+        left.map(|(key, argument)| (format!("{key}="), argument.about.clone())).collect(),
+    )
 }
 
 pub fn servers(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -134,9 +137,9 @@ pub fn resources(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 pub fn names(current: &OsStr) -> Vec<CompletionCandidate> {
-    let mut known = known_names();
-    known.tools.extend(known.servers);
-    candidates(current, known.tools)
+    let mut names = known_names();
+    names.tools.extend(names.servers);
+    candidates(current, names.tools)
 }
 
 pub fn calls(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -154,13 +157,13 @@ fn past_calls() -> Option<CandidateNames> {
         state_dir.as_deref(),
     )?;
     let lines = ReverseLines::all(&location).ok()?;
-    let found = history::read::newest(lines, &CallFilter::default(), MAX_CALLS).ok()?;
+    let page = history::read::newest(lines, &CallFilter::default(), MAX_CALLS).ok()?;
     let about = |entry: &history::HistoryEntry| {
         let about = format!("{} {}", records::local_time(entry.unix), entry.tool);
         text::safe_line(&about).into_owned()
     };
     let mut names: CandidateNames =
-        found.entries.iter().map(|entry| (entry.id.clone(), about(entry))).collect();
+        page.entries.iter().map(|entry| (entry.id.clone(), about(entry))).collect();
     names.insert("last".to_owned(), "the newest call".to_owned());
     Some(names)
 }
@@ -227,28 +230,28 @@ fn collect_names(
     profile: Option<&ProfileSpec>,
 ) -> KnownNames {
     let configuration = &assembly.configuration;
-    let mut known = read(environment, configuration);
+    let mut names = read(environment, configuration);
     if let Some(profile) = profile {
-        known.tools.retain(|name, server| profile_includes(profile, name, server));
+        names.tools.retain(|name, server| profile_includes(profile, name, server));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
         let mut declared = runtime.block_on(assembly.host.catalogue(&ListScope::Declared));
         declared.tools.extend(runtime.block_on(connected_tools(socket)));
         declared.tools = assembly.host.masked_definitions(&declared.tools);
-        known.tools.extend(tool_names(&declared));
+        names.tools.extend(tool_names(&declared));
         let arguments = declared.tools.iter().take(MAX_NAMES);
-        known
+        names
             .arguments
             .extend(arguments.map(|tool| (tool.name.full(), known_names::arguments(tool))));
     }
     for server in &configuration.servers {
         let about = summary(server.description.as_deref().unwrap_or_default());
-        known.servers.insert(server.name.clone(), about);
+        names.servers.insert(server.name.clone(), about);
     }
-    known.profiles =
+    names.profiles =
         configuration.profiles.keys().map(|name| (name.clone(), String::new())).collect();
-    known
+    names
 }
 
 /// Whether a profile contains a tool of which only the name is cached.

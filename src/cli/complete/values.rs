@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::config::secrets::names_secret;
 use crate::host::example::{resolve, type_of};
 
-/// Maximum number of values per argument.
 const MAX_VALUES: usize = 50;
 
 /// The values of a property of a schema, the default first.

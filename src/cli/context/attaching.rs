@@ -16,7 +16,6 @@ use crate::model::Error;
 use crate::present::{Line, configuration::out_of_service, plural};
 use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 
-/// How many entries out of service are named.
 const MAX_NAMED: usize = 5;
 
 pub enum CallMaker {
@@ -105,8 +104,8 @@ impl CommandContext {
 
     fn note_host(&self, client: &HostClient) {
         if self.output.verbosity() > 0 {
-            let words = format!("using the background host (pid {})", client.pid());
-            self.output.note(&Line::plain(words));
+            let message = format!("using the background host (pid {})", client.pid());
+            self.output.note(&Line::plain(message));
         }
     }
 
@@ -235,8 +234,8 @@ impl CommandContext {
         }
         let broken = out_of_service(&configuration.diagnostics);
         if broken > 0 {
-            let words = plural(broken, "entry is", "entries are");
-            self.output.warn(&format!("{words} out of service, see 'toolhost config check'"));
+            let entries = plural(broken, "entry is", "entries are");
+            self.output.warn(&format!("{entries} out of service, see 'toolhost config check'"));
         }
     }
 }

@@ -30,9 +30,7 @@ pub use crate::assembly::StartScope;
 
 pub struct CommandContext {
     pub global: GlobalOptions,
-    /// Where everything is written.
     pub output: Arc<Output>,
-    /// Variables and directories.
     pub environment: Arc<dyn Environment>,
     pub cancel: CancellationToken,
     /// Fires when a second signal asks the command to stop at once, if it requested time.
@@ -75,7 +73,6 @@ impl CommandContext {
         let _asked_before = self.grace_period.set(grace);
     }
 
-    /// The requested time.
     pub fn grace_period(&self) -> Option<Duration> {
         self.grace_period.get().copied()
     }
@@ -104,14 +101,14 @@ impl CommandContext {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub fn format(&self, known: &[Format]) -> Result<Format, Error> {
+    pub fn format(&self, supported: &[Format]) -> Result<Format, Error> {
         let format = self.global.format();
-        if known.contains(&format) {
+        if supported.contains(&format) {
             return Ok(format);
         }
-        let words: Vec<&str> = known.iter().map(|format| format.as_str()).collect();
+        let names: Vec<&str> = supported.iter().map(|format| format.as_str()).collect();
         Err(Error::usage(format!("this command has no {} output", format.as_str()))
-            .with_hint(format!("supported formats: {}", words.join(", "))))
+            .with_hint(format!("supported formats: {}", names.join(", "))))
     }
 
     /// The time since the Unix epoch.

@@ -48,8 +48,9 @@ impl<'a> ListJson<'a> {
                 error: server.error.as_ref().map(Into::into),
             }
         };
-        let asked = &listed.catalogue.servers;
-        let broken = listed.broken.iter().filter(|b| asked.iter().all(|s| s.name != b.name));
+        let listed_servers = &listed.catalogue.servers;
+        let broken =
+            listed.broken.iter().filter(|b| listed_servers.iter().all(|s| s.name != b.name));
         let broken = broken.map(|server| ListedServerJson {
             name: &server.name,
             status: "failed",
@@ -60,7 +61,7 @@ impl<'a> ListJson<'a> {
         });
         Self {
             tools: ListedTools { tools, flagged, usages },
-            servers: asked.iter().map(server).chain(broken).collect(),
+            servers: listed_servers.iter().map(server).chain(broken).collect(),
             problems: diagnostics.map(Into::into).collect(),
         }
     }

@@ -8,7 +8,6 @@ use crate::util::spelling::nearest;
 
 const CRATE: &str = "toolhost";
 
-/// The modules that log.
 const ROOMS: [&str; 7] = ["assembly", "config", "host", "mcp", "providers", "run", "util"];
 
 const LEVELS: [(&str, LevelFilter); 6] = [
@@ -38,7 +37,7 @@ impl DirectiveError {
     /// The usage error; `source` is the option or variable that holds the directives.
     pub(super) fn explain(&self, source: &str) -> Error {
         let names =
-            |words: &mut dyn Iterator<Item = &'static str>| words.collect::<Vec<_>>().join(", ");
+            |names: &mut dyn Iterator<Item = &'static str>| names.collect::<Vec<_>>().join(", ");
         let levels = names(&mut LEVELS.iter().map(|(name, _)| *name));
         let (what, hint) = match &self.cause {
             DirectiveCause::Empty => {
@@ -80,8 +79,8 @@ pub(super) fn parse(text: &str) -> Result<Targets, DirectiveError> {
                 (Some(part.trim()), level.trim(), offset)
             }
         };
-        let known = LEVELS.iter().find(|(level, _)| level.eq_ignore_ascii_case(name));
-        let Some((_, level)) = known else {
+        let level = LEVELS.iter().find(|(level, _)| level.eq_ignore_ascii_case(name));
+        let Some((_, level)) = level else {
             let cause = DirectiveCause::NoLevel(name.to_owned());
             return Err(DirectiveError { column: at + offset, cause });
         };

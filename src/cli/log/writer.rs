@@ -20,7 +20,6 @@ use crate::util::text;
 const MAX_OLD_BYTES: u64 = 64 << 20;
 
 pub(super) enum LogDestination {
-    /// Standard error.
     Stderr,
     File(SegmentedLog),
 }

@@ -14,7 +14,6 @@ const PATH: &str = "/callback";
 /// Maximum size of a request head in bytes.
 const HEAD: usize = 32 << 10;
 const REQUEST: Duration = Duration::from_secs(5);
-/// Maximum number of concurrent connections.
 const MAX_CONNECTIONS: usize = 16;
 
 pub(super) struct Listener {
@@ -25,8 +24,8 @@ pub(super) struct Listener {
 impl Listener {
     /// Opens `port`, or another one if it is in use.
     pub(super) async fn open(port: Option<u16>) -> Result<Self, Error> {
-        let wanted = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await;
-        let listener = match wanted {
+        let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await;
+        let listener = match listener {
             Err(_) if port.is_some() => TcpListener::bind(("127.0.0.1", 0)).await,
             opened => opened,
         };
@@ -95,10 +94,10 @@ fn callback_url(head: &[u8], base: &str, state: &str) -> Option<Url> {
     let line = head.split(|byte| *byte == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let (method, target) = (words.next()?, words.next()?);
-    let asked = Url::parse(base).ok()?.join(target).ok()?;
-    let own = method == "GET" && asked.path() == PATH && asked.as_str().starts_with(base);
-    let stated = asked.query_pairs().any(|(key, value)| key == "state" && value == state);
-    (own && stated).then_some(asked)
+    let url = Url::parse(base).ok()?.join(target).ok()?;
+    let own = method == "GET" && url.path() == PATH && url.as_str().starts_with(base);
+    let stated = url.query_pairs().any(|(key, value)| key == "state" && value == state);
+    (own && stated).then_some(url)
 }
 
 #[cfg(test)]

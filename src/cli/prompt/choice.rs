@@ -3,10 +3,8 @@
 use super::terminal_session::{TerminalInput, TerminalSession};
 use crate::present::{Line, Page, Role};
 
-/// Maximum number of invalid answers.
 const MAX_ATTEMPTS: usize = 20;
 
-/// What a person decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InboxChoice {
     Continue,

@@ -10,12 +10,10 @@ use crate::cli::output::Output;
 use crate::present::{Line, Page, Role, plural};
 
 const MAX_ANSWER: usize = 256;
-/// Maximum number of invalid answers.
 const MAX_ATTEMPTS: usize = 20;
 /// Minimum number of rows used on any screen.
 const FEWEST_ROWS: usize = 6;
 
-/// How a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DialogueReply {
     Yes,
@@ -77,8 +75,8 @@ pub(super) fn ask(
     Ok(DialogueReply::Unanswered)
 }
 
-fn warning(words: &str) -> Page {
-    Page::from(Line::styled(Role::Warning, words))
+fn warning(message: &str) -> Page {
+    Page::from(Line::styled(Role::Warning, message))
 }
 
 fn choices(words: &str, seen: bool, more: bool, author: bool) -> Line {
@@ -139,8 +137,8 @@ fn page_through(
             return Ok(PagingEnd::Complete);
         }
         let rest = plural(left, "more line", "more lines");
-        let words = format!("-- {rest}: Enter for the next, e for the end, q to stop --");
-        screen.push(Line::styled(Role::Hint, words));
+        let prompt = format!("-- {rest}: Enter for the next, e for the end, q to stop --");
+        screen.push(Line::styled(Role::Hint, prompt));
         match line(output, terminal, &screen)? {
             None => return Ok(PagingEnd::EndOfInput),
             Some(typed) if typed.trim().eq_ignore_ascii_case("q") => return Ok(PagingEnd::Partial),
@@ -198,12 +196,12 @@ impl TerminalSize {
     /// A terminal that does not report its size is treated as large enough.
     fn of(terminal: &File) -> Self {
         let size = tcgetwinsize(terminal).ok();
-        let known = |cells: u16| (cells > 0).then_some(usize::from(cells));
+        let nonzero = |cells: u16| (cells > 0).then_some(usize::from(cells));
         Self {
             rows: size
-                .and_then(|size| known(size.ws_row))
+                .and_then(|size| nonzero(size.ws_row))
                 .map_or(usize::MAX, |r| r.max(FEWEST_ROWS)),
-            columns: size.and_then(|size| known(size.ws_col)).unwrap_or(0),
+            columns: size.and_then(|size| nonzero(size.ws_col)).unwrap_or(0),
         }
     }
 

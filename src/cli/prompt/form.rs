@@ -15,8 +15,8 @@ pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value
     let form = match Questionnaire::of(schema) {
         Ok(form) => form,
         Err(why) => {
-            let words = format!("Declined, because the form cannot be shown: {why}.");
-            session.show(&Page::from(Line::styled(Role::Warning, words)));
+            let message = format!("Declined, because the form cannot be shown: {why}.");
+            session.show(&Page::from(Line::styled(Role::Warning, message)));
             return QuestionReply::Decline;
         }
     };

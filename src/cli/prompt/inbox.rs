@@ -13,7 +13,6 @@ use crate::host::questions::sampling;
 use crate::model::{Question, QuestionBody, QuestionHandler, QuestionReply};
 use crate::present::{Line, Page, Role, question};
 
-/// Maximum number of attempts to write a reply.
 const MAX_ATTEMPTS: usize = 20;
 /// Maximum number of lines of a reply in place of a model.
 const REPLY_LINES: usize = 5_000;
@@ -57,12 +56,12 @@ impl QuestionHandler for TerminalInbox {
 }
 
 async fn ask_url(session: &TerminalSession, who: &str) -> QuestionReply {
-    let words = choices(
+    let choices_line = choices(
         &format!("'{who}' asks to open this page."),
         "toolhost does not open it: visit it yourself if you trust it. Type done, d to decline, or \
          c to cancel",
     );
-    match choose(session, &words, &["done"], false).await {
+    match choose(session, &choices_line, &["done"], false).await {
         InboxChoice::Continue => QuestionReply::Accept(json!({})),
         InboxChoice::Decline => QuestionReply::Decline,
         InboxChoice::Edit | InboxChoice::Cancel => QuestionReply::Cancel,

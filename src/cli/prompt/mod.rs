@@ -32,10 +32,8 @@ use crate::present::{Line, Page, Role};
 
 /// The terminal of this process, whatever stdin is.
 const TERMINAL: &str = "/dev/tty";
-/// Maximum length of a secret.
 const MAX_SECRET: u64 = 64 * 1024;
 
-/// Whether there is a person to ask.
 pub fn is_possible() -> bool {
     terminal().is_ok()
 }
@@ -174,11 +172,9 @@ impl Drop for HiddenInput {
 
 /// A question with a yes/no answer.
 struct YesNoQuestion {
-    /// What it is about.
     page: Page,
     /// The long form, if there is more to show.
     details: Option<Page>,
-    /// The question itself.
     words: &'static str,
     /// Whether the author's answer is offered too.
     offers_author: bool,

@@ -125,7 +125,6 @@ pub(super) fn is_system(resolved: &Path, root: &Path) -> bool {
 #[derive(Debug, Clone, Default)]
 pub(super) struct EntryFiles {
     pub name: String,
-    /// The programs it starts.
     pub commands: Vec<CommandLine>,
     pub documents: Vec<PathBuf>,
 }

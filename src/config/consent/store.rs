@@ -17,7 +17,6 @@ use crate::util::atomic_file::{self, FileMode};
 const MAX_BYTES: u64 = 64 << 20;
 /// The format version that this build writes.
 const VERSION: u32 = 2;
-/// Maximum number of remembered refusals.
 const MAX_REFUSALS: usize = 1_000;
 
 /// Why the record cannot be read or written.

@@ -25,7 +25,6 @@ pub(super) struct WrittenEntry<'n> {
     pub name: String,
     pub location: SourceLocation,
     pub node: &'n ConfigNode,
-    /// Whether several tools may be named after it.
     pub is_component: bool,
 }
 

@@ -27,7 +27,6 @@ enum EditorBase {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Editor {
     pub name: &'static str,
-    /// Its display name.
     pub title: &'static str,
     files: &'static [(EditorBase, &'static str)],
     servers: &'static [&'static str],

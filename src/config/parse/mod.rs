@@ -16,7 +16,6 @@ use std::sync::Arc;
 use super::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
 use crate::model::{Diagnostic, SourceLocation};
 
-/// Maximum nesting depth of mappings and lists.
 pub const MAX_DEPTH: usize = 64;
 
 /// Maximum number of values in one file, with aliases counted once per use.

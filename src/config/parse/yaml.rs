@@ -12,9 +12,7 @@ use super::{MAX_DEPTH, ParsedFile, TreeBuilder, scalar};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
 use crate::model::Diagnostic;
 
-/// Maximum number of anchors in one file.
 const MAX_ANCHORS: usize = 200;
-/// Maximum number of aliases in one file.
 const MAX_ALIASES: usize = 1_000;
 /// Maximum number of values that aliases may add to one file.
 const MAX_COPIED: usize = 20_000;

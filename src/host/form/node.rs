@@ -264,7 +264,6 @@ impl FormNode {
         }
     }
 
-    /// Whether a person writes it.
     pub fn is_text_input(&self) -> bool {
         let kind = &self.field.kind;
         matches!(self.input, FieldInput::Json(_))

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// How many parts one place may have.
 const PARTS: usize = 16;
 
 /// A place in a schema: what stands there, what it refers to, and what `allOf` adds. Only

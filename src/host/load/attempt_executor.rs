@@ -53,7 +53,6 @@ struct AttemptSlot {
     call: ToolCall,
     /// Whose members the call has.
     arguments: Arc<JsonObject>,
-    /// Their size as JSON.
     bytes_out: u64,
 }
 

@@ -235,7 +235,6 @@ impl LoadTarget {
         Ok(Box::new(AttemptExecutor::new(provider, call, output_sample, self.context())))
     }
 
-    /// Whether the run is to end at once.
     pub fn is_cancelled(&self) -> bool {
         self.call.cancel.is_cancelled()
     }

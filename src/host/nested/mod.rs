@@ -25,7 +25,6 @@ pub(super) struct Nesting {
 }
 
 impl Nesting {
-    /// Whether the call is part of another one.
     pub(super) fn is_nested(&self) -> bool {
         self.parent.is_some()
     }

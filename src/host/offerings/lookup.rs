@@ -16,7 +16,6 @@ use crate::model::{
 use crate::util::spelling::did_you_mean;
 use crate::util::uri_template;
 
-/// How many owners of one address are listed.
 const SHOWN: usize = 20;
 
 /// Where to search, and through which profile.

@@ -26,7 +26,6 @@ use async_trait::async_trait;
 use serde_json::Value;
 use turns::{CallTurns, TurnGuard};
 
-/// How many questions of one call are recorded.
 const RECORDED: usize = 64;
 
 /// Passes questions on, one at a time.

@@ -23,7 +23,6 @@ pub const MAX_BYTES: usize = 1024 * 1024;
 /// The deepest nesting of objects and arrays.
 pub const MAX_DEPTH: usize = 64;
 
-/// The most objects and arrays.
 pub const MAX_NODES: usize = 10_000;
 
 /// How long a suspicious schema may take to compile, and again to check a value.
@@ -43,7 +42,6 @@ enum CheckStrategy {
 }
 
 impl SchemaChecker {
-    /// For results.
     pub async fn compile(schema: &Arc<Value>) -> Self {
         Self { strategy: Self::choose(schema, false).await, has_timed_out: AtomicBool::new(false) }
     }

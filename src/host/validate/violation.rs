@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::util::spelling::nearest;
 
-/// How many allowed values are listed.
 const OPTIONS_SHOWN: usize = 10;
 
 /// The longest text of a schema that is quoted, in characters.

@@ -32,7 +32,6 @@ pub struct OAuth {
 
 #[derive(Default)]
 struct State {
-    /// Whether the vault was read already.
     is_loaded: bool,
     /// Why it could not be.
     load_error: Option<Error>,
@@ -325,7 +324,6 @@ fn challenge_params(oauth: &OAuth, text: Option<&str>) -> Option<WWWAuthenticate
 }
 
 fn scope_list(text: Option<&str>) -> Vec<String> {
-    /// Maximum number of scopes kept from a response.
     const MOST: usize = 100;
     text.unwrap_or_default().split_whitespace().take(MOST).map(str::to_owned).collect()
 }

@@ -72,7 +72,6 @@ impl SentRequest {
         self.progress.take()
     }
 
-    /// Whether nothing is known of its end.
     pub fn is_open(&self) -> bool {
         self.session.state().pending.contains_key(&self.id)
     }

@@ -35,7 +35,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 const ERROR_LINES: usize = 3;
 /// How many raw NUL bytes may come between two lines.
 const NUL_LIMIT: usize = 64 * 1024;
-/// How much is read at once, at most.
 const CHUNK: usize = 64 * 1024;
 
 pub struct StdioWire {

@@ -100,9 +100,9 @@ pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> Page 
                 RegressionVerdict::Fail => Role::Error,
                 RegressionVerdict::NotEstablished => Role::Warning,
             };
-            let said = format!("{} worse by more than {:.4}%: ", statistic.name(), limit * 100.0);
-            let said = said.replace(".0000%", "%");
-            page.push(Line::plain(said).then(label, gate.label()).indented(2));
+            let line = format!("{} worse by more than {:.4}%: ", statistic.name(), limit * 100.0);
+            let line = line.replace(".0000%", "%");
+            page.push(Line::plain(line).then(label, gate.label()).indented(2));
         }
     }
     if baseline.targets.is_empty() {

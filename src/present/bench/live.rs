@@ -8,7 +8,6 @@ use crate::present::{Line, Page, Role, bench::shape};
 use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
-/// Maximum width: longer lines are harder to read.
 const WIDEST: usize = 100;
 /// Cells of the name in front of the figures of one of several tools.
 const NAME: usize = 16;
@@ -153,8 +152,8 @@ fn distribution_marks(target: &TargetSnapshot) -> String {
 
 fn kinds(target: &TargetSnapshot) -> Line {
     let shown = target.kinds.iter().take(KINDS);
-    let words: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
-    Line::styled(Role::Error, words.join("  "))
+    let kinds: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
+    Line::styled(Role::Error, kinds.join("  "))
 }
 
 /// The run as one line, for output that cannot be repainted.
@@ -162,7 +161,7 @@ pub fn line(snapshot: &BenchSnapshot) -> Line {
     if matches!(snapshot.phase, RunPhase::Connecting | RunPhase::WarmUp) {
         return Line::styled(Role::Dim, "bench: not measuring yet");
     }
-    let mut said = format!(
+    let mut line = format!(
         "bench: {}, {} ok, {} calls/s, {} failed, {} in flight",
         show_duration(snapshot.elapsed),
         snapshot.answered(),
@@ -175,9 +174,9 @@ pub fn line(snapshot: &BenchSnapshot) -> Line {
         let [(p50, _), _, _, (p99, _)] = times.quantiles;
         let name =
             if snapshot.targets.len() > 1 { format!(" {}", target.name) } else { String::new() };
-        said = format!("{said},{name} p50 {}, p99 {}", show_duration(p50), show_duration(p99));
+        line = format!("{line},{name} p50 {}, p99 {}", show_duration(p50), show_duration(p99));
     }
-    Line::styled(Role::Dim, said)
+    Line::styled(Role::Dim, line)
 }
 
 #[cfg(test)]

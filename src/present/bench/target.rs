@@ -27,8 +27,8 @@ pub(super) fn title(report: &BenchReport, index: usize) -> String {
 /// The figures of one tool: headline, latencies, failures, and the run over time.
 pub(super) fn page(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> Page {
     let mut page = Page::default();
-    let (label, said) = headline(target);
-    page.paragraph(label, 2, &said, width);
+    let (label, text) = headline(target);
+    page.paragraph(label, 2, &text, width);
     page.append(failures(report, target, width));
     if target.ok > 0 {
         page.blank_line();
@@ -48,8 +48,8 @@ pub(super) fn page(report: &BenchReport, target: &TargetReport, width: Option<us
 fn headline(target: &TargetReport) -> (Role, String) {
     let made = formatting::calls(target.requests);
     let rate = formatting::per_second(target.throughput);
-    let said = format!("{made} in {}, {rate} calls/s", show_duration(target.elapsed));
-    (if target.ok == 0 { Role::Error } else { Role::Plain }, said)
+    let text = format!("{made} in {}, {rate} calls/s", show_duration(target.elapsed));
+    (if target.ok == 0 { Role::Error } else { Role::Plain }, text)
 }
 
 fn times(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> Page {
@@ -88,13 +88,13 @@ fn failures(report: &BenchReport, target: &TargetReport, width: Option<usize>) -
         page.field("ended", Role::Error, &format!("early: {error}"), width);
     }
     for (kind, cause) in &target.errors_by_kind {
-        let said = format!(
+        let text = format!(
             "{} times, first after {}: {}",
             show_count(cause.count),
             show_duration(cause.first_seen),
             cause.sample
         );
-        page.field(kind, Role::Error, &said, width);
+        page.field(kind, Role::Error, &text, width);
     }
     page
 }
@@ -115,8 +115,8 @@ fn facts(target: &TargetReport) -> Vec<(&'static str, Role, String)> {
         facts.push(("cold start", Role::Plain, cold.join(", ") + counted));
     }
     if target.restarts > 0 {
-        let said = format!("reconnected {} times", target.restarts);
-        facts.push(("restarts", Role::Warning, said));
+        let text = format!("reconnected {} times", target.restarts);
+        facts.push(("restarts", Role::Warning, text));
     }
     if target.bytes_in + target.bytes_out > 0 {
         let mut bytes = format!("{} received", show_size(target.bytes_in));

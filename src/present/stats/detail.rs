@@ -13,7 +13,6 @@ use crate::util::number::float;
 use crate::util::timestamp::local_time;
 use crate::util::units::{show_count, show_duration, show_size};
 
-/// Maximum number of histogram buckets to show.
 const CLASSES: usize = 12;
 
 const BAR: usize = 40;
@@ -26,7 +25,6 @@ pub fn slices_in(width: Option<usize>) -> usize {
     width.map_or(60, |width| width.saturating_sub(20).clamp(10, 60))
 }
 
-/// Everything about one tool.
 pub fn page(usage: &Usage, slices: &[TimeSlice], width: Option<usize>) -> Page {
     let (counts, durations) = (&usage.counts, &usage.counts.durations);
     let mut page = Page::from(Line::styled(Role::Name, &usage.tool.name));
@@ -40,8 +38,8 @@ pub fn page(usage: &Usage, slices: &[TimeSlice], width: Option<usize>) -> Page {
     text("first used", &local_time(seconds(usage.period.first)));
     text("last used", &local_time(seconds(usage.period.last)));
     if counts.retries() > 0 {
-        let words = format!("{}, {} succeeded after a retry", counts.retries(), counts.recovered);
-        text("retries", &words);
+        let retries = format!("{}, {} succeeded after a retry", counts.retries(), counts.recovered);
+        text("retries", &retries);
     }
     text("results", &show_size(counts.bytes));
     if durations.count() > 0 {
@@ -114,9 +112,9 @@ fn trend(page: &mut Page, slices: &[TimeSlice]) {
     }
     fact(page, "p95", Line::plain(chart::sparkline(slices.iter().map(p95))));
     let end = last.from + last.length;
-    let words =
+    let text =
         format!("{} to {}", local_time(first.from.as_secs_f64()), local_time(end.as_secs_f64()));
-    fact(page, "", Line::styled(Role::Dim, words));
+    fact(page, "", Line::styled(Role::Dim, text));
 }
 
 fn span(length: Duration) -> String {

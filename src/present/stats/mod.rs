@@ -116,40 +116,40 @@ fn name_cell(tool: &ToolKey, rows: StatsRows, shared: &BTreeSet<&ToolKey>) -> Li
 pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<Line> {
     let mut lines = Vec::new();
     if !shared_names(usages.iter().map(|usage| &usage.tool)).is_empty() {
-        let words =
+        let notice =
             "@ marks programs with the same name; 'toolhost inspect NAME' shows the current one";
-        lines.push(Line::styled(Role::Dim, words));
+        lines.push(Line::styled(Role::Dim, notice));
     }
     let few = |usage: &Usage| {
         let durations = &usage.counts.durations;
         durations.count() > 0 && !durations.is_reliable_at(0.99)
     };
     if usages.iter().any(few) {
-        let words = format!("{UNSURE} too few calls for a reliable percentile");
-        lines.push(Line::styled(Role::Dim, words));
+        let notice = format!("{UNSURE} too few calls for a reliable percentile");
+        lines.push(Line::styled(Role::Dim, notice));
     }
     for usage in summary.future_dated() {
-        let words = format!(
+        let notice = format!(
             "'{}' has calls dated {}, in the future: the clock was changed",
             usage.tool.name,
             local_time(seconds(usage.period.last))
         );
-        lines.push(Line::styled(Role::Warning, words));
+        lines.push(Line::styled(Role::Warning, notice));
     }
     if summary.is_behind {
-        let words = "more calls are in the spool; 'toolhost stats' counts them";
-        lines.push(Line::styled(Role::Dim, words));
+        let notice = "more calls are in the spool; 'toolhost stats' counts them";
+        lines.push(Line::styled(Role::Dim, notice));
     }
     let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     if summary.damaged_lines > 0 {
         let lines_of_spool = count(summary.damaged_lines);
-        let words = plural(lines_of_spool, "damaged spool line was", "damaged spool lines were");
-        lines.push(Line::styled(Role::Dim, format!("{words} skipped")));
+        let damaged = plural(lines_of_spool, "damaged spool line was", "damaged spool lines were");
+        lines.push(Line::styled(Role::Dim, format!("{damaged} skipped")));
     }
     if summary.damaged_grains > 0 {
-        let words = plural(count(summary.damaged_grains), "span", "spans");
-        let words = format!("cannot read the durations of {words}");
-        lines.push(Line::styled(Role::Warning, words));
+        let spans = plural(count(summary.damaged_grains), "span", "spans");
+        let notice = format!("cannot read the durations of {spans}");
+        lines.push(Line::styled(Role::Warning, notice));
     }
     lines
 }

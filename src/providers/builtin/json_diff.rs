@@ -7,7 +7,6 @@ use super::{BuiltinFunction, FunctionBody, FunctionResult};
 use crate::model::{Error, ToolResult};
 use crate::util::clock::Clock;
 
-/// Maximum number of operations in a result.
 const MAX_OPERATIONS: usize = 10_000;
 
 pub(super) const DIFF: BuiltinFunction = BuiltinFunction {

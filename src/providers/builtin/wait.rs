@@ -10,7 +10,6 @@ use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind, HostEvent, ToolContext, ToolResult};
 
 const MAX_WAIT_SECONDS: f64 = 3600.0;
-/// How many times progress is reported at most.
 const MAX_PROGRESS_EVENTS: u32 = 10;
 /// Progress is not reported more often than this.
 const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(50);

@@ -28,7 +28,6 @@ pub(super) struct FileJob {
 }
 
 impl FileJob {
-    /// The open directory.
     pub(super) fn dir(&self) -> Result<&Dir, Error> {
         self.root.open()
     }

@@ -23,7 +23,6 @@ pub(super) struct UrlTemplate {
 
 #[derive(Debug, Clone)]
 enum QueryPart {
-    /// Without placeholders, unchanged.
     Literal(String),
     Templated(String, TextTemplate<HttpPlaceholder>),
 }

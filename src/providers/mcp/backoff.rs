@@ -6,9 +6,7 @@ use tokio::time::Instant;
 
 /// The wait before the first new attempt; doubled for each further one.
 const FIRST: Duration = Duration::from_millis(500);
-/// The longest wait between two attempts.
 const LONGEST: Duration = Duration::from_secs(30);
-/// Maximum number of consecutive retries.
 const TRIES: u32 = 10;
 /// A subscription that held for so long has proved that the server is well.
 const STEADY: Duration = Duration::from_mins(1);

@@ -26,7 +26,6 @@ pub const MAX_SESSIONS: usize = 16;
 pub struct SessionServers {
     spec: ServerSpec,
     setup: McpSetup,
-    /// Never empty.
     connections: Mutex<Vec<SessionConnection>>,
     /// The connections of sessions that ended, while they are closed.
     closing: TaskTracker,

@@ -27,7 +27,6 @@ const MAX_OUTPUT_BYTES: usize = 64 << 20;
 /// Maximum size of the arguments of one step, in bytes of text.
 const MAX_ARGUMENT_BYTES: usize = 16 << 20;
 
-/// How many warnings of steps are passed on.
 const MAX_WARNINGS: usize = 20;
 
 /// One call of a pipeline, from its first step to its result.

@@ -17,7 +17,6 @@ use crate::util::hex::hex;
 use crate::util::json::map_json;
 use crate::util::{private_file, regular_file};
 
-/// How many functions are remembered.
 const MAX_ENTRIES: usize = 500;
 const MAX_FILE_BYTES: u64 = 8 << 20;
 

@@ -71,7 +71,6 @@ pub(super) struct PythonEntry {
     pub(super) env: BTreeMap<String, String>,
     /// Variables of our own environment that the worker gets too.
     pub(super) env_keys: Vec<String>,
-    /// Whether the file says what the arguments are.
     pub(super) has_schema: bool,
     pub(super) by_session: bool,
     /// The confinement of its worker.

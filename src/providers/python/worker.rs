@@ -55,7 +55,6 @@ const CWD: &str = "dev.toolhost/cwd";
 pub(super) struct PythonWorker {
     connection: Connection,
     calls: Arc<RunningCalls>,
-    /// What errors call it.
     name: String,
     next_call: AtomicU64,
     /// Why we ended it, if we did.
@@ -129,7 +128,6 @@ impl PythonWorker {
         self.ended.get().is_none() && self.connection.close_reason().is_some()
     }
 
-    /// Whether no call waits for it.
     pub(super) fn is_idle(&self) -> bool {
         self.calls.state().running.is_empty()
     }

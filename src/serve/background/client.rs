@@ -55,7 +55,6 @@ const MAX_CALLS: usize = 200;
 #[derive(Clone)]
 pub struct AttachedFrontEnd {
     pub approver: Arc<dyn Approver>,
-    /// Answers what servers ask.
     pub inbox: Arc<dyn QuestionHandler>,
     /// Hears of progress, and what is logged.
     pub events: EventSink,

@@ -50,7 +50,6 @@ pub struct Observer {
 }
 
 impl ObserverHub {
-    /// A host without viewers.
     pub fn new() -> Arc<Self> {
         let gate = TraceGate::default();
         let closed = Some(gate.close());

@@ -46,7 +46,6 @@ pub(super) struct ClientRequest {
 }
 
 pub(super) enum ServedAnswer {
-    /// The request is done.
     Result(ServedResult),
     /// The client has to come back with answers.
     InputRequired(InputRequiredResult),

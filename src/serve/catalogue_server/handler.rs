@@ -39,7 +39,6 @@ use crate::serve::shared_room::{MessagePlace, MessageRoom};
 
 /// How many calls of one client may run or wait for their turn at once.
 const MAX_CALLS: usize = 256;
-/// How many resources one client may watch.
 const MAX_WATCHED: usize = 256;
 
 /// Fires when the listener that a request came by is about to end: subscriptions end first.

@@ -16,7 +16,6 @@ pub(super) struct RequestSender {
     pub(super) id: RequestId,
     /// What it can do, where it says so: with the request, or when it introduced itself.
     pub(super) capabilities: Option<ClientCapabilities>,
-    /// How it calls itself.
     pub(super) name: Option<String>,
     pub(super) is_modern: bool,
     pub(super) cancelled: CancellationToken,

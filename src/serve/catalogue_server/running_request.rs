@@ -23,7 +23,6 @@ pub(super) type RunningServed = RunningRequest<Result<ServedResult, ErrorData>>;
 /// A request that runs in the background. Dropped, it is cancelled.
 pub(super) struct RunningRequest<T> {
     outcome: JoinHandle<T>,
-    /// What happens meanwhile.
     watch: CallWatch,
     /// Keeps a background host from ending.
     _running: Option<RunningCallGuard>,

@@ -32,7 +32,6 @@ pub(super) trait TextSource: Send {
 #[async_trait]
 pub(super) trait TextSink: Send {
     async fn send(&mut self, text: String) -> io::Result<()>;
-    /// Says that nothing follows.
     async fn close(&mut self) -> io::Result<()>;
 }
 

@@ -20,7 +20,6 @@ const MAX_TOKENS: usize = 10_000;
 const MAX_FILE: u64 = 16 << 20;
 /// How long a token is listed after it expired.
 const EXPIRED_KEPT: Duration = Duration::from_hours(24 * 7);
-/// The longest name of a client, in characters.
 const MAX_CLIENT: usize = 64;
 /// How every token begins, so that scanners for secrets know one.
 pub(super) const TOKEN_PREFIX: &str = "toolhost_";

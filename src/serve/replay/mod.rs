@@ -20,7 +20,6 @@ use client::{ClientEnd, ReplayClient};
 use recording::RecordedExchange;
 pub use recording::ServerRecording;
 
-/// How many recorded requests an error names.
 const MAX_NAMED: usize = 8;
 
 /// Hears what a person should know.

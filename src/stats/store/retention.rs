@@ -21,7 +21,6 @@ const PRUNE_INTERVAL: u64 = 3_600;
 /// How many grains of a level one run removes: a person waits for the command.
 const MAX_REMOVALS: i64 = 20_000;
 
-/// How many pages one run gives back.
 const MAX_PAGES: i64 = 2_000;
 
 impl StatsStore {

@@ -6,11 +6,8 @@ use crate::tui::widgets::json_lines;
 use crate::tui::widgets::list::ListCursor;
 use crate::util::text::shorten;
 
-/// The maximum number of lines of a tree.
 const NODES: usize = 200_000;
-/// The greatest depth of nested values.
 const DEPTH: usize = 64;
-/// The maximum number of characters of a value.
 const LONGEST: usize = 300;
 /// A value of at most so many characters is seen whole in every pane.
 const WHOLE: usize = 40;
@@ -24,7 +21,6 @@ pub struct JsonTreeNode {
     /// The key, or the index in a list; empty at the top.
     pub key: String,
     pub text: String,
-    /// Whether something hangs on it.
     pub is_branch: bool,
     pub is_open: bool,
     /// The line behind all that hangs on it.
@@ -201,7 +197,6 @@ impl JsonTree {
         self.visible.is_empty()
     }
 
-    /// Whether something was left out.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }

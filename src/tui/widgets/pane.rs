@@ -14,7 +14,6 @@ use crate::tui::prelude::*;
 use crate::tui::theme::{ColourScheme, Theme};
 use crate::util::text;
 
-/// Writes to the screen.
 pub struct Pen<'a> {
     pub styler: Styler,
     pub buffer: &'a mut Buffer,
@@ -259,7 +258,6 @@ impl Styler {
         self.span(meaning, text).add_modifier(Modifier::BOLD)
     }
 
-    /// A small filled badge.
     pub fn chip(self, meaning: Role, text: impl AsRef<str>) -> Span<'static> {
         let span = self.span(meaning, format!(" {} ", text.as_ref()));
         Span::styled(span.content, self.theme.chip(meaning))

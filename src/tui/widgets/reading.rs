@@ -35,7 +35,6 @@ impl Readiness {
 pub struct QuestionText {
     pub text: ScrollText,
     since: Option<Duration>,
-    /// Whether its end was drawn.
     is_read: bool,
 }
 

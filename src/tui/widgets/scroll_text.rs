@@ -201,7 +201,6 @@ impl ScrollText {
         self.push(vec![(Role::Dim, format!("{label:<12}")), (Role::Plain, value.into())]);
     }
 
-    /// Appends a document.
     pub fn page(&mut self, page: &Page) {
         for line in page.lines() {
             self.push(line.spans().to_vec());

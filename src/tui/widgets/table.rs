@@ -19,7 +19,6 @@ const COLUMNS: usize = 64;
 const SAMPLE: usize = 1_000;
 /// The widest column, in cells of the screen.
 const WIDEST: usize = 40;
-/// The maximum number of characters of a cell.
 const LONGEST: usize = 300;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +33,6 @@ pub struct ResultColumn {
 pub struct TableOrder {
     /// The number of the column, from 0.
     pub column: usize,
-    /// Whether the largest value comes first.
     pub is_descending: bool,
 }
 
@@ -45,7 +43,6 @@ pub struct ResultTable {
     rows: Vec<Value>,
     order: Vec<usize>,
     sorted: Option<TableOrder>,
-    /// The chosen row.
     pub list: ListCursor,
     column: usize,
     left_out: usize,

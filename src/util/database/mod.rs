@@ -15,7 +15,6 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use path::{DatabasePath, PathStatus};
 pub use schema::{DatabaseSchema, SchemaCheck};
 
-/// How many statements stay prepared.
 const STATEMENTS: usize = 32;
 
 /// When a commit counts as written (`PRAGMA synchronous`).

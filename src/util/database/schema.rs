@@ -29,7 +29,6 @@ impl DatabaseSchema {
         i64::try_from(self.migrations.len()).unwrap_or(i64::MAX)
     }
 
-    /// Recognises a file.
     pub fn check(&self, db: &Connection) -> rusqlite::Result<SchemaCheck> {
         let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let version = number("user_version")?;

@@ -10,7 +10,6 @@ const RUNNER: &str = include_str!("runner.py");
 
 /// The newest revision of the legacy era, which a server may lower.
 const LEGACY: &str = "2025-11-25";
-/// The revision without sessions.
 const MODERN: &str = "2026-07-28";
 
 const MOST_ROWS: usize = 10_000;

@@ -22,19 +22,19 @@ impl FromStr for ExportSpec {
     type Err = ParseExportError;
 
     fn from_str(text: &str) -> Result<Self, ParseExportError> {
-        let known = |word: &str| match word {
+        let form_of = |word: &str| match word {
             "csv" => Some(ExportFormat::Csv),
             "md" | "markdown" => Some(ExportFormat::Markdown),
             _ => None,
         };
         if let Some((word, path)) = text.split_once('=')
-            && let Some(form) = known(word)
+            && let Some(form) = form_of(word)
             && !path.is_empty()
         {
             return Ok(Self { form, path: path.into() });
         }
         let path = PathBuf::from(text);
-        match path.extension().and_then(|extension| known(extension.to_str()?)) {
+        match path.extension().and_then(|extension| form_of(extension.to_str()?)) {
             Some(form) => Ok(Self { form, path }),
             None => Err(ParseExportError),
         }

@@ -38,14 +38,14 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
 pub(super) fn write(
     args: &BenchArgs,
     context: &CommandContext,
-    account: &BenchResult,
+    result: &BenchResult,
 ) -> Result<(), Error> {
     let own = [(ExportFormat::Json, &args.save), (ExportFormat::Html, &args.html)];
     let own = own.into_iter().filter_map(|(form, path)| Some((form, path.as_ref()?)));
     let exports = args.export.iter().map(|export| (export.form, &export.path));
     let mut outcome = Ok(());
     for (form, path) in own.chain(exports) {
-        outcome = outcome.and(write_one(path, &account.render(form), context));
+        outcome = outcome.and(write_one(path, &result.render(form), context));
     }
     outcome
 }

@@ -17,17 +17,17 @@ const TOKEN: &str = "LOCUST_TOKEN";
 pub(super) fn write(
     path: &Path,
     plan: &BenchPlan,
-    found: &PreparedTarget,
+    prepared: &PreparedTarget,
     assembly: &Assembly,
     context: &CommandContext,
 ) -> CommandResult {
-    let text = locust(plan, &target(found, &assembly.configuration.servers)?)?;
+    let text = locust(plan, &target(prepared, &assembly.configuration.servers)?)?;
     super::files::write_one(path, &text, context)?;
     Ok(())
 }
 
-fn target(found: &PreparedTarget, servers: &[ServerSpec]) -> Result<LocustTarget, Error> {
-    let name = &found.target.definition().name;
+fn target(prepared: &PreparedTarget, servers: &[ServerSpec]) -> Result<LocustTarget, Error> {
+    let name = &prepared.target.definition().name;
     let refused = |why: &str| {
         Err(Error::usage(format!("--export-locust: '{name}' {why}")).with_hint(
             "Locust speaks only HTTP; without the option, toolhost generates the load itself",
@@ -42,7 +42,7 @@ fn target(found: &PreparedTarget, servers: &[ServerSpec]) -> Result<LocustTarget
     if *transport == HttpTransport::WebSocket {
         return refused("is a tool of a server without an HTTP address");
     }
-    let keeps = |text: &str| found.target.masked(text) == text;
+    let keeps = |text: &str| prepared.target.masked(text) == text;
     if !keeps(url.as_str()) {
         return refused("has a secret in its URL, which would be written to the file");
     }
@@ -67,9 +67,9 @@ fn target(found: &PreparedTarget, servers: &[ServerSpec]) -> Result<LocustTarget
         name: name.full(),
         tool: name.tool().to_owned(),
         url: url.to_string(),
-        protocol: found.target.protocol().map(str::to_owned),
+        protocol: prepared.target.protocol().map(str::to_owned),
         headers: written,
-        arguments: found.arguments.objects().cloned().collect(),
+        arguments: prepared.arguments.objects().cloned().collect(),
     })
 }
 

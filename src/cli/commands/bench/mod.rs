@@ -28,36 +28,36 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     let plan = plan::plan(args)?;
     files::check(args, &context.environment.cwd())?;
     let criteria = acceptance_criteria(args)?;
-    let wanted = targets::target_specs(args, context).await?;
-    let names: Vec<String> = wanted.iter().map(|target| target.name.clone()).collect();
+    let specs = targets::target_specs(args, context).await?;
+    let names: Vec<String> = specs.iter().map(|target| target.name.clone()).collect();
     let starts = StartScope::Named(&names, &args.server);
     let (assembly, background) = context.assemble_beside_host(starts).await?;
     if let Some(pid) = background {
         // The host's pipes are shared, and each of its calls is recorded.
-        let words = format!(
+        let message = format!(
             "measured with separate servers, not through the background host (pid {pid}), whose socket, \
              records and other clients would affect the figures"
         );
-        context.output.note(&Line::styled(Role::Dim, words));
+        context.output.note(&Line::styled(Role::Dim, message));
     }
     let abort = CancellationToken::new();
-    let found = targets::resolve(wanted, args, context, &assembly.host, &abort).await?;
-    if let (Some(path), [target]) = (&args.export_locust, found.as_slice()) {
+    let targets = targets::resolve(specs, args, context, &assembly.host, &abort).await?;
+    if let (Some(path), [target]) = (&args.export_locust, targets.as_slice()) {
         return locust::write(path, &plan, target, &assembly, context);
     }
     context.request_grace_period(live::GRACE_PERIOD);
     let benchmark = Benchmark { criteria, ..Benchmark::new(plan) };
-    let work = benchmark.run(&assembly.host, found);
-    let account = live::drive(work, &benchmark, &abort, context).await?;
+    let work = benchmark.run(&assembly.host, targets);
+    let result = live::drive(work, &benchmark, &abort, context).await?;
     // Even if stdout was closed, the files are written.
-    let written = files::write(args, context, &account);
-    let BenchResult { report, environment, findings } = &account;
+    let written = files::write(args, context, &result);
+    let BenchResult { report, environment, findings } = &result;
     match format {
         Json | Yaml => {
             context.output.value(format, &RunJson::from((report, environment, findings)))?;
         }
-        Csv => print(&account.render(ExportFormat::Csv), context)?,
-        Markdown => print(&account.render(ExportFormat::Markdown), context)?,
+        Csv => print(&result.render(ExportFormat::Csv), context)?,
+        Markdown => print(&result.render(ExportFormat::Markdown), context)?,
         _ => {
             let width = context.output.width();
             let is_whole = context.output.verbosity() > 0;
@@ -68,13 +68,13 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
             };
             context.output.page(&page)?;
             if !is_whole && args.html.is_none() {
-                let words = "more: -v, --html FILE";
-                context.output.note(&Line::styled(Role::Dim, words));
+                let hint = "more: -v, --html FILE";
+                context.output.note(&Line::styled(Role::Dim, hint));
             }
         }
     }
     written?;
-    match account.failure() {
+    match result.failure() {
         Some(error) => Err(error.into()),
         None => Ok(()),
     }

@@ -47,7 +47,7 @@ pub(super) async fn resolve(
     host: &ToolHost,
     cancel: &CancellationToken,
 ) -> Result<Vec<PreparedTarget>, Error> {
-    let terms = TargetOptions {
+    let options = TargetOptions {
         servers: args.server.clone(),
         timeout: args.timeout,
         skips_validation: args.no_validate,
@@ -56,5 +56,5 @@ pub(super) async fn resolve(
         inspect_every: args.check_every,
         cancel: cancel.clone(),
     };
-    targets::prepare(wanted, &terms, host, |warning| context.output.warn(warning)).await
+    targets::prepare(wanted, &options, host, |warning| context.output.warn(warning)).await
 }

@@ -16,7 +16,6 @@ use crate::util::{confine, units};
 
 const LITTLE_SPACE: u64 = 100 << 20;
 
-/// Everything but the servers.
 pub(super) fn checks(context: &CommandContext, configuration: &Configuration) -> Vec<DoctorCheck> {
     let mut checks = vec![
         DoctorCheck::new("toolhost", Severity::Ok, env!("CARGO_PKG_VERSION")),
@@ -106,7 +105,8 @@ fn store(name: &str, directory: &Path) -> DoctorCheck {
         return DoctorCheck::new(name, Severity::Error, message)
             .with_hint(format!("make {} writable", existing.display()));
     }
-    let free = rustix::fs::statvfs(existing).map(|found| found.f_bavail * found.f_frsize);
+    let free = rustix::fs::statvfs(existing)
+        .map(|file_system| file_system.f_bavail * file_system.f_frsize);
     match free {
         Ok(free) if free < LITTLE_SPACE => {
             let message = format!("{shown} has {} left", units::show_size(free));

@@ -64,18 +64,18 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
     let own_path = env.get("PATH").map(|path| path.expose_secret().to_owned());
     let shell_path = environment.var("PATH");
     let path = own_path.clone().or_else(|| shell_path.clone());
-    let found = match resolve(command, path.as_deref(), cwd) {
-        Ok(found) => found,
+    let program = match resolve(command, path.as_deref(), cwd) {
+        Ok(program) => program,
         Err(error) => {
             return vec![missing(&name, command, &error, own_path.is_some(), environment)];
         }
     };
     let mut checks = Vec::new();
     let in_shell = shell_path.as_deref().and_then(|path| resolve(command, Some(path), cwd).ok());
-    if own_path.is_some() && in_shell.as_ref().is_some_and(|other| *other != found) {
+    if own_path.is_some() && in_shell.as_ref().is_some_and(|other| *other != program) {
         let other = in_shell.unwrap_or_default();
         let message =
-            format!("starts {}, but your shell would start {}", found.display(), other.display());
+            format!("starts {}, but your shell would start {}", program.display(), other.display());
         checks.push(
             DoctorCheck::new(&name, Severity::Warning, message)
                 .with_hint("the entry's env sets PATH; use a full path to be sure"),
@@ -86,10 +86,10 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
             || env.contains_key(variable)
             || env_keys.iter().any(|key| key == variable)
     };
-    if environment.executable().is_some_and(|own| own == found) {
+    if environment.executable().is_some_and(|own| own == program) {
         return Vec::new();
     }
-    let program = found.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let program = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let family = FAMILIES.iter().find(|(names, _)| names.iter().any(|n| program.starts_with(n)));
     let usual = NETWORK.iter().chain(family.map(|(_, variables)| *variables).unwrap_or_default());
     let own = environment.vars();
@@ -133,10 +133,10 @@ fn missing(
     }
     let in_shell = environment.var("PATH").filter(|_| has_own_path);
     let in_shell = in_shell.and_then(|path| resolve(command, Some(&path), Path::new("/")).ok());
-    if let Some(found) = in_shell {
+    if let Some(program) = in_shell {
         return check.with_hint(format!(
             "your shell has {}: remove PATH from the entry's env, or write the full path",
-            found.display()
+            program.display()
         ));
     }
     let places = environment.home().into_iter().flat_map(|home| {

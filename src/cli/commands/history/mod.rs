@@ -113,23 +113,23 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
         ..CallFilter::default()
     };
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let found =
+    let page =
         read::newest(lines(&location)?, &filter, limit).map_err(Error::unreadable_records)?;
     let output = &context.output;
-    records::warn_unreadable_lines(output, found.damaged, &location.path);
+    records::warn_unreadable_lines(output, page.damaged, &location.path);
     match format {
         Json | Yaml => {
-            let all: Vec<_> = found.entries.iter().map(HistoryCallJson::from).collect();
+            let all: Vec<_> = page.entries.iter().map(HistoryCallJson::from).collect();
             output.value(format, &all)
         }
-        Names => output.names(found.entries.iter().map(|entry| &entry.id)),
+        Names => output.names(page.entries.iter().map(|entry| &entry.id)),
         _ => {
-            output.page(&present::history::page(&found.entries, output.width()))?;
-            if found.entries.is_empty() {
+            output.page(&present::history::page(&page.entries, output.width()))?;
+            if page.entries.is_empty() {
                 let path = location.path.display();
                 let place = filter.project.map(|root| format!(" of {root}")).unwrap_or_default();
-                let words = format!("no such call{place} in {path}");
-                output.note(&Line::styled(Role::Dim, words));
+                let message = format!("no such call{place} in {path}");
+                output.note(&Line::styled(Role::Dim, message));
             }
             Ok(())
         }
@@ -161,8 +161,8 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
         for file in &files {
             page.push(Line::plain(file.path.display().to_string()).indented(2));
         }
-        let words = ("nothing was removed", "--yes removes without asking");
-        prompt::require_confirmation(context.output.clone(), page, "Remove it?", words).await?;
+        let refusal = ("nothing was removed", "--yes removes without asking");
+        prompt::require_confirmation(context.output.clone(), page, "Remove it?", refusal).await?;
     }
     for file in &files {
         std::fs::remove_file(&file.path).map_err(|error| {

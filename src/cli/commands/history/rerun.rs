@@ -130,7 +130,7 @@ async fn merge_arguments(
         let (ArgumentWord::Text { key, .. } | ArgumentWord::Json { key, .. }) = word;
         recorded.shift_remove(key);
     }
-    let mut asked = Vec::new();
+    let mut answered = Vec::new();
     let hidden = masked_paths(&recorded);
     if !hidden.is_empty() && !prompt::is_possible() {
         let names: Vec<String> = hidden.iter().map(ValuePath::dotted).collect();
@@ -150,13 +150,13 @@ async fn merge_arguments(
             // As text, so that the schema decides its type.
             [ValuePathSegment::Key(key)] => {
                 recorded.shift_remove(key);
-                asked.push(ArgumentWord::Text { key: key.clone(), value });
+                answered.push(ArgumentWord::Text { key: key.clone(), value });
             }
             _ => restore_secret(&mut recorded, &path, value),
         }
     }
     let json = |(key, value)| ArgumentWord::Json { key, value };
-    Ok(CallArguments::Words(recorded.into_iter().map(json).chain(asked).chain(given).collect()))
+    Ok(CallArguments::Words(recorded.into_iter().map(json).chain(answered).chain(given).collect()))
 }
 
 fn first_key(paths: &[ValuePath]) -> String {

@@ -35,10 +35,10 @@ pub struct PromptListArgs {
 pub async fn run(args: &PromptListArgs, context: &CommandContext) -> CommandResult {
     let (format, assembly) = offering_lists::assemble_list(context, &args.server).await?;
     let all = assembly.host.prompts(&LookupScope::of_servers(&args.server)).await?;
-    let words = WordMatcher::new(&args.query);
+    let matcher = WordMatcher::new(&args.query);
     let fits = |p: &&Prompt| {
         let full = p.name.full();
-        words.matches(&[Some(&full), p.title.as_deref(), p.description.as_deref()])
+        matcher.matches(&[Some(&full), p.title.as_deref(), p.description.as_deref()])
     };
     let items: Vec<&Prompt> = all.items.iter().filter(fits).collect();
     if context.global.rare.profile.is_none() {

@@ -37,12 +37,12 @@ pub struct ResourceListArgs {
 
 pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandResult {
     let (format, assembly) = offering_lists::assemble_list(context, &args.server).await?;
-    let words = WordMatcher::new(&args.query);
+    let matcher = WordMatcher::new(&args.query);
     if args.templates {
         let all = assembly.host.templates(&LookupScope::of_servers(&args.server)).await?;
         let fits = |t: &&ResourceTemplate| {
             let texts = [Some(t.template.as_str()), Some(&t.name), t.title.as_deref()];
-            words.matches(&[texts[0], texts[1], texts[2], t.description.as_deref()])
+            matcher.matches(&[texts[0], texts[1], texts[2], t.description.as_deref()])
         };
         let items: Vec<&ResourceTemplate> = all.items.iter().filter(fits).collect();
         let shown = OfferingList {
@@ -69,7 +69,7 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
     }
     let fits = |r: &&Resource| {
         let (title, description) = (r.title.as_deref(), r.description.as_deref());
-        words.matches(&[Some(&r.uri), Some(&r.name), title, description])
+        matcher.matches(&[Some(&r.uri), Some(&r.name), title, description])
     };
     let items: Vec<&Resource> = all.items.iter().filter(fits).collect();
     let shown = OfferingList {

@@ -66,7 +66,7 @@ pub(super) async fn resolve(
 /// Resolves a name among the tools that were called; `None` if it matches none.
 fn find_called(name: &str, called: &[ToolKey]) -> Result<Option<StatsScope>, Error> {
     let names: Vec<ToolName> = called.iter().map(tool_name).collect();
-    let found = match naming::resolve(name, &names.iter().collect::<Vec<_>>()) {
+    let resolved = match naming::resolve(name, &names.iter().collect::<Vec<_>>()) {
         NameResolution::Found(at) => names.get(at).map(ToolName::full),
         NameResolution::Ambiguous(several) => {
             let mut full: Vec<String> =
@@ -92,7 +92,7 @@ fn find_called(name: &str, called: &[ToolKey]) -> Result<Option<StatsScope>, Err
             called.iter().find(|tool| tool.name == plain).map(|tool| tool.name.clone())
         }
     };
-    Ok(found.map(StatsScope::Tool))
+    Ok(resolved.map(StatsScope::Tool))
 }
 
 fn tool_name(tool: &ToolKey) -> ToolName {

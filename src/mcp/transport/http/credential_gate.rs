@@ -18,7 +18,6 @@ use crate::net::response::OriginResponse;
 
 /// How often one request may change what it shows.
 pub(super) const MAX_AUTHORIZATIONS: usize = 3;
-/// How many challenges of one answer are read.
 const MAX_CHALLENGES: usize = 5;
 const CHALLENGE_SIZE: usize = 8 << 10;
 

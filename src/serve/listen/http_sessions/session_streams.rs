@@ -37,7 +37,6 @@ pub(super) struct SessionStreams {
 }
 
 impl SessionStreams {
-    /// Whether a request has no answer yet.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -32,7 +32,6 @@ pub(super) struct TokenClaims {
     pub(super) subject: String,
     pub(super) client: String,
     pub(super) scopes: Vec<String>,
-    /// Since the Unix epoch.
     pub(super) expires: Duration,
 }
 

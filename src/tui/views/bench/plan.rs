@@ -39,9 +39,7 @@ pub struct PlanFieldError {
 #[derive(Debug, Clone, Default)]
 pub struct PlanForm {
     lines: Vec<(PlanField, LineInput)>,
-    /// The current entry.
     pub at: usize,
-    /// Whether the chosen entry is being edited.
     pub is_writing: bool,
     /// What was found wrong when it was to be run.
     pub error: Option<PlanFieldError>,

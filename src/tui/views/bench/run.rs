@@ -25,7 +25,6 @@ const KINDS: usize = 3;
 const RATE: usize = 60;
 /// From this width on the two charts of a tool stand beside each other.
 const CHARTS_BESIDE: usize = 80;
-/// The most lines that they get.
 const HIGHEST: usize = 14;
 
 pub fn title(bench: &BenchView) -> String {

@@ -291,7 +291,6 @@ pub fn fresh_draft(node: &FormNode) -> TextArea {
     draft
 }
 
-/// Whether a field takes a calendar day.
 pub fn is_date(node: &FormNode) -> bool {
     node.field.kind == FieldKind::Text && node.field.schema.text("format") == Some("date")
 }

@@ -25,7 +25,6 @@ pub struct OfferingForm {
     pending_query: Option<CompletionQuery>,
     /// The newest query that was answered, so that it is not sent again.
     last_query: Option<CompletionQuery>,
-    /// Whether it completes anything at all.
     is_unsupported: bool,
 }
 

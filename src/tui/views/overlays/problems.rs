@@ -21,12 +21,10 @@ impl ConfigurationProblems {
         Self { text, errors, warnings: diagnostics.len() - errors }
     }
 
-    /// Whether nothing is wrong with the files.
     pub fn is_empty(&self) -> bool {
         self.errors + self.warnings == 0
     }
 
-    /// Whether an entry is out of service.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }

@@ -137,7 +137,6 @@ pub fn result_of(outcome: &CallResult) -> Option<&ToolResult> {
 }
 
 pub fn has_pictures(outcome: &CallResult) -> bool {
-    /// How many blocks are looked at.
     const FIRST: usize = 100;
     let mut blocks = result_of(outcome).into_iter().flat_map(|result| &result.content).take(FIRST);
     blocks.any(|block| content::kind(block) == "image")

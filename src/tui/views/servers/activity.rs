@@ -12,7 +12,6 @@ const PINGS: usize = 120;
 /// The most samples of memory and processor time that are kept: some minutes of them.
 const SAMPLES: usize = 120;
 const LINES: usize = 500;
-/// The longest of them, in characters.
 const MAX_LINE_CHARS: usize = 1_000;
 
 #[derive(Debug, Default)]

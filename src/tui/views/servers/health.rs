@@ -19,7 +19,6 @@ use crate::util::text::shorten;
 use crate::util::timestamp;
 use crate::util::units::{show_duration, show_size};
 
-/// The maximum number of characters of instructions.
 const INSTRUCTIONS: usize = 2_000;
 /// The maximum number of lines of a log shown among the facts.
 const TAIL: usize = 6;

@@ -16,9 +16,7 @@ use crate::tui::widgets::scroll_text::TextLimits;
 use crate::util::json as json_text;
 use crate::util::units::show_duration;
 
-/// The greatest depth of nested schemas.
 const DEPTH: usize = 8;
-/// The maximum number of properties that are listed.
 const PROPERTIES: usize = 2_000;
 /// How much of a schema or definition is shown.
 const LIMITS: TextLimits =
@@ -27,7 +25,6 @@ const LIMITS: TextLimits =
 /// From where a tool is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DetailTab {
-    /// Description, arguments and facts.
     #[default]
     Detail,
     Schema,

@@ -26,7 +26,6 @@ pub struct TraceItem {
     pub what: TraceContent,
     /// The size in bytes, before anything was cut.
     pub size: usize,
-    /// Whether only its start was kept.
     pub is_cut: bool,
     /// The summary: the tool and its arguments, or the error.
     pub about: String,
@@ -220,7 +219,6 @@ fn parameters(params: &Value) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// The maximum number of lines that are kept.
 pub const MAX_ITEMS: usize = 10_000;
 pub const BYTES: usize = 32 * 1024 * 1024;
 
