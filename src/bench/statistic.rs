@@ -5,7 +5,8 @@ use crate::util::histogram::Durations;
 use crate::util::units::show_duration;
 
 /// A figure of a run that another run has too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Statistic {
     /// What half of the answered calls did not exceed.
     P50,
@@ -25,14 +26,7 @@ impl Statistic {
         [Self::P50, Self::Mean, Self::P90, Self::P95, Self::P99, Self::Throughput];
 
     pub fn name(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::Mean => "mean",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::Throughput => "throughput",
-        }
+        self.into()
     }
 
     /// The share of calls that lie below it, for percentiles.

@@ -143,7 +143,8 @@ pub struct RareOptions {
 }
 
 /// The lowest severity of log messages to show (RFC 5424, as used by MCP).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum LogThreshold {
     Debug,
     Info,
@@ -168,16 +169,7 @@ pub enum LogFormat {
 impl LogThreshold {
     /// Its name in the protocol.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-            Self::Alert => "alert",
-            Self::Emergency => "emergency",
-        }
+        self.into()
     }
 }
 

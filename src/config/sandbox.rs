@@ -13,7 +13,8 @@ use crate::model::{Diagnostic, SourceLocation};
 use crate::util::units;
 
 /// The mechanism that confines a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename = "Sandbox", rename_all = "lowercase")]
 #[schemars(transform = typed::words::<Self>)]
 pub enum SandboxLevel {
@@ -33,13 +34,7 @@ pub enum SandboxLevel {
 impl SandboxLevel {
     /// The value used in files.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Auto => "auto",
-            Self::Limits => "limits",
-            Self::Landlock => "landlock",
-            Self::Bwrap => "bwrap",
-        }
+        self.into()
     }
 }
 

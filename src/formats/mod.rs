@@ -26,7 +26,8 @@ use names::NameRule;
 use schema_subset::{AdaptedSchema, SchemaSubset};
 
 /// A dialect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ModelFormat {
     /// The Chat Completions API of `OpenAI`, which many other providers speak too.
     Openai,
@@ -140,13 +141,7 @@ impl ModelFormat {
 
     /// The word on the command line.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::OpenaiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Mcp => "mcp",
-        }
+        self.into()
     }
 
     /// The dialect that a model of this name is spoken to in; `None` for names of no known family.

@@ -17,7 +17,8 @@ use crate::util::confine::Coverage;
 use crate::util::static_text::{self, StaticText};
 
 /// How fast a tool says it is; sets the default timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
 pub enum Speed {
     /// About at once: 1 s.
@@ -44,12 +45,7 @@ impl Speed {
 
     /// The word used in files and output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Instant => "instant",
-            Self::Fast => "fast",
-            Self::Medium => "medium",
-            Self::Slow => "slow",
-        }
+        self.into()
     }
 
     /// Parses the word used in files.
@@ -130,7 +126,10 @@ impl ToolScope {
 }
 
 /// What the catalogue knows about a tool right now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum ToolStatus {
     /// Seen on its live source, or local and ready.
     #[default]
@@ -152,15 +151,7 @@ pub enum ToolStatus {
 impl ToolStatus {
     /// The word used in output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Declared => "declared",
-            Self::Drifted => "drifted",
-            Self::Changed => "changed",
-            Self::Unavailable => "unavailable",
-            Self::Untrusted => "untrusted",
-            Self::Unchecked => "unchecked",
-        }
+        self.into()
     }
 }
 

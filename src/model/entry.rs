@@ -6,7 +6,20 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// How a file was found. This decides whether it needs trust and which settings it may contain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Layer {
     /// Named with `--tools` or `--mcp`.
     Flag,
@@ -27,13 +40,7 @@ impl Layer {
 
     /// The word used in pin files and in output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Flag => "flag",
-            Self::Variable => "variable",
-            Self::Project => "project",
-            Self::User => "user",
-            Self::Embedded => "embedded",
-        }
+        self.into()
     }
 }
 

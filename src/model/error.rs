@@ -14,7 +14,20 @@ use super::error_cause::ErrorCause;
 use crate::util::append::AppendError;
 
 /// The classes of failure, one for each documented exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorKind {
     /// A bug in toolhost, or output that cannot be written.
     Internal,
@@ -76,20 +89,7 @@ impl ErrorKind {
 
     /// The word for this kind in JSON and in logs.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Internal => "internal",
-            Self::Usage => "usage",
-            Self::Tool => "tool",
-            Self::Unreachable => "unreachable",
-            Self::Auth => "auth",
-            Self::Denied => "denied",
-            Self::Timeout => "timeout",
-            Self::Check => "check",
-            Self::Config => "config",
-            Self::Protocol => "protocol",
-            Self::Partial => "partial",
-            Self::Interrupted(_) => "interrupted",
-        }
+        self.into()
     }
 
     /// The kind with this name; for signals the most common one.
@@ -133,9 +133,11 @@ impl ErrorKind {
 }
 
 /// The step of a server's or call's life in which something went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorPhase {
     /// While files are read and resolved.
+    #[strum(serialize = "configuration")]
     Configure,
     /// Starting a process or opening a connection.
     Start,
@@ -152,14 +154,7 @@ pub enum ErrorPhase {
 impl ErrorPhase {
     /// The phase as a word, for messages.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Configure => "configuration",
-            Self::Start => "start",
-            Self::Handshake => "handshake",
-            Self::List => "list",
-            Self::Call => "call",
-            Self::Shutdown => "shutdown",
-        }
+        self.into()
     }
 }
 

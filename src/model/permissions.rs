@@ -7,8 +7,11 @@ use super::error::Error;
 use crate::util::pattern;
 
 /// How a credential is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum CredentialKind {
     /// The `Authorization: Bearer` header of a request.
     Bearer,
@@ -20,6 +23,7 @@ pub enum CredentialKind {
     Env,
     /// A login by a person.
     #[serde(rename = "oauth")]
+    #[strum(serialize = "oauth")]
     OAuth,
     /// A login by the program itself (OAuth).
     ClientCredentials,
@@ -32,14 +36,7 @@ impl CredentialKind {
 
     /// The word used in files and output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Bearer => "bearer",
-            Self::Header => "header",
-            Self::ApiKey => "api_key",
-            Self::Env => "env",
-            Self::OAuth => "oauth",
-            Self::ClientCredentials => "client_credentials",
-        }
+        self.into()
     }
 
     /// Reads the word used in files.

@@ -101,7 +101,8 @@ impl QuestionReply {
 }
 
 /// The outcome of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum QuestionOutcome {
     /// The question was answered as asked.
     Accepted,
@@ -110,6 +111,7 @@ pub enum QuestionOutcome {
     /// The person dismissed it, or its answer is no longer needed.
     Cancelled,
     /// It was declined because no person could be asked.
+    #[strum(serialize = "nobody")]
     Unattended,
     /// Declined by toolhost without asking a person: toolhost never does what it asks for.
     Refused,
@@ -118,13 +120,7 @@ pub enum QuestionOutcome {
 impl QuestionOutcome {
     /// The word used in records and messages.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Declined => "declined",
-            Self::Cancelled => "cancelled",
-            Self::Unattended => "nobody",
-            Self::Refused => "refused",
-        }
+        self.into()
     }
 }
 

@@ -43,7 +43,8 @@ impl From<&str> for Root {
 }
 
 /// The lifecycle state of a server.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ServerState {
     /// Nothing was started or contacted in this run.
     Idle,
@@ -70,14 +71,7 @@ impl ServerState {
 
     /// The word used in output.
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Starting => "starting",
-            Self::Ready => "ready",
-            Self::Failed(_) => "failed",
-            Self::Untrusted(_) => "untrusted",
-            Self::Closed => "closed",
-        }
+        self.into()
     }
 }
 

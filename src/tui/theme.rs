@@ -6,7 +6,8 @@ use ratatui::symbols::border;
 pub use crate::present::Role;
 use crate::tui::widgets::picture::cell_colour;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ColourScheme {
     #[default]
     Default,
@@ -22,12 +23,7 @@ impl ColourScheme {
 
     /// The name in `console.yaml`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Light => "light",
-            Self::HighContrast => "high-contrast",
-            Self::Mono => "mono",
-        }
+        self.into()
     }
 
     pub fn from_name(name: &str) -> Option<Self> {

@@ -10,11 +10,13 @@ use crate::catalogue::{Catalogue, fingerprint};
 use crate::model::{Error, ToolDefinition, ToolStatus};
 
 /// The result for a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum PinReportState {
     /// It is not what was pinned.
     Changed,
     /// It was pinned and is not listed any more.
+    #[strum(serialize = "gone")]
     Missing,
     /// Listed now, and never pinned.
     New,
@@ -26,13 +28,7 @@ pub enum PinReportState {
 impl PinReportState {
     /// The word used in output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Changed => "changed",
-            Self::Missing => "gone",
-            Self::New => "new",
-            Self::Unchecked => "unchecked",
-            Self::Same => "same",
-        }
+        self.into()
     }
 }
 

@@ -18,7 +18,8 @@ pub struct CompletionsArgs {
 }
 
 /// The shells that have a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CompletionShell {
     /// Bash: `source <(toolhost completions bash)`.
     Bash,
@@ -35,13 +36,7 @@ pub enum CompletionShell {
 impl CompletionShell {
     /// The word on the command line, and the extension of the committed file.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Bash => "bash",
-            Self::Zsh => "zsh",
-            Self::Fish => "fish",
-            Self::Elvish => "elvish",
-            Self::Powershell => "powershell",
-        }
+        self.into()
     }
 }
 

@@ -5,7 +5,8 @@ use clap::ValueEnum;
 use crate::config::environment::Environment;
 
 /// The form a result is printed in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Format {
     /// For people.
     #[default]
@@ -30,16 +31,7 @@ pub enum Format {
 impl Format {
     /// The word on the command line.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Yaml => "yaml",
-            Self::Table => "table",
-            Self::Raw => "raw",
-            Self::Names => "names",
-            Self::Csv => "csv",
-            Self::Markdown => "markdown",
-        }
+        self.into()
     }
 }
 
