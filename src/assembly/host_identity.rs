@@ -30,7 +30,6 @@ const OF_A_TERMINAL: [&str; 14] = [
     "TTY",
     "WINDOWID",
 ];
-/// Variables that distinguish login sessions of one user.
 const OF_A_LOGIN: [&str; 3] = ["XDG_SEAT", "XDG_SESSION_ID", "XDG_VTNR"];
 /// Variables that programs see, or that affect how they are reached, regardless of the files.
 const ALWAYS: [&str; 17] = [

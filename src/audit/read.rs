@@ -16,12 +16,10 @@ const CLOCK_STEP: f64 = 2.0;
 /// found.
 const MAX_INTENT_DISTANCE: usize = 100_000;
 
-/// Maximum number of calls under way remembered while following.
 const MAX_OPEN_CALLS: usize = 10_000;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditedCall {
-    /// The identity that joins intent and outcome.
     pub call: String,
     /// When it began, or was refused: seconds since the Unix epoch.
     pub at: f64,
@@ -78,7 +76,6 @@ impl AuditedCall {
         }
     }
 
-    /// What a filter asks about it.
     pub fn facts(&self) -> CallFacts<'_> {
         CallFacts {
             project: None,
@@ -286,7 +283,6 @@ impl AuditRow {
         *call = AuditedCall { clock_set_back_by: clock_back, outcome, ..self.into_call() };
     }
 
-    /// What this line says by itself.
     fn into_call(self) -> AuditedCall {
         let outcome = self.result.map(|result| AuditOutcome {
             result,

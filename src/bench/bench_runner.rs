@@ -121,7 +121,6 @@ pub(super) async fn run_targets(
     Ok(run.finish(workers, began, from))
 }
 
-/// A run while it is made.
 struct Run<'a> {
     plan: &'a BenchPlan,
     clock: Arc<dyn Clock>,

@@ -8,7 +8,6 @@ use crate::util::histogram::Durations;
 use crate::util::units::{show_count, show_duration};
 
 const MIN_RATE_SHARE: f64 = 0.95;
-/// A duration this many times the median is far from it.
 const OUTLIER_MEDIAN_FACTOR: u32 = 10;
 /// Deviations from the median, in medians of all deviations, beyond which a duration is an outlier
 /// (a modified z-score of 10).

@@ -11,13 +11,11 @@ const RESAMPLES: usize = 2_000;
 /// Stretches below this number say nothing about how much they vary.
 pub const MIN_BLOCKS: usize = 5;
 
-/// Stretches that a timeline is made into at most.
 const MAX_BLOCKS: usize = 20;
 
 /// Classes of equal ratio, per factor e: a thousandth apart, like the histogram's own.
 const CLASSES: f64 = 1_000.0;
 
-/// How the stretches of two runs belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pairing {
     /// One of each was measured at the same time: what the machine did then hit both.
@@ -75,7 +73,6 @@ impl BlockSet {
         if statistic.share().is_some() { self.resolution } else { 0.0 }
     }
 
-    /// Answered calls a second over all of them.
     pub(super) fn throughput(&self) -> f64 {
         let seconds: f64 = self.totals.iter().map(|(.., seconds)| seconds).sum();
         let calls: u64 = self.totals.iter().map(|(calls, ..)| calls).sum();

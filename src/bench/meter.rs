@@ -13,7 +13,6 @@ const MAX_SLICES: usize = 128;
 const INITIAL_SLICE: Duration = Duration::from_millis(100);
 const MAX_ERROR_KINDS: usize = 32;
 
-/// Counts the calls of one target.
 #[derive(Debug, Clone, Default)]
 pub struct Meter {
     /// What was counted; of closed loads `service` is `response` and not counted twice.

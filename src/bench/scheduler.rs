@@ -26,7 +26,6 @@ pub(super) struct Scheduler {
     control: RunControl,
     watch: RunMonitor,
     meter: Arc<Mutex<Meter>>,
-    /// The moments of an open load.
     arrivals: Option<Peekable<ArrivalSchedule>>,
     warm_up_sent: u64,
     counted_sent: u64,
@@ -249,13 +248,11 @@ impl Scheduler {
         }
     }
 
-    /// The way to the tool is open again.
     pub(super) fn reconnected(&mut self, now: Instant) {
         // What came due meanwhile could not be sent: that is the tool's doing.
         self.room_since = self.room_since.max(Some(now));
     }
 
-    /// Only answers of calls in flight are awaited.
     pub(super) fn begin_draining(&self) {
         if self.counting_since.is_some() {
             self.set_phase(RunPhase::Draining);

@@ -29,7 +29,6 @@ pub struct BenchSnapshot {
     pub targets: Vec<TargetSnapshot>,
 }
 
-/// What is seen of one tool.
 #[derive(Debug, Clone, Default)]
 pub struct TargetSnapshot {
     pub name: String,
@@ -54,7 +53,6 @@ pub struct TargetSnapshot {
     pub range: Option<(Duration, Duration)>,
 }
 
-/// Times in a few figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LatencySummary {
     pub count: u64,
@@ -113,7 +111,6 @@ impl BenchSnapshot {
         self.targets.iter().map(|target| target.failed).sum()
     }
 
-    /// Calls that were made and count.
     pub fn requests(&self) -> u64 {
         self.targets.iter().map(|target| target.requests).sum()
     }

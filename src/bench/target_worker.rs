@@ -17,7 +17,6 @@ use super::meter::Meter;
 use super::report::TargetReport;
 use crate::util::number::float;
 
-/// How often a connector is opened again in one run.
 const MAX_RECONNECTS: u64 = 100;
 /// How often it is tried in a row without success.
 const MAX_CONNECT_ATTEMPTS: u32 = 3;

@@ -11,9 +11,7 @@ use crate::host::command::quote;
 use crate::model::{Error, check_name};
 use crate::util::regular_file;
 
-/// Its name if none can be derived from its words.
 const DEFAULT_NAME: &str = "server";
-/// Replaces apparent secrets where a command is shown or stored.
 const HIDDEN: &str = "…";
 /// Maximum length of a name derived from a command or a URL.
 const MAX_NAME: usize = 40;
@@ -23,7 +21,6 @@ const LAUNCHERS: [&str; 21] = [
     "npx", "bunx", "bun", "pnpm", "pnpx", "yarn", "npm", "node", "nodejs", "deno", "tsx", "uvx",
     "uv", "pipx", "python", "python3", "ruby", "env", "docker", "podman", "java",
 ];
-/// Subcommands of launchers that run a program.
 const VERBS: [&str; 6] = ["run", "exec", "dlx", "x", "tool", "start"];
 
 const VALUE_OPTIONS: [&str; 11] = [

@@ -101,7 +101,6 @@ fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Which of the global options are parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OptionSet {
     /// Those that many runs need.

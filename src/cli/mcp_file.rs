@@ -15,7 +15,6 @@ use crate::model::{Diagnostic, Error};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
-/// The keys that may contain the servers of a file.
 const SERVERS: [&str; 3] = ["mcp_servers", "mcpServers", "servers"];
 
 /// Which of the server files is written.

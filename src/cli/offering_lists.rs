@@ -20,7 +20,6 @@ pub struct OfferingList<J> {
     pub item_name: &'static str,
     pub table: Page,
     pub json: J,
-    /// The name or URI of each item.
     pub names: Vec<String>,
     pub empty_note: &'static str,
 }
@@ -78,7 +77,6 @@ pub fn print<T, J: Serialize>(
     offerings::verdict(all).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Prints what was left out of the lists.
 fn remarks(context: &CommandContext, problems: &[Diagnostic]) {
     let most = if context.output.verbosity() > 0 { usize::MAX } else { MAX_DIAGNOSTICS };
     for problem in problems.iter().take(most) {

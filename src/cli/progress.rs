@@ -10,7 +10,6 @@ use crate::present::{Line, Role};
 use crate::util::clock::Clock;
 use crate::util::{text, units};
 
-/// Minimum interval between two repaints.
 const REPAINT: Duration = Duration::from_millis(100);
 /// Maximum number of log lines of tools shown per second on a terminal.
 const LOG_LINES: u32 = 10;
@@ -19,7 +18,6 @@ const MAX_QUESTION_TEXT: usize = 200;
 /// Delay before showing what the command is waiting for.
 const WAIT_NOTICE_DELAY: Duration = Duration::from_secs(1);
 
-/// Shows the events of a run.
 pub struct ProgressDisplay {
     output: Arc<Output>,
     clock: Arc<dyn Clock>,
@@ -29,7 +27,6 @@ pub struct ProgressDisplay {
     logs: Option<&'static str>,
 }
 
-/// A call made by another call.
 struct NestedProgress {
     tool: String,
     depth: usize,

@@ -44,7 +44,6 @@ pub enum FieldInputError {
     Schema { reason: String },
 }
 
-/// A form that a server asks for.
 #[derive(Debug, Clone)]
 pub struct Questionnaire {
     pub fields: Vec<FormField>,

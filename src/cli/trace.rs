@@ -16,7 +16,6 @@ use crate::model::{Error, Traffic, TrafficSink};
 use crate::present::traffic::{TrafficLayout, page};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// Where the traffic of servers is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceStream {
     /// It is the result of the command.
@@ -25,7 +24,6 @@ pub enum TraceStream {
     Stderr,
 }
 
-/// Shows traffic while it happens.
 pub struct TracePrinter {
     output: Arc<Output>,
     filter: TrafficFilter,
@@ -37,7 +35,6 @@ pub struct TracePrinter {
 }
 
 impl TracePrinter {
-    /// A viewer whose time starts now.
     pub fn new(
         output: Arc<Output>,
         filter: TrafficFilter,
@@ -91,7 +88,6 @@ impl TracePrinter {
     }
 }
 
-/// The traffic sinks of one run.
 #[derive(Default)]
 pub struct TraceOutputs {
     viewer: Mutex<Option<Arc<TracePrinter>>>,
@@ -100,7 +96,6 @@ pub struct TraceOutputs {
 }
 
 impl TraceOutputs {
-    /// The sinks requested by the command line.
     pub fn new(global: &GlobalOptions, output: &Arc<Output>) -> Self {
         let viewer = global.trace.as_ref().map(|methods| {
             let everything = methods.iter().any(|method| method == ALL_METHODS);

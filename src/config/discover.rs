@@ -27,7 +27,6 @@ const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 /// Maximum number of files in a `discover:` directory.
 const MAX_DIRECTORY_FILES: usize = 1_000;
 
-/// What the user asked to load.
 #[derive(Debug, Clone, Default)]
 pub struct LoadRequest {
     /// Files named with `--tools`, in the order given.
@@ -67,7 +66,6 @@ pub enum FileRole {
 pub struct ConfigFileCandidate {
     /// Its path; the embedded default has a fictitious one.
     pub path: PathBuf,
-    /// Whether it contains tools or servers.
     pub role: FileRole,
     /// Which step of the search found the file; earlier layers take precedence.
     pub layer: Layer,

@@ -6,7 +6,6 @@ use super::variables::is_name;
 
 pub const MAX_BYTES: u64 = 64 << 10;
 
-/// A line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line} is not NAME=value")]
 pub struct EnvFileError {

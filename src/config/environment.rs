@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::expanded::ExpandedValues;
 use crate::util::keychain::{self, KeychainError};
 
-/// How long the user may take to unlock the keychain.
 const UNLOCK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Variables and well-known directories of the process.
@@ -51,7 +50,6 @@ pub trait Environment: Send + Sync {
     fn executable(&self) -> Option<PathBuf>;
     /// The user's home directory; `None` if the system does not report it.
     fn home(&self) -> Option<PathBuf>;
-    /// The user's configuration directory of toolhost.
     fn config_dir(&self) -> Option<PathBuf>;
     /// The directory for persistent state (audit log, history, statistics, pins, trust).
     fn state_dir(&self) -> Option<PathBuf>;

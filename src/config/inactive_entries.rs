@@ -83,7 +83,6 @@ pub struct UntrustedEntry {
     /// Why it may not act, in words that follow "is".
     pub reason: String,
     pub is_declined: bool,
-    /// The position in its file, for messages.
     pub location: SourceLocation,
 }
 

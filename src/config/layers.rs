@@ -10,7 +10,6 @@ use super::fixtures::KINDS;
 use super::spec::{Configuration, Layer, PolicyAction};
 use super::{LoadRequest, load};
 
-/// A project directory and a user's home.
 struct Room {
     dir: tempfile::TempDir,
     environment: FixedEnvironment,

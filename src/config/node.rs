@@ -65,7 +65,6 @@ pub struct TextPosition {
 pub struct ConfigNode {
     pub value: NodeValue,
     pub position: TextPosition,
-    /// The file that contains it.
     pub source: Arc<SourceText>,
 }
 
@@ -192,7 +191,6 @@ impl ConfigNode {
         }
     }
 
-    /// The entries of a mapping.
     pub fn as_map(&self) -> Result<&[(ConfigKey, Self)], Diagnostic> {
         match &self.value {
             NodeValue::Map(entries) => Ok(entries),

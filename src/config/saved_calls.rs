@@ -11,7 +11,6 @@ use crate::util::atomic_file::{self, FileMode};
 use crate::util::spelling::nearest;
 use crate::util::{private_file, regular_file, units};
 
-/// The file's name in the configuration directory.
 const FILE: &str = "saved-calls.json";
 const MAX_BYTES: u64 = 4 << 20;
 

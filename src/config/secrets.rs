@@ -6,7 +6,6 @@ use super::node::{ConfigNode, NodeValue};
 use super::references::has_reference;
 use crate::model::Diagnostic;
 
-/// Prefixes of tokens of well-known services.
 const PREFIXES: [&str; 14] = [
     "sk-",
     "sk_live_",

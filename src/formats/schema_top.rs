@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 /// Keywords that may not stand at the top.
 const NOT_AT_TOP: [&str; 6] = ["allOf", "anyOf", "oneOf", "enum", "const", "not"];
 
-/// How many references may lead to one another at the top.
 const MAX_REFERENCES: usize = 16;
 
 pub(super) fn object_at_top(schema: &Value, downgrades: &mut Vec<String>) -> Map<String, Value> {

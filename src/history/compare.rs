@@ -12,7 +12,6 @@ const AROUND: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallText {
     pub name: String,
-    /// Its result, or why there is none.
     pub text: String,
     pub is_truncated: bool,
 }
@@ -42,7 +41,6 @@ impl CallText {
 /// The differences between two calls, part by part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallComparison {
-    /// The identities, the earlier one first.
     pub ids: [String; 2],
     pub tools: [String; 2],
     /// How long they took, in the same order.

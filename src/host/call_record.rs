@@ -140,7 +140,6 @@ impl<'a> ActiveCallRecord<'a> {
         self.approval_wait + self.call_questions.waited
     }
 
-    /// Writes the outcome and notifies viewers.
     pub(super) fn close(mut self, result: &mut Result<ToolResult, Error>, bytes: u64) {
         self.is_open = false;
         let error = result.as_ref().map_or_else(Some, |result| result.error.as_ref());

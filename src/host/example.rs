@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::command::quote;
 use crate::model::{JsonObject, ToolDefinition};
 
-/// How deep a value is followed.
 const MAX_DEPTH: usize = 6;
 const MAX_VALUES: usize = 64;
 
@@ -52,7 +51,6 @@ pub fn format_command(tool: &str, schema: &Value, arguments: &JsonObject) -> Str
     line
 }
 
-/// A value in the making.
 struct ExampleBuilder<'s> {
     root: &'s Value,
     /// How many values may still be made.

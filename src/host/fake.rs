@@ -25,7 +25,6 @@ type FakeAnswer = Box<
     dyn Fn(ToolContext, ToolCall) -> BoxFuture<'static, Result<ToolResult, Error>> + Send + Sync,
 >;
 
-/// A provider that does what a test tells it.
 pub(super) struct FakeProvider {
     pub(super) server: Option<String>,
     pub(super) declared: Vec<ToolDefinition>,
@@ -68,13 +67,11 @@ impl FakeProvider {
         Self { server: Some(name.into()), live: Mutex::new(Ok(tools)), ..Self::local(Vec::new()) }
     }
 
-    /// A server that cannot be reached.
     pub(super) fn dead(name: &str) -> Self {
         let error = Error::unreachable("connection refused");
         Self { live: Mutex::new(Err(error)), ..Self::server(name, &[]) }
     }
 
-    /// Answers calls in another way.
     pub(super) fn answering<F>(
         mut self,
         answer: impl Fn(ToolContext, ToolCall) -> F + Send + Sync + 'static,

@@ -43,7 +43,6 @@ impl ListedTool {
     }
 }
 
-/// What a provider offered at one moment.
 #[derive(Debug, Default)]
 pub(super) struct ToolListSnapshot {
     pub(super) tools: Vec<Arc<ListedTool>>,

@@ -41,7 +41,6 @@ struct ComponentPermits(Mutex<PermitQueue>);
 #[derive(Debug)]
 struct PermitQueue {
     free: usize,
-    /// How many each client holds.
     held: HashMap<String, usize>,
     waiting: VecDeque<(String, VecDeque<oneshot::Sender<CallPermit>>)>,
 }

@@ -31,7 +31,6 @@ pub enum ScopeProfile {
     Own(Arc<ProfileSpec>),
 }
 
-/// Views of which a client sees what any shows.
 type ScopeViews = Vec<Vec<Arc<ProfileSpec>>>;
 
 #[derive(Default)]
@@ -91,7 +90,6 @@ impl Profiles {
         Ok(ProfileView { name, profile, scope: self.scope_views(&profiles) })
     }
 
-    /// What requests see that name no profile.
     pub(super) fn default_view(&self) -> ProfileView {
         let profiles = self.known.get();
         let (profile, scope) = (profiles.default.clone(), self.scope_views(&profiles));
@@ -115,7 +113,6 @@ impl Profiles {
 }
 
 impl ProfileView {
-    /// Whether the profile hides nothing.
     pub(super) fn shows_everything(&self) -> bool {
         self.profile.is_none() && self.scope.is_none()
     }

@@ -66,7 +66,6 @@ impl ProviderUsage {
         self.state.borrow().users
     }
 
-    /// Waits until the provider has no users.
     pub(super) async fn idle(&self) {
         let mut state = self.state.subscribe();
         // The sender lives as long as this.

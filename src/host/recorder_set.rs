@@ -76,7 +76,6 @@ impl RecorderSet {
         Self { stores, fingerprints: Mutex::default(), clock, events, scope }
     }
 
-    /// The same for calls of a project.
     #[must_use]
     pub fn with_scope(self, scope: RecordScope) -> Self {
         Self { scope, ..self }

@@ -45,7 +45,6 @@ impl ToolRegistry {
         Self { tools: RwLock::default(), sessions }
     }
 
-    /// Adds a tool whose names are free.
     pub(super) fn add(&self, definition: ToolDefinition, code: HandlerSource) {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         let at = tools.next;

@@ -10,7 +10,6 @@ use crate::catalogue::fingerprint;
 use crate::history::HistoryEntry;
 use crate::model::{Error, JsonObject};
 
-/// How known secrets that stand inside a text are marked.
 const SECRET_MARKER_PREFIX: &str = "‹secret:";
 
 /// Whether a kept text is not what was sent. A reference of a configuration file means nothing in

@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::model::{Error, ErrorKind, RetryAdvice, ToolDefinition, ToolResult};
 use crate::util::units::show_duration;
 
-/// The first pause of a tool that names none.
 const FIRST: Duration = Duration::from_millis(500);
 
 /// Maximum pause before another attempt, even if a server asks for more.

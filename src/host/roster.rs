@@ -10,11 +10,9 @@ use crate::provider::ComponentFactory;
 
 const MAX_REMOVED: usize = 1_000;
 
-/// What a host knows about names besides its providers.
 #[derive(Default)]
 pub(super) struct Roster {
     pub(super) factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
-    /// What makes providers of MCP servers.
     pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
     pub(super) is_closed: bool,
     /// Providers that were removed and are not closed yet.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::config::variables::{call_may_set, is_set_by_toolhost, is_setting};
 use crate::model::{Error, ToolDefinition};
 
-/// Checks the variables that a call names itself.
 pub(super) fn check(
     environment: &BTreeMap<String, String>,
     tool: &ToolDefinition,

@@ -10,7 +10,6 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 #[derive(Debug)]
 pub struct BoundedList<T, const MOST: usize> {
     pub items: Vec<T>,
-    /// How many more there were.
     pub skipped: usize,
 }
 

@@ -14,7 +14,6 @@ pub struct Challenge {
     pub status: u16,
     /// The values of `WWW-Authenticate`, at most five, as the server wrote them.
     pub www_authenticate: Vec<String>,
-    /// The address of the refused request.
     pub url: Url,
     /// The `Authorization` that had been sent, if any.
     pub authorization: Option<SecretString>,

@@ -15,7 +15,6 @@ const NAME_LIMIT: usize = 128;
 /// Larger or deeper schemas are kept and shown, but arguments are not checked against them.
 const SCHEMA_BYTES: usize = 1 << 20;
 
-/// Root types that cannot hold named arguments.
 const OTHER_TYPES: [&str; 6] = ["array", "boolean", "integer", "null", "number", "string"];
 
 impl Listable for ToolDefinition {

@@ -342,7 +342,6 @@ pub(super) struct DeclaredCapabilities {
 
 impl Serialize for DeclaredCapabilities {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// An object of empty objects.
         struct Names<const N: usize>([(&'static str, bool); N]);
         impl<const N: usize> Serialize for Names<N> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

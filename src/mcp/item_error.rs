@@ -7,28 +7,14 @@ pub enum ItemError {
     #[error("{} {item} is {value}, not an object", article(.item))]
     NotAnObject { item: &'static str, value: String },
     #[error("{} {item} has no {key}", article(.item))]
-    NoKey {
-        item: &'static str,
-        /// The name of the missing member.
-        key: String,
-    },
+    NoKey { item: &'static str, key: String },
     #[error("the {key} of {} {item} is {value}", article(.item))]
-    KeyNotText {
-        item: &'static str,
-        /// The name of the member.
-        key: String,
-        value: String,
-    },
+    KeyNotText { item: &'static str, key: String, value: String },
     #[error("the {key} of {} {item} is empty", article(.item))]
-    EmptyKey {
-        item: &'static str,
-        /// The name of the member.
-        key: String,
-    },
+    EmptyKey { item: &'static str, key: String },
     #[error("the {key} of {} {item} is {count} characters long; {limit} are allowed", article(.item))]
     KeyTooLong {
         item: &'static str,
-        /// The name of the member.
         key: String,
         /// How long it is, in characters.
         count: usize,
@@ -37,7 +23,6 @@ pub enum ItemError {
     #[error("the {key} \"{shown}\" of {} {item} has characters that cannot be shown", article(.item))]
     UnshowableKey {
         item: &'static str,
-        /// The name of the member.
         key: String,
         /// What it looks like when it is made safe.
         shown: String,
@@ -64,11 +49,7 @@ pub enum ItemError {
     #[error("prompt \"{prompt}\" has more than {limit} arguments")]
     TooManyArguments { prompt: String, limit: usize },
     #[error("prompt \"{prompt}\": {flaw}")]
-    InvalidArgument {
-        prompt: String,
-        /// What is wrong with the argument.
-        flaw: Box<Self>,
-    },
+    InvalidArgument { prompt: String, flaw: Box<Self> },
     #[error("prompt \"{prompt}\" has two arguments called \"{argument}\"")]
     ArgumentTwice { prompt: String, argument: String },
 }

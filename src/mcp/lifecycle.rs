@@ -30,7 +30,6 @@ pub enum HandshakeRequest {
     Initialize(&'static str),
 }
 
-/// What happened on the wire.
 #[derive(Debug)]
 pub enum HandshakeEvent {
     /// The answer to `server/discover`, or its refusal.
@@ -42,7 +41,6 @@ pub enum HandshakeEvent {
     WireClosed(Error),
 }
 
-/// What the connection has to do next.
 #[derive(Debug)]
 pub enum HandshakeAction {
     Send(HandshakeRequest),
@@ -59,7 +57,6 @@ pub enum HandshakeAction {
 /// What both sides agreed on, and what the server declared about itself.
 #[derive(Debug, Clone)]
 pub struct Agreement {
-    /// The lifecycle that the revision belongs to.
     pub era: Era,
     /// The revision, as its date.
     pub version: String,
@@ -71,7 +68,6 @@ pub struct Agreement {
     pub instructions: Option<String>,
 }
 
-/// The state of one handshake.
 #[derive(Debug)]
 pub struct Lifecycle {
     choice: ProtocolChoice,
@@ -110,7 +106,6 @@ impl Lifecycle {
         }
     }
 
-    /// The first thing to send.
     pub fn start(&mut self) -> HandshakeRequest {
         let legacy = match self.choice {
             ProtocolChoice::Legacy => true,

@@ -20,7 +20,6 @@ use crate::model::{
 };
 use crate::util::text::truncate;
 
-/// How long all pages of one list may take together.
 const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_PAGES: usize = 100;
 const MAX_FINDINGS: usize = 100;
@@ -45,9 +44,7 @@ pub struct ListSpec {
     /// The member of the answer that holds the items.
     pub field: &'static str,
     pub capability: &'static str,
-    /// The noun for one item, for messages.
     pub singular: &'static str,
-    /// The noun for several items, for messages.
     pub plural: &'static str,
     /// Whether it is asked for although the server does not declare it.
     pub is_requested_undeclared: bool,

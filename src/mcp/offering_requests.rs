@@ -128,7 +128,6 @@ fn check_message(message: &Value) -> Result<(), PromptMessageError> {
     }
 }
 
-/// Asks what an argument may be.
 pub async fn complete(
     connection: &Connection,
     server: &str,

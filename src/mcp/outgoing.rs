@@ -65,7 +65,6 @@ impl ClientMeta {
 }
 
 impl<'a> OutgoingRequest<'a> {
-    /// A request with parameters alone.
     pub fn new(method: &'a str, params: &'a Value) -> Self {
         Self {
             method,

@@ -4,12 +4,10 @@ use super::notifications::NotificationFlaw;
 use super::questions::QuestionRejection;
 use crate::util::text::truncate;
 
-/// How many different warnings about a server's traffic are kept.
 const MAX_WARNINGS: usize = 20;
 /// How much of a warning is kept, in characters: it may quote what the server made up.
 pub(super) const WARNING_CHARS: usize = 300;
 
-/// One oddity of a server.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ProtocolWarning {
     // The text of messages.
@@ -68,18 +66,10 @@ pub enum ProtocolWarning {
     #[error("a {method} request has the id {id}; it gets no response")]
     UnusableRequestId { method: String, id: String },
     #[error("a {method} request could not be read: {reason}")]
-    UnreadableRequest {
-        method: String,
-        /// The message of the error.
-        reason: String,
-    },
+    UnreadableRequest { method: String, reason: String },
     /// A request that breaks a limit on open questions; no one is asked.
     #[error("a {method} request gets no response: {reason}")]
-    RejectedRequest {
-        method: String,
-        /// The limit that the request breaks.
-        reason: QuestionRejection,
-    },
+    RejectedRequest { method: String, reason: QuestionRejection },
     #[error("a {0} notification could not be read")]
     UnreadableNotification(String),
     #[error("a {method} notification {flaw}")]
@@ -90,23 +80,11 @@ pub enum ProtocolWarning {
     #[error("it does not declare the {0} capability")]
     UndeclaredCapability(&'static str),
     #[error("it lists the {item} \"{key}\" twice; the first one counts")]
-    ListedTwice {
-        item: &'static str,
-        /// What no two items may share.
-        key: String,
-    },
+    ListedTwice { item: &'static str, key: String },
     #[error("its {list} cannot be listed: {reason}")]
-    NotListed {
-        list: &'static str,
-        /// The message of the error.
-        reason: String,
-    },
+    NotListed { list: &'static str, reason: String },
     #[error("it returned {count} completions; {kept} are used")]
-    TooManyValues {
-        /// How many values there were.
-        count: usize,
-        kept: usize,
-    },
+    TooManyValues { count: usize, kept: usize },
     /// The number of changes dropped before a subscriber read them.
     #[error("it sent {0} change notifications faster than they could be processed")]
     ChangesLost(u64),
@@ -139,7 +117,6 @@ pub enum ProtocolWarning {
     /// A server at another path than its entry says.
     #[error("nothing at {configured}, but at {found}: use that as the entry's url")]
     FoundElsewhere {
-        /// The address of the entry.
         configured: String,
         /// The address that answers as a server.
         found: String,

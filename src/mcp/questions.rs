@@ -10,7 +10,6 @@ use crate::model::CallId;
 /// How many questions of a server may wait for their answers to be taken.
 const MAX_OPEN: usize = 100;
 const LONGEST_ID: usize = 1024;
-/// How many pages are remembered that a server asked to open.
 const MAX_PAGES: usize = 64;
 
 /// A question of the server whose answer is not handed over yet.

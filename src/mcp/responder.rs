@@ -12,11 +12,9 @@ use crate::model::{
 };
 use crate::util::text::truncate;
 
-/// Maximum number of characters of a server's text shown to viewers.
 const SUMMARY_CHARS: usize = 500;
 
 pub struct QuestionResponder {
-    /// The server's name in the files.
     pub server: String,
     pub roots: Vec<Root>,
     /// Where events about questions go; they never hold an answer.
@@ -34,7 +32,6 @@ pub struct QuestionContext {
     pub key: Option<String>,
 }
 
-/// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuestionRefusal {
     /// A person declined sampling, which has no answer for that; or there was no person to ask.

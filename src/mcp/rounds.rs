@@ -65,7 +65,6 @@ pub async fn request(
     }
 }
 
-/// One answer of the server.
 enum RoundReply {
     Final(JsonObject, RawJson),
     Questions { requests: JsonObject, state: Option<Value> },

@@ -33,7 +33,6 @@ pub enum SubscriptionEnd {
 
 pub struct Subscription<'a> {
     pub connection: &'a Connection,
-    /// The lists and resources to hear of.
     pub filter: &'a SubscriptionFilter,
     /// How long the server may take to agree.
     pub ack_timeout: Duration,

@@ -17,12 +17,9 @@ use crate::util::units::show_duration;
 
 /// How long a server is asked to keep a task and its result, in milliseconds: one hour.
 pub const TIME_TO_LIVE: u64 = 3_600_000;
-/// How often a server is asked that names no interval.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The shortest and the longest interval that a server may name.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
-/// How long notifying the server of an abandoned task may take.
 const CANCEL_TIMEOUT: Duration = Duration::from_millis(800);
 /// How much of a status message is shown, in characters.
 const STATUS_CHARS: usize = 300;

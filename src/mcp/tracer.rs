@@ -362,7 +362,6 @@ impl StderrLines {
         }
     }
 
-    /// Reports a line that has no end.
     pub fn flush(&mut self) {
         self.report("");
     }

@@ -39,7 +39,6 @@ pub enum FrameKind {
     Response,
 }
 
-/// Something that came from the server.
 #[derive(Debug, Clone)]
 pub enum Arrival {
     Message {

@@ -22,10 +22,8 @@ use crate::model::{Error, ErrorPhase};
 /// a call does not meet a connection that is just being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 const USER_AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
-/// How many lines of response headers are read.
 const HEADER_LINES: usize = 100;
 
-/// How connections to one origin are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSettings {
     /// Bounds name lookup, TCP and TLS together.
@@ -39,7 +37,6 @@ pub struct ClientSettings {
     pub requires_public: bool,
 }
 
-/// Asks one origin.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: reqwest::Client,

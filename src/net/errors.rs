@@ -17,7 +17,6 @@ use crate::util::units::show_duration;
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct NoSuchHost {
-    /// What the system's lookup said.
     pub reason: String,
 }
 
@@ -116,7 +115,6 @@ fn connect_timed_out(url: &Url, limit: Duration) -> Error {
         .with_phase(ErrorPhase::Start)
 }
 
-/// A name that leads nowhere.
 fn host_not_found(reason: &str, url: &Url) -> Error {
     let place = host_and_port(url);
     Error::unreachable(format!("the host of {place} cannot be found: {reason}"))

@@ -15,7 +15,6 @@ use crate::model::Error;
 
 /// The longest document, in bytes.
 const MAX_DOCUMENT: usize = 1 << 20;
-/// From the name lookup to the last byte.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The JSON document at `url`. `requires_public` refuses names that lead to other than public

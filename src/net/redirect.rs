@@ -10,7 +10,6 @@ use crate::model::Error;
 
 pub const MAX_REDIRECTS: usize = 5;
 
-/// What is asked for the second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MethodSafety {
     /// A request that only looks (GET, HEAD): every status that redirects means the same.

@@ -7,7 +7,6 @@ use crate::present::{Line, Role};
 use crate::util::text;
 
 const TAB: usize = 4;
-/// Maximum number of cells of a source line to show.
 const MAX_CELLS: usize = 100;
 
 /// `file:line:column`, without the parts that are unknown.

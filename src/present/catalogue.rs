@@ -17,7 +17,6 @@ use crate::present::{
 use crate::stats::Usage;
 use crate::stats::declared_speed::ExceededSpeed;
 
-/// Maximum number of characters of a description in a list.
 const MAX_DESCRIPTION: usize = 160;
 
 /// The tools as a table, with a legend for the marks that occur in it. Findings in `flagged` that

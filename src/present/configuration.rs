@@ -18,7 +18,6 @@ pub fn findings(problems: &[Diagnostic]) -> Page {
     page
 }
 
-/// The number of errors and of warnings.
 pub fn count_diagnostics(configuration: &Configuration) -> (usize, usize) {
     let errors = configuration.diagnostics.iter().filter(|problem| problem.is_error()).count();
     (errors, configuration.diagnostics.len() - errors)

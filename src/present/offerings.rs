@@ -14,7 +14,6 @@ use crate::present::{
 use crate::util::text;
 use crate::util::units::show_size;
 
-/// Maximum number of characters of a description in a list.
 const MAX_DESCRIPTION: usize = 160;
 
 pub fn resources(items: &[&Resource], width: Option<usize>) -> Page {

@@ -5,7 +5,6 @@ use crate::host::request::DryRun;
 use crate::model::Routing;
 use crate::present::{Line, Page, Role};
 
-/// Why a server was chosen.
 pub fn routing(routing: &Routing) -> Vec<Line> {
     let skipped = routing.skipped.iter();
     let mut lines: Vec<String> = skipped

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::util::{json, text};
 
-/// Maximum number of characters in one piece of prose.
 const PROSE: usize = 20_000;
 
 /// What a piece of text means; each face has its own colours for it.
@@ -381,7 +380,6 @@ fn fill(text: &str, room: usize) -> Vec<String> {
 /// our own marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LineRenderer {
-    /// Whether labels become SGR sequences.
     pub colour: bool,
     /// Whether our own marks stay within ASCII. Data is not changed.
     pub ascii: bool,

@@ -7,7 +7,6 @@ use crate::present::{Line, Page, Role, difference, findings};
 
 /// Maximum number of lines for one part of a definition; JSON has all of them.
 pub const MAX_LINES: usize = 200;
-/// Maximum number of new tools that are listed by name.
 const MAX_NEW: usize = 30;
 
 /// The tools that differ from their pins, with the differences. Unchanged tools are only counted.

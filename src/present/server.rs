@@ -104,7 +104,6 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> P
 
 /// Minimum uptime worth a column: in a short run every server is younger than this.
 const WORTH_TELLING: Duration = Duration::from_secs(5);
-/// Lines of stderr in a table.
 const TAIL: usize = 5;
 
 fn is_failed(server: &ServerStatus) -> bool {

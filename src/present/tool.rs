@@ -19,7 +19,6 @@ use crate::util::{json, text};
 
 /// Maximum number of parameters to show; `-o json` shows all.
 const MAX_PARAMETERS: usize = 200;
-/// The widest type that fits in the table itself.
 const TYPE_CELLS: usize = 20;
 const MAX_EXAMPLE: usize = 4_000;
 

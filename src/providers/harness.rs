@@ -55,7 +55,6 @@ pub(crate) struct KindHarness {
 }
 
 impl KindHarness {
-    /// Builds the entries of a file of tools.
     pub(crate) fn new(kind: &ProviderKind, yaml: &str) -> Self {
         Self::prepared(kind, yaml, |_, _| {})
     }

@@ -36,7 +36,6 @@ use crate::util::{confine, orphans};
 /// How long a command may take to stop once told to: notifying a server, printing what there
 /// is.
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(1);
-/// The longest stop time that a command may request.
 const MAX_GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// How long a command that requested more time may still print after a second signal.
 const ABORT_GRACE_PERIOD: Duration = Duration::from_millis(500);
@@ -163,7 +162,6 @@ struct SignalStop {
 trait Cancellable {
     /// Tells it to stop; returns how long it may take, if it requested time.
     fn request_cancel(&self) -> Option<Duration>;
-    /// Tells it to stop immediately.
     fn abort(&self);
     /// Passes it a SIGHUP that should not end it; returns whether it handled it.
     fn hand_on_hangup(&self) -> bool;

@@ -12,7 +12,6 @@ use crate::util::number::float;
 /// Maximum number of kinds of failure told apart; more count as `other`.
 const MOST_KINDS: usize = 32;
 
-/// The word of the spool for calls that were cancelled.
 const CANCELLED: &str = "interrupted";
 
 /// The latest second that is believed: the end of the year 9999.

@@ -8,7 +8,6 @@ use crate::model::{Speed, ToolDefinition};
 /// The fewest successful calls that say how fast a tool is.
 pub const MIN_CALLS: u64 = 5;
 
-/// The quantile of successful calls that is compared.
 const QUANTILE: f64 = 0.95;
 
 /// A tool that is slower than it declares to be.

@@ -7,7 +7,6 @@ use crate::util::append::RecordLocation;
 
 pub const STORE: &str = "stats.db";
 
-/// The files of the statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatsLocation {
     pub store: RecordLocation,

@@ -34,7 +34,6 @@ const RECENT: usize = 16;
 /// stopped in between.
 const LINGER: Duration = Duration::from_mins(1);
 
-/// How far a file was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpoolPosition {
     /// The byte after the last line that was read.

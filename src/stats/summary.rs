@@ -118,7 +118,6 @@ fn rank(usage: &Usage, order: UsageOrder) -> u128 {
     }
 }
 
-/// A part of the window.
 #[derive(Debug, Clone)]
 pub struct TimeSlice {
     pub from: Duration,
@@ -172,7 +171,6 @@ pub fn duration_buckets(counts: &CallCounts, most: usize) -> Vec<DurationBucket>
     Vec::new()
 }
 
-/// Adds grains up by tool.
 #[derive(Debug, Default)]
 pub(super) struct UsageTally {
     tools: BTreeMap<ToolKey, (CallCounts, UsagePeriod)>,

@@ -32,7 +32,6 @@ pub struct AppState {
     pub trace: TraceView,
     pub stats: StatsView,
     pub bench: BenchView,
-    /// The calls of the past.
     pub history: HistoryView,
     /// The resources view: what servers offer beside tools.
     pub offerings: OfferingsView,

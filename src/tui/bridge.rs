@@ -81,7 +81,6 @@ impl HostBridge {
         self.trace_gate.clone()
     }
 
-    /// How many events were lost until now.
     pub fn dropped_events(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }

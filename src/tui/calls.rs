@@ -12,7 +12,6 @@ use crate::tui::views::result::presentation::CallResult;
 use crate::util::histogram::Durations;
 use crate::util::text::shorten;
 
-/// The maximum number of ended calls that are kept.
 const MAX_CALLS: usize = 200;
 
 #[derive(Debug)]
@@ -162,7 +161,6 @@ pub struct CallProgress {
     /// In the tool's own measure.
     pub at: f64,
     pub total: Option<f64>,
-    /// What the tool says it is doing.
     pub message: Option<String>,
 }
 
@@ -188,7 +186,6 @@ pub struct PendingRetry {
 }
 
 impl PendingRetry {
-    /// The time left until the next attempt.
     pub fn remaining(&self, now: Duration) -> Duration {
         let passed = self.since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
         self.delay.saturating_sub(passed)
@@ -276,7 +273,6 @@ impl CallActivity {
 
 /// The number of seconds whose calls are counted individually.
 pub const LIVE_SECONDS: u64 = 60;
-/// The maximum number of other clients counted separately for each tool.
 const MAX_CLIENTS: usize = 8;
 /// The maximum number of tools that are counted; of more, those that were called last.
 const MAX_TOOLS: usize = 500;

@@ -23,9 +23,7 @@ use crate::util::units::show_size;
 /// typed for something else.
 pub const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
 
-/// The maximum number of columns of a picture in a result.
 const MAX_COLUMNS: u16 = 160;
-/// The maximum number of rows of a picture in a result.
 const MAX_ROWS: u16 = 60;
 
 /// Something that lies over everything else and has all keys.
@@ -72,10 +70,8 @@ pub struct StatusMessage {
     pub is_error: bool,
 }
 
-/// The state that all views share.
 #[derive(Debug, Default)]
 pub struct AppContext {
-    /// The terminal's columns and rows.
     pub size: (u16, u16),
     pub view: ViewId,
     pub focus: Pane,
@@ -87,7 +83,6 @@ pub struct AppContext {
     pub is_zoomed: bool,
     /// The window over the views; `None` when there is none.
     pub overlay: Option<Overlay>,
-    /// What is wrong with the settings.
     pub problems: Vec<String>,
     /// The words at the end of a command line that name the server, with a blank before them; empty
     /// where servers stand in files.
@@ -197,7 +192,6 @@ impl AppContext {
         is_seen.then_some(PictureBox { columns, rows, has_true_colour: look.has_true_colour })
     }
 
-    /// How many rows the focused pane has.
     pub fn page_height(&self) -> usize {
         let focused = self.panes_shown().into_iter().find(|(pane, _)| *pane == self.focus);
         focused.map_or(0, |(_, area)| usize::from(self.inside(area).height))
@@ -219,7 +213,6 @@ impl AppContext {
         self.message.take_if(|message| message.text.ends_with('…'));
     }
 
-    /// Says that something is wrong.
     pub fn show_error(&mut self, text: impl Into<String>) {
         self.message = Some(StatusMessage { text: text.into(), is_error: true });
     }

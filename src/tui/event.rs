@@ -116,7 +116,6 @@ pub enum UserInput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConsoleCallId(pub u64);
 
-/// A question that waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskId(pub u64);
 
@@ -192,7 +191,6 @@ pub enum AppEffect {
 /// What is to be done, in its order.
 pub type Effects = Vec<AppEffect>;
 
-/// A request of one view to another.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Navigation {
     FillArguments {

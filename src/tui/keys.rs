@@ -115,7 +115,6 @@ pub struct KeyTable {
     pub context: KeyContext,
     /// The name in `console.yaml`, which is a contract.
     pub name: &'static str,
-    /// The heading in the help.
     pub title: &'static str,
     pub rows: &'static [KeyRow],
 }

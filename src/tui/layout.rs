@@ -58,7 +58,6 @@ pub struct PaneShares {
     pub upper: Option<u16>,
 }
 
-/// The line between two panes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Divider {
     /// Between the pane on the left and those on the right.

@@ -14,7 +14,6 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use crate::tui::app::AppState;
 use crate::tui::draw;
 
-/// Where a frame is gathered.
 #[derive(Debug, Clone, Default)]
 struct SharedBuffer(Rc<RefCell<Vec<u8>>>);
 

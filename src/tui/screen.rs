@@ -103,7 +103,6 @@ impl Screen {
         written.map_err(|error| terminal_error(&error))
     }
 
-    /// Redraws everything the next time.
     pub fn clear(&mut self) {
         self.painter.invalidate();
     }

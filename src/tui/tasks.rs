@@ -85,7 +85,6 @@ pub struct Task {
     work: Work,
 }
 
-/// What tasks work with.
 pub struct TaskContext {
     pub deps: ConsoleDeps,
     pub host_factory: Arc<HostFactory>,

@@ -235,7 +235,6 @@ impl Theme {
         if self.ascii { "> " } else { "❯ " }
     }
 
-    /// Says that something was cut.
     pub fn more(self) -> &'static str {
         if self.ascii { "..." } else { "…" }
     }

@@ -154,7 +154,6 @@ impl AppState {
         Vec::new()
     }
 
-    /// The host that was attached is gone.
     pub fn detached(&mut self, pid: u32) -> Effects {
         self.others.clear();
         self.context.attached_host = None;

@@ -11,7 +11,6 @@ impl<T: ?Sized> Current<T> {
         Self(RwLock::new(value.into()))
     }
 
-    /// The value of this moment.
     pub fn get(&self) -> Arc<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

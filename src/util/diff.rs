@@ -8,7 +8,6 @@ use similar::{ChangeTag, TextDiff};
 /// Time limit for finding the shortest edit script; after that, any will do.
 const DIFF_DEADLINE: Duration = Duration::from_secs(1);
 
-/// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffMark {
     /// The line is in both texts.

@@ -8,7 +8,6 @@ use hdrhistogram::Histogram;
 /// The longest duration that is told apart from longer ones.
 pub const LONGEST: Duration = Duration::from_hours(1);
 
-/// The first byte of a histogram that was written down.
 const VERSION: u8 = 1;
 
 /// How many samples have to lie beyond a percentile before it says something.
@@ -50,7 +49,6 @@ impl Durations {
         self.record_many(duration, 1);
     }
 
-    /// Counts a duration so many times.
     pub fn record_many(&mut self, duration: Duration, times: u64) {
         if times == 0 {
             return;
@@ -66,7 +64,6 @@ impl Durations {
         self.squares += seconds * seconds * times;
     }
 
-    /// Adds what another one counted.
     pub fn merge(&mut self, other: &Self) {
         // Growing is on: it cannot fail.
         let _added = self.counts.add(&other.counts);
@@ -99,7 +96,6 @@ impl Durations {
         (self.min, self.max, self.sum, self.squares) = (u64::MAX, 0, 0, 0.0);
     }
 
-    /// How many durations were recorded.
     pub fn count(&self) -> u64 {
         self.counts.len()
     }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use crate::util::text::{self, is_invisible};
 
-/// The most characters of an object on one line.
 const SHORT: usize = 200;
 
 /// One line of JSON, without a line break.

@@ -19,7 +19,6 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Children that were started here and whose exit status is still to be collected.
 static AWAITED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// Children that keep running when this process ends.
 static LEFT_RUNNING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// Lets a child keep running when this process ends: [`kill_all`] does not end it.

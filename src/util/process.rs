@@ -40,7 +40,6 @@ pub struct Program {
     pub args: Vec<String>,
     /// The whole environment; nothing is inherited.
     pub env: BTreeMap<String, String>,
-    /// The working directory, which has to exist.
     pub cwd: PathBuf,
     /// Whether stdin is a pipe; otherwise it is `/dev/null`.
     pub stdin: bool,
@@ -80,7 +79,6 @@ pub struct Process {
     /// The read end of its events pipe, when it was started with one, until taken.
     pub events: Option<pipe::Receiver>,
     limits: ResourceLimits,
-    /// Its private temporary directory, which goes last.
     _scratch: Option<ScratchDir>,
     has_ended: bool,
 }
@@ -375,7 +373,6 @@ pub fn cpu_time(pid: u32) -> Option<Duration> {
     Some(Duration::from_millis(ticks * 1_000 / second.max(1)))
 }
 
-/// Why a program cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// No such file in any directory of `PATH`.

@@ -15,7 +15,6 @@ pub struct LineTail {
 }
 
 impl LineTail {
-    /// Adds a piece of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|b| *b == b'\n') {
             let (text, ends) = match piece.split_last() {
@@ -60,9 +59,7 @@ impl LineTail {
     }
 }
 
-/// How many lines at the beginning an excerpt keeps.
 const FIRST: usize = 2;
-/// How many lines at the end an excerpt keeps.
 const LAST: usize = 3;
 
 impl LineTail {

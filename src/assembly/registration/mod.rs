@@ -71,7 +71,6 @@ pub(super) fn with_factories(
     })
 }
 
-/// Creates the provider of a component of one kind.
 struct KindFactory {
     kind: ProviderKind,
     deps: ProviderDeps,
@@ -105,7 +104,6 @@ impl ComponentFactory for KindFactory {
     }
 }
 
-/// Creates the provider of an MCP server.
 struct ServerFactory {
     setup: McpSetup,
     compiler: Compiler,

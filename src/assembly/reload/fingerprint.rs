@@ -14,7 +14,6 @@ use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
 use crate::model::{Origin, SourceLocation, ToolDefinition};
 
-/// Equal for entries that do the same.
 pub(super) type Fingerprint = [u8; 32];
 
 /// A digest of several parts, each with a clear boundary.
@@ -40,7 +39,6 @@ impl Fingerprinter {
     }
 }
 
-/// The entries of one reading of the files.
 #[derive(Default)]
 pub(super) struct EntryFingerprints {
     servers: BTreeMap<String, Fingerprint>,

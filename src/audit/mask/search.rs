@@ -35,7 +35,6 @@ pub(super) struct SecretSearch {
 
 struct SecretPattern {
     text: Vec<u8>,
-    /// Whether upper and lower case differ.
     exact: bool,
     /// Which of the marks replaces it; a mark itself, which is left as it is, has none.
     mark: Option<usize>,

@@ -9,7 +9,6 @@ use crate::model::{Error, TrafficSink};
 use crate::util::append::{AppendError, AppendFile, RecordLocation};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// What every header starts with.
 const BEGINNING: &[u8] = b"{\"toolhost_trace\":";
 
 /// A file that receives items. Readable by its owner only.

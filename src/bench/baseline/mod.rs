@@ -27,7 +27,6 @@ pub const GATED_STATISTICS: [Statistic; 3] =
 pub const FORMAT: u64 = 1;
 
 const MAX_FILE_BYTES: u64 = 64 << 20;
-/// Targets and stretches that are read at most.
 const MAX_ITEMS: usize = 1_000;
 
 /// A run that was saved.
@@ -321,7 +320,6 @@ fn judge_ratio(ratio: &Ratio, most: f64) -> RegressionVerdict {
 
 const FEW_CALLS: RatioVerdict = RatioVerdict::NotEstablished(Inconclusive::TooFewCalls);
 
-/// What may have changed besides the tool.
 fn environment_warnings(
     saved: &SavedRun,
     report: &BenchReport,

@@ -18,7 +18,6 @@ const MIN_RATE_SHARE: f64 = 0.95;
 const MANY_QUEUED: f64 = 0.05;
 /// Lateness of the generator beyond this share of the median disturbs what is measured.
 const LATENESS: f64 = 0.1;
-/// A tail this many times the median is reported separately.
 const LONG_TAIL: f64 = 10.0;
 /// A first call this many times the median was a cold one.
 const COLD: f64 = 10.0;

@@ -9,7 +9,6 @@ use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::{Catalogue, fingerprint};
 use crate::model::{Error, ToolDefinition, ToolStatus};
 
-/// The result for a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum PinReportState {
@@ -26,7 +25,6 @@ pub enum PinReportState {
 }
 
 impl PinReportState {
-    /// The word used in output.
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -10,7 +10,6 @@ use crate::catalogue::fingerprint::{content, hash};
 use crate::config::spec::DriftPolicy;
 use crate::model::{Error, Layer, Origin, PinState, ToolDefinition, ToolStatus};
 
-/// Maximum number of lines of a difference in a failure.
 const LINES: usize = 30;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,6 @@
 use super::hidden::around;
 use super::{FindingCollector, FindingSeverity};
 
-/// From how many characters on a text is long.
 const LONG: usize = 10_000;
 /// Characters from which a text counts as too long to be read.
 const VERY_LONG: usize = 50_000;

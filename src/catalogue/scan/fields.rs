@@ -6,7 +6,6 @@ use super::MOST_BYTES;
 use crate::model::ToolDefinition;
 
 const MOST_TEXTS: usize = 20_000;
-/// Keys of a schema whose text is for machines.
 const FOR_MACHINES: [&str; 9] =
     ["$ref", "$schema", "$id", "$anchor", "$dynamicRef", "type", "format", "pattern", "required"];
 

@@ -23,7 +23,6 @@ const READING: [&str; 26] = [
     "query", "view", "is", "has", "can", "validate", "preview", "lookup", "explain", "analyze",
     "audit", "dry", "scan", "test", "verify", "compare",
 ];
-/// Verbs of tools that change something.
 const WRITING: [&str; 24] = [
     "delete",
     "remove",
@@ -50,7 +49,6 @@ const WRITING: [&str; 24] = [
     "overwrite",
     "edit",
 ];
-/// Verbs of tools that destroy something for good.
 const DESTROYING: [&str; 8] =
     ["delete", "remove", "drop", "destroy", "purge", "wipe", "truncate", "erase"];
 
@@ -128,7 +126,6 @@ pub(super) fn check(
     }
 }
 
-/// Tools of others that a text speaks of.
 pub(super) fn mentions(
     tool: &ToolDefinition,
     text: &str,

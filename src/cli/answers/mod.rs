@@ -21,10 +21,8 @@ struct AnswerRule {
     /// Only questions whose message matches this pattern.
     message: Option<String>,
     kind: Option<&'static str>,
-    /// How many questions it answers.
     uses: Option<u64>,
     answer: RuleAnswer,
-    /// Its location in the file, for messages.
     place: String,
 }
 

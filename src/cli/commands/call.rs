@@ -125,7 +125,6 @@ pub(super) enum ParseOptionError {
     Pair,
 }
 
-/// Parses the time limit of a call.
 pub(super) fn parse_timeout(text: &str) -> Result<Duration, ParseOptionError> {
     match units::duration(text) {
         Some(Duration::ZERO) => Err(ParseOptionError::NoTime),
@@ -234,7 +233,6 @@ fn report(
     Err(error.into())
 }
 
-/// Prints the result of a call.
 fn finish(
     args: &CallArgs,
     context: &CommandContext,

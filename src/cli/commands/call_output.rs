@@ -21,7 +21,6 @@ use crate::util::{jq, units};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PrintOptions<'a> {
-    /// A jq expression applied to the result.
     pub query: Option<&'a str>,
     pub save: Option<&'a Path>,
     pub ignores_tool_error: bool,

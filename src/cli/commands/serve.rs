@@ -31,7 +31,6 @@ use crate::util::regular_file;
 
 /// How long calls may continue after a signal to stop.
 const GRACE: Duration = Duration::from_secs(12);
-/// The variable that holds the token of network clients.
 const TOKEN: &str = "TOOLHOST_SERVE_TOKEN";
 /// Maximum size of a token file in bytes.
 const MAX_TOKEN: u64 = 64 << 10;

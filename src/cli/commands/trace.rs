@@ -25,7 +25,6 @@ use crate::present::{Line, Role, plural};
 use crate::util::units::show_duration;
 
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// How often to check whether stdout was closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Connect to a server and print everything sent and received.

@@ -45,7 +45,6 @@ pub(super) struct KnownNames {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KnownArgument {
-    /// The first sentence of its description.
     pub(super) about: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) values: Vec<String>,

@@ -34,7 +34,6 @@ pub use known_names::{save_prompts, save_resources, save_tools};
 use line::{find_by_name, given_keys, options, plain_words};
 
 pub const VARIABLE: &str = "COMPLETE";
-/// Maximum number of past calls offered.
 const MAX_CALLS: usize = 50;
 /// The grammar of the line being completed; completers only receive the current word.
 static GRAMMAR: OnceLock<fn() -> Command> = OnceLock::new();

@@ -124,7 +124,6 @@ impl CommandContext {
         })
     }
 
-    /// Writes one line about problems in the files.
     pub(super) fn report_diagnostics(&self, configuration: &Configuration) -> Result<(), Error> {
         let (errors, warnings) = count_diagnostics(configuration);
         if self.global.rare.insecure {

@@ -6,7 +6,6 @@ use tokio::sync::Notify;
 
 use super::CommandContext;
 
-/// The command to notify of SIGHUP.
 pub(super) struct HangupListener {
     asked: Arc<Notify>,
     had_terminal: bool,

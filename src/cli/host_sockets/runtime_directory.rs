@@ -13,7 +13,6 @@ use crate::config::environment::Environment;
 use crate::model::Error;
 use crate::util::private_file;
 
-/// The file of the key under which configurations are hashed.
 const KEY: &str = "key";
 /// The bytes of the key: two random UUIDs.
 const KEY_BYTES: usize = 32;

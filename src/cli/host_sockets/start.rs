@@ -16,7 +16,6 @@ use crate::serve::background::client::HostClient;
 use crate::serve::background::protocol::HostStatus;
 use crate::util::{orphans, private_file};
 
-/// Time limit until a host listens.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// Number of last log lines shown if a host does not start.
 const LOG_LINES: usize = 5;

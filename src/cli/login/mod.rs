@@ -25,14 +25,12 @@ use crate::present::{Line, Page, Role};
 use crate::util::process::resolve;
 use crate::util::units::show_duration;
 
-/// Time limit for the login.
 const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Programs that open a URL in the browser; the first one found is used.
 const OPENERS: [&str; 2] =
     if cfg!(target_os = "macos") { ["/usr/bin/open", "open"] } else { ["xdg-open", "wslview"] };
 
-/// Guides the person at this terminal.
 pub struct TerminalBrowser {
     output: Arc<Output>,
     cancel: CancellationToken,

@@ -11,7 +11,6 @@ use crate::present::{Line, Page, Role, plural};
 
 const MAX_ANSWER: usize = 256;
 const MAX_ATTEMPTS: usize = 20;
-/// Minimum number of rows used on any screen.
 const FEWEST_ROWS: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +93,6 @@ fn choices(words: &str, seen: bool, more: bool, author: bool) -> Line {
     line.then(Role::Plain, format!("({}) ", further.join(", ")))
 }
 
-/// How much of the question has been shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PagingEnd {
     /// The last line was shown.

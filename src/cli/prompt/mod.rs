@@ -42,7 +42,6 @@ fn terminal() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(TERMINAL)
 }
 
-/// Asks about calls on the terminal.
 pub struct TerminalApprover {
     output: Arc<Output>,
 }
@@ -61,7 +60,6 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// A person's answer about a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustAnswer {
     /// It is trusted as it was shown.
@@ -170,13 +168,11 @@ impl Drop for HiddenInput {
     }
 }
 
-/// A question with a yes/no answer.
 struct YesNoQuestion {
     page: Page,
     /// The long form, if there is more to show.
     details: Option<Page>,
     words: &'static str,
-    /// Whether the author's answer is offered too.
     offers_author: bool,
 }
 

@@ -13,7 +13,6 @@ use crate::cli::output::Output;
 use crate::present::{Line, Page};
 
 const MAX_LINE: usize = 64 * 1024;
-/// Interval between checks whether the question was withdrawn.
 const CANCEL_POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// One session. Dropping it ends any read in progress.

@@ -19,7 +19,6 @@ pub struct EntryRecord {
     pub lines: Vec<String>,
 }
 
-/// Everything consent is bound to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bundle {
     /// The configuration files by their paths relative to the root, with a hash of their values.

@@ -61,7 +61,6 @@ const EXTENSIONS: [&str; 45] = [
 const ADDED: [&str; 12] =
     ["js", "cjs", "mjs", "json", "node", "ts", "mts", "tsx", "jsx", "class", "rb", "lua"];
 
-/// Files that an interpreter runs when its argument is a directory.
 const ENTRY_POINTS: [&str; 5] =
     ["__main__.py", "__init__.py", "package.json", "index.js", "index.ts"];
 
@@ -132,7 +131,6 @@ const NODE_RUNNERS: [&str; 8] = ["npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "
 
 /// How deep `#!` lines and texts of several words are followed; the kernel follows five.
 const MAX_DEPTH: usize = 6;
-/// The most words of one command line that are read.
 const MAX_WORDS: usize = 4_096;
 /// The most bytes of a `#!` line that are read; the kernel reads 256.
 const MAX_LINE: u64 = 512;
@@ -144,10 +142,8 @@ const MAX_NAMED: usize = 8;
 pub(super) struct CommandLine {
     /// The program and its arguments; `None` for what a variable decides.
     pub argv: Vec<Option<String>>,
-    /// The directory it is started in.
     pub cwd: Option<PathBuf>,
     pub found_from: Option<PathBuf>,
-    /// The directories searched for programs.
     pub path: Option<String>,
     /// The `PYTHONPATH` that the entry sets.
     pub python_path: Option<String>,

@@ -90,7 +90,6 @@ impl<'a> EntrySite<'a> {
         path.canonicalize().is_ok_and(|real| real.starts_with(self.root))
     }
 
-    /// The working directory of this run.
     pub fn cwd(&self) -> PathBuf {
         self.environment.cwd()
     }

@@ -15,11 +15,9 @@ use crate::util::atomic_file::{self, FileMode};
 
 /// Maximum size of a record; a larger one is refused.
 const MAX_BYTES: u64 = 64 << 20;
-/// The format version that this build writes.
 const VERSION: u32 = 2;
 const MAX_REFUSALS: usize = 1_000;
 
-/// Why the record cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 enum TrustFileError {
     #[error("{}", reason(.0))]

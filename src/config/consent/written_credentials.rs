@@ -9,7 +9,6 @@ use crate::config::resolve::auth::AuthKeys;
 use crate::config::source_file::SourceFile;
 use crate::config::typed;
 
-/// The handles that the project's entries may name.
 #[derive(Debug, Default)]
 pub(super) struct WrittenCredentials {
     project: BTreeMap<String, WrittenCredential>,

@@ -160,7 +160,6 @@ impl EntryReader<'_> {
         }
     }
 
-    /// Most editors use milliseconds.
     fn time(&mut self, name: &str, key: &str, value: &Value) {
         let Some(number) = value.as_f64().filter(|number| *number > 0.0) else { return };
         let in_seconds = key.ends_with("_sec") || (key == "timeout" && self.editor == "goose");

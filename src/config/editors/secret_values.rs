@@ -12,7 +12,6 @@ pub(super) struct SecretValues {
 }
 
 impl SecretValues {
-    /// For an entry of this name.
     pub(super) fn new(server: &str) -> Self {
         Self { prefix: shouted(server), variables: Vec::new() }
     }
@@ -108,7 +107,6 @@ impl SecretValues {
         *text = format!("{address}?{}", pairs.join("&"));
     }
 
-    /// What an editor would ask the user for.
     fn input(&mut self, text: &mut String) {
         while let Some((before, rest)) = text.split_once("${input:") {
             let Some((name, after)) = rest.split_once('}') else { return };

@@ -14,7 +14,6 @@ use crate::model::Diagnostic;
 
 const MAX_ANCHORS: usize = 200;
 const MAX_ALIASES: usize = 1_000;
-/// Maximum number of values that aliases may add to one file.
 const MAX_COPIED: usize = 20_000;
 
 /// Parses one YAML document; a second one in the file is an error.
@@ -45,9 +44,7 @@ struct Composer<'a> {
 
 struct AnchorValue {
     node: ConfigNode,
-    /// How many values it contains, including itself.
     size: usize,
-    /// How many levels of nesting it has.
     height: usize,
 }
 

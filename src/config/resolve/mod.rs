@@ -46,7 +46,6 @@ pub(super) struct FileContext<'a> {
     /// The file's `schemas`, which its entries refer to by name.
     pub schemas: Option<ConfigNode>,
     pub defaults: Option<ConfigNode>,
-    /// The named directories its entries may use.
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
 }
 

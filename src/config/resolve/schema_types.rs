@@ -43,7 +43,6 @@ const SCHEMAS: [&str; 17] = [
     "extends",
 ];
 
-/// Keys whose value maps names to schemas.
 const NAMED: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 

@@ -14,7 +14,6 @@ use crate::config::typed::Located;
 use crate::config::{parse, read};
 use crate::model::Diagnostic;
 
-/// Maximum number of files that one schema may include.
 const MAX_FILES: usize = 32;
 
 #[derive(Debug, Error)]

@@ -16,7 +16,6 @@ use crate::model::{Error, ErrorKind, ErrorPhase, Routing, SkippedServer};
 #[derive(Debug, Default)]
 pub(super) struct Failover {
     skipped: Vec<SkippedServer>,
-    /// What the last of them failed with.
     earlier: Option<Error>,
 }
 

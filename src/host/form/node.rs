@@ -10,7 +10,6 @@ use crate::model::JsonObject;
 #[derive(Debug, Clone)]
 pub struct FormNode {
     pub field: FormField,
-    /// What a person has entered in it.
     pub input: FieldInput,
     /// Its own fields, its items, or the form that was chosen; made when they are first needed.
     pub children: Vec<Self>,

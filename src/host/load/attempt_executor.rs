@@ -56,7 +56,6 @@ struct AttemptSlot {
     bytes_out: u64,
 }
 
-/// A call that has ended.
 struct FinishedAttempt {
     ticket: u64,
     sent_at: Instant,

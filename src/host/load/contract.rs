@@ -58,7 +58,6 @@ pub struct BenchRequest {
     pub arguments: Arc<JsonObject>,
 }
 
-/// How a call of a run ended.
 #[derive(Debug)]
 pub struct CompletedRequest {
     /// The number of its [`BenchRequest`].
@@ -68,7 +67,6 @@ pub struct CompletedRequest {
     pub ended_at: Instant,
     /// The size of its arguments as JSON.
     pub bytes_out: u64,
-    /// The size of its result.
     pub bytes_in: u64,
     pub outcome: LoadOutcome,
 }

@@ -26,7 +26,6 @@ use attempt_executor::{AttemptExecutor, OutputSample};
 pub use contract::{BenchRequest, CompletedRequest, Load, LoadDecision, LoadExecutor, LoadOutcome};
 pub use load_run_record::LoadRunRecord;
 
-/// A tool to be called many times.
 #[derive(Debug, Clone)]
 pub struct LoadTargetRequest {
     /// The name as typed: full, with another separator, or bare.
@@ -35,7 +34,6 @@ pub struct LoadTargetRequest {
     pub servers: Vec<String>,
     /// Limit for each call, instead of every configured timeout.
     pub timeout: Option<Duration>,
-    /// Whether arguments are checked against the schema.
     pub validate: bool,
     /// Call even what would ask a person first, or says that it changes something.
     pub allow_writes: bool,

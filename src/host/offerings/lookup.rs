@@ -27,7 +27,6 @@ pub(super) struct OfferingSearch<'a> {
     pub(super) view: &'a ProfileView,
 }
 
-/// The server that a request goes to.
 #[derive(Debug)]
 pub(super) struct OfferingOwner {
     /// Its name in `mcp.yaml`.

@@ -201,7 +201,6 @@ pub(super) struct PersonWait<'a> {
 }
 
 impl PersonWait<'_> {
-    /// How long that is by now.
     pub(super) fn elapsed(&self) -> Duration {
         self.questions.clock.now().saturating_duration_since(self.since)
     }

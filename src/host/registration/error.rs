@@ -56,7 +56,6 @@ pub enum RegistrationError {
 }
 
 impl RegistrationError {
-    /// What can be done about it.
     fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownType { known, .. } if known.is_empty() => {

@@ -21,7 +21,6 @@ pub struct Removal {
     pub cancelled: usize,
 }
 
-/// The sorts of things that are removed by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProviderSort {
     Provider,

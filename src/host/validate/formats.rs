@@ -4,7 +4,6 @@
 use jsonschema::ValidationOptions;
 use url::Url;
 
-/// The formats that the crate would check too.
 const NOTES: [&str; 15] = [
     "duration",
     "hostname",

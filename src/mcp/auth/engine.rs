@@ -36,7 +36,6 @@ struct State {
     /// Why it could not be.
     load_error: Option<Error>,
     login: Option<OAuthLogin>,
-    /// The token was got by this process.
     is_new: bool,
     times_shown: u64,
     login_end_reason: Option<String>,

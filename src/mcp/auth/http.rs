@@ -149,7 +149,6 @@ impl AuthHttp {
         }
     }
 
-    /// One request and its whole answer.
     pub(super) async fn send(
         &self,
         method: Method,

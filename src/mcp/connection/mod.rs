@@ -27,7 +27,6 @@ pub use super::session::ProgressListener;
 
 /// How long after an unmatched response the right one may still come.
 const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long notifying the server of an abandoned request may take.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
@@ -74,7 +73,6 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// A server that agreed to talk.
 pub struct Connection {
     /// The version and capabilities that were agreed on.
     pub agreement: Agreement,
@@ -311,7 +309,6 @@ impl Connection {
         let _late = tokio::time::timeout(CANCEL_TIMEOUT, self.session.wire().send(frame)).await;
     }
 
-    /// Answers what this server asks.
     pub(super) fn respondent(&self) -> &QuestionResponder {
         &self.session.respondent
     }

@@ -108,7 +108,6 @@ impl McpSession {
         session
     }
 
-    /// Reads until the wire is closed.
     async fn read(self: &Arc<Self>) {
         loop {
             match self.wire.receive().await {

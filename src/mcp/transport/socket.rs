@@ -24,12 +24,10 @@ use crate::net::errors;
 
 /// How long a write may wait for a server that reads nothing.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the end of a connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 type MessageSink = Pin<Box<dyn Sink<Bytes, Error = Error> + Send>>;
 
-/// Both directions of an open connection.
 pub(super) struct Channel {
     pub(super) sink: MessageSink,
     pub(super) messages: BoxStream<'static, Result<Bytes, Error>>,

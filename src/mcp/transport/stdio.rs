@@ -48,7 +48,6 @@ pub struct StdioWire {
     tracer: Tracer,
 }
 
-/// Lines on their way to the server.
 #[derive(Default)]
 struct StdinQueue {
     lines: StdMutex<QueuedLines>,
@@ -221,7 +220,6 @@ impl StdinQueue {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the queue takes another line.
     async fn wait_for_room(&self, closing: &CancellationToken) -> Result<(), Error> {
         loop {
             let emptied = self.emptied.notified();

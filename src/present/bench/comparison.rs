@@ -9,7 +9,6 @@ use crate::present::{
     table::{Table, TableColumn},
 };
 
-/// Below this width the interval of a ratio is omitted.
 const ROOM_FOR_INTERVALS: usize = 60;
 
 /// Compares two tools: the conclusion, and the figures behind it.

@@ -14,7 +14,6 @@ const NAME: usize = 16;
 /// From this width on, sections are placed side by side.
 const WIDE: usize = 60;
 const MAX_RATE_CELLS: usize = 40;
-/// Number of failure kinds that are shown separately during the run.
 const KINDS: usize = 3;
 
 /// The run as a block of lines, for a screen so many cells wide.

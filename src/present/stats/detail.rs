@@ -17,7 +17,6 @@ const CLASSES: usize = 12;
 
 const BAR: usize = 40;
 
-/// The width a chart needs in addition to its bars.
 const BESIDE: usize = 24;
 
 /// How many time slices fit next to their labels.

@@ -25,7 +25,6 @@ pub(crate) fn seconds(millis: u64) -> f64 {
     crate::util::number::float(millis) / 1e3
 }
 
-/// Marks a percentile that is based on too few calls.
 const UNSURE: char = '?';
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +111,6 @@ fn name_cell(tool: &ToolKey, rows: StatsRows, shared: &BTreeSet<&ToolKey>) -> Li
     cell
 }
 
-/// The notes below a table.
 pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<Line> {
     let mut lines = Vec::new();
     if !shared_names(usages.iter().map(|usage| &usage.tool)).is_empty() {

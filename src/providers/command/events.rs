@@ -20,7 +20,6 @@ pub(super) struct CommandEventReader<'a> {
 /// What every event of one call carries besides its line.
 struct EventParser<'a> {
     call: &'a CallId,
-    /// The name of the tool.
     origin: String,
 }
 

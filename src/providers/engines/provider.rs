@@ -17,7 +17,6 @@ use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys};
 use crate::util::clock::{Clock, SystemClock};
 
-/// The tools of one entry.
 struct EngineProvider {
     kind: &'static EngineKind,
     component: String,

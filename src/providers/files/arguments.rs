@@ -42,7 +42,6 @@ impl<'a> FileArguments<'a> {
         })
     }
 
-    /// How many entries to answer with.
     pub(super) fn limit(&self) -> Result<usize, Error> {
         let limit = self.count("limit", 1)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))

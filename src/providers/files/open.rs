@@ -30,7 +30,6 @@ pub(super) fn kind_phrase(kind: FileType) -> &'static str {
     }
 }
 
-/// The same in a word for programs.
 pub(super) fn type_name(kind: FileType) -> &'static str {
     match kind {
         kind if kind.is_file() => "file",

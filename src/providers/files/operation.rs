@@ -27,7 +27,6 @@ pub(super) enum FileOperation {
     Delete,
 }
 
-/// A set of names for tools and their arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Vocabulary {
     /// `read`, `list`, …, with `path`, `from` and `to`.
@@ -105,7 +104,6 @@ impl FileOperation {
         Self::Delete,
     ];
 
-    /// The operation behind a name of either vocabulary.
     pub(super) fn named(word: &str) -> Option<Self> {
         let names = |tool: &&ToolkitTool| tool.name == word || tool.aliases.contains(&word);
         let at = PLAIN.iter().position(|tool| names(&tool))?;
@@ -116,7 +114,6 @@ impl FileOperation {
         PLAIN[self as usize].name
     }
 
-    /// Whether it may change something on disk.
     pub(super) fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::List | Self::Search | Self::Info)
     }

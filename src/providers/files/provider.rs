@@ -21,7 +21,6 @@ use crate::model::{
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys};
 
-/// The tools of one entry.
 struct FilesProvider {
     component: Option<String>,
     root: Arc<RootDirectory>,

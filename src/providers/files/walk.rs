@@ -11,7 +11,6 @@ use crate::model::Error;
 
 /// How deep it goes; deeper directories are named but not entered.
 const MAX_DEPTH: usize = 64;
-/// How many names of one directory are looked at.
 const MAX_NAMES: usize = 100_000;
 /// How many entries are visited between checks for cancellation and progress reports.
 const PROGRESS_INTERVAL: u64 = 512;

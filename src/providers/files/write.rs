@@ -120,7 +120,6 @@ fn bytes(arguments: &FileArguments<'_>) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Refuses files whose copy would cost too much.
 fn check_size(path: &RelativePath, size: u64) -> Result<(), Error> {
     if size <= MAX_REWRITE_BYTES {
         return Ok(());

@@ -35,7 +35,6 @@ pub(in crate::providers) struct FetchRequest {
     pub(in crate::providers) insecure: bool,
 }
 
-/// Sends the request and reads its answer.
 pub(in crate::providers) async fn fetch(
     fetch_request: FetchRequest,
     cancel: &CancellationToken,

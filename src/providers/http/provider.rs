@@ -21,7 +21,6 @@ use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
-/// Sends the requests that entries describe.
 pub(super) struct HttpProvider {
     tools: Vec<HttpTool>,
     insecure: bool,

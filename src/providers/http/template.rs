@@ -147,11 +147,9 @@ impl TemplateReader<'_> {
 
 #[derive(Clone, Copy)]
 pub(super) struct TemplateValues<'a> {
-    /// The arguments, with the schema's defaults.
     pub(super) arguments: &'a JsonObject,
     /// The context; without one its placeholders are kept unchanged.
     pub(super) context: Option<&'a ToolContext>,
-    /// Whether secrets are left out, for showing.
     pub(super) masked: bool,
 }
 

@@ -191,7 +191,6 @@ fn is_dots(segment: &str) -> bool {
     matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 
-/// The parts of the absolute URL.
 fn joined(
     written: TextTemplate<HttpPlaceholder>,
     base: Option<&str>,

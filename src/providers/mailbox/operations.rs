@@ -27,7 +27,6 @@ fn mailbox(call: &EngineCall<'_>, name: &str) -> String {
     format!("{}/{name}", call.space)
 }
 
-/// Leaves a message in a mailbox.
 pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let arguments = call.arguments;
     let limits = &call.config.limits;
@@ -147,7 +146,6 @@ async fn take(
     stored.map(|entry| message::decode_message(key, name, &entry.value)).transpose()
 }
 
-/// The mailboxes that contain messages.
 pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let prefix = mailbox(&call, "");
     let mut spaces = call.engine.spaces(&prefix, MAX_LISTED + 1).await?;

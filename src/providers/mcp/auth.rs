@@ -20,7 +20,6 @@ pub(super) struct ServerAuth {
 }
 
 impl ServerAuth {
-    /// The credentials by what the entry says.
     pub(super) fn of(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Self {
         let Endpoint::Http { url, auth, insecure, .. } = &spec.endpoint else {
             return Self { credentials: credentials::none(), login: None };

@@ -19,12 +19,10 @@ pub struct ResubscribeBackoff {
 }
 
 impl ResubscribeBackoff {
-    /// The server agreed to tell.
     pub fn mark_acknowledged(&mut self) {
         self.acknowledged_at = Some(Instant::now());
     }
 
-    /// Whether the server ever agreed.
     pub fn was_acknowledged(&self) -> bool {
         self.acknowledged_at.is_some()
     }

@@ -30,7 +30,6 @@ use crate::providers::confinement;
 use crate::util::confine::Coverage;
 use crate::util::process::{Process, Program, ResolveError, ShutdownTimeouts, StartError, resolve};
 
-/// Default time limit for starting and the handshake.
 const START: Duration = Duration::from_secs(30);
 
 pub(super) async fn connect(
@@ -71,7 +70,6 @@ pub(super) struct EstablishedConnection {
     pub transport: &'static str,
 }
 
-/// One way to reach a server.
 struct TransportPlan {
     open: WireOpener,
     key: String,

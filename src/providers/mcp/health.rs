@@ -10,7 +10,6 @@ use crate::mcp::connection::Connection;
 use crate::model::{Error, ErrorKind, EventSink, HostEvent, PastError, ServerState};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// The history of one server in this run.
 #[derive(Default)]
 pub(super) struct Health {
     starts: u32,
@@ -36,12 +35,10 @@ impl Health {
         }
     }
 
-    /// The number of connections opened in this run.
     pub(super) fn starts(&self) -> u32 {
         self.starts
     }
 
-    /// The age of the newest connection.
     pub(super) fn uptime(&self) -> Option<Duration> {
         self.since.map(|since| since.elapsed())
     }

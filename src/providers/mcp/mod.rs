@@ -93,7 +93,6 @@ pub struct McpProvider {
     /// Held while listing, so that callers at the same time ask only once.
     listing: tokio::sync::Mutex<ListThrottle>,
     cached: Arc<Mutex<CachedServerState>>,
-    /// The newest connection did some work.
     has_worked: Arc<AtomicBool>,
 }
 
@@ -109,7 +108,6 @@ struct CachedServerState {
     counts: OfferingCounts,
     /// Chosen while running, instead of the one of the setup.
     log_level: Option<&'static str>,
-    /// What the previous connection offered.
     previous_listing: Option<VersionedListing>,
     health: Health,
     /// How many connections were lost, refused or closed.

@@ -25,10 +25,8 @@ use crate::provider::OfferingSupport;
 
 /// Bounds a request in all; progress or not.
 const TOTAL: Duration = Duration::from_mins(5);
-/// How long choosing a level of log lines may take.
 const SET_LEVEL: Duration = Duration::from_secs(5);
 
-/// How many there were when they were listed last.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct OfferingCounts {
     pub(super) resources: Option<usize>,

@@ -13,7 +13,6 @@ use crate::model::{Era, ErrorKind, ErrorPhase, ServerState, ServerStatus};
 use crate::provider::{ConnectionSummary, ManagedServer, ToolProvider as _};
 use crate::util::process::{cpu_time, resident_memory};
 
-/// How long a sign of life may take.
 const PING: Duration = Duration::from_secs(10);
 
 #[async_trait]

@@ -14,7 +14,6 @@ const MAX_REFERENCES: usize = 16;
 
 const MAX_OPERATIONS: usize = 10_000;
 
-/// The members of a path that are operations.
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 
 /// A parsed document of version 3.0 or 3.1.
@@ -33,7 +32,6 @@ pub(super) struct OpenApiOperation {
     pub(super) path: String,
     pub(super) tags: Vec<String>,
     pub(super) value: Value,
-    /// The parameters of its path.
     pub(super) shared: Vec<Value>,
 }
 

@@ -13,7 +13,6 @@ use crate::config::typed::{Located, names};
 use crate::model::{Diagnostic, ToolDefinition, ToolName, check_name};
 use crate::providers::http::RequestKeys;
 
-/// The longest name an operation gives to a tool.
 const MAX_NAME_LENGTH: usize = 100;
 
 /// Parameters of these names are headers that a request sets by itself.
@@ -237,7 +236,6 @@ fn body(
     }
 }
 
-/// The schema of the JSON of a success.
 fn output(
     document: &OpenApiDocument,
     operation: &OpenApiOperation,

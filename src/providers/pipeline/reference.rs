@@ -12,7 +12,6 @@ pub(super) struct ValueReference {
     pub(super) path: Vec<PathSegment>,
 }
 
-/// One step of the way into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PathSegment {
     Key(String),

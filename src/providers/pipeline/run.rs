@@ -126,7 +126,6 @@ impl PipelineRun<'_> {
         Ok(done)
     }
 
-    /// A step that is one call.
     async fn run_single(
         &self,
         step: &PipelineStep,

@@ -13,7 +13,6 @@ pub(super) const RESERVED_NAMES: [&str; 4] = ["args", "context", "item", "index"
 /// How many keys of a value are named when one is missing.
 const MAX_LISTED_KEYS: usize = 10;
 
-/// Everything that is known so far.
 pub(super) struct Scope {
     arguments: Value,
     /// `None` for a preview, which belongs to no call.
@@ -29,7 +28,6 @@ pub(super) struct ScopeView<'a> {
     item: Option<(usize, &'a Value)>,
 }
 
-/// The meaning of a name.
 #[derive(Debug)]
 pub(super) enum ReferenceValue<'a> {
     Value(Cow<'a, Value>),
@@ -122,7 +120,6 @@ impl Scope {
         self.done.insert(step.to_owned(), state);
     }
 
-    /// What templates see outside a loop.
     pub(super) fn view(&self) -> ScopeView<'_> {
         ScopeView { scope: self, item: None }
     }
@@ -133,7 +130,6 @@ impl<'a> ScopeView<'a> {
         Self { item: Some((index, item)), ..self }
     }
 
-    /// The value of a reference.
     pub(super) fn find(
         &self,
         reference: &ValueReference,

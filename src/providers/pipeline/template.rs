@@ -9,7 +9,6 @@ use crate::model::{Diagnostic, JsonObject, SourceLocation};
 use crate::providers::hinted_error::HintedError as _;
 use crate::providers::template::{TemplateError, TextTemplate, value_text};
 
-/// A value with places to fill in.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PipelineTemplate {
     Fixed(Value),
@@ -25,7 +24,6 @@ pub(super) enum PipelineTemplate {
 
 pub(super) type LocatedReference = (ValueReference, SourceLocation, Embedding);
 
-/// Whether a reference is the whole of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Embedding {
     Whole,

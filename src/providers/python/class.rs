@@ -16,7 +16,6 @@ pub(super) struct PythonClass {
     /// Its name in the module; a dotted one leads through another class.
     #[serde(rename = "class")]
     pub(super) name: String,
-    /// The arguments of its constructor, by name.
     pub(super) config: JsonObject,
     pub(super) methods: Option<Vec<String>>,
     /// How long its constructor may take, in seconds.

@@ -35,7 +35,6 @@ pub(super) struct LeftOut {
 pub(super) struct OfferedTool {
     /// The tool's name or the last part of it.
     pub(super) name: String,
-    /// The first paragraph of its docstring.
     pub(super) description: Option<String>,
     #[serde(rename = "inputSchema")]
     pub(super) input_schema: Value,
@@ -51,7 +50,6 @@ pub(super) struct OfferedToolMeta {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct AboutTool {
-    /// What the schema cannot express.
     #[serde(default)]
     pub(super) doubts: Vec<String>,
     pub(super) file: Option<PathBuf>,
@@ -107,7 +105,6 @@ const ATTRIBUTES: [(&str, &str, TakeAttribute); 10] = [
     }),
 ];
 
-/// The attribute that an entry cannot take back.
 const APPROVAL: &str = "requires_approval";
 
 fn text(value: &Value) -> Option<String> {

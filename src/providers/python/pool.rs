@@ -19,7 +19,6 @@ use crate::providers::sandbox_hint;
 use crate::util::confine::Confinement;
 use crate::util::process::Program;
 
-/// A worker may die this often…
 const MAX_CRASHES: usize = 3;
 /// The time in which that many crashes of a worker count as a series.
 const CRASH_WINDOW: Duration = Duration::from_mins(1);
@@ -38,7 +37,6 @@ pub(super) struct WorkerKey {
     pub(super) sealed: Option<SealedCode>,
 }
 
-/// The workers that entries hold.
 #[derive(Default)]
 pub(super) struct WorkerPool {
     keys: Mutex<HashMap<WorkerKey, Weak<KeyWorkers>>>,

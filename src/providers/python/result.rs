@@ -7,7 +7,6 @@ use crate::mcp::message::RawJson;
 use crate::model::{Error, ErrorKind, ErrorPhase, RetryAdvice, ToolResult};
 use crate::providers::confinement::Sandbox;
 
-/// Why a request gave no result.
 #[derive(Debug, Deserialize)]
 pub(super) struct WorkerError {
     kind: ErrorKind,

@@ -24,7 +24,6 @@ use crate::providers::confinement::Sandbox;
 use crate::providers::program_env;
 use crate::util::units::show_duration;
 
-/// How long importing a module and describing it may take.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What the entries of one reading of the files share.
@@ -79,7 +78,6 @@ impl PythonRunner {
         interpreter::find(&self.entry, self.shared.environment.as_ref())
     }
 
-    /// The workers that the entry may use.
     pub(super) fn workers(&self) -> Result<Arc<KeyWorkers>, Error> {
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(workers) = workers.as_ref() {

@@ -31,11 +31,9 @@ use crate::util::confine::Confinement;
 use crate::util::process::{Program, ShutdownTimeouts};
 use crate::util::tail::LineTail;
 
-/// How long an interpreter may take to be ready.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a call that was cancelled may go on before its worker is ended.
 const CANCEL_TIMEOUT: Duration = Duration::from_millis(250);
-/// How long it may do what it does at its end.
 const SHUTDOWN: ShutdownTimeouts = ShutdownTimeouts {
     eof: Duration::from_secs(1),
     term: Duration::from_secs(1),

@@ -68,7 +68,6 @@ pub(super) fn condition(arguments: &JsonObject) -> Result<WriteCondition, Error>
     }
 }
 
-/// How many keys a page has.
 pub(super) fn limit(arguments: &JsonObject) -> usize {
     let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_PAGE_SIZE);
     usize::try_from(limit.clamp(1, MAX_PAGE_SIZE)).unwrap_or_default()

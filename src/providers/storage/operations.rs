@@ -97,7 +97,6 @@ pub(super) async fn delete(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     })
 }
 
-/// Deletes all keys of the space.
 pub(super) async fn clear(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let deleted = call.engine.clear(&call.space).await?;
     Ok(ToolResult::json(json!({ "deleted": deleted })))

@@ -4,7 +4,6 @@ use super::{Placeholder, TemplateError, TemplatePart, TextTemplate};
 
 pub(in crate::providers) struct TemplateBuilder<'t, P> {
     parts: Vec<TemplatePart<P>>,
-    /// The whole text, for messages.
     written: &'t str,
     /// How many bytes of it were read.
     position: usize,

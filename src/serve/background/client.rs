@@ -47,7 +47,6 @@ const FOREVER: Duration = Duration::from_hours(24 * 365);
 const SILENCE: Duration = Duration::from_secs(30);
 /// The longest message that is read of a host, in bytes.
 const MAX_ANSWER: usize = 256 << 20;
-/// What a message takes beyond the request that it carries.
 const ENVELOPE: usize = 4 << 10;
 /// How many calls of this process the host makes at once; further ones take turns.
 const MAX_CALLS: usize = 200;

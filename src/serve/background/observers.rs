@@ -29,7 +29,6 @@ struct HubState {
     closed: Option<TraceGateGuard>,
 }
 
-/// What waits for one viewer.
 #[derive(Default)]
 struct ObserverQueue {
     waiting: Mutex<WaitingLines>,

@@ -66,7 +66,6 @@ pub struct HostStatus {
     pub uptime: Duration,
     pub servers: Vec<HostedServer>,
     pub calls: u64,
-    /// How many of them run now.
     pub running: usize,
     /// Its own resident memory, in bytes; `None` when the system does not tell.
     pub memory: Option<u64>,

@@ -173,7 +173,6 @@ pub(in crate::serve) fn outcome(
     Ok(result)
 }
 
-/// That the host takes no more work.
 pub(in crate::serve) fn ending() -> ErrorData {
     ErrorData::new(ErrorCode(protocol::NOT_BEGUN), "this host is shutting down", None)
 }

@@ -46,7 +46,6 @@ impl CatalogueServer {
         }
     }
 
-    /// Makes the call that a client asked for.
     async fn call_tool(
         self: Arc<Self>,
         key: RequestKey,

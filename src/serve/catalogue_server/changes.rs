@@ -135,7 +135,6 @@ pub(super) trait Interests: Send + Sync {
     fn has_line(&self, line: &ServedLogLine) -> bool;
 }
 
-/// What a client of the newer era subscribed to.
 pub(super) struct Subscription {
     pub(super) accepted: SubscriptionFilter,
     pub(super) watches: Vec<ResourceWatch>,
@@ -181,7 +180,6 @@ impl ClientChanges {
 }
 
 impl ClientChange {
-    /// What a client with these interests is told.
     pub(super) fn notifications(&self, client: &dyn Interests) -> Vec<ServerNotification> {
         let lists = match &self.0 {
             Some(CatalogueChange::List(list)) => vec![*list],

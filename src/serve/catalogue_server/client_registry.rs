@@ -19,7 +19,6 @@ use crate::serve::background::protocol::{APPROVE, FrontEndQuestion};
 
 /// How many reports and log lines of a call wait for a slow client; further ones are dropped.
 const UPDATE_QUEUE: usize = 64;
-/// How many questions of one call wait at once.
 const QUESTION_QUEUE: usize = 16;
 /// How many changes a slow client may be behind; beyond that it is told that everything changed.
 const CHANGE_QUEUE: usize = 1_024;
@@ -33,7 +32,6 @@ pub struct ClientRegistry {
     serves_front_ends: bool,
 }
 
-/// Something that every client may want to know.
 #[derive(Debug, Clone)]
 pub(super) enum CatalogueChange {
     /// Items of a list were added, removed or changed.
@@ -122,7 +120,6 @@ impl ClientRegistry {
         }
     }
 
-    /// Whether a call of this name runs.
     pub(super) fn is_running(&self, call_id: &CallId) -> bool {
         self.calls().contains_key(call_id)
     }

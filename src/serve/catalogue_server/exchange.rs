@@ -30,7 +30,6 @@ use crate::serve::shared_room::MessagePlace;
 pub(super) const DEFAULT_LEVEL: &str = "info";
 
 pub(super) struct ClientRequest {
-    /// What a retry has to repeat.
     pub(super) key: RequestKey,
     /// The state of the round before.
     pub(super) state: Option<String>,

@@ -15,9 +15,7 @@ use super::client_registry::ClientQuestion;
 use super::running_request::RunningServed;
 use crate::model::JsonObject;
 
-/// How many requests may wait for answers at once.
 const MAX_PARKED: usize = 256;
-/// How long a request waits for its client to come back.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 #[derive(Default)]

@@ -127,7 +127,6 @@ pub(super) fn read(body: &AskedOfClient, mut answer: Value) -> QuestionReply {
     }
 }
 
-/// The method and the parameters of a question.
 fn request(body: &AskedOfClient) -> (&'static str, Value) {
     let AskedOfClient::Question(body) = body else { return ("roots/list", json!({})) };
     match body {

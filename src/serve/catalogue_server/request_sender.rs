@@ -57,7 +57,6 @@ impl RequestSender {
         let _client_gone = self.peer.send_notification(notification).await;
     }
 
-    /// Where it can be asked something.
     pub(super) fn peer(&self) -> &Peer<RoleServer> {
         &self.peer
     }

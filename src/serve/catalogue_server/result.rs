@@ -24,7 +24,6 @@ pub(super) fn of_result(result: ToolResult) -> CallToolResult {
     sent
 }
 
-/// A failure that the model is to read.
 pub(super) fn of_error(error: &Error) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error_text(error))])
 }

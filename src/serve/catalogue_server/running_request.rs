@@ -11,7 +11,6 @@ use super::client_registry::{CallWatch, ClientQuestion, ClientRegistry};
 use crate::model::{CallId, HostEvent};
 use crate::serve::background::lifetime::RunningCallGuard;
 
-/// What a request gave at last.
 pub(super) enum ServedResult {
     Tool(CallToolResult),
     Prompt(GetPromptResult),

@@ -60,7 +60,6 @@ struct TaskContents {
     task: Task,
     /// The questions without an answer yet, under the names by which the client answers.
     questions: Vec<(String, ClientQuestion)>,
-    /// How many questions there were.
     asked: usize,
     ended: Option<(TaskPayload, Option<OwnedSemaphorePermit>)>,
 }

@@ -28,7 +28,6 @@ const README: &str = "# The demo server\n\n\
     `log_lines` talks while it works and `delete_note` destroys something that does not matter.\n";
 /// The resource that changes by itself, for trying subscriptions.
 const UPTIME_URI: &str = "demo://uptime";
-/// How often subscribers hear of a change.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 const NOTE_PREFIX: &str = "demo://notes/";
 const NOTE_TEMPLATE: &str = "demo://notes/{name}";

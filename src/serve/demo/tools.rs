@@ -17,11 +17,8 @@ use serde_json::{Number, Value, json};
 
 use super::{DemoServer, is_modern, lock};
 
-/// The time between two progress notifications.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-/// The longest a call may take.
 const MAX_SECONDS: f64 = 30.0;
-/// Maximum number of lines one call sends.
 const MAX_LINES: u32 = 100;
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 const QUESTION: &str = "name";

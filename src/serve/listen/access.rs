@@ -3,14 +3,12 @@
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-/// What a request has to satisfy.
 pub struct AccessRules {
     allowed_hosts: Vec<String>,
     /// Origins of web pages that may ask, such as `https://app.example.com`.
     allowed_origins: Vec<String>,
 }
 
-/// Why a request is turned away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     /// The `Host` header names neither this machine nor an allowed name.

@@ -32,7 +32,6 @@ pub(super) struct AuthenticatedClient {
     pub(super) is_issued_here: bool,
 }
 
-/// The tokens that a listener takes.
 pub struct Authenticator {
     owner: Option<TokenDigest>,
     issued: Option<IssuedTokens>,

@@ -12,10 +12,8 @@ use tokio::time::Sleep;
 use super::MAX_MESSAGE;
 use crate::serve::shared_room::{LARGE, MessageRoom, TakenRoom};
 
-/// The time between two looks whether there is room.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A stream of large messages.
 pub(super) struct BoundedReads<T> {
     io: T,
     reading: ReadingMessage,

@@ -20,7 +20,6 @@ pub(super) fn is_preflight(headers: &HeaderMap) -> bool {
         && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// What a page may do that may ask.
 pub(super) fn preflight(headers: &HeaderMap) -> HttpAnswer {
     let names = headers.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
     let names = names.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));

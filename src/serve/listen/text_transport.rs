@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use super::backlog::{Backlog, MAX_UNANSWERED};
 use crate::serve::shared_room::{LARGE, MessageRoom};
 
-/// How long the last message to a client may take.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Where a client's texts come from.
@@ -35,7 +34,6 @@ pub(super) trait TextSink: Send {
     async fn close(&mut self) -> io::Result<()>;
 }
 
-/// The longest id that is repeated in a refusal.
 const MAX_ID: usize = 1_024;
 
 /// Why a text cannot be read. The connection ends with it.

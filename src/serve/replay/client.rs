@@ -15,7 +15,6 @@ use crate::mcp::rpc_code::PARSE_ERROR;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 
-/// How long a client may take to answer a recorded question.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many messages may come while such an answer is waited for.
 const MAX_QUEUED: usize = 1_000;

@@ -22,7 +22,6 @@ pub use recording::ServerRecording;
 
 const MAX_NAMED: usize = 8;
 
-/// Hears what a person should know.
 pub type WarningSink<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// Serves a recording on this process's own standard streams until the client leaves.

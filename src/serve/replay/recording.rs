@@ -11,7 +11,6 @@ use crate::model::{CallId, Error, Traffic};
 use crate::util::text;
 
 const BY_METHOD: [&str; 3] = ["initialize", "server/discover", "ping"];
-/// How many characters of parameters are named in an error.
 const SUMMARY_CHARS: usize = 80;
 
 #[derive(Debug, Default)]
@@ -21,7 +20,6 @@ pub struct ServerRecording {
     keys: HashMap<String, Vec<usize>>,
 }
 
-/// One request and its outcome.
 #[derive(Debug, Default)]
 pub(super) struct RecordedExchange {
     pub(super) method: String,
@@ -46,7 +44,6 @@ pub(super) struct RecordedMessage {
 }
 
 impl RecordedExchange {
-    /// The request in a few words.
     pub(super) fn summary(&self) -> String {
         text::shorten(&self.key, SUMMARY_CHARS).into_owned()
     }

@@ -25,7 +25,6 @@ impl StatsStore {
         Ok(self.db.busy_timeout(lock_timeout)?)
     }
 
-    /// How far each file was read.
     pub(in crate::stats) fn positions(&self) -> Result<SpoolPositions, StoreError> {
         let mut query = self.db.prepare_cached("SELECT key, offset, recent FROM spool")?;
         let rows = query.query_map([], |row| {
@@ -59,7 +58,6 @@ impl StatsStore {
         Ok(Some((chunk.position, chunk.batch.calls)))
     }
 
-    /// From when on each level is complete.
     pub(in crate::stats) fn retention_bounds(&self) -> Result<RetentionBounds, StoreError> {
         Ok(read_retention_bounds(&self.db)?)
     }

@@ -221,7 +221,6 @@ fn reader(file: &DatabasePath, lock_timeout: Duration) -> rusqlite::Result<Conne
     database::connect(&file.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, lock_timeout)
 }
 
-/// Opens a store that cannot be written.
 fn read_only(
     file: &DatabasePath,
     lock_timeout: Duration,

@@ -72,7 +72,6 @@ impl StatsStore {
 }
 
 pub(super) struct ToolTableRow {
-    /// The number that grains name it by.
     pub(super) id: i64,
     pub(super) tool: ToolKey,
     pub(super) used: UsagePeriod,

@@ -12,7 +12,6 @@ use super::fold::{fact, read_retention_bounds, set_fact};
 use super::{StatsStore, StoreError};
 use crate::stats::granularity::Granularity;
 
-/// How far one run moves on.
 const MAX_ADVANCE: i64 = 86_400;
 
 /// How many seconds have to pass before it is remembered that time passed.

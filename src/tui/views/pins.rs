@@ -14,7 +14,6 @@ use crate::tui::prelude::*;
 use crate::tui::tasks::error_message;
 use crate::tui::widgets::reading::{QuestionText, Readiness};
 
-/// The comparison on the screen.
 #[derive(Debug)]
 pub struct PinWindow {
     pub review: PinReview,
@@ -22,7 +21,6 @@ pub struct PinWindow {
 }
 
 impl PinWindow {
-    /// Whether there is anything to accept.
     pub fn is_question(&self) -> bool {
         self.review.state != PinReportState::Same
     }
@@ -118,7 +116,6 @@ pub struct PinReview {
     pub server: Option<String>,
     /// How it compares: new, same or changed.
     pub state: PinReportState,
-    /// The fingerprint of what would be pinned.
     pub now: Option<String>,
     /// What changed of the whole server: its entry, endpoint or instructions.
     pub server_changes: Vec<DefinitionChange>,
@@ -133,7 +130,6 @@ pub enum Accepted {
     ChangedMeanwhile(PinReview),
 }
 
-/// Compares a tool with its pin.
 pub fn compare(tool: String) -> Task {
     let name = ("compare with pin", tool.clone());
     let work = async move |context: TaskContext| {

@@ -30,7 +30,6 @@ impl ListFilter {
         *self = Self { line: LineInput::of(text), is_typed: false };
     }
 
-    /// Whether a row is taken for it.
     pub fn is_shown(&self) -> bool {
         self.is_typed || !self.text().is_empty()
     }
@@ -39,9 +38,7 @@ impl ListFilter {
 /// Something is chosen of many by a few letters of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picker<T> {
-    /// What is searched for.
     pub line: LineInput,
-    /// The position of the selected match.
     pub list: ListCursor,
     items: Vec<T>,
     found: Vec<usize>,
@@ -59,7 +56,6 @@ impl<T> Picker<T> {
         self.list = ListCursor::default();
     }
 
-    /// The number of matches.
     pub fn len(&self) -> usize {
         self.found.len()
     }
@@ -125,7 +121,6 @@ pub struct FilterSyntax<K: 'static> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct FilterTerms<K> {
     pub values: Vec<(K, String)>,
-    /// The words that must occur.
     pub words: Vec<String>,
     /// The words that must not.
     pub excluded: Vec<String>,

@@ -8,7 +8,6 @@ const LONGEST: usize = 64 * 1024;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineInput {
     text: String,
-    /// A byte position between two graphemes.
     cursor: usize,
     is_selected: bool,
 }
@@ -106,7 +105,6 @@ impl LineInput {
         self.cursor = 0;
     }
 
-    /// Moves the cursor behind the last character.
     pub fn end(&mut self) {
         self.is_selected = false;
         self.cursor = self.text.len();

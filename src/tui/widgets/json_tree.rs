@@ -31,7 +31,6 @@ pub struct JsonTreeNode {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonTree {
     nodes: Vec<JsonTreeNode>,
-    /// The lines that are seen.
     visible: Vec<usize>,
     pub list: ListCursor,
     is_cut: bool,
@@ -188,7 +187,6 @@ impl JsonTree {
         format!("{dot}{}", path.replace("| [", "| .["))
     }
 
-    /// The number of visible lines.
     pub fn len(&self) -> usize {
         self.visible.len()
     }

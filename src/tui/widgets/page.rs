@@ -48,7 +48,6 @@ impl Pen<'_> {
         self.more(area, total.saturating_sub(first + height));
     }
 
-    /// Says how much there is below.
     pub fn more(&mut self, area: Rect, left: usize) {
         if left > 0 && area.width > 8 {
             let text = self.dim(format!(" {} more", grouped(left)));
@@ -59,7 +58,6 @@ impl Pen<'_> {
     }
 }
 
-/// Counts the rows of each line.
 fn lay_out(styler: Styler, text: &ScrollText, width: u16) -> TextLayout {
     let mut starts = Vec::with_capacity(text.len() + 1);
     let (mut row, mut plain) = (0, Vec::new());

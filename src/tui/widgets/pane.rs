@@ -239,7 +239,6 @@ impl Styler {
         Self { theme, frames: true }
     }
 
-    /// One piece of text on one line.
     pub fn span(self, meaning: Role, text: impl AsRef<str>) -> Span<'static> {
         let safe = text::safe_line(text.as_ref()).into_owned();
         let safe = if self.theme.ascii { ascii(&safe) } else { safe };

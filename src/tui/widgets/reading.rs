@@ -55,7 +55,6 @@ impl QuestionText {
         self.text.scroll(by);
     }
 
-    /// Shows the same question in other words.
     pub fn show(&mut self, text: ScrollText) {
         self.note();
         self.text = text;

@@ -58,7 +58,6 @@ impl ScrollPosition {
         self.row = row.saturating_sub(2);
     }
 
-    /// Goes back to the top.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
@@ -75,7 +74,6 @@ impl ScrollPosition {
 /// One line of a [`ScrollText`].
 #[derive(Debug, Clone)]
 pub struct TextLine {
-    /// The pieces from left to right.
     pub spans: Vec<StyledSpan>,
     /// Whether the line before was too long and goes on here.
     pub is_continuation: bool,

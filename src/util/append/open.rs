@@ -54,7 +54,6 @@ impl RecordLocation {
         }
     }
 
-    /// That this file cannot be read.
     pub fn unreadable(&self, error: &io::Error) -> AppendError {
         self.failed("cannot be read", error)
     }

@@ -77,7 +77,6 @@ pub(super) fn close_on_exec(fd: RawFd) -> io::Result<()> {
 
 /// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
 pub(super) fn query_landlock_abi() -> Option<u32> {
-    /// The flag that asks for the version instead of making rules.
     const VERSION: u32 = 1;
     // SAFETY: with this flag the call takes no memory (a null pointer and a size of zero) and makes
     // no descriptor; it returns a number.

@@ -13,11 +13,8 @@ use super::subject::SandboxSubject;
 use super::{Confinement, ConfinementError, system_paths};
 
 const TCP_ABI: u32 = 4;
-/// The first version that knows of the control requests of devices.
 const DEVICE_ABI: u32 = 5;
-/// The first version that keeps signals and abstract sockets inside.
 const SCOPES_ABI: u32 = 6;
-/// The first version that knows the paths of Unix sockets.
 const UNIX_ABI: u32 = 9;
 
 /// The rules for one child, as the descriptor it enters them by.

@@ -15,7 +15,6 @@ use super::{
 /// Descriptors of ours are moved up here, out of the way of those a child is given by number.
 const FIRST_FD: i32 = 10;
 
-/// Processes of bubblewrap that stay beside a program.
 const HELPERS: u64 = 2;
 
 impl PreparedConfinement {

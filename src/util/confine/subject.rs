@@ -70,7 +70,6 @@ impl SandboxSubject {
         }
     }
 
-    /// What a program can reach when no mechanism enforces it.
     pub(super) fn open_text(self) -> &'static str {
         match self {
             Self::Files => "every file that you may read or change",

@@ -57,7 +57,6 @@ pub(super) struct SystemPaths {
 /// A directory that is not readable by everyone.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SplitDirectory {
-    /// What every user may read.
     pub(super) readable: Vec<PathBuf>,
     /// What only some users may read.
     pub(super) restricted: Vec<PathBuf>,

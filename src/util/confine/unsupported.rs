@@ -11,7 +11,6 @@ impl PreparedConfinement {
         Err(refusal())
     }
 
-    /// Nothing was made ready that could be entered.
     pub(in crate::util) fn enter(&self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

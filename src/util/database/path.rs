@@ -17,7 +17,6 @@ use thiserror::Error;
 use super::connect;
 use crate::util::ids::{Ids as _, RandomIds};
 
-/// How long making a file takes at most.
 const MAX_DRAFT_AGE: Duration = Duration::from_mins(1);
 
 /// The directory of a file, open, and the name in it.
@@ -163,7 +162,6 @@ impl DatabasePath {
         }
     }
 
-    /// The name under which a file is made.
     fn draft(&self, identity: &str) -> OsString {
         let mut name = OsString::from(".");
         name.push(&self.name);

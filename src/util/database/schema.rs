@@ -2,7 +2,6 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-/// The tables of one kind of file.
 #[derive(Debug, Clone, Copy)]
 pub struct DatabaseSchema {
     /// Marks a file as one of this kind (`PRAGMA application_id`), so that another program's file

@@ -11,7 +11,6 @@ use jaq_json::Val;
 use super::JqError;
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// What one run may spend.
 pub(super) struct JqLimits {
     pub(super) steps: u64,
     pub(super) time: Duration,
@@ -25,7 +24,6 @@ impl Default for JqLimits {
     }
 }
 
-/// How many steps pass between two looks at the clock.
 const CLOCK_EVERY: u64 = 1024;
 /// The longest text a multiplication may make, in bytes.
 const LONGEST_TEXT: usize = 16 << 20;
@@ -42,7 +40,6 @@ impl DataT for JqEngine {
     type Data<'a> = JqRunData<'a>;
 }
 
-/// What is handed to every native filter.
 #[derive(Clone)]
 pub(super) struct JqRunData<'a> {
     pub(super) lut: &'a Lut<JqEngine>,

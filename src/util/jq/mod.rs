@@ -34,7 +34,6 @@ const STACK: usize = 512 << 20;
 
 const FORBIDDEN_DEFINITIONS: [&str; 4] = ["halt", "halt_error", "env", "input_line_number"];
 
-/// Why a filter gives no results.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JqError {
     #[error("the filter is longer than {LONGEST_FILTER} bytes")]

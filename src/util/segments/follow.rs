@@ -7,7 +7,6 @@ use std::os::unix::fs::FileExt as _;
 use super::RecordLine;
 use crate::util::append::{AppendError, FileIdentity, RecordLocation};
 
-/// How much is read with one call of the system.
 const BLOCK: usize = 64 << 10;
 
 /// How often a file is still read after it was set aside. Processes notice within a second (see
@@ -16,7 +15,6 @@ const LINGER: u32 = 8;
 
 const LONGEST: usize = 8 << 20;
 
-/// Goes on where the records end now.
 #[derive(Debug)]
 pub struct LineFollower {
     location: RecordLocation,

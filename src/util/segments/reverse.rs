@@ -6,7 +6,6 @@ use std::os::unix::fs::FileExt as _;
 
 use crate::util::append::{AppendError, RecordLocation};
 
-/// The first block read from the end of a file.
 const BLOCK: u64 = 64 << 10;
 
 const LONGEST: usize = 8 << 20;

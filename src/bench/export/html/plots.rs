@@ -24,7 +24,6 @@ const TOP: f64 = 44.0;
 const BOTTOM: f64 = 304.0;
 const CLASSES: usize = 72;
 const CALLS_PER_POINT: u64 = 60;
-/// Percentiles that a curve goes through.
 const PERCENTILES: u32 = 80;
 /// One call in so many, and the percentile that it is beyond.
 const ODDS: [(f64, &str); 8] = [
@@ -40,7 +39,6 @@ const ODDS: [(f64, &str); 8] = [
 
 type Points = Vec<(f64, f64)>;
 
-/// What is drawn of a target between two axes.
 struct Curve {
     target: usize,
     class: &'static str,

@@ -159,7 +159,6 @@ fn ratio_rows(ratios: &[Ratio]) -> Vec<Vec<Cell>> {
     ratios.iter().map(row).collect()
 }
 
-/// Every other tool against the first one.
 pub(super) fn comparisons(page: &mut String, all: &[TargetComparison]) {
     for compared in all {
         let heading = format!(
@@ -172,7 +171,6 @@ pub(super) fn comparisons(page: &mut String, all: &[TargetComparison]) {
     }
 }
 
-/// The run against the saved one.
 pub(super) fn baseline(page: &mut String, baseline: Option<&BaselineReport>) {
     let Some(baseline) = baseline else { return };
     for change in &baseline.targets {

@@ -14,13 +14,11 @@ const MODERN: &str = "2026-07-28";
 
 const MOST_ROWS: usize = 10_000;
 
-/// A tool of an HTTP server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocustTarget {
     pub name: String,
     /// The name that the server knows it by.
     pub tool: String,
-    /// The address of the server's endpoint.
     pub url: String,
     /// The protocol revision that was agreed on; without one the legacy handshake decides.
     pub protocol: Option<String>,

@@ -9,7 +9,6 @@ use crate::bench::bench_result::ExportFormat;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportSpec {
     pub form: ExportFormat,
-    /// The file, relative to the working directory.
     pub path: PathBuf,
 }
 

@@ -12,7 +12,6 @@ use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
-/// Interval between lines when logging instead of drawing.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 /// How long to wait for responses after a signal.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);

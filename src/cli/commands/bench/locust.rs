@@ -11,7 +11,6 @@ use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ServerSpec};
 use crate::model::Error;
 use secrecy::ExposeSecret as _;
 
-/// The variable for the token if the entry names none.
 const TOKEN: &str = "LOCUST_TOKEN";
 
 pub(super) fn write(

@@ -25,7 +25,6 @@ use crate::present::{Line, Page, Role, plural};
 #[command(arg = formats::option(formats::REPORT))]
 pub struct DoctorArgs {}
 
-/// The severity of one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
     Ok,
@@ -51,7 +50,6 @@ impl Severity {
     }
 }
 
-/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DoctorCheck {
     name: String,
@@ -133,7 +131,6 @@ async fn servers(
     checks
 }
 
-/// How a server responded.
 fn response(status: &ServerStatus) -> DoctorCheck {
     let name = format!("server {}", status.name);
     let Some(error) = status.state.error() else {

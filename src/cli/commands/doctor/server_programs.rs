@@ -11,7 +11,6 @@ use crate::config::spec::{Endpoint, ServerSpec};
 use crate::config::variables::PASSED_TO_SERVERS;
 use crate::util::process::{ResolveError, resolve};
 
-/// Variables that decide how any program reaches the network.
 const NETWORK: [&str; 8] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",

@@ -153,7 +153,6 @@ fn page(
     }
 }
 
-/// Prints the notes below the statistics.
 fn remark(
     args: &StatsArgs,
     summary: &Summary,

@@ -8,7 +8,6 @@ use crate::model::{CallFilter, Error, ToolName};
 use crate::stats::count::ToolKey;
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// The tools whose calls are selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StatsScope {
     All,

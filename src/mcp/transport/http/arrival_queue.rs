@@ -7,13 +7,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, MESSAGE_LIMIT};
 
-/// Arrivals that may wait to be received.
 const MAX_QUEUED: usize = 256;
 /// Bytes of messages that may wait to be received, in KiB: two of the largest.
 const MAX_QUEUED_KIB: usize = 2 * MESSAGE_LIMIT / 1024;
 /// Messages above [`LARGE_MESSAGE`] that may be gathered at the same time.
 const MAX_LARGE_MESSAGES: usize = 2;
-/// From here on gathering a message needs a permit.
 const LARGE_MESSAGE: usize = 1024 * 1024;
 
 struct QueuedArrival {

@@ -16,7 +16,6 @@ use crate::model::Error;
 use crate::net::excerpt::lossy;
 use crate::net::response::OriginResponse;
 
-/// How often one request may change what it shows.
 pub(super) const MAX_AUTHORIZATIONS: usize = 3;
 const MAX_CHALLENGES: usize = 5;
 const CHALLENGE_SIZE: usize = 8 << 10;

@@ -52,7 +52,6 @@ enum SseOpenError {
     Failed(Error),
 }
 
-/// One connection that carries events.
 pub(super) struct SseStream {
     body: ResponseBody,
     parser: SseParser,
@@ -111,7 +110,6 @@ impl HttpShared {
         }
     }
 
-    /// Connects again to continue a stream.
     async fn resume(
         &self,
         trail: &ResumePoint,

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use crate::net::posted_body::DepartureListener;
 use crate::util::units::show_size;
 
-/// How far a request is.
 #[derive(Debug, Clone)]
 pub(super) enum ExchangeStage {
     Connecting,
@@ -19,7 +18,6 @@ pub(super) enum ExchangeStage {
     /// The head of the response came, and its body not to the end.
     Answering {
         status: u16,
-        /// The media type of the response.
         kind: String,
     },
     Continuing {

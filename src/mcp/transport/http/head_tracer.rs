@@ -11,7 +11,6 @@ use crate::mcp::tracer::Tracer;
 use crate::model::CallId;
 use crate::model::traffic::Direction;
 
-/// The placeholder for secret header values in traces.
 const HIDDEN: &str = "***";
 
 pub(in crate::mcp) struct HeadTracer {

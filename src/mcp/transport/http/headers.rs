@@ -12,12 +12,10 @@ use crate::model::{Era, Error};
 use crate::util::base64;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// Where a broken stream is to be continued (legacy era).
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// What the names of a request's own headers begin with.
 const PARAMETER: &str = "mcp-param-";
 
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");

@@ -8,7 +8,6 @@ use crate::model::Era;
 /// The longest session id that is sent back, in bytes.
 const MAX_SESSION_ID: usize = 4096;
 
-/// The agreements of one wire.
 #[derive(Default)]
 pub(super) struct HttpSession {
     id: Option<HeaderValue>,

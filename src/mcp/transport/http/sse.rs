@@ -37,11 +37,9 @@ impl SseEvent {
     }
 }
 
-/// One event (or one line) grew past the bound.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EventTooLarge;
 
-/// The reader's state between two chunks.
 #[derive(Debug)]
 pub(super) struct SseParser {
     limit: usize,

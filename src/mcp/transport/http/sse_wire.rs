@@ -43,7 +43,6 @@ struct SseShared {
     has_started: AtomicBool,
 }
 
-/// How far the stream is.
 #[derive(Clone)]
 enum SseState {
     /// Its first event has not come.

@@ -24,7 +24,6 @@ pub(super) struct HttpRefusal<'a> {
     pub headers: &'a HeaderMap,
     pub body: &'a [u8],
     pub url: &'a Url,
-    /// Whether the request carried credentials.
     pub authorized: bool,
 }
 

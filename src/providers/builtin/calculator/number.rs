@@ -7,7 +7,6 @@ use std::cmp::Ordering;
 
 use super::error::CalculatorError;
 
-/// A value of the calculator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
     /// The result of a comparison.
@@ -17,7 +16,6 @@ pub(super) enum Number {
     Float(f64),
 }
 
-/// Two operands brought to one type.
 enum NumberPair {
     Ints(i128, i128),
     Floats(f64, f64),
@@ -71,7 +69,6 @@ impl Number {
         }
     }
 
-    /// The value with the other sign.
     pub(super) fn negated(self) -> Result<Self, CalculatorError> {
         match self.bool_as_int() {
             Self::Int(value) => fits(value.checked_neg()),

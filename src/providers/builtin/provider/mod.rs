@@ -18,7 +18,6 @@ use crate::providers::hinted_error::HintedError as _;
 use crate::providers::http;
 use crate::util::clock::{Clock, SystemClock};
 
-/// Runs the built-in functions that entries name.
 pub(super) struct BuiltinProvider {
     definitions: Vec<Arc<ToolDefinition>>,
     functions: HashMap<String, BuiltinTool>,
@@ -93,7 +92,6 @@ fn function_of(
         .ok()
 }
 
-/// Fills what the entry left out.
 fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {
     let mut definition = spec.definition.clone();
     definition.title.get_or_insert_with(|| function.title.to_owned());

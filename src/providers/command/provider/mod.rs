@@ -25,7 +25,6 @@ use crate::providers::{confinement, sandbox_hint};
 use crate::util::confine::Confinement;
 use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
 
-/// Runs the programs that entries name.
 pub(super) struct CommandProvider {
     tools: Vec<CommandTool>,
     environment: Arc<dyn Environment>,

@@ -8,7 +8,6 @@ use rusqlite::ErrorCode;
 use super::StoreFile;
 use crate::model::Error;
 
-/// How long another process is waited for.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn database_error(file: Option<&StoreFile>, error: &rusqlite::Error) -> Error {

@@ -15,7 +15,6 @@ use crate::util::text::shorten;
 use normalized_uri::NormalizedUri;
 use uri_arguments::UriArgument;
 
-/// The most characters of an address in a message.
 const SHOWN: usize = 200;
 
 /// Whether `uri` lies in one of `roots`, or there are none.

@@ -5,7 +5,6 @@ use crate::util::text::is_invisible;
 /// Schemes whose authority is a host, which has several spellings.
 const WITH_HOST: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 
-/// Where an address points to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NormalizedUri {
     scheme: String,

@@ -21,7 +21,6 @@ use crate::model::{
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::util::clock::{Clock, SystemClock};
 
-/// Runs the steps that entries name.
 pub(super) struct PipelineProvider {
     tools: Vec<PipelineTool>,
     clock: Arc<dyn Clock>,

@@ -17,7 +17,6 @@ use crate::util::json;
 const QUEUE: usize = 16;
 /// How many of the last events a client may ask for again.
 const KEPT: usize = 16;
-/// When a client whose stream broke off is to come back.
 const RETRY: Duration = Duration::from_secs(3);
 
 #[derive(Default)]

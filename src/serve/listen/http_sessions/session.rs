@@ -16,9 +16,7 @@ use super::session_streams::SessionStreams;
 use crate::serve::catalogue_server::ClientState;
 use crate::serve::shared_room::SharedRoom;
 
-/// How many messages of a client wait for the service.
 const INCOMING: usize = 8;
-/// How long a client may take to introduce itself.
 const HANDSHAKE: Duration = Duration::from_mins(1);
 /// How long a session is kept that has no stream and is not used, also while a person is asked.
 const SESSION_IDLE: Duration = Duration::from_mins(30);
@@ -102,7 +100,6 @@ impl ServedSession {
         Ok(answer)
     }
 
-    /// Hands over a notification or a response.
     pub(super) async fn accept(&self, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
         if let JsonRpcMessage::Notification(sent) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
@@ -145,7 +142,6 @@ impl ServedSession {
         incoming.send(Box::new(message)).await.map_err(|_| SessionError::Ended)
     }
 
-    /// The stream that belongs to no request.
     pub(super) fn listen(&self) -> mpsc::Receiver<ServerSseMessage> {
         let mut state = self.state();
         state.last_used = Instant::now();

@@ -13,7 +13,6 @@ use crate::net::address::is_loopback;
 use crate::net::fetch;
 use crate::util::clock::{Clock, SystemClock};
 
-/// After this time the keys are asked for again.
 const KEYS_FRESH: Duration = Duration::from_mins(15);
 /// The keys of a server that does not answer any more are used no longer than this.
 const KEYS_KEPT: Duration = Duration::from_hours(6);

@@ -28,7 +28,6 @@ pub enum TargetSide {
     B,
 }
 
-/// What is wrong with an entry.
 #[derive(Debug, Clone)]
 pub struct PlanFieldError {
     pub entry: PlanField,
@@ -46,7 +45,6 @@ pub struct PlanForm {
 }
 
 impl PlanForm {
-    /// The entry of the chosen row.
     pub fn current(&self) -> PlanField {
         PlanField::ALL.get(self.at).copied().unwrap_or(PlanField::ToolA)
     }

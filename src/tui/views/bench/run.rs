@@ -19,7 +19,6 @@ use crate::tui::widgets::table;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-/// From this width on two tools stand beside each other.
 const WIDE: usize = 66;
 const KINDS: usize = 3;
 const RATE: usize = 60;
@@ -245,7 +244,6 @@ fn headline(
     fitting(styler, parts.into(), width)
 }
 
-/// Marks a percentile of which too few calls tell.
 fn unsure(is_sure: bool) -> &'static str {
     if is_sure { "" } else { "?" }
 }

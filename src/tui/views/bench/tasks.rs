@@ -23,7 +23,6 @@ pub struct BenchRunSpec {
     pub plan: BenchPlan,
 }
 
-/// The time between two looks at a run.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How long to wait for responses after a run was stopped.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);

@@ -61,7 +61,6 @@ impl SchemaForm {
         true
     }
 
-    /// Between the fields and JSON.
     fn switch(&mut self) {
         match self.json.take() {
             None if self.root.holds_secret() => self.problem = Some(SECRET_NOT_SHOWN.to_owned()),

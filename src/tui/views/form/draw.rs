@@ -13,7 +13,6 @@ use crate::util::text;
 
 const NAMES: usize = 28;
 
-/// A form in its own pane.
 pub fn draw(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     let title = format!("Arguments  {}", form.tool);
     let inner = pen.open(area, &title, focused);
@@ -309,7 +308,6 @@ fn foot(styler: Styler, form: &SchemaForm) -> Vec<Line<'static>> {
     lines
 }
 
-/// How many choices are listed below a field at once.
 const CHOICES: usize = 6;
 /// How many rows a text of several lines gets while it is written.
 const TEXT_ROWS: usize = 8;

@@ -52,15 +52,12 @@ pub struct PastCall {
     pub arguments: String,
 }
 
-/// The newest calls that pass a filter.
 #[derive(Debug, Default)]
 pub struct PastCalls {
     pub calls: Vec<PastCall>,
     /// Lines that could not be read.
     pub damaged: usize,
-    /// Whether there are older ones.
     pub has_more: bool,
-    /// Whether calls are kept at the moment.
     pub is_recording: bool,
 }
 

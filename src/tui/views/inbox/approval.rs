@@ -22,7 +22,6 @@ pub struct PendingApproval {
     pub id: AskId,
     pub prompt: ApprovalPrompt,
     pub request: QuestionText,
-    /// What the tool says about itself, whole.
     definition: ScrollText,
     pub shows_definition: bool,
 }
@@ -31,7 +30,6 @@ pub struct PendingApproval {
 const CONTINUED: usize = 13;
 
 impl PendingApproval {
-    /// The text that is shown.
     pub fn text(&self) -> &ScrollText {
         if self.shows_definition { &self.definition } else { &self.request.text }
     }

@@ -115,7 +115,6 @@ impl PendingQuestion {
         now.saturating_sub(self.since.unwrap_or(now))
     }
 
-    /// The text that is copied.
     pub fn copy(&self) -> String {
         match &self.question.body {
             QuestionBody::Url { url, .. } => url.clone(),

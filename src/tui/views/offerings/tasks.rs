@@ -37,7 +37,6 @@ pub const REQUEST: &str = "offering";
 /// How many resource changes may wait to be reported; more are only counted on arrival.
 const CHANGE_QUEUE: usize = 16;
 
-/// Asks all servers what they offer.
 pub fn list_all() -> Task {
     let work = async |context: TaskContext| {
         context.deps.host.servers().into_iter().map(|server| server.name).collect()
@@ -49,7 +48,6 @@ pub fn list_all() -> Task {
     })
 }
 
-/// Asks a server what it offers.
 pub fn list(server: String) -> Task {
     let work = {
         let server = server.clone();
@@ -85,7 +83,6 @@ pub fn open(ticket: u64, server: String, request: OfferingRequest) -> Task {
     .in_slot(REQUEST)
 }
 
-/// Asks what an argument may be.
 pub fn complete(server: String, query: CompletionQuery) -> Task {
     let work = {
         let (server, query) = (server.clone(), query.clone());

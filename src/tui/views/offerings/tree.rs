@@ -34,13 +34,11 @@ pub struct Offering {
     pub kind: OfferingKind,
     /// How it is asked for: its address, its template, or its full name.
     pub id: String,
-    /// The server's name of it.
     pub name: String,
     pub title: Option<String>,
     pub description: Option<String>,
     pub mime_type: Option<String>,
     pub size: Option<u64>,
-    /// The arguments of a prompt.
     pub arguments: Vec<PromptArgument>,
     pub warnings: Vec<String>,
 }
@@ -72,7 +70,6 @@ impl From<Prompt> for Offering {
     }
 }
 
-/// What one server offers beside tools.
 #[derive(Debug, Default)]
 pub struct ServerOfferings {
     pub items: Vec<Offering>,
@@ -140,7 +137,6 @@ impl OfferingTree {
         self.folded.contains(&row)
     }
 
-    /// These servers are being asked.
     pub fn start_listing(&mut self, names: Vec<String>) {
         let mut before = std::mem::take(&mut self.servers);
         self.servers = names

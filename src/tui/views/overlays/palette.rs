@@ -8,7 +8,6 @@ use crate::tui::theme::ColourScheme;
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::widgets::filter::{Fuzzy, Picker};
 
-/// Something that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaletteCommand {
     Tool(String),
@@ -28,7 +27,6 @@ pub struct PaletteEntry {
     pub about: String,
 }
 
-/// Everything that can be done here.
 pub fn entries(keys: &Keymap, places: &[KeyContext], tools: &[Arc<ToolRow>]) -> Vec<PaletteEntry> {
     let mut entries: Vec<PaletteEntry> = Vec::new();
     for binding in places.iter().flat_map(|place| keys.bindings(*place)) {

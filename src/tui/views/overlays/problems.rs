@@ -29,7 +29,6 @@ impl ConfigurationProblems {
         self.errors > 0
     }
 
-    /// The counts in words.
     pub fn summary(&self) -> String {
         configuration::diagnostic_counts(self.errors, self.warnings)
     }

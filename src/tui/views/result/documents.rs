@@ -204,7 +204,6 @@ pub fn difference(before: &Value, now: &Value) -> ScrollText {
     page
 }
 
-/// What a call would send.
 pub fn dry_run_document(dry_run: &Result<DryRun, Error>) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
     match dry_run {

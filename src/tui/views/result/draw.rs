@@ -150,7 +150,6 @@ fn leaf(styler: Styler, node: &JsonTreeNode, mark: Option<Role>) -> Line<'static
     ])
 }
 
-/// The maximum number of cells of a progress bar.
 const BAR: usize = 40;
 
 /// `running` with the seconds since its start, and a spinner.
@@ -172,7 +171,6 @@ pub fn status_text(styler: Styler, state: &AppState, call: &ConsoleCall) -> Stri
     format!("running{time} {}", turn.copied().unwrap_or_default())
 }
 
-/// Everything reported for the call so far.
 pub fn lines(
     styler: Styler,
     state: &AppState,

@@ -22,7 +22,6 @@ use crate::util::units::{show_duration, show_size};
 const INSTRUCTIONS: usize = 2_000;
 /// The maximum number of lines of a log shown among the facts.
 const TAIL: usize = 6;
-/// How many trace lines are searched for those of one server.
 const MAX_SCANNED_ITEMS: usize = 2_000;
 /// From this width, in columns, the trace is drawn beside the facts.
 const WIDE: u16 = 100;

@@ -12,7 +12,6 @@ use crate::util::histogram::Durations;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-/// Marks a percentile that too few calls stand behind.
 const LOW_SAMPLE_MARK: char = '?';
 /// The percentiles that are shown, with their names.
 pub const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
@@ -97,7 +96,6 @@ pub fn quantile(durations: &Durations, share: f64) -> (String, Role) {
     }
 }
 
-/// The value that a column shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum StatsCell {
     Source,

@@ -28,7 +28,6 @@ pub struct StatsViewQuery {
 pub struct StatsSnapshot {
     pub window: StatsWindow,
     pub all_projects: bool,
-    /// The counts by tool or server.
     pub summary: Summary,
     /// The counts of the period before, for a window of a fixed length.
     pub earlier: Option<Vec<Usage>>,
@@ -107,7 +106,6 @@ struct OpenStatistics {
     baseline: Option<StatsBaseline>,
 }
 
-/// The counts at the time of a reset.
 struct StatsBaseline {
     project: Summary,
     all: Summary,
@@ -153,7 +151,6 @@ impl StatsReader {
     }
 }
 
-/// Looks at what was counted.
 pub fn query(look: StatsViewQuery, is_reset: bool) -> Task {
     let name = ("statistics", look.clone(), is_reset);
     let work = async move |context: TaskContext| context.stats.query(look, is_reset).await;

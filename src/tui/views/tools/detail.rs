@@ -18,11 +18,9 @@ use crate::util::units::show_duration;
 
 const DEPTH: usize = 8;
 const PROPERTIES: usize = 2_000;
-/// How much of a schema or definition is shown.
 const LIMITS: TextLimits =
     TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
 
-/// From where a tool is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DetailTab {
     #[default]

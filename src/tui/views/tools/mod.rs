@@ -26,7 +26,6 @@ use crate::util::jq::JqError;
 #[derive(Debug, Default)]
 pub struct ToolsView {
     pub catalogue: ToolListState,
-    /// The arguments that are being filled in.
     pub form: Option<SchemaForm>,
     pub detail: ToolDetail,
     pub viewer: ResultViewer,
@@ -304,7 +303,6 @@ impl ToolsView {
         self.viewer.refresh(tool, &context.calls, room).map(AppEffect::Task)
     }
 
-    /// Takes in what a jq filter gave.
     pub fn filtered(
         &mut self,
         filter: String,

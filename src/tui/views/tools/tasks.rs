@@ -27,7 +27,6 @@ pub fn dry_run(tool: String, arguments: JsonObject) -> Task {
     })
 }
 
-/// Runs a jq filter over a result.
 pub fn query(filter: String, input: Arc<FilterInput>) -> Task {
     let work = {
         let (filter, input) = (filter.clone(), Arc::clone(&input));

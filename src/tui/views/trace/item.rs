@@ -11,7 +11,6 @@ use crate::util::text;
 
 /// The largest message that is looked into for its line, in bytes.
 const MAX_PARSED_BYTES: usize = 16 * 1024;
-/// The maximum number of characters of what it is about.
 const ABOUT: usize = 160;
 /// The memory of an item beside its content, in bytes.
 const OVERHEAD: usize = 400;
@@ -30,7 +29,6 @@ pub struct TraceItem {
     /// The summary: the tool and its arguments, or the error.
     pub about: String,
     pub is_error: bool,
-    /// The request it answers, or its response.
     pub pair: Option<u64>,
     pub call: Option<CallId>,
     pub client: Option<String>,
@@ -70,7 +68,6 @@ impl TraceItem {
         }
     }
 
-    /// A line of a log.
     pub fn logged(origin: &str, at: Duration, level: &str, text: &str) -> Self {
         let about = text::shorten(text, ABOUT).into_owned();
         let is_bad = matches!(level, "error" | "critical" | "alert" | "emergency");
@@ -193,7 +190,6 @@ fn message(bytes: &[u8], glance: &MessageInfo) -> (String, bool) {
     }
 }
 
-/// The summary of a response.
 fn result(result: &Value) -> (String, bool) {
     for list in ["tools", "resources", "prompts", "content", "contents", "messages"] {
         let Some(items) = result[list].as_array() else { continue };
@@ -226,7 +222,6 @@ pub const BYTES: usize = 32 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct TraceRing {
     items: VecDeque<TraceItem>,
-    /// The number of the oldest one.
     first: u64,
     bytes: usize,
     open: HashMap<String, HashMap<(Requester, String), u64>>,
@@ -259,7 +254,6 @@ impl TraceRing {
         self.items.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
-    /// The number of the oldest line.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -269,7 +263,6 @@ impl TraceRing {
         self.first + self.items.len() as u64
     }
 
-    /// The number of lines that are kept.
     pub fn len(&self) -> usize {
         self.items.len()
     }

@@ -221,7 +221,6 @@ impl ConsoleDeps {
     }
 }
 
-/// What became of reading the configuration again.
 #[derive(Debug)]
 pub enum FilesRead {
     HostReady(TrustStatus),
@@ -243,7 +242,6 @@ pub fn trust(request: Arc<TrustRequest>, as_author: bool) -> Task {
     read_files(name, move |factory| factory.trust(&request, as_author)).before_quitting()
 }
 
-/// Stores the user's no to this content.
 pub fn refuse(request: Arc<TrustRequest>) -> Task {
     let name = ("refuse", Arc::clone(&request));
     let work = async move |context: TaskContext| {
@@ -256,7 +254,6 @@ pub fn refuse(request: Arc<TrustRequest>) -> Task {
     Task::new(name, work, then).before_quitting()
 }
 
-/// Reads the configuration files again.
 pub fn reload(may_end_calls: bool) -> Task {
     read_files(("reload", may_end_calls), move |factory| factory.read_files(may_end_calls))
 }

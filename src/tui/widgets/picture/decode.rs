@@ -8,7 +8,6 @@ use crate::util::base64;
 
 /// The maximum size of a received picture, in bytes of base64.
 const MAX_ENCODED_BYTES: usize = 32 << 20;
-/// The maximum number of columns or rows of pixels.
 const MAX_SIDE: u32 = 16_384;
 const MAX_DECODED_BYTES: u64 = 128 << 20;
 
