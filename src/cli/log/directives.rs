@@ -19,86 +19,45 @@ const LEVELS: [(&str, LevelFilter); 6] = [
     ("trace", LevelFilter::TRACE),
 ];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DirectiveError {
-    /// Its column, starting at 1.
-    column: usize,
-    cause: DirectiveCause,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum DirectiveCause {
-    Empty,
-    NoLevel(String),
-    NoPart(String),
-}
-
-impl DirectiveError {
-    /// The usage error; `source` is the option or variable that holds the directives.
-    pub(super) fn explain(&self, source: &str) -> Error {
-        let names =
-            |names: &mut dyn Iterator<Item = &'static str>| names.collect::<Vec<_>>().join(", ");
-        let levels = names(&mut LEVELS.iter().map(|(name, _)| *name));
-        let (what, hint) = match &self.cause {
-            DirectiveCause::Empty => {
-                ("a directive is empty".to_owned(), "write LEVEL or PART=LEVEL".to_owned())
-            }
-            DirectiveCause::NoLevel(word) => {
-                (format!("'{word}' is not a level"), format!("the levels are {levels}"))
-            }
-            DirectiveCause::NoPart(word) => {
-                let parts = names(&mut ROOMS.iter().copied());
-                let near = nearest(word, ROOMS);
-                let near = near.map_or_else(String::new, |near| format!("did you mean '{near}'? "));
-                (
-                    format!("'{word}' is not a part of toolhost"),
-                    format!("{near}the parts are {parts}"),
-                )
-            }
-        };
-        Error::usage(format!("{source}, character {}: {what}", self.column)).with_hint(hint)
-    }
-}
-
-/// Parses directives; of two for the same part, the later applies.
-pub(super) fn parse(text: &str) -> Result<Targets, DirectiveError> {
+/// Parses directives; of two for the same part, the later applies. `source` is the option or variable
+/// that holds them.
+pub(super) fn parse(text: &str, source: &str) -> Result<Targets, Error> {
+    let wrong = |column: usize, what: String, hint: String| {
+        Err(Error::usage(format!("{source}, character {column}: {what}")).with_hint(hint))
+    };
     let mut targets = Targets::new();
     let mut column = 1;
     for directive in text.split(',') {
-        let indent = directive.chars().take_while(|c| c.is_whitespace()).count();
-        let at = column + indent;
+        let at = column + directive.chars().take_while(|c| c.is_whitespace()).count();
         column += directive.chars().count() + 1;
         let directive = directive.trim();
         if directive.is_empty() {
-            return Err(DirectiveError { column: at, cause: DirectiveCause::Empty });
+            return wrong(at, "a directive is empty".into(), "write LEVEL or PART=LEVEL".into());
         }
-        let (part, name, offset) = match directive.split_once('=') {
-            None => (None, directive, 0),
-            Some((part, level)) => {
-                let offset = part.chars().count() + 1;
-                (Some(part.trim()), level.trim(), offset)
+        let (part, name) = directive.split_once('=').unwrap_or((CRATE, directive));
+        let (part, name) = (part.trim(), name.trim());
+        let Some((_, level)) = LEVELS.iter().find(|(level, _)| level.eq_ignore_ascii_case(name))
+        else {
+            let offset = directive.find('=').map_or(0, |end| directive[..end].chars().count() + 1);
+            let levels = LEVELS.map(|(level, _)| level).join(", ");
+            let what = format!("'{name}' is not a level");
+            return wrong(at + offset, what, format!("the levels are {levels}"));
+        };
+        let inner = part.strip_prefix("toolhost::").unwrap_or(part);
+        let room = inner.split("::").next().unwrap_or_default();
+        let target = match part {
+            CRATE => CRATE.to_owned(),
+            _ if ROOMS.contains(&room) => format!("{CRATE}::{inner}"),
+            _ => {
+                let near = nearest(part, ROOMS).map(|near| format!("did you mean '{near}'? "));
+                let hint =
+                    format!("{}the parts are {}", near.unwrap_or_default(), ROOMS.join(", "));
+                return wrong(at, format!("'{part}' is not a part of toolhost"), hint);
             }
         };
-        let level = LEVELS.iter().find(|(level, _)| level.eq_ignore_ascii_case(name));
-        let Some((_, level)) = level else {
-            let cause = DirectiveCause::NoLevel(name.to_owned());
-            return Err(DirectiveError { column: at + offset, cause });
-        };
-        let target = target(part).ok_or_else(|| DirectiveError {
-            column: at,
-            cause: DirectiveCause::NoPart(part.unwrap_or_default().to_owned()),
-        })?;
         targets = targets.with_target(target, *level);
     }
     Ok(targets)
-}
-
-/// The prefix of the targets of a part; `None` if there is no such part.
-fn target(part: Option<&str>) -> Option<String> {
-    let Some(part) = part.filter(|part| *part != CRATE) else { return Some(CRATE.to_owned()) };
-    let inner = part.strip_prefix("toolhost::").unwrap_or(part);
-    let room = inner.split("::").next().unwrap_or_default();
-    ROOMS.contains(&room).then(|| format!("{CRATE}::{inner}"))
 }
 
 #[cfg(test)]
@@ -109,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_most_precise_directive_counts() {
-        let targets = parse("warn, mcp=debug,toolhost::mcp::session=TRACE,host=off").unwrap();
+        let targets = parse("warn, mcp=debug,toolhost::mcp::session=TRACE,host=off", "").unwrap();
         for (target, level, enabled) in [
             ("toolhost::config::load", Level::WARN, true),
             ("toolhost::config::load", Level::INFO, false),
@@ -153,7 +112,7 @@ mod tests {
             ),
             ("ünï,mcp", "--log-filter, character 1: 'ünï' is not a level", "the levels are"),
         ] {
-            let error = parse(text).unwrap_err().explain("--log-filter");
+            let error = parse(text, "--log-filter").unwrap_err();
             assert_eq!(error.message(), message);
             assert!(error.hint().unwrap().contains(hint), "{:?}", error.hint());
         }

@@ -43,7 +43,7 @@ pub fn start(context: &CommandContext, is_console: bool) -> Result<(), Error> {
         }
         (None, None) => return Ok(()),
     };
-    let filter = directives::parse(&directives).map_err(|error| error.explain(source))?;
+    let filter = directives::parse(&directives, source)?;
     if filter.iter().all(|(_, level)| level == tracing::level_filters::LevelFilter::OFF) {
         return Ok(());
     }
