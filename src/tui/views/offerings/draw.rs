@@ -106,9 +106,9 @@ fn end_of(address: &str, cells: usize) -> String {
 /// Its media type, size and arguments, the optional ones in brackets.
 fn item_status(item: &Offering) -> String {
     let facts = [item.mime_type.clone(), item.size.map(show_size)].into_iter().flatten();
-    let arguments = item.arguments.iter().map(|argument| match argument.required {
-        true => argument.name.clone(),
-        false => format!("[{}]", argument.name),
+    let arguments = item.arguments.iter().map(|argument| {
+        let name = &argument.name;
+        if argument.required { name.clone() } else { format!("[{name}]") }
     });
     facts.chain(arguments).collect::<Vec<_>>().join(" ")
 }

@@ -35,12 +35,12 @@ pub fn query(filter: String, input: Arc<FilterInput>) -> Task {
             results.map(|values| (presentation::filtered(&values), values.len()))
         }
     };
-    Task::compute(("jq", filter.clone()), work, move |state, results| match results {
-        Some(results) => state.tools.filtered(filter, &input, results, &state.context),
-        None => {
-            state.context.show_error("the filter stopped unexpectedly");
-            Vec::new()
+    Task::compute(("jq", filter.clone()), work, move |state, results| {
+        if let Some(results) = results {
+            return state.tools.filtered(filter, &input, results, &state.context);
         }
+        state.context.show_error("the filter stopped unexpectedly");
+        Vec::new()
     })
 }
 
@@ -62,7 +62,7 @@ pub fn save_call(name: String, tool: String, arguments: JsonObject) -> Task {
     let what = ("save call", name.clone(), tool.clone(), arguments.clone());
     Task::message(what, async move |context: TaskContext| {
         let words = command::argument_words(&arguments);
-        let call = SavedCall { words, tool, ..SavedCall::default() };
+        let call = SavedCall { tool, words, ..SavedCall::default() };
         store_call(&name, call, context.deps.saved_calls.as_deref())
             .map_err(|error| error_message(&error))
     })

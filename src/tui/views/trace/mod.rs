@@ -441,6 +441,8 @@ fn save(path: PathBuf, items: Vec<Traffic>) -> Result<(), Error> {
     }
     let file = TraceFile::open(path)?;
     let sink = file.sink(|_| {});
-    items.into_iter().for_each(|item| sink.emit(item));
+    for item in items {
+        sink.emit(item);
+    }
     file.ensure_complete()
 }
