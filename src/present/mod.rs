@@ -9,6 +9,7 @@ pub mod background;
 pub mod bench;
 pub mod caret;
 pub mod catalogue;
+pub mod chart;
 pub mod configuration;
 pub mod content;
 pub mod difference;

@@ -144,9 +144,19 @@ impl AppContext {
         }
     }
 
+    /// Where a pane is; `None` where it is not seen.
+    pub fn area_of(&self, pane: Pane) -> Option<Rect> {
+        self.panes_shown().into_iter().find(|(shown, _)| *shown == pane).map(|(_, area)| area)
+    }
+
+    /// The pane at a place of the screen.
+    pub fn pane_at(&self, x: u16, y: u16) -> Option<(Pane, Rect)> {
+        self.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()))
+    }
+
     /// Whether a pane is seen: on small terminals only the focused one is.
     pub fn is_pane_shown(&self, pane: Pane) -> bool {
-        self.panes_shown().iter().any(|(shown, _)| *shown == pane)
+        self.area_of(pane).is_some()
     }
 
     /// What a person made of the sizes of the panes that are shown.
@@ -183,8 +193,7 @@ impl AppContext {
         if !look.images || look.ascii || look.theme().palette == ColourScheme::Mono {
             return None;
         }
-        let (_, area) = self.panes_shown().into_iter().find(|(shown, _)| *shown == pane)?;
-        let area = self.inside(area);
+        let area = self.inside(self.area_of(pane)?);
         // The row above tells what it is, and the last one how much is below.
         let (columns, rows) = (area.width.min(MAX_COLUMNS), area.height.saturating_sub(2));
         let rows = rows.min(MAX_ROWS);
@@ -193,8 +202,7 @@ impl AppContext {
     }
 
     pub fn page_height(&self) -> usize {
-        let focused = self.panes_shown().into_iter().find(|(pane, _)| *pane == self.focus);
-        focused.map_or(0, |(_, area)| usize::from(self.inside(area).height))
+        self.area_of(self.focus).map_or(0, |area| usize::from(self.inside(area).height))
     }
 
     /// Says what was copied and how large it is; gives the effect that copies it.

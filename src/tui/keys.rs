@@ -394,41 +394,43 @@ impl std::str::FromStr for KeyPress {
         if let Some(number) = lower.strip_prefix('f').and_then(|number| number.parse().ok()) {
             return if (1..=12).contains(&number) { Ok(Self::F(number)) } else { Err(()) };
         }
-        Ok(match lower.as_str() {
-            "space" => Self::Char(' '),
-            "enter" | "return" => Self::Enter,
-            "alt-enter" => Self::AltEnter,
-            "tab" => Self::Tab,
-            "shift-tab" | "backtab" => Self::BackTab,
-            "esc" | "escape" => Self::Esc,
-            "backspace" => Self::Backspace,
-            "del" | "delete" => Self::Delete,
-            "up" => Self::Up,
-            "down" => Self::Down,
-            "left" => Self::Left,
-            "right" => Self::Right,
-            "home" => Self::Home,
-            "end" => Self::End,
-            "pgup" | "page-up" | "pageup" => Self::PageUp,
-            "pgdn" | "page-down" | "pagedown" => Self::PageDown,
-            _ => return Err(()),
-        })
+        let named = NAMES.iter().find(|(_, shown, others)| {
+            shown.eq_ignore_ascii_case(&lower) || others.contains(&&*lower)
+        });
+        named.map(|(key, ..)| *key).ok_or(())
     }
 }
 
+/// The keys with names: how they are shown, and how else they may be written.
+const NAMES: [(KeyPress, &str, &[&str]); 16] = [
+    (KeyPress::Char(' '), "Space", &[]),
+    (KeyPress::Enter, "Enter", &["return"]),
+    (KeyPress::AltEnter, "Alt-Enter", &[]),
+    (KeyPress::Tab, "Tab", &[]),
+    (KeyPress::BackTab, "Shift-Tab", &["backtab"]),
+    (KeyPress::Esc, "Esc", &["escape"]),
+    (KeyPress::Backspace, "Backspace", &[]),
+    (KeyPress::Delete, "Del", &["delete"]),
+    (KeyPress::Up, "Up", &[]),
+    (KeyPress::Down, "Down", &[]),
+    (KeyPress::Left, "Left", &[]),
+    (KeyPress::Right, "Right", &[]),
+    (KeyPress::Home, "Home", &[]),
+    (KeyPress::End, "End", &[]),
+    (KeyPress::PageUp, "PgUp", &["page-up", "pageup"]),
+    (KeyPress::PageDown, "PgDn", &["page-down", "pagedown"]),
+];
+
 impl fmt::Display for KeyPress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((_, name, _)) = NAMES.iter().find(|(key, ..)| key == self) {
+            return f.write_str(name);
+        }
         match self {
-            Self::Char(' ') => f.write_str("Space"),
             Self::Char(c) => write!(f, "{c}"),
             Self::Ctrl(c) => write!(f, "^{}", c.to_ascii_uppercase()),
             Self::Alt(c) => write!(f, "Alt-{c}"),
             Self::F(number) => write!(f, "F{number}"),
-            Self::AltEnter => f.write_str("Alt-Enter"),
-            Self::BackTab => f.write_str("Shift-Tab"),
-            Self::Delete => f.write_str("Del"),
-            Self::PageUp => f.write_str("PgUp"),
-            Self::PageDown => f.write_str("PgDn"),
             other => write!(f, "{other:?}"),
         }
     }

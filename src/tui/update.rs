@@ -31,8 +31,7 @@ impl AppState {
     /// Finds out how many rows the form of a tool needs, before places are given out.
     fn measure_form(&mut self) {
         let styler = Styler::new(self.context.appearance.theme());
-        let panes = self.context.panes_shown().into_iter();
-        let detail = panes.filter(|(pane, _)| *pane == Pane::Detail).map(|(_, area)| area).next();
+        let detail = self.context.area_of(Pane::Detail);
         let rows = |(form, area): (&SchemaForm, Rect)| {
             let inside = self.context.inside(area);
             form::draw::rows_needed(styler, form, inside.width) + area.height - inside.height

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::bench::distribution::{self, Distribution};
 use crate::present::{
-    Line, Page, Role,
-    bench::shape,
+    Line, Page, Role, chart,
     table::{Table, TableColumn},
 };
 use crate::util::histogram::Durations;
@@ -80,7 +79,7 @@ pub(super) fn histogram(times: &Durations, width: Option<usize>) -> Page {
 fn row(name: &str, count: u64, spread: &Distribution, room: usize) -> Line {
     let share = float(count) / float(spread.highest_count().max(1));
     let mut line = Line::styled(Role::Dim, format!("{name:>12} ")).indented(2);
-    line.push(Role::Success, shape::bar(share, room));
+    line.push(Role::Success, chart::bar(share, room));
     if count > 0 {
         line.push(Role::Plain, format!(" {}", show_count(count)));
     }

@@ -4,7 +4,7 @@ use crate::bench::formatting;
 use crate::bench::monitor::RunPhase;
 use crate::bench::plan::BenchPlan;
 use crate::bench::snapshot::{BenchSnapshot, TargetSnapshot, total_limits};
-use crate::present::{Line, Page, Role, bench::shape};
+use crate::present::{Line, Page, Role, chart};
 use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
@@ -93,7 +93,7 @@ fn progress(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Line {
     if room < 8 {
         return Line::plain(tail.trim_start());
     }
-    let full = shape::filled(share, room);
+    let full = chart::filled(share, room);
     Line::styled(Role::Success, format!("[{}", "#".repeat(full)))
         .then(Role::Dim, ".".repeat(room - full))
         .then(Role::Success, "]")
@@ -135,7 +135,7 @@ fn rate_line(target: &TargetSnapshot, width: usize) -> Line {
     let beside = shape.as_ref().map_or(0, |shape| shape.width() + 3);
     let mut line = Line::styled(Role::Dim, "rate ");
     let room = width.saturating_sub(line.width() + beside).min(MAX_RATE_CELLS);
-    line.push(Role::Success, shape::sparkline(&target.rates, room));
+    line.push(Role::Success, chart::sparkline(&target.rates, room));
     if let Some(shape) = shape {
         line.push(Role::Plain, "   ");
         line.append(shape);
@@ -146,7 +146,7 @@ fn rate_line(target: &TargetSnapshot, width: usize) -> Line {
 fn distribution_marks(target: &TargetSnapshot) -> String {
     let Some(spread) = &target.distribution else { return String::new() };
     let counts: Vec<f64> = spread.classes.iter().map(|(_, count)| float(*count)).collect();
-    shape::sparkline(&counts, counts.len())
+    chart::sparkline(&counts, counts.len())
 }
 
 fn kinds(target: &TargetSnapshot) -> Line {

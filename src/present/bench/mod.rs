@@ -3,7 +3,6 @@
 mod comparison;
 mod latency_table;
 pub(crate) mod live;
-mod shape;
 mod target;
 
 use crate::bench::environment::BenchEnvironment;

@@ -5,10 +5,7 @@ use std::time::Duration;
 use crate::bench::report::{BenchReport, TargetReport, TimelineSlice};
 use crate::bench::snapshot::rates;
 use crate::bench::{compare, formatting};
-use crate::present::{
-    Line, Page, Role,
-    bench::{latency_table, shape},
-};
+use crate::present::{Line, Page, Role, bench::latency_table, chart};
 use crate::util::units::{show_count, show_duration, show_size};
 
 /// Connecting in less time than this means that no connection was opened.
@@ -140,7 +137,7 @@ fn over_time(target: &TargetReport, width: Option<usize>) -> Page {
     for (name, numbers) in [("calls/s", rates(slices, target.elapsed)), ("p95", highs(slices))] {
         let mut line = Line::styled(Role::Dim, name).indented(2);
         line.pad_to(15);
-        line.push(Role::Success, shape::sparkline(&numbers, cells));
+        line.push(Role::Success, chart::sparkline(&numbers, cells));
         page.push(line);
     }
     page

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{QUANTILES, seconds};
 use crate::present::{
-    Line, Page, Role,
-    stats::{chart, quantile, share, time},
+    Line, Page, Role, chart,
+    stats::{quantile, share, time},
 };
 use crate::stats::Usage;
 use crate::stats::summary::{TimeSlice, duration_buckets};
@@ -80,7 +80,7 @@ fn histogram(page: &mut Page, usage: &Usage, width: Option<usize>) {
             Line::styled(Role::Dim, format!("to {:>7}", show_duration(class.upper_bound)));
         line = line.indented(2);
         line.pad_to(15);
-        line.push(Role::Success, chart::bar(class.calls, highest, room));
+        line.push(Role::Success, chart::bar(float(class.calls) / float(highest.max(1)), room));
         if class.calls > 0 {
             line.push(Role::Plain, format!(" {}", class.calls));
         }
@@ -95,21 +95,23 @@ fn trend(page: &mut Page, slices: &[TimeSlice]) {
         return;
     }
     page.heading(&format!("Over time, {} per character", span(first.length)));
-    let calls = |slice: &TimeSlice| Some(float(slice.counts.calls())).filter(|calls| *calls > 0.0);
-    let failed =
-        |slice: &TimeSlice| Some(float(slice.counts.failed())).filter(|failed| *failed > 0.0);
-    let p95 =
-        |slice: &TimeSlice| slice.counts.durations.quantile(0.95).map(|p95| p95.as_secs_f64());
+    let line = |value: &dyn Fn(&TimeSlice) -> f64| {
+        let numbers: Vec<f64> = slices.iter().map(value).collect();
+        chart::sparkline(&numbers, numbers.len())
+    };
+    let p95 = |slice: &TimeSlice| {
+        slice.counts.durations.quantile(0.95).map_or(0.0, |p95| p95.as_secs_f64())
+    };
     let most = |value: &dyn Fn(&TimeSlice) -> u64| slices.iter().map(value).max().unwrap_or(0);
-    fact(page, "calls", Line::styled(Role::Success, chart::sparkline(slices.iter().map(calls))));
+    fact(page, "calls", Line::styled(Role::Success, line(&|slice| float(slice.counts.calls()))));
     if most(&|slice| slice.counts.failed()) > 0 {
         fact(
             page,
             "failures",
-            Line::styled(Role::Error, chart::sparkline(slices.iter().map(failed))),
+            Line::styled(Role::Error, line(&|slice| float(slice.counts.failed()))),
         );
     }
-    fact(page, "p95", Line::plain(chart::sparkline(slices.iter().map(p95))));
+    fact(page, "p95", Line::plain(line(&p95)));
     let end = last.from + last.length;
     let text =
         format!("{} to {}", local_time(first.from.as_secs_f64()), local_time(end.as_secs_f64()));

@@ -1,6 +1,5 @@
 //! `stats`: tables and lines.
 
-pub mod chart;
 pub mod detail;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -172,7 +172,7 @@ impl InboxView {
             Ok(question::AnswerSubmission::Reply(id, reply)) => self.reply(id, reply, context),
             Err(error) => {
                 context.focus = Pane::Question;
-                context.show_error(error.to_string());
+                context.show_error(error);
                 Vec::new()
             }
         }

@@ -41,15 +41,6 @@ pub enum AnswerSubmission {
     Reply(AskId, QuestionReply),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AnswerError {
-    #[error("{}", .0.as_deref().unwrap_or_default())]
-    Form(Option<String>),
-    /// The text for a model's answer was not written.
-    #[error("Nothing to send: the answer is empty.")]
-    EmptyText,
-}
-
 impl PendingQuestion {
     pub fn new(id: AskId, question: Question) -> Self {
         let answer = match &question.body {
@@ -68,11 +59,12 @@ impl PendingQuestion {
         Self { id, question, since: None, answer, is_sending: false }
     }
 
-    pub fn send(&mut self) -> Result<AnswerSubmission, AnswerError> {
+    /// The answer, or what is still wrong with it.
+    pub fn send(&mut self) -> Result<AnswerSubmission, String> {
         match &mut self.answer {
             AnswerDraft::Form(form) => {
                 if !form.is_ready() {
-                    return Err(AnswerError::Form(form.problem.clone()));
+                    return Err(form.problem.clone().unwrap_or_default());
                 }
                 self.is_sending = true;
                 Ok(AnswerSubmission::Check(form.check()))
@@ -80,7 +72,9 @@ impl PendingQuestion {
             AnswerDraft::OpenUrl => {
                 Ok(AnswerSubmission::Reply(self.id, QuestionReply::Accept(json!({}))))
             }
-            AnswerDraft::Text(text) if text.is_empty() => Err(AnswerError::EmptyText),
+            AnswerDraft::Text(text) if text.is_empty() => {
+                Err("Nothing to send: the answer is empty.".to_owned())
+            }
             AnswerDraft::Text(text) => Ok(AnswerSubmission::Reply(
                 self.id,
                 QuestionReply::Accept(sampling::text_result(&text.text())),

@@ -134,9 +134,7 @@ impl AppState {
             let tab = tabs.find(|(columns, ..)| columns.contains(&usize::from(x)));
             return tab.map(|(_, view, _)| self.show(view)).unwrap_or_default();
         }
-        let at =
-            self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
-        let Some((pane, area)) = at else { return Vec::new() };
+        let Some((pane, area)) = self.context.pane_at(x, y) else { return Vec::new() };
         self.context.focus = pane;
         let inside = self.context.inside(area);
         if inside.contains((x, y).into()) {
@@ -157,9 +155,7 @@ impl AppState {
         if self.has_overlay() {
             return self.scroll(by * STEP);
         }
-        let at =
-            self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
-        let Some((pane, _)) = at else { return Vec::new() };
+        let Some((pane, _)) = self.context.pane_at(x, y) else { return Vec::new() };
         let (view, context) = self.active_view();
         view.scroll(pane, by * STEP);
         view.on_scrolled(context)

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::catalogue::drift::Drift;
 use crate::model::{ToolDefinition, ToolStatus};
+use crate::tui::theme::Role;
+use crate::tui::widgets::scroll_text::StyledSpan;
 use crate::util::text;
 
 const PINGS: usize = 120;
@@ -152,18 +154,6 @@ pub struct ServerToolLists {
     pub asks_always: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DriftLine {
-    /// A tool that is advertised exactly as declared.
-    Unchanged(String),
-    /// A tool that is advertised but not declared.
-    Extra(String),
-    /// A tool that is declared but not advertised.
-    Missing(String),
-    /// Declared, and different in these parts.
-    Changed(String, String),
-}
-
 impl ServerToolLists {
     pub fn declare(&mut self, tools: Vec<Arc<ToolDefinition>>) {
         self.declared = tools;
@@ -201,20 +191,24 @@ impl ServerToolLists {
     }
 
     /// Tool by tool: what differs first.
-    pub fn lines(&self) -> Vec<DriftLine> {
-        let mut lines: Vec<DriftLine> =
-            self.drift.missing.iter().cloned().map(DriftLine::Missing).collect();
-        let changed = self.drift.changed.iter();
-        lines.extend(changed.map(|(name, what)| DriftLine::Changed(name.clone(), what.join(", "))));
+    pub fn lines(&self) -> Vec<StyledSpan> {
+        let Drift { missing, changed, .. } = &self.drift;
+        let missing = missing
+            .iter()
+            .map(|name| (Role::Error, format!("- {name}  (declared, not advertised)")));
+        let differing = changed.iter().map(|(name, parts)| {
+            (Role::Warning, format!("~ {name}  differs in {}", parts.join(", ")))
+        });
         let declared: HashSet<&str> = self.declared.iter().map(|tool| tool.name.tool()).collect();
         let live = self.advertised.as_deref().unwrap_or_default();
         let names = live.iter().map(|tool| tool.name.tool());
-        let (known, extra): (Vec<&str>, Vec<&str>) = names.partition(|n| declared.contains(n));
-        lines.extend(extra.into_iter().map(|name| DriftLine::Extra(name.to_owned())));
-        let changed = |name: &&str| self.drift.changed.iter().any(|(other, _)| other == name);
-        let same = known.into_iter().filter(|name| !changed(name));
-        lines.extend(same.map(|name| DriftLine::Unchanged(name.to_owned())));
-        lines
+        let (both, extra): (Vec<&str>, Vec<&str>) = names.partition(|n| declared.contains(n));
+        let extra =
+            extra.into_iter().map(|name| (Role::Plain, format!("+ {name}  (not declared)")));
+        let is_changed = |name: &&str| changed.iter().any(|(other, _)| other == name);
+        let same = both.into_iter().filter(|name| !is_changed(name));
+        let same = same.map(|name| (Role::Dim, format!("= {name}")));
+        missing.chain(differing).chain(extra).chain(same).collect()
     }
 }
 
@@ -241,13 +235,11 @@ mod tool_lists_tests {
         other.status = ToolStatus::Drifted;
         let live = vec![of("s-same", "a"), Arc::new(other), of("s-new", "n"), Arc::new(gone)];
         advertised.advertise(live);
-        let expected = [
-            DriftLine::Missing("gone".into()),
-            DriftLine::Changed("other".into(), "description".into()),
-            DriftLine::Extra("new".into()),
-            DriftLine::Unchanged("same".into()),
-        ];
-        assert_eq!(advertised.lines(), expected);
+        let lines = advertised.lines();
+        let signs: Vec<&str> =
+            lines.iter().map(|(_, line)| line.split("  ").next().unwrap()).collect();
+        assert_eq!(signs, ["- gone", "~ other", "+ new", "= same"]);
+        assert!(lines[1].1.ends_with("differs in description"), "{lines:?}");
         assert_eq!(advertised.count, 2);
     }
 }

@@ -10,7 +10,7 @@ use crate::model::ServerStatus;
 use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::servers::ServerTab;
-use crate::tui::views::servers::activity::{DriftLine, ServerActivity, ServerToolLists};
+use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
 use crate::tui::views::servers::draw::{clock, state_of};
 use crate::tui::views::trace::draw::{TraceColumns, row};
 use crate::tui::widgets::chart;
@@ -112,17 +112,7 @@ fn drift(styler: Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'stat
     if !advertised.has_advertised() {
         return vec![styler.line(Role::Dim, "Tools not listed yet. Press c to connect.")];
     }
-    let line = |line: DriftLine| match line {
-        DriftLine::Unchanged(name) => styler.line(Role::Dim, format!("= {name}")),
-        DriftLine::Extra(name) => styler.line(Role::Plain, format!("+ {name}  (not declared)")),
-        DriftLine::Missing(name) => {
-            styler.line(Role::Error, format!("- {name}  (declared, not advertised)"))
-        }
-        DriftLine::Changed(name, what) => {
-            styler.line(Role::Warning, format!("~ {name}  differs in {what}"))
-        }
-    };
-    advertised.lines().into_iter().map(line).collect()
+    advertised.lines().into_iter().map(|(role, text)| styler.line(role, text)).collect()
 }
 
 fn facts(

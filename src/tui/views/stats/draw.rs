@@ -36,8 +36,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
 fn title(state: &AppState) -> String {
     let stats = &state.stats;
     let rows = if stats.by_server { "Servers" } else { "Tools" };
-    let mut parts =
-        vec![format!("{rows} by {}", stats.column.title()), stats.window.title().to_owned()];
+    let mut parts = vec![format!("{rows} by {}", stats.order()), stats.window.title().to_owned()];
     let running = state.context.calls.running().count();
     if running > 0 {
         parts.push(format!("in flight {running}"));

@@ -94,10 +94,7 @@ fn facts(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Lin
         let kinds = counts.failures_by_count();
         let parts: Vec<String> =
             kinds.iter().take(KINDS).map(|(kind, count)| format!("{kind} {count}")).collect();
-        lines.push(Line::from(vec![
-            styler.dim(format!("{:<8}", "failed")),
-            styler.span(Role::Error, parts.join("  ")),
-        ]));
+        lines.push(labelled(styler, "failed", Role::Error, &parts.join("  ")));
     }
     if counts.cancelled > 0 {
         let text = format!("{} cancelled, not counted as errors", grouped(counts.cancelled));
@@ -120,9 +117,11 @@ fn callers(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<'stat
     let clients = &state.live.of(&usage.tool.name)?.clients;
     let text = clients.iter().map(|(client, count)| format!("{client} {}", grouped(*count)));
     let text = text.collect::<Vec<_>>().join("  ");
-    (!text.is_empty()).then(|| {
-        Line::from(vec![styler.dim(format!("{:<8}", "clients")), styler.span(Role::Name, text)])
-    })
+    (!text.is_empty()).then(|| labelled(styler, "clients", Role::Name, &text))
+}
+
+fn labelled(styler: Styler, label: &str, role: Role, text: &str) -> Line<'static> {
+    Line::from(vec![styler.dim(format!("{label:<8}")), styler.span(role, text)])
 }
 
 /// What changed since the period of equal length before the window.
@@ -139,7 +138,7 @@ fn since_before(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<
     ];
     let changes = figures.into_iter().filter(|(_, text)| !text.is_empty());
     let changes: Vec<String> = changes.map(|(name, text)| format!("{name} {text}")).collect();
-    Some(Line::from(vec![styler.dim(format!("{:<8}", "change")), styler.plain(changes.join("  "))]))
+    Some(labelled(styler, "change", Role::Plain, &changes.join("  ")))
 }
 
 fn store(styler: Styler, state: &AppState) -> Option<Line<'static>> {

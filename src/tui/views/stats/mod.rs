@@ -20,7 +20,6 @@ use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
 use crate::tui::views::stats::tasks::{StatsSnapshot, StatsViewQuery, StatsWindow};
 use crate::tui::views::tools::list::{UsageByName, UsageFigures};
-use crate::tui::widgets::list::after;
 use crate::util::number::float;
 
 /// How often is looked while the view is shown.
@@ -31,58 +30,17 @@ const TIMELINE_ROWS: usize = 40;
 const NOTES: usize = 3;
 const HISTOGRAM_BUCKETS: usize = 48;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum StatsSort {
-    #[default]
-    Calls,
-    Errors,
-    P50,
-    P95,
-    P99,
-    Mean,
-    Last,
-    Name,
-}
-
-impl StatsSort {
-    const ALL: [Self; 8] = [
-        Self::Calls,
-        Self::Errors,
-        Self::P50,
-        Self::P95,
-        Self::P99,
-        Self::Mean,
-        Self::Last,
-        Self::Name,
-    ];
-
-    /// The title in `Tools by …`.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Calls => "calls",
-            Self::Errors => "errors",
-            Self::P50 => "p50",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::Mean => "mean",
-            Self::Last => "last used",
-            Self::Name => "name",
-        }
-    }
-
-    fn order(self) -> UsageOrder {
-        match self {
-            Self::Calls => UsageOrder::Calls,
-            Self::Errors => UsageOrder::Errors,
-            Self::P50 => UsageOrder::Quantile(0.5),
-            Self::P95 => UsageOrder::Quantile(0.95),
-            Self::P99 => UsageOrder::Quantile(0.99),
-            Self::Mean => UsageOrder::Mean,
-            Self::Last => UsageOrder::LastUsed,
-            Self::Name => UsageOrder::Name,
-        }
-    }
-}
+/// The orders of the rows, with their titles in `Tools by …`.
+const ORDERS: [(&str, UsageOrder); 8] = [
+    ("calls", UsageOrder::Calls),
+    ("errors", UsageOrder::Errors),
+    ("p50", UsageOrder::Quantile(0.5)),
+    ("p95", UsageOrder::Quantile(0.95)),
+    ("p99", UsageOrder::Quantile(0.99)),
+    ("mean", UsageOrder::Mean),
+    ("last used", UsageOrder::LastUsed),
+    ("name", UsageOrder::Name),
+];
 
 /// The statistics view: what is read, the sort order and the selection.
 #[derive(Debug, Default)]
@@ -90,8 +48,8 @@ pub struct StatsView {
     pub window: StatsWindow,
     /// Whether rows are servers instead of tools.
     pub by_server: bool,
-    /// The order of the rows.
-    pub column: StatsSort,
+    /// Which of the orders the rows are in.
+    order: usize,
     /// Whether new statistics are ignored until the person resumes.
     pub is_paused: bool,
     /// Whether the histogram has classes of equal length instead of equal ratio.
@@ -117,9 +75,9 @@ impl View for StatsView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         match action {
             Action::Sort => {
-                self.column = after(&StatsSort::ALL, self.column);
+                self.order = (self.order + 1) % ORDERS.len();
                 self.arrange(self.chosen().map(|usage| usage.tool.clone()));
-                context.show_status(format!("sorted by {}", self.column.title()));
+                context.show_status(format!("sorted by {}", self.order()));
             }
             Action::ChangeFormat => {
                 self.by_server = !self.by_server;
@@ -236,6 +194,11 @@ impl View for StatsView {
 }
 
 impl StatsView {
+    /// What the rows are ordered by.
+    pub fn order(&self) -> &'static str {
+        ORDERS[self.order].0
+    }
+
     /// Whether a read is in progress.
     pub fn is_querying(&self) -> bool {
         self.is_querying
@@ -355,9 +318,9 @@ impl StatsView {
     /// Sorts the rows and keeps the selection.
     fn arrange(&mut self, chosen: Option<ToolKey>) {
         let Some(seen) = &mut self.snapshot else { return };
-        sort(&mut seen.summary.tools, self.column.order());
+        sort(&mut seen.summary.tools, ORDERS[self.order].1);
         self.servers = if self.by_server { seen.summary.servers() } else { Vec::new() };
-        sort(&mut self.servers, self.column.order());
+        sort(&mut self.servers, ORDERS[self.order].1);
         let again = chosen.and_then(|tool| self.rows().iter().position(|usage| usage.tool == tool));
         let length = self.rows().len();
         self.list.choose(again.unwrap_or(self.list.chosen()), length);

@@ -7,7 +7,7 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 
 /// Numbers as a line of at most `cells` marks, scaled so that the maximum gets the highest mark.
 /// Neighbours are averaged when there are more numbers than cells.
-pub(super) fn sparkline(numbers: &[f64], cells: usize) -> String {
+pub fn sparkline(numbers: &[f64], cells: usize) -> String {
     if cells == 0 || numbers.is_empty() {
         return String::new();
     }
@@ -31,12 +31,12 @@ fn level(number: f64, most: f64) -> char {
 }
 
 /// A bar that fills a share of `cells` cells; a value above zero gets at least one.
-pub(super) fn bar(share: f64, cells: usize) -> String {
+pub fn bar(share: f64, cells: usize) -> String {
     "█".repeat(filled(share, cells))
 }
 
 /// How many of `cells` cells a share of 0 to 1 fills.
-pub(super) fn filled(share: f64, cells: usize) -> usize {
+pub fn filled(share: f64, cells: usize) -> usize {
     if share.is_nan() || share <= 0.0 {
         return 0;
     }
