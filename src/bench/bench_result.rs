@@ -11,6 +11,7 @@ use crate::util::json::pretty;
 /// A run that is over.
 #[derive(Debug, Clone)]
 pub struct BenchResult {
+    /// The report of the finished run.
     pub report: BenchReport,
     /// The machine, program and servers of the run.
     pub environment: BenchEnvironment,

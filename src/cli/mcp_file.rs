@@ -89,7 +89,6 @@ impl McpFile {
             .map_err(|error| error.with_hint("remove it with an editor"))
     }
 
-    /// Takes a text if it says what is expected.
     fn change_to(&mut self, text: Option<String>, expected: &Value) -> Result<(), Error> {
         match text {
             Some(text)

@@ -27,6 +27,7 @@ const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 /// Maximum number of files in a `discover:` directory.
 const MAX_DIRECTORY_FILES: usize = 1_000;
 
+/// What the user asked to load.
 #[derive(Debug, Clone, Default)]
 pub struct LoadRequest {
     /// Files named with `--tools`, in the order given.

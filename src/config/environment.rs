@@ -50,6 +50,7 @@ pub trait Environment: Send + Sync {
     fn executable(&self) -> Option<PathBuf>;
     /// The user's home directory; `None` if the system does not report it.
     fn home(&self) -> Option<PathBuf>;
+    /// The user's configuration directory of toolhost.
     fn config_dir(&self) -> Option<PathBuf>;
     /// The directory for persistent state (audit log, history, statistics, pins, trust).
     fn state_dir(&self) -> Option<PathBuf>;

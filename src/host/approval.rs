@@ -51,6 +51,7 @@ pub enum Approval {
 /// Asks a person about a call on behalf of a front end.
 #[async_trait]
 pub trait Approver: Send + Sync {
+    /// Asks and waits for the answer.
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval;
 }
 

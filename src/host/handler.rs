@@ -10,6 +10,7 @@ use crate::model::{Error, JsonObject, ToolContext, ToolResult};
 /// The arguments have been checked against the tool's schema. The context has the session, the sink
 /// for progress, the token that fires when the call should stop, and a way to call other tools.
 pub trait ToolHandler: Send + Sync {
+    /// Runs one attempt of a call.
     fn call(
         &self,
         arguments: JsonObject,

@@ -23,6 +23,7 @@ impl UsageCounter {
         tools.iter().map(|(tool, counts)| (tool.clone(), counts.clone())).collect()
     }
 
+    /// The counts of all tools together.
     pub fn total(&self) -> CallCounts {
         let mut total = CallCounts::default();
         for (_, counts) in self.tools() {

@@ -23,8 +23,6 @@ impl Listable for ToolDefinition {
         field: "tools",
         capability: "tools",
         singular: "tool",
-        plural: "tools",
-        is_requested_undeclared: true,
         is_method_optional: false,
     };
 

@@ -45,9 +45,6 @@ pub struct ListSpec {
     pub field: &'static str,
     pub capability: &'static str,
     pub singular: &'static str,
-    pub plural: &'static str,
-    /// Whether it is asked for although the server does not declare it.
-    pub is_requested_undeclared: bool,
     /// Whether a server that declares the capability may still not know the method.
     pub is_method_optional: bool,
 }
@@ -77,7 +74,7 @@ pub async fn all<T: Listable>(
     let is_declared = connection.declares(list.capability);
     // Some servers declare nothing and offer tools; one that declares other things has none.
     let declares_others = || ["resources", "prompts"].iter().any(|name| connection.declares(name));
-    if !is_declared && (!list.is_requested_undeclared || declares_others()) {
+    if !is_declared && (list.field != "tools" || declares_others()) {
         return Ok(OfferingListing::default());
     }
     let deadline = Instant::now() + LISTING_TIMEOUT;
@@ -128,8 +125,8 @@ pub async fn all<T: Listable>(
         let Some(next) = next else { break };
         if collected.offered.items.len() >= MAX_ITEMS {
             collected.mark_partial(format!(
-                "limit: {MAX_ITEMS} {} are shown, there are more",
-                list.plural
+                "limit: {MAX_ITEMS} {}s are shown, there are more",
+                list.singular
             ));
             break;
         }
@@ -206,11 +203,11 @@ impl<'a, T: Listable> ListCollector<'a, T> {
     }
 
     fn add_page(&mut self, items: PageItems) -> Result<(), Error> {
-        let ListSpec { singular: one, plural: many, .. } = T::LIST;
+        let ListSpec { singular: one, .. } = T::LIST;
         let modern = self.connection.agreement.era == Era::Modern;
         if items.skipped > 0 {
             self.mark_partial(format!(
-                "limit: {MAX_ITEMS} {many} of a page are read, there are more"
+                "limit: {MAX_ITEMS} {one}s of a page are read, there are more"
             ));
         }
         for item in items.items {
@@ -220,7 +217,7 @@ impl<'a, T: Listable> ListCollector<'a, T> {
             self.bytes += item.get().len();
             if self.bytes > MAX_BYTES {
                 self.mark_partial(format!(
-                    "limit: the {many} take more than {} MiB",
+                    "limit: the {one}s take more than {} MiB",
                     MAX_BYTES >> 20
                 ));
                 return Ok(());

@@ -22,8 +22,6 @@ impl Listable for Prompt {
         field: "prompts",
         capability: "prompts",
         singular: "prompt",
-        plural: "prompts",
-        is_requested_undeclared: false,
         is_method_optional: false,
     };
 
@@ -95,8 +93,6 @@ impl Listable for Resource {
         field: "resources",
         capability: "resources",
         singular: "resource",
-        plural: "resources",
-        is_requested_undeclared: false,
         is_method_optional: false,
     };
 
@@ -137,8 +133,6 @@ impl Listable for ResourceTemplate {
         field: "resourceTemplates",
         capability: "resources",
         singular: "template",
-        plural: "templates",
-        is_requested_undeclared: false,
         // Servers with resources and without templates often do not know the method.
         is_method_optional: true,
     };

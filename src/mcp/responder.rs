@@ -194,7 +194,6 @@ pub fn needs_person(method: &str) -> bool {
     matches!(method, "elicitation/create" | "sampling/createMessage")
 }
 
-/// Reads a question to a person from its parameters.
 fn parse_question(method: &str, params: &Value) -> Result<QuestionBody, QuestionRefusal> {
     let text = |key: &str| {
         params.get(key).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {

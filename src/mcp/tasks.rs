@@ -21,7 +21,6 @@ const DEFAULT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 const CANCEL_TIMEOUT: Duration = Duration::from_millis(800);
-/// How much of a status message is shown, in characters.
 const STATUS_CHARS: usize = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -276,7 +275,6 @@ impl TaskPoller<'_> {
         self.connection.request(method, Value::Object(params), &self.options).await
     }
 
-    /// Tells the server that we no longer wait for the result.
     async fn cancel_task(&self) {
         let options =
             RequestOptions::with_timeouts(CANCEL_TIMEOUT, CANCEL_TIMEOUT, ErrorPhase::Call);

@@ -49,6 +49,7 @@ impl Durations {
         self.record_many(duration, 1);
     }
 
+    /// Counts a duration so many times.
     pub fn record_many(&mut self, duration: Duration, times: u64) {
         if times == 0 {
             return;
@@ -64,6 +65,7 @@ impl Durations {
         self.squares += seconds * seconds * times;
     }
 
+    /// Adds what another one counted.
     pub fn merge(&mut self, other: &Self) {
         // Growing is on: it cannot fail.
         let _added = self.counts.add(&other.counts);
@@ -96,6 +98,7 @@ impl Durations {
         (self.min, self.max, self.sum, self.squares) = (u64::MAX, 0, 0, 0.0);
     }
 
+    /// How many durations were recorded.
     pub fn count(&self) -> u64 {
         self.counts.len()
     }

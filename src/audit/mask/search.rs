@@ -114,7 +114,6 @@ impl SecretSearch {
         Some(out)
     }
 
-    /// What has to go, in order and apart from each other.
     fn find(&self, text: &[u8]) -> Vec<SecretSpan> {
         let mut hits = SearchHits::default();
         self.view(text, MAX_UNESCAPE_DEPTH, &|at| at, &mut hits);

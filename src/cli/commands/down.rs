@@ -63,7 +63,6 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
     failed.into_iter().find_map(Result::err).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Tells a host to stop and waits until it has.
 async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHostJson, Error> {
     use crate::host::link::HostLink as _;
     let pid = host.client.pid();

@@ -102,7 +102,6 @@ pub enum ServeAction {
     Token(ServeTokenArgs),
 }
 
-/// An open transport, and its server.
 type RunningListener<'a> = BoxFuture<'a, Result<(), Error>>;
 
 pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {

@@ -150,7 +150,6 @@ fn has_answered(servers: &[ServerListing], name: &str) -> bool {
     listing.is_some_and(|listing| listing.error.is_none() && !listing.is_partial)
 }
 
-/// The first sentence of a description, short and safe.
 pub(super) fn summary(text: &str) -> String {
     text::cut(&text::safe_line(&present::first_sentence(text)), 80).into_owned()
 }

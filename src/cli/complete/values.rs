@@ -7,7 +7,6 @@ use crate::host::example::{resolve, type_of};
 
 const MAX_VALUES: usize = 50;
 
-/// The values of a property of a schema, the default first.
 pub(super) fn of_property(root: &Value, key: &str, property: &Value) -> Vec<String> {
     let property = resolve(root, property, 0);
     if names_secret(key) || property.get("writeOnly").is_some_and(|is| is == true) {

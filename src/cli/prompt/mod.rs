@@ -145,7 +145,6 @@ pub async fn ask_secret(
     }
 }
 
-/// A terminal with echo disabled, until this is dropped.
 struct HiddenInput {
     terminal: File,
     before: Termios,

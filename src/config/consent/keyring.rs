@@ -43,7 +43,6 @@ pub(super) fn secret(
     Ok(secret)
 }
 
-/// The command that stores a secret on this system.
 fn how_to_keep(service: &str, account: &str) -> String {
     if cfg!(target_os = "macos") {
         format!("security add-generic-password -s '{service}' -a '{account}' -w")

@@ -200,7 +200,6 @@ impl SchemaFiles<'_> {
         Ok(format!("#/$defs/{}{fragment}", def_name(index)))
     }
 
-    /// Reads a file beside the configuration, once.
     fn load(&mut self, path: &str) -> Result<usize, SchemaReferenceError> {
         if let Some(index) = self.loaded.iter().position(|file| file.path == path) {
             return Ok(index);

@@ -38,7 +38,6 @@ use crate::util::units::show_duration;
 const RESPONSE_LIMIT: usize = 1 << 20;
 /// One request, from the name lookup to the last byte.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(15);
-/// Name lookup, TCP and TLS together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ORIGINS: usize = 16;
 
@@ -98,7 +97,6 @@ pub struct AuthHttp {
     last_error: Mutex<Option<Error>>,
 }
 
-/// The response of an authorization server, read whole.
 pub(super) struct AuthResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,

@@ -372,7 +372,6 @@ impl Connection {
 }
 
 impl Drop for Connection {
-    /// Ends the reader, which holds the wire.
     fn drop(&mut self) {
         self.session.begin_close();
         self.session.close(Error::unreachable("the connection is closed"));

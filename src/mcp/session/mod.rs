@@ -341,7 +341,6 @@ impl McpSession {
         }
     }
 
-    /// Ends the session: the wire is gone.
     pub(super) fn close(&self, error: Error) {
         let mut state = self.state();
         if state.closed.is_none() && !state.closes {

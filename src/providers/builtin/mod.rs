@@ -41,7 +41,6 @@ use crate::util::clock::Clock;
 
 type FunctionResult = Result<ToolResult, Error>;
 
-/// One row of the table.
 struct BuiltinFunction {
     /// The module as files name it, `builtin.…`.
     module: &'static str,

@@ -116,7 +116,6 @@ fn input(more: &[(&str, Value)]) -> Value {
     schema
 }
 
-/// What a call wants, with the expression compiled.
 struct RegexRequest {
     regex: Regex,
     text: String,

@@ -80,7 +80,6 @@ impl EngineLease {
         self.counted.engine.as_ref()
     }
 
-    /// Closes the engine if no other entry uses it.
     pub(super) async fn close(&self) {
         if self.is_last_release() {
             self.engine().close().await;

@@ -19,7 +19,6 @@ use crate::net::response::{
 };
 use crate::util::units::show_size;
 
-/// Bounds name lookup, TCP and TLS together.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How far one exchange got, for the message of a call that had to stop.

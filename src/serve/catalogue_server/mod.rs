@@ -39,6 +39,7 @@ use tool_list::ToolList;
 /// How long calls may go on after the server was told to end.
 pub(in crate::serve) const DRAIN: Duration = Duration::from_secs(5);
 
+/// How the catalogue is offered.
 #[derive(Debug, Clone, Default)]
 pub struct ServeSettings {
     /// Offer a tool under its own name where no other tool has it, in place of

@@ -15,7 +15,6 @@ pub(super) fn count(args: &BenchArgs) -> usize {
     1 + steps + usize::from(args.vs.is_some())
 }
 
-/// All tools of the command line, the first one first.
 pub(super) async fn target_specs(
     args: &BenchArgs,
     context: &CommandContext,

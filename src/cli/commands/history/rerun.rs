@@ -77,7 +77,6 @@ pub(super) async fn run(args: &HistoryRerunArgs, context: &CommandContext) -> Co
     call::perform(&args, context, format, &assembly, request).await
 }
 
-/// The host, and the request of the recorded call.
 pub(super) async fn prepare(
     entry: &HistoryEntry,
     words: &[String],

@@ -32,7 +32,6 @@ const MAX_RECONNECT_WAIT: Duration = Duration::from_mins(1);
 /// The longest id that is sent back, in bytes. A longer one is not remembered.
 const MAX_EVENT_ID: usize = 4096;
 
-/// The position in a stream, across connections.
 #[derive(Debug, Default)]
 struct ResumePoint {
     last_id: Option<String>,

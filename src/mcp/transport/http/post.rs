@@ -84,7 +84,6 @@ impl HttpShared {
         Ok(None)
     }
 
-    /// Reads an accepted response until its ending was pushed.
     async fn push_ending(
         self: Arc<Self>,
         accepted: AcceptedBody,

@@ -65,7 +65,6 @@ impl SseWire {
 }
 
 impl SseShared {
-    /// Reads the stream until it ends or the wire is closed.
     async fn listen(self: Arc<Self>) {
         let ended = self.shared.closed.run_until_cancelled(self.read()).await;
         let error = self.shared.redactor.redact_error(ended.unwrap_or_else(closed_error));
