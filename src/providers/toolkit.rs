@@ -15,6 +15,9 @@ use crate::config::typed::{self, Either, Located};
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition, ToolName, check_name};
 use crate::util::spelling::did_you_mean;
 
+/// A tool that is taken, by its name or with one of its own.
+type ToolSelection = Located<Either<String, SelectedKeys>>;
+
 /// The keys of an entry that select its tools.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = typed::object::<Self>)]
@@ -23,7 +26,7 @@ pub(super) struct ToolkitKeys {
     component: Option<Located<String>>,
     /// The tools to take, some with a name or description of their own; default: the usual ones.
     #[serde(alias = "selected_tools")]
-    tools: Option<Located<Vec<Located<Either<String, SelectedKeys>>>>>,
+    tools: Option<Located<Vec<ToolSelection>>>,
     /// The one tool to take, under the name of the entry.
     original_tool_name: Option<Located<String>>,
     /// Require approval before each call: of all its tools, or of these.
@@ -284,21 +287,17 @@ mod tests {
         let mut diagnostics = Vec::new();
         let keys = typed::read_part(&specs[0].entry, &mut diagnostics).unwrap();
         let all = choose(&specs[0], &keys, TOOLS, &mut diagnostics);
-        match diagnostics.iter().any(Diagnostic::is_error) {
-            false => Ok(all
-                .iter()
-                .map(|tool| {
-                    let definition = tool.definition(&specs[0]);
-                    let ask = if definition.requires_approval { " asks" } else { "" };
-                    let about = definition.description.unwrap_or_default();
-                    format!("{}={}{ask} {about}", definition.name, tool.original.name).trim().into()
-                })
-                .collect()),
-            true => Err(diagnostics
-                .into_iter()
-                .map(|p| format!("{} ({})", p.message, p.hint.unwrap_or_default()))
-                .collect()),
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            let problem = |p: Diagnostic| format!("{} ({})", p.message, p.hint.unwrap_or_default());
+            return Err(diagnostics.into_iter().map(problem).collect());
         }
+        let tools = all.iter().map(|tool| {
+            let definition = tool.definition(&specs[0]);
+            let ask = if definition.requires_approval { " asks" } else { "" };
+            let about = definition.description.unwrap_or_default();
+            format!("{}={}{ask} {about}", definition.name, tool.original.name).trim().into()
+        });
+        Ok(tools.collect())
     }
 
     #[test]

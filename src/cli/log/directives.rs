@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str, source: &str) -> Result<Targets, Error> {
         let (part, name) = (part.trim(), name.trim());
         let Some((_, level)) = LEVELS.iter().find(|(level, _)| level.eq_ignore_ascii_case(name))
         else {
-            let offset = directive.find('=').map_or(0, |end| directive[..end].chars().count() + 1);
+            let offset = directive.split_once('=').map_or(0, |(part, _)| part.chars().count() + 1);
             let levels = LEVELS.map(|(level, _)| level).join(", ");
             let what = format!("'{name}' is not a level");
             return wrong(at + offset, what, format!("the levels are {levels}"));

@@ -41,8 +41,11 @@ impl Problem {
                 let is_word = |choice: &&&str| !["true", "false"].contains(*choice);
                 let choices: Vec<&str> = choices.iter().filter(is_word).copied().collect();
                 let (name, all) = (spaced(&name), choices.join(", "));
-                Diagnostic::error(format!("unknown {name} '{word}'; expected one of {all}"))
-                    .with_suggestion(&word, choices)
+                let message = match choices.as_slice() {
+                    [only] => format!("'{name}' can only be '{only}'"),
+                    _ => format!("unknown {name} '{word}'; expected one of {all}"),
+                };
+                Diagnostic::error(message).with_suggestion(&word, choices)
             }
             Self::MissingKey(key) => Diagnostic::error(format!("'{key}' is missing")),
             Self::RepeatedKey(key) => Diagnostic::warning(format!(
@@ -144,7 +147,7 @@ impl<'n> IntoDeserializer<'n, ReadError<'n>> for NodeDeserializer<'n, '_> {
     }
 }
 
-impl<'n, 'a> NodeDeserializer<'n, 'a> {
+impl<'n> NodeDeserializer<'n, '_> {
     fn of(self, node: &'n ConfigNode) -> Self {
         Self { node, ..self }
     }
@@ -177,7 +180,7 @@ impl<'n, 'a> NodeDeserializer<'n, 'a> {
     }
 }
 
-impl<'n, 'a> Deserializer<'n> for NodeDeserializer<'n, 'a> {
+impl<'n> Deserializer<'n> for NodeDeserializer<'n, '_> {
     type Error = ReadError<'n>;
 
     fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Self::Error> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, Unexpected};
+use serde::de::{Deserialize, Deserializer, Error as _, Unexpected};
 
 use super::Either;
 use crate::config::node::ConfigNode;

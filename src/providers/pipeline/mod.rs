@@ -40,7 +40,7 @@ pub fn kind() -> ProviderKind {
 /// The effects of an entry: it calls its tools, whose own effects are listed at their entries.
 fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let steps = typed::peek::<PipelineKeys>(entry).and_then(|keys| keys.steps);
-    let steps = steps.iter().flat_map(|steps| &steps.value).flat_map(|step| step.members());
+    let steps = steps.iter().flat_map(|steps| &steps.value).flat_map(Located::members);
     let call = |step: &Located<StepKeys>| EntryEffect::Calls {
         tool: step.tool.as_ref().map_or("?", |tool| tool).to_owned(),
         arguments: step.args.as_ref().map(|node| node.to_json().to_string()),

@@ -221,18 +221,14 @@ fn selection(
             None
         }
         (Some(function), _) => Some(Selection::Function(function.value.clone())),
-        (None, Some(class)) => keys.class(class, diagnostics).map(Selection::Class),
+        (None, Some(class)) => Some(Selection::Class(keys.class(class, diagnostics))),
         (None, None) => Some(Selection::Offered),
     }
 }
 
 impl PythonKeys {
     /// What the entry says about a class.
-    fn class(
-        &self,
-        name: &Located<String>,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<PythonClass> {
+    fn class(&self, name: &Located<String>, diagnostics: &mut Vec<Diagnostic>) -> PythonClass {
         if !is_dotted(name) {
             diagnostics.push(
                 name.error(format!("'{}' cannot be the name of a class", name.value))
@@ -267,11 +263,11 @@ impl PythonKeys {
         if let Some(limit) = start_timeout.filter(|limit| limit.0 > Duration::from_hours(1)) {
             diagnostics.push(limit.error("expected a duration up to 1h, greater than 0"));
         }
-        Some(PythonClass {
+        PythonClass {
             name: name.value.clone(),
             config,
             methods: names.map(|names| names.iter().map(|name| name.value.clone()).collect()),
             start_timeout: start_timeout.map_or(START_TIMEOUT, |limit| limit.0),
-        })
+        }
     }
 }

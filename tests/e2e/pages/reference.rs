@@ -42,6 +42,7 @@ fn describe(room: &Sandbox, words: &[&str], page: &mut String) {
 fn kind(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.rsplit('/').next().unwrap();
+        let name = name.trim_end_matches("Keys").to_lowercase();
         return format!("[{name}](#{name})");
     }
     if let Some(values) = schema["enum"].as_array() {
@@ -55,7 +56,8 @@ fn kind(schema: &Value) -> String {
         if any.iter().any(pattern) {
             return "duration".to_owned();
         }
-        return any.iter().map(kind).collect::<Vec<_>>().join(" or ");
+        let values = any.iter().filter(|one| one["type"] != "null");
+        return values.map(kind).collect::<Vec<_>>().join(" or ");
     }
     let name = match &schema["type"] {
         Value::String(name) => name.clone(),
@@ -101,6 +103,7 @@ fn keys(room: &Sandbox, file: &str) -> String {
     );
     table(schema["properties"].as_object().unwrap(), &mut page);
     for (name, part) in schema["$defs"].as_object().unwrap() {
+        let name = name.trim_end_matches("Keys").to_lowercase();
         let Some(properties) = part["properties"].as_object() else {
             writeln!(page, "\n## {name}\n\n{}", kind(part)).unwrap();
             continue;

@@ -608,7 +608,7 @@ fn everything_wrong_with_an_entry_is_said() {
         "'my/tools.py' cannot be the name of a Python module",
         "'f()' cannot be the name of a function",
         "'safety: sandboxed' and the sandbox 'none' contradict each other",
-        "unknown functions 'all'; expected one of typed",
+        "'functions' can only be 'typed'",
         "'function' and 'functions' exclude each other",
         "expected text, found a list",
         "'A=B' cannot be an environment variable",
