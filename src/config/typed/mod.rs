@@ -24,6 +24,9 @@ pub use located::{Either, Located};
 pub use schema::{Keys, canonical, names, object, words};
 pub use values::{ByteSize, Limit, PlainText, Retries, Scalar, Texts, Timespan, UNBOUNDED};
 
+/// How many errors of one value are reported: each costs another reading.
+const MAX_ERRORS: usize = 50;
+
 /// One attempt to read a value.
 struct Attempt<'n, 's> {
     /// Values that were wrong in earlier attempts.
@@ -43,19 +46,19 @@ fn is_one_of(nodes: &[&ConfigNode], node: &ConfigNode) -> bool {
     nodes.iter().any(|one| std::ptr::eq(*one, node))
 }
 
-/// A warning if a key of a mapping is not one of `known`. Keys that start with `x-` are for other
+/// A warning if a key of a mapping is not one of `keys`. Keys that start with `x-` are for other
 /// programs.
-pub fn unknown_key(mapping: &ConfigNode, key: &ConfigKey, known: &[&str]) -> Option<Diagnostic> {
-    let is_unknown = !known.contains(&key.text.as_str()) && !key.text.starts_with("x-");
+pub fn unknown_key(mapping: &ConfigNode, key: &ConfigKey, keys: &[&str]) -> Option<Diagnostic> {
+    let is_unknown = !keys.contains(&key.text.as_str()) && !key.text.starts_with("x-");
     is_unknown.then(|| {
         Diagnostic::warning(format!("unknown key '{}'", key.text))
-            .with_suggestion(&key.text, known.iter().copied())
+            .with_suggestion(&key.text, keys.iter().copied())
             .with_location(mapping.location_of(key))
     })
 }
 
-pub fn unknown_keys(mapping: &ConfigNode, known: &[&str]) -> impl Iterator<Item = Diagnostic> {
-    mapping.entries().iter().filter_map(|(key, _)| unknown_key(mapping, key, known))
+pub fn unknown_keys(mapping: &ConfigNode, keys: &[&str]) -> impl Iterator<Item = Diagnostic> {
+    mapping.entries().iter().filter_map(|(key, _)| unknown_key(mapping, key, keys))
 }
 
 /// Reads a value of one type: keys of a mapping that the type does not have are warnings.
@@ -110,6 +113,11 @@ fn read_without_errors<'n, T: Deserialize<'n>>(
             break None;
         }
         skipped.push(wrong);
+        if skipped.len() == MAX_ERRORS {
+            let more = Diagnostic::error("more may be wrong here: correct the other errors first");
+            own.push(more.with_location(node.location()));
+            break None;
+        }
     };
     own.sort_by_key(|diagnostic| diagnostic.location.as_ref().map(|at| (at.line, at.column)));
     diagnostics.extend(own);
@@ -221,5 +229,14 @@ mod tests {
             assert!(!validator.is_valid(&wrong), "{wrong}");
         }
         assert!(Keys::of::<Outer>().spellings().contains(&"label"));
+    }
+
+    #[test]
+    fn of_many_wrong_values_some_are_reported() {
+        let values: String = (0..5_000).map(|number| format!("  - [{number}]\n")).collect();
+        let (value, diagnostics) = read_text(&format!("patterns:\n{values}"));
+        assert!(value.is_none());
+        assert_eq!(diagnostics.len(), MAX_ERRORS + 1);
+        assert!(diagnostics.iter().any(|line| line.contains("more may be wrong here")));
     }
 }
