@@ -30,7 +30,7 @@ use crate::model::Error;
 use crate::net::address::display_url;
 use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
-use crate::net::response::{MAX_ERROR_BODY, OriginResponse};
+use crate::net::response::{OriginResponse, check_headers};
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
@@ -76,14 +76,15 @@ impl Opener {
             let authorization = if has_own { None } else { credentials.authorization().await? };
             let authorized = has_own || authorization.is_some();
             let key = generate_key();
-            let asked = self.headers(&key, authorization.as_ref())?;
-            self.heads.trace_request(&Method::GET, url, &asked, None);
-            let answer = self.client.send(Method::GET, url, &asked, None);
+            let request_headers = self.headers(&key, authorization.as_ref())?;
+            self.heads.trace_request(&Method::GET, url, &request_headers, None);
+            let answer = self.client.send(Method::GET, url, &request_headers, None);
             let answer = tokio::time::timeout(HANDSHAKE, answer).await;
             let OriginResponse { status, headers, mut body, .. } = answer.map_err(|_| {
                 Error::timeout("the server did not answer the WebSocket handshake")
             })??;
             self.heads.trace_response(status, &headers, Duration::ZERO, None);
+            check_headers(&headers, self.target.limits.headers)?;
             if status == StatusCode::SWITCHING_PROTOCOLS {
                 check_handshake(&headers, &key)?;
                 let limits = WebSocketConfig::default()
@@ -101,7 +102,9 @@ impl Opener {
                     continue;
                 }
             }
-            let body = &body.beginning(MAX_ERROR_BODY).await;
+            let limits = &self.target.limits;
+            let body = tokio::time::timeout(limits.control, body.beginning(limits.error_body));
+            let body = &body.await.unwrap_or_default();
             return Err(if status.is_success() {
                 Error::protocol(format!("{} does not speak WebSocket: {status}", display_url(url)))
                     .with_hint("is the server's url http instead of ws?")

@@ -6,6 +6,7 @@ pub(super) mod socket;
 mod sse_wire;
 pub(super) mod tls;
 mod traced;
+mod web_socket;
 
 use std::time::Duration;
 
