@@ -133,7 +133,10 @@ impl View for ServersView {
 
     fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
         if pane == Pane::Servers {
-            let length = self.rows.len();
+            // The titles of the columns, and what is searched for, if something is.
+            let above = 1 + usize::from(self.find.is_shown());
+            let (length, height) = (self.rows.len(), height.saturating_sub(above));
+            let Some(row) = row.checked_sub(above).filter(|row| *row < height) else { return };
             self.list.choose(self.list.first(height, length) + row, length);
         }
     }

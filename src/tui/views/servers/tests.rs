@@ -161,6 +161,27 @@ fn each_key_asks_for_what_it_says() {
 }
 
 #[test]
+fn a_click_chooses_the_server_it_points_at() {
+    for is_filtered in [false, true] {
+        let mut state = sample();
+        if is_filtered {
+            press(&mut state, '/');
+            press(&mut state, 'e');
+        }
+        for name in ["web", "files"] {
+            let screen = picture(&state, Theme::default());
+            // Below the header, in the list on the left.
+            let mut lines = screen.lines().enumerate().skip(3);
+            let is_row = |line: &str| line.chars().take(20).collect::<String>().contains(name);
+            let (row, _) = lines.find(|(_, line)| is_row(line)).unwrap();
+            let y = u16::try_from(row).unwrap();
+            state.update(AppEvent::Input(UserInput::Click { x: 5, y }));
+            assert_eq!(state.servers.chosen().unwrap().name, name, "{screen}");
+        }
+    }
+}
+
+#[test]
 fn the_log_level_goes_round() {
     let mut state = sample();
     let mut levels = Vec::new();
