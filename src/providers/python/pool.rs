@@ -192,13 +192,13 @@ impl KeyWorkers {
 
     /// Ends them all, and waits for that, bounded in time.
     pub(super) async fn close(self) {
-        join_all(self.take_slots().into_iter().map(async |slot| {
+        let closing = self.take_slots().into_iter().map(|slot| async move {
             let worker = slot.lock().await.worker.take();
             if let Some(worker) = worker {
                 worker.close().await;
             }
-        }))
-        .await;
+        });
+        join_all(closing).await;
     }
 }
 
