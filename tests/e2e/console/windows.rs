@@ -25,6 +25,7 @@ fn the_problems_of_the_files_are_counted_listed_and_copied() {
             .type_keys("\u{1b}")
             .expect_gone("Configuration  1 error");
         let copied = pty.copied().concat();
+        assert_eq!(copied.matches("tools.yaml:").count(), 3, "{copied}");
         assert!(copied.contains("tools.yaml:4:5: warning: "), "{copied}");
         assert!(copied.contains("did you mean 'description'?"), "{copied}");
         pty.type_keys("?G").expect_shown("Help");
