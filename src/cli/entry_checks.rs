@@ -10,9 +10,9 @@ use crate::model::Error;
 pub fn require_servers(
     configuration: &Configuration,
     names: &[String],
-    known: &BTreeSet<&str>,
+    server_names: &BTreeSet<&str>,
 ) -> Result<(), Error> {
-    let Some(name) = names.iter().find(|name| !known.contains(name.as_str())) else {
+    let Some(name) = names.iter().find(|name| !server_names.contains(name.as_str())) else {
         return Ok(());
     };
     if let Some(entry) = configuration.disabled.iter().find(|entry| entry.name == *name) {
@@ -25,10 +25,10 @@ pub fn require_servers(
         return Err(hidden_by_profile(name, None));
     }
     let error = Error::usage(format!("there is no server '{name}'"));
-    if known.is_empty() {
+    if server_names.is_empty() {
         return Err(error.with_hint("no servers configured; add one under mcp_servers in mcp.yaml"));
     }
-    let names: Vec<&str> = known.iter().copied().collect();
+    let names: Vec<&str> = server_names.iter().copied().collect();
     Err(error.with_hint(format!("known: {}", names.join(", "))))
 }
 

@@ -254,8 +254,8 @@ impl<'a> Loader<'a> {
         for (key, value) in pairs {
             let Some(word) = file_key(FileRole::Tools, &key.text) else {
                 if settings::reserved(&key.text, file.layer).is_none() {
-                    let known = typed::names::<ToolsFile>();
-                    let unknown = typed::unknown_key(&owner, &key, known);
+                    let keys = typed::names::<ToolsFile>();
+                    let unknown = typed::unknown_key(&owner, &key, keys);
                     diagnostics.extend(unknown.map(|diagnostic| {
                         match file_key(FileRole::Servers, &key.text) {
                             Some(_) => diagnostic.with_hint("servers belong in mcp.yaml (--mcp)"),

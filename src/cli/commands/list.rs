@@ -282,11 +282,11 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
     kinds.insert("mcp");
     let categories: BTreeSet<&str> =
         all.iter().filter_map(|tool| tool.category.as_deref()).collect();
-    for (filters, known, name) in
+    for (filters, values, name) in
         [(&args.kind, kinds, "kinds"), (&args.category, categories, "categories")]
     {
-        if filters.iter().any(|filter| !known.contains(filter.as_str())) && !known.is_empty() {
-            let names: Vec<&str> = known.into_iter().collect();
+        if filters.iter().any(|filter| !values.contains(filter.as_str())) && !values.is_empty() {
+            let names: Vec<&str> = values.into_iter().collect();
             return format!("0 tools; known {name}: {}", names.join(", "));
         }
     }

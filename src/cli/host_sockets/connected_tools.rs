@@ -29,6 +29,6 @@ pub async fn connected_tools(socket: Option<PathBuf>) -> Vec<Arc<ToolDefinition>
         }
         Some(host.catalogue(&ListScope::Servers(ready)).await.tools)
     };
-    let asked = tokio::time::timeout(HOST_TIMEOUT, asking).await;
-    asked.ok().flatten().unwrap_or_default()
+    let answer = tokio::time::timeout(HOST_TIMEOUT, asking).await;
+    answer.ok().flatten().unwrap_or_default()
 }

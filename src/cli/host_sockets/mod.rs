@@ -76,14 +76,14 @@ pub async fn is_listening(socket: &Path) -> bool {
 
 pub async fn running_hosts(environment: &dyn Environment) -> Vec<RunningHost> {
     let Some(directory) = RuntimeDirectory::of(environment) else { return Vec::new() };
-    let found = directory.sockets().into_iter().map(|socket| async move {
+    let hosts = directory.sockets().into_iter().map(|socket| async move {
         let client = HostClient::connect(&socket, "toolhost ps", unattended()).await?;
         let status = tokio::time::timeout(STATUS_TIMEOUT, client.status()).await;
         let status = status.ok().and_then(Result::ok);
         let identity = socket.file_stem()?.to_str()?.to_owned();
         Some(RunningHost { client, status, identity })
     });
-    let mut hosts: Vec<RunningHost> = join_all(found).await.into_iter().flatten().collect();
+    let mut hosts: Vec<RunningHost> = join_all(hosts).await.into_iter().flatten().collect();
     hosts.sort_unstable_by(|a, b| {
         let directory = |host: &RunningHost| host.status.as_ref().map(|s| s.directory.clone());
         directory(a).cmp(&directory(b))
@@ -101,7 +101,7 @@ pub async fn ask_again(host: &RunningHost) -> Option<HostStatus> {
 /// with its servers, when this returns.
 pub async fn recheck_hosts(environment: &dyn Environment) {
     let Some(directory) = &RuntimeDirectory::of(environment) else { return };
-    let told = directory.sockets().into_iter().map(|socket| async move {
+    let hosts = directory.sockets().into_iter().map(|socket| async move {
         let client = HostClient::connect(&socket, "toolhost trust", unattended()).await?;
         // One that does not respond checks by itself before its next call.
         let lives_on = tokio::time::timeout(STATUS_TIMEOUT, client.recheck()).await.ok()?;
@@ -110,7 +110,7 @@ pub async fn recheck_hosts(environment: &dyn Environment) {
         }
         Some(())
     });
-    let _told = join_all(told).await;
+    let _told = join_all(hosts).await;
 }
 
 /// Waits until the host with this identity and everything it started has ended; returns whether it

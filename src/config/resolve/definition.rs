@@ -110,8 +110,8 @@ pub fn resolve(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ToolDefinition {
     let mut tool = ToolDefinition::new(name, source, kind, Origin::File(entry.location()));
-    let known = [typed::names::<ToolKeys>(), kind_keys].concat();
-    diagnostics.extend(typed::unknown_keys(entry, &known));
+    let keys = [typed::names::<ToolKeys>(), kind_keys].concat();
+    diagnostics.extend(typed::unknown_keys(entry, &keys));
     let Some(keys) = typed::read_part::<ToolKeys>(entry, diagnostics) else {
         return tool;
     };

@@ -211,8 +211,8 @@ pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configur
             Some("clients") => clients(value, file, builder),
             Some(_) => {}
             None => {
-                let known = typed::names::<ServersFile>();
-                diagnostics.extend(typed::unknown_key(&owner, &key, known));
+                let keys = typed::names::<ServersFile>();
+                diagnostics.extend(typed::unknown_key(&owner, &key, keys));
             }
         }
     }

@@ -190,18 +190,18 @@ impl AuthHttp {
                 );
             })?;
             let took = SystemClock.now().duration_since(begun);
-            let OriginResponse { status, headers: answered, body: content, .. } = response;
-            self.heads.trace_response(status, &answered, took, None);
-            check_headers(&answered, MAX_HEADER_BYTES)?;
+            let OriginResponse { status, headers: response_headers, body: content, .. } = response;
+            self.heads.trace_response(status, &response_headers, took, None);
+            check_headers(&response_headers, MAX_HEADER_BYTES)?;
             if follow {
                 let asking =
                     if method == Method::GET { MethodSafety::Safe } else { MethodSafety::Unsafe };
-                if let Some(next) = redirect(status, &answered, &url, asking)? {
+                if let Some(next) = redirect(status, &response_headers, &url, asking)? {
                     url = next;
                     continue;
                 }
             }
-            let body = match content_type(&answered).as_str() {
+            let body = match content_type(&response_headers).as_str() {
                 // A server that was only looked at began to talk; nothing of that is asked for.
                 "text/event-stream" => Bytes::new(),
                 _ => read_body(content).await?,
@@ -210,7 +210,7 @@ impl AuthHttp {
             if method == Method::GET || !status.is_success() {
                 self.heads.trace_non_message(&body, None);
             }
-            return Ok(AuthResponse { status, headers: answered, body });
+            return Ok(AuthResponse { status, headers: response_headers, body });
         }
         Err(too_many_redirects(&url))
     }

@@ -40,7 +40,7 @@ pub(super) async fn target_specs(
 
 /// Finds each tool and checks that it may be benchmarked; `cancel` will end the run at once.
 pub(super) async fn resolve(
-    wanted: Vec<TargetSpec>,
+    specs: Vec<TargetSpec>,
     args: &BenchArgs,
     context: &CommandContext,
     host: &ToolHost,
@@ -55,5 +55,5 @@ pub(super) async fn resolve(
         inspect_every: args.check_every,
         cancel: cancel.clone(),
     };
-    targets::prepare(wanted, &options, host, |warning| context.output.warn(warning)).await
+    targets::prepare(specs, &options, host, |warning| context.output.warn(warning)).await
 }

@@ -205,8 +205,8 @@ impl PythonProvider {
 #[async_trait]
 impl ToolProvider for PythonProvider {
     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-        let known = self.function.get().filter(|_| !self.is_remote).cloned();
-        vec![known.unwrap_or_else(|| Arc::new(self.stand_in()))]
+        let definition = self.function.get().filter(|_| !self.is_remote).cloned();
+        vec![definition.unwrap_or_else(|| Arc::new(self.stand_in()))]
     }
 
     /// All that a class gives bears the name of its entry, so that no other name asks for it.

@@ -196,9 +196,9 @@ fn direction(word: &str) -> Option<Direction> {
 }
 
 fn holds(item: &TraceItem, word: &str) -> bool {
-    let glance = item.glance();
-    let label = glance.map_or("", |glance| glance.label());
-    let method = glance.and_then(|glance| glance.method()).unwrap_or_default();
+    let message = item.glance();
+    let label = message.map_or("", |message| message.label());
+    let method = message.and_then(|message| message.method()).unwrap_or_default();
     let headers = item.headers().iter().flat_map(|(name, value)| [name, value]);
     [item.bytes(), item.server.as_bytes(), item.about.as_bytes(), label.as_bytes()]
         .into_iter()

@@ -168,16 +168,16 @@ fn first_line(text: &str) -> String {
     text::shorten(text.lines().next().unwrap_or_default(), ABOUT).into_owned()
 }
 
-fn message(bytes: &[u8], glance: &MessageInfo) -> (String, bool) {
-    if *glance == MessageInfo::Unknown {
+fn message(bytes: &[u8], info: &MessageInfo) -> (String, bool) {
+    if *info == MessageInfo::Unknown {
         let beginning = bytes.get(..ABOUT * 4).unwrap_or(bytes);
         return (String::from_utf8_lossy(beginning).into_owned(), true);
     }
-    let error = matches!(glance, MessageInfo::Response { is_error: true, .. });
+    let error = matches!(info, MessageInfo::Response { is_error: true, .. });
     let looked_into = bytes.len() <= MAX_PARSED_BYTES;
     let parsed = looked_into.then(|| serde_json::from_slice::<Value>(bytes).ok()).flatten();
     let Some(parsed) = parsed else { return (String::new(), error) };
-    match glance {
+    match info {
         MessageInfo::Response { is_error: true, .. } => {
             let error = &parsed["error"];
             let text = error["message"].as_str().unwrap_or_default();
