@@ -49,7 +49,7 @@ impl Problem {
             }
             Self::MissingKey(key) => Diagnostic::error(format!("'{key}' is missing")),
             Self::RepeatedKey(key) => Diagnostic::warning(format!(
-                "another spelling of '{key}', which this entry has already: it is ignored"
+                "'{key}' is already set under another spelling: this one is ignored"
             )),
             Self::Other(text) => match text.split_once('\n') {
                 Some((message, hint)) => Diagnostic::error(message).with_hint(hint),
@@ -163,10 +163,19 @@ impl<'n> NodeDeserializer<'n, '_> {
         visitor: V,
     ) -> Result<V::Value, ReadError<'n>> {
         let last = Cell::new(self.node);
+        // Where a key stands twice in the same spelling, that is reported with the file.
+        let mut spellings: Vec<&str> = Vec::new();
         let entries = self.node.entries().iter().filter(|(key, value)| {
-            let is_field = |fields: &[&str]| fields.contains(&key.text.as_str());
-            !self.attempt.skips(value)
-                && fields.is_none_or(|fields| is_field(fields) && !value.is_null())
+            let Some(fields) = fields else { return !self.attempt.skips(value) };
+            let spelling = key.text.as_str();
+            let is_read = fields.contains(&spelling)
+                && !value.is_null()
+                && !self.attempt.skips(value)
+                && !spellings.contains(&spelling);
+            if is_read {
+                spellings.push(spelling);
+            }
+            is_read
         });
         let entries = entries.map(|(key, value)| {
             last.set(value);

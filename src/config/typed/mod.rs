@@ -114,7 +114,7 @@ fn read_without_errors<'n, T: Deserialize<'n>>(
         }
         skipped.push(wrong);
         if skipped.len() == MAX_ERRORS {
-            let more = Diagnostic::error("more may be wrong here: correct the other errors first");
+            let more = Diagnostic::error("there may be more errors here: fix the others first");
             own.push(more.with_location(node.location()));
             break None;
         }
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(value.unwrap().name.unwrap().value, "a");
         assert_eq!(
             diagnostics,
-            ["2:8 another spelling of 'name', which this entry has already: it is ignored"]
+            ["2:8 'name' is already set under another spelling: this one is ignored"]
         );
     }
 
@@ -237,6 +237,6 @@ mod tests {
         let (value, diagnostics) = read_text(&format!("patterns:\n{values}"));
         assert!(value.is_none());
         assert_eq!(diagnostics.len(), MAX_ERRORS + 1);
-        assert!(diagnostics.iter().any(|line| line.contains("more may be wrong here")));
+        assert!(diagnostics.iter().any(|line| line.contains("there may be more errors here")));
     }
 }
