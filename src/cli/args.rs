@@ -65,7 +65,7 @@ impl Cli {
 
     /// Parses a command line with the whole grammar.
     pub fn read(arguments: &[OsString]) -> Result<Self, clap::Error> {
-        let mut grammar = Self::command().mut_subcommands(examples_first);
+        let mut grammar = Self::command().mut_subcommands(whole_help);
         let mut matches = grammar.try_get_matches_from_mut(arguments)?;
         Self::from_arg_matches_mut(&mut matches)
             .map(Self::settled)
@@ -156,20 +156,34 @@ pub enum CliCommand {
     DemoServer,
 }
 
-/// Examples stand before the options, which may be many.
-fn examples_first(command: clap::Command) -> clap::Command {
+/// What `--help` prints of a command: every option, and the examples before them.
+fn whole_help(command: clap::Command) -> clap::Command {
     command
         .help_template("{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}")
-        .mut_subcommands(examples_first)
+        .mut_args(|argument| argument.hide_short_help(false))
+        .mut_subcommands(whole_help)
 }
 
 /// The commands that `-h` names.
-const GROUPS: [(&str, &[&str]); 5] = [
-    ("Find and call", &["list", "inspect", "call", "run", "bench", "resources", "prompts"]),
-    ("Servers", &["servers", "add", "remove", "import", "trace", "auth", "pin", "verify"]),
-    ("Records", &["history", "stats", "audit"]),
+const GROUPS: [(&str, &[&str]); 4] = [
+    (
+        "Tools and calls",
+        &[
+            "list",
+            "inspect",
+            "call",
+            "run",
+            "bench",
+            "resources",
+            "prompts",
+            "history",
+            "stats",
+            "audit",
+        ],
+    ),
+    ("Servers", &["servers", "add", "import", "auth", "trace", "pin", "verify"]),
     ("Projects", &["init", "trust", "config", "doctor"]),
-    ("Serving", &["serve", "up", "ps", "down", "export", "dispatch"]),
+    ("Serving", &["serve", "up", "export", "dispatch"]),
 ];
 
 /// The commands in groups, with what each does.
@@ -289,8 +303,8 @@ mod tests {
               --fresh                       Start servers for this run even if a background host is running
               --trust                       Trust the project's files for this run
               --ask-all                     Ask before every call, even if the policy allows it
-              --trace[=<METHODS>]           Print messages to and from servers to stderr; optionally only
-                                            some methods, such as --trace='tools/*,ping'
+              --trace[=<METHODS>]           Print server traffic to stderr, or only some methods:
+                                            --trace='tools/*'
               --tools-module <MODULE>       Load the typed functions of this Python module as tools and
                                             ignore all other configuration
               --host-tools-module <MODULE>  Add the typed functions of this Python module to the
@@ -337,13 +351,26 @@ mod tests {
 
     #[test]
     fn call_help_is_complete() {
-        let mut command = Cli::command().term_width(100);
+        let mut command = Cli::command().mut_subcommands(whole_help).term_width(100);
         command.build();
         let call = command.find_subcommand_mut("call").unwrap();
         assert_snapshot!(call.render_help().to_string(), @r#"
         Call a tool
 
         Usage: toolhost call [OPTIONS] <NAME> [ARGS]... [-- <COMMAND|URL>...]
+
+        How arguments are written:
+          key=value     converted only as the tool's schema requires: 12 stays text for a string
+          key:=json     raw JSON
+          key=@file     the contents of a file (key:=@file for JSON in a file)
+          key=@@text    text that starts with @
+          '{"key": 1}'  all arguments as one object, as with --args
+
+        Context:
+          user_id=NAME    the user the call is made for (TOOLHOST_USER)
+          traceparent=ID  W3C trace context (TRACEPARENT), optionally with tracestate=LIST
+          KEY=VALUE       a variable listed in context_env of the tool's entry
+          KEY:=JSON       metadata, sent to MCP servers in _meta
 
         Arguments:
           <NAME>            Tool to call: its full name, or its bare name if that is unique
@@ -387,8 +414,8 @@ mod tests {
               --fresh                       Start servers for this run even if a background host is running
               --trust                       Trust the project's files for this run
               --ask-all                     Ask before every call, even if the policy allows it
-              --trace[=<METHODS>]           Print messages to and from servers to stderr; optionally only
-                                            some methods, such as --trace='tools/*,ping'
+              --trace[=<METHODS>]           Print server traffic to stderr, or only some methods:
+                                            --trace='tools/*'
               --tools-module <MODULE>       Load the typed functions of this Python module as tools and
                                             ignore all other configuration
               --host-tools-module <MODULE>  Add the typed functions of this Python module to the
@@ -412,19 +439,6 @@ mod tests {
               --require-record              Refuse calls that cannot be written to the audit log
               --trace-save <FILE>           Save all messages to and from servers to this file, for
                                             'toolhost replay'
-
-        How arguments are written:
-          key=value     converted only as the tool's schema requires: 12 stays text for a string
-          key:=json     raw JSON
-          key=@file     the contents of a file (key:=@file for JSON in a file)
-          key=@@text    text that starts with @
-          '{"key": 1}'  all arguments as one object, as with --args
-
-        Context:
-          user_id=NAME    the user the call is made for (TOOLHOST_USER)
-          traceparent=ID  W3C trace context (TRACEPARENT), optionally with tracestate=LIST
-          KEY=VALUE       a variable listed in context_env of the tool's entry
-          KEY:=JSON       metadata, sent to MCP servers in _meta
         "#);
     }
 

@@ -59,24 +59,29 @@ fn help_as_option(arguments: &[OsString]) -> Cow<'_, [OsString]> {
 /// The global options that other options and arguments refer to, as conflicts or substitutes.
 const NAMED_BY_OTHERS: [&str; 4] = ["ask_all", "output", "server_url", "verbose"];
 
+/// The global options that the short help of the program leaves to its commands.
+const OF_COMMANDS: [&str; 6] = ["ask_all", "fresh", "quiet", "trace", "trust", "verbose"];
+
 /// Shortens a help text requested with `-h`.
 fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
     let asks_for_all = |word: &OsString| word == "--help";
     if error.kind() != ErrorKind::DisplayHelp || arguments.iter().any(asks_for_all) {
         return error;
     }
-    let rare = RareOptions::augment_args(clap::Command::new("rare"));
-    let hide = |argument: clap::Arg| {
-        let is_rare = rare.get_arguments().any(|rare| rare.get_id() == argument.get_id());
-        if is_rare || ["host_tools", "server_url"].contains(&argument.get_id().as_str()) {
-            argument.hide(true)
-        } else {
-            argument
-        }
-    };
     let names_command = named_command(arguments).is_some();
+    let rare = RareOptions::augment_args(clap::Command::new("rare"));
+    let rare = rare.get_arguments().map(clap::Arg::get_id).collect::<Vec<_>>();
+    let hide = |argument: clap::Arg| {
+        let id = argument.get_id();
+        let is_rare = rare.contains(&id)
+            || ["host_tools", "server_url"].contains(&id.as_str())
+            || (!names_command && OF_COMMANDS.contains(&id.as_str()));
+        let hides_values = !names_command && argument.get_action().takes_values();
+        argument.hide(is_rare).hide_possible_values(hides_values)
+    };
     let help = Cli::command()
         .mut_args(hide)
+        .disable_version_flag(!names_command)
         .override_usage("toolhost [OPTIONS] [COMMAND]")
         .help_template(format!(
             "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{all-args}}{{after-help}}",
@@ -330,9 +335,25 @@ mod tests {
         let help = |line: &str| parse(&words(line)).unwrap_err().to_string();
         let (short, long) = (help("toolhost call -h"), help("toolhost call --help"));
         assert!(short.contains("--query") && long.contains("--query"));
-        assert!(!short.contains("--reduced-motion") && long.contains("--reduced-motion"));
-        assert!(short.lines().count() < long.lines().count());
+        for rare in ["--reduced-motion", "--idle-timeout"] {
+            assert!(!short.contains(rare) && long.contains(rare), "{rare}");
+        }
         assert_eq!(help("toolhost help call"), long);
+    }
+
+    #[test]
+    fn the_short_help_fits_on_a_screen() {
+        fn check(command: &clap::Command, line: &str) {
+            let help = parse(&words(&format!("{line} -h"))).unwrap_err().to_string();
+            assert!(help.lines().count() <= 45, "{line}: {help}");
+            let (_, global) = help.split_once("Global options:\n").unwrap();
+            let options = global.lines().take_while(|line| !line.is_empty());
+            assert!(options.filter(|line| line.contains(" --")).count() <= 12, "{line}: {help}");
+            for command in command.get_subcommands() {
+                check(command, &format!("{line} {}", command.get_name()));
+            }
+        }
+        check(&Cli::command(), "toolhost");
     }
 
     #[test]

@@ -58,8 +58,7 @@ pub struct GlobalOptions {
     /// Ask before every call, even if the policy allows it
     #[arg(long, global = true)]
     pub ask_all: bool,
-    /// Print messages to and from servers to stderr; optionally only some methods, such as
-    /// --trace='tools/*,ping'
+    /// Print server traffic to stderr, or only some methods: --trace='tools/*'
     #[arg(
         long,
         value_name = "METHODS",

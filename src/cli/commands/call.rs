@@ -50,7 +50,7 @@ pub struct CallArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
     /// Time limit without a sign of progress from the server
-    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = parse_timeout)]
     pub idle_timeout: Option<Duration>,
     /// Number of retries, if the tool is marked safe to repeat
     #[arg(long, value_name = "N", allow_negative_numbers = true,
@@ -60,7 +60,7 @@ pub struct CallArgs {
     #[arg(short, long, conflicts_with = "ask_all")]
     pub yes: bool,
     /// Approve the call and the calls it makes without asking
-    #[arg(long, conflicts_with = "ask_all")]
+    #[arg(long, hide_short_help = true, conflicts_with = "ask_all")]
     pub yes_nested: bool,
     /// Show what would be sent or started, without doing it
     #[arg(long)]
@@ -75,13 +75,13 @@ pub struct CallArgs {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub answers: Option<PathBuf>,
     /// Skip validation of arguments and result
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_validate: bool,
     /// Context of the call, KEY=VALUE or KEY:=JSON (see --help; repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = call_context::parse)]
     pub context: Vec<ContextArg>,
     /// Session the call belongs to
-    #[arg(long, value_name = "ID")]
+    #[arg(long, hide_short_help = true, value_name = "ID")]
     pub session: Option<String>,
     /// Save the call under this name, for 'toolhost run NAME'
     #[arg(long, value_name = "NAME")]

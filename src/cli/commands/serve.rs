@@ -70,22 +70,22 @@ pub struct ServeArgs {
     #[arg(long)]
     pub dangerously_bind: bool,
     /// Additional host name that HTTP and WebSocket clients may use
-    #[arg(long = "allow-host", value_name = "HOST")]
+    #[arg(long = "allow-host", hide_short_help = true, value_name = "HOST")]
     pub allowed_hosts: Vec<String>,
     /// Origin of a web page that may use the server: scheme and host
-    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    #[arg(long = "allow-origin", hide_short_help = true, value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
     /// Read the full-access token from this file
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub token_file: Option<PathBuf>,
     /// Accept access tokens of this authorization server (issuer URL) over HTTP
-    #[arg(long, value_name = "URL", requires = "http")]
+    #[arg(long, hide_short_help = true, value_name = "URL", requires = "http")]
     pub oauth_issuer: Option<String>,
     /// Required audience of these tokens, such as this server's URL (default: its address)
-    #[arg(long, value_name = "AUDIENCE", requires = "oauth_issuer")]
+    #[arg(long, hide_short_help = true, value_name = "AUDIENCE", requires = "oauth_issuer")]
     pub oauth_audience: Vec<String>,
     /// Scope that grants access, optionally limited to a profile (default: any token)
-    #[arg(long, value_name = "SCOPE[=PROFILE]", requires = "oauth_issuer")]
+    #[arg(long, hide_short_help = true, value_name = "SCOPE[=PROFILE]", requires = "oauth_issuer")]
     pub oauth_scope: Vec<String>,
     /// A subcommand.
     #[command(subcommand)]

@@ -33,7 +33,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub args: Option<String>,
     /// File with one JSON object of arguments per line, used in turn
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           conflicts_with_all = ["args", "words"])]
     pub args_lines: Option<PathBuf>,
     /// Only look for the tool on this server (repeatable)
@@ -43,13 +43,14 @@ pub struct BenchArgs {
     #[arg(long)]
     pub allow_writes: bool,
     /// Like --allow-writes, and also approve calls made by the tool
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub yes_nested: bool,
     /// Skip validation of the arguments
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_validate: bool,
     /// Fully check every Nth result against the tool's output schema; the others only for errors
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+    #[arg(long, hide_short_help = true,
+          value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           conflicts_with = "no_validate")]
     pub check_every: Option<u64>,
 
@@ -60,47 +61,47 @@ pub struct BenchArgs {
     /// Duration of the run, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
     pub duration: Option<Duration>,
-    /// Calls in flight, or a list of steps such as 1,4,16,64; with --rate, the maximum (default 1;
-    /// 100 with --rate)
+    /// Calls in flight (default 1; 100 with --rate), or steps such as 1,4,16
     #[arg(short, long, value_name = "N[,N]", help_heading = LOAD)]
     pub concurrency: Option<ConcurrencySpec>,
     /// With steps of -c: stop after a step with more failed calls than this
-    #[arg(long, value_name = "PERCENT", value_parser = syntax::part, help_heading = LOAD)]
+    #[arg(long, hide_short_help = true,
+          value_name = "PERCENT", value_parser = syntax::part, help_heading = LOAD)]
     pub step_error_limit: Option<f64>,
     /// Start calls at a fixed rate, however slow the tool is
     #[arg(long, value_name = "PER_SECOND", value_parser = syntax::rate, help_heading = LOAD)]
     pub rate: Option<f64>,
     /// With --rate: space calls evenly or as a random (Poisson) process
-    #[arg(long, value_name = "HOW", value_enum, help_heading = LOAD)]
+    #[arg(long, hide_short_help = true, value_name = "HOW", value_enum, help_heading = LOAD)]
     pub arrivals: Option<ArrivalsArg>,
     /// With --rate: queue or drop a call when too many are in flight
-    #[arg(long, value_name = "WHAT", value_enum, help_heading = LOAD)]
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_enum, help_heading = LOAD)]
     pub over: Option<OverflowArg>,
-    /// Number of calls or time to warm up before measuring; 0 for none (default: a tenth of -n or
-    /// --duration)
+    /// Calls or time to warm up; 0 for none (default: a tenth of the run)
     #[arg(long, value_name = "N|TIME", value_parser = syntax::warm_up, help_heading = LOAD)]
     pub warmup: Option<WarmUp>,
     /// Time limit for each call
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
     pub timeout: Option<Duration>,
     /// Stop after this many failed calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+    #[arg(long, hide_short_help = true,
+          value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           help_heading = LOAD)]
     pub stop_after_failures: Option<u64>,
     /// Seed for everything random (default 42)
-    #[arg(long, value_name = "N", help_heading = LOAD)]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = LOAD)]
     pub seed: Option<u64>,
 
     /// Compare with this tool: call both alternately
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::tools),
-          help_heading = COMPARISON)]
+          help_heading = LOAD)]
     pub vs: Option<String>,
     /// Arguments of the --vs tool, if different: one JSON object; @FILE reads a file, - reads stdin
-    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true,
-          help_heading = COMPARISON)]
+    #[arg(long, hide_short_help = true, value_name = "JSON|@FILE|-", allow_hyphen_values = true,
+          help_heading = LOAD)]
     pub vs_args: Option<String>,
 
-    /// Exit with 8 if this is true (repeatable), such as 'p99>50ms' or 'throughput<1000'
+    /// Exit with 8 if true, such as 'p99>50ms' or 'throughput<1000' (repeatable)
     #[arg(long, value_name = "EXPR", help_heading = JUDGING)]
     pub fail_if: Vec<String>,
     /// Save the report to this file as JSON
@@ -112,18 +113,20 @@ pub struct BenchArgs {
           help_heading = JUDGING)]
     pub baseline: Option<PathBuf>,
     /// With --baseline: exit with 8 if mean, p95 or throughput is worse by more than this
-    #[arg(long, value_name = "PERCENT", value_parser = syntax::percent, help_heading = JUDGING)]
+    #[arg(long, hide_short_help = true,
+          value_name = "PERCENT", value_parser = syntax::percent, help_heading = JUDGING)]
     pub max_regression: Option<f64>,
-    /// Save the report to this file as a self-contained HTML page with plots (also --plot)
+    /// Save the report to this file as an HTML page with plots (also --plot)
     #[arg(long, alias = "plot", value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING)]
     pub html: Option<PathBuf>,
     /// Export the report (repeatable): FILE.csv or FILE.md
-    #[arg(long, value_name = "[FORMAT=]FILE", value_hint = clap::ValueHint::FilePath,
+    #[arg(long, hide_short_help = true,
+          value_name = "[FORMAT=]FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING)]
     pub export: Vec<ExportSpec>,
     /// Write a locustfile for a tool of an HTTP server, without running it
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING,
           conflicts_with_all = ["vs", "save", "baseline", "html", "export", "fail_if"])]
     pub export_locust: Option<PathBuf>,
@@ -133,7 +136,6 @@ pub struct BenchArgs {
 }
 
 const LOAD: &str = "Load";
-const COMPARISON: &str = "Comparison";
 const JUDGING: &str = "Thresholds and output";
 
 const EXAMPLES: &str = "\
