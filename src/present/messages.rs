@@ -47,6 +47,15 @@ pub fn page(error: &Error) -> Page {
     page
 }
 
+/// An error where there is one line for it: what happened, and the last words of what it is about.
+pub fn in_one_line(error: &Error) -> String {
+    let last_words = error.details().iter().rev().find_map(|line| line.strip_prefix("stderr: "));
+    match last_words.filter(|line| *line != "(nothing)") {
+        Some(last_words) => format!("{}: {last_words}", error.message()),
+        None => error.message().to_owned(),
+    }
+}
+
 /// An error where the screen has room for all of it: its kind, message, details and hint.
 pub fn failure(error: &Error) -> Page {
     let mut page = Page::default();

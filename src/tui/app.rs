@@ -11,6 +11,7 @@ use crate::tui::calls::{self, OtherClients};
 use crate::tui::prelude::*;
 use crate::tui::tasks::{Recollection, recall};
 use crate::tui::views::bench::BenchView;
+use crate::tui::views::bench::plan::PlanField;
 use crate::tui::views::form::SchemaForm;
 use crate::tui::views::history::HistoryView;
 use crate::tui::views::inbox::InboxView;
@@ -70,9 +71,7 @@ impl AppState {
     }
 
     fn is_live_moving(&self) -> bool {
-        let calls = || self.live.of(self.tools.subject()?);
-        self.context.view == ViewId::Tools
-            && calls().is_some_and(|calls| calls.is_recent(self.context.now))
+        self.context.view == ViewId::Tools && self.live.is_recent(self.context.now)
     }
 
     pub fn key_contexts(&self) -> Vec<KeyContext> {
@@ -83,6 +82,7 @@ impl AppState {
             return vec![KeyContext::Trust, KeyContext::Pane];
         }
         match self.context.overlay {
+            Some(Overlay::Help(_)) => return vec![KeyContext::Help],
             Some(Overlay::Palette(_)) => return vec![KeyContext::Palette],
             Some(Overlay::SaveCall(_)) => return vec![KeyContext::SaveCall],
             Some(Overlay::Running(_)) => {
@@ -324,6 +324,14 @@ impl AppState {
     pub fn show(&mut self, view: ViewId) -> Effects {
         if self.context.view != ViewId::Inbox {
             self.context.before_inbox = self.context.view;
+        }
+        // A benchmark begins with the tool one looks at.
+        if view == ViewId::Bench
+            && self.bench.form.text(PlanField::ToolA).is_empty()
+            && let Some(tool) = self.tools.subject().map(str::to_owned)
+        {
+            let arguments = self.default_bench_arguments(&tool);
+            self.bench.set_target(&tool, arguments.as_ref());
         }
         self.context.view = view;
         self.context.focus = view.panes()[0];

@@ -273,6 +273,7 @@ impl CallActivity {
 
 /// The number of seconds whose calls are counted individually.
 pub const LIVE_SECONDS: u64 = 60;
+const SECONDS: usize = 60;
 const MAX_CLIENTS: usize = 8;
 /// The maximum number of tools that are counted; of more, those that were called last.
 const MAX_TOOLS: usize = 500;
@@ -359,6 +360,19 @@ impl LiveCalls {
         (self.calls, self.failed, self.durations.quantile(0.5))
     }
 
+    /// How many calls of all tools ended in each of the last 60 seconds.
+    pub fn by_second(&self, now: Duration) -> Vec<u64> {
+        let tools = self.tools.values().filter(|calls| calls.is_recent(now));
+        tools.map(|calls| calls.by_second(now)).fold(vec![0; SECONDS], |mut all, calls| {
+            all.iter_mut().zip(calls).for_each(|(all, count)| *all += count);
+            all
+        })
+    }
+
+    pub fn is_recent(&self, now: Duration) -> bool {
+        self.tools.values().any(|calls| calls.is_recent(now))
+    }
+
     /// The calls of a tool, by its full name; `None` before one ended.
     pub fn of(&self, tool: &str) -> Option<&LiveToolCalls> {
         self.tools.get(tool)
@@ -373,7 +387,7 @@ impl LiveToolCalls {
     /// How many ended in each of the last 60 seconds, the earliest first.
     pub fn by_second(&self, now: Duration) -> Vec<u64> {
         let first = (now.as_secs() + 1).saturating_sub(LIVE_SECONDS);
-        let mut counts = vec![0; usize::try_from(LIVE_SECONDS).unwrap_or(60)];
+        let mut counts = vec![0; SECONDS];
         for (second, count) in &self.recent {
             let at = second.checked_sub(first).and_then(|at| usize::try_from(at).ok());
             if let Some(slot) = at.and_then(|at| counts.get_mut(at)) {

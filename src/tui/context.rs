@@ -12,11 +12,11 @@ use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, Divider, Pane, PaneShares, SizeClass, ViewId};
 use crate::tui::theme::{Appearance, ColourScheme};
 use crate::tui::views::overlays::SaveCallWindow;
+use crate::tui::views::overlays::help::HelpWindow;
 use crate::tui::views::overlays::palette::PaletteEntry;
 use crate::tui::widgets::filter::Picker;
 use crate::tui::widgets::list::ListCursor;
 use crate::tui::widgets::picture::PictureBox;
-use crate::tui::widgets::scroll_text::ScrollPosition;
 use crate::util::units::show_size;
 
 /// How long a question must be on the screen before a key answers it: keys that come sooner were
@@ -29,8 +29,8 @@ const MAX_ROWS: u16 = 60;
 /// Something that lies over everything else and has all keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Overlay {
-    /// What the keys do; scrolled by this many lines.
-    Help(ScrollPosition),
+    /// What the keys do.
+    Help(Box<HelpWindow>),
     /// Whether to leave although calls run.
     ConfirmQuit,
     /// Everything that can be done, to choose from.

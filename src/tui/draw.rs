@@ -14,7 +14,7 @@ use crate::tui::prelude::*;
 use crate::tui::theme::Theme;
 use crate::tui::views::tools::{self, detail};
 use crate::tui::views::{
-    bench, form, history, inbox, offerings, overlays, result, servers, stats, trace,
+    bench, history, inbox, offerings, overlays, result, servers, stats, trace,
 };
 use crate::tui::widgets::chart::grouped;
 use crate::util::units::show_duration;
@@ -55,10 +55,7 @@ fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 fn pane(pen: &mut Pen<'_>, state: &AppState, pane: Pane, area: Rect) {
     match pane {
         Pane::Catalogue => tools::draw::draw(pen, state, area),
-        Pane::Detail => match &state.tools.form {
-            Some(form) => form::draw::draw(pen, form, state.context.focus == pane, area),
-            None => detail::draw(pen, state, area),
-        },
+        Pane::Detail => detail::draw(pen, state, area),
         Pane::Result => result::draw::draw(pen, state, area),
         Pane::Servers => servers::draw::list(pen, state, area),
         Pane::Health => servers::health::health(pen, state, area),

@@ -54,6 +54,8 @@ pub enum KeyContext {
     Picker,
     Approval,
     Trust,
+    /// In the list of what the keys do.
+    Help,
     /// In the list of everything that can be done.
     Palette,
     SaveCall,
@@ -144,6 +146,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     inbox::TRUST,
     TEXT,
     PICKER,
+    HELP,
     PALETTE,
     SAVE_CALL,
     RUNNING,
@@ -486,6 +489,15 @@ pub const PICKER: KeyTable = KeyTable { context: KeyContext::Picker, name: "choo
 pub const OVERLAY: KeyTable = KeyTable { context: KeyContext::Overlay, name: "overlay", title: "Windows", rows: &[
     row(&[Esc, Char('q'), Char('n'), Char('?')], Action::Back, "close", "close"),
     row(&[Char('y')], Action::Yes, "", "yes"),
+] };
+
+#[rustfmt::skip]
+pub const HELP: KeyTable = KeyTable { context: KeyContext::Help, name: "help", title: "Help", rows: &[
+    row(&[Esc, F(1)], Action::Back, "close", "close"),
+    row(&[Down], Action::Down, "", "down"),
+    row(&[Up], Action::Up, "", "up"),
+    row(&[PageDown], Action::PageDown, "", "page down"),
+    row(&[PageUp], Action::PageUp, "", "page up"),
 ] };
 
 #[rustfmt::skip]

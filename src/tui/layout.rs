@@ -174,7 +174,7 @@ pub fn has_frames(room: SizeClass) -> bool {
 
 pub fn inside(pane: Rect, room: SizeClass) -> Rect {
     if has_frames(room) {
-        return pane.inner(ratatui::layout::Margin::new(1, 1));
+        return pane.inner(ratatui::layout::Margin::new(2, 1));
     }
     let title = pane.height.min(1);
     Rect { y: pane.y + title, height: pane.height - title, ..pane }

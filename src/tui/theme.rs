@@ -235,6 +235,16 @@ impl Theme {
         if self.ascii { "> " } else { "❯ " }
     }
 
+    /// Before what can be folded: whether it is.
+    pub fn fold(self, is_open: bool) -> &'static str {
+        match (self.ascii, is_open) {
+            (true, true) => "- ",
+            (true, false) => "+ ",
+            (false, true) => "▾ ",
+            (false, false) => "▸ ",
+        }
+    }
+
     pub fn more(self) -> &'static str {
         if self.ascii { "..." } else { "…" }
     }

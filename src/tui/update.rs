@@ -11,6 +11,7 @@ use crate::tui::tasks::Outcome;
 use crate::tui::views::form::{self, SchemaForm};
 use crate::tui::views::overlays;
 use crate::tui::views::overlays::problems::ConfigurationProblems;
+use crate::tui::views::tools::detail;
 use crate::tui::widgets::input::TextArea;
 use crate::tui::widgets::list::action_step;
 use crate::tui::widgets::reading::Readiness;
@@ -31,12 +32,17 @@ impl AppState {
     /// Finds out how many rows the form of a tool needs, before places are given out.
     fn measure_form(&mut self) {
         let styler = Styler::new(self.context.appearance.theme());
-        let detail = self.context.area_of(Pane::Detail);
+        let place = self.context.area_of(Pane::Detail);
         let rows = |(form, area): (&SchemaForm, Rect)| {
             let inside = self.context.inside(area);
-            form::draw::rows_needed(styler, form, inside.width) + area.height - inside.height
+            let tool = self.tools.catalogue.chosen().map(|row| &row.tool);
+            let about =
+                tool.map_or(0, |tool| detail::about(styler, self, tool, inside.width).len());
+            let frame = area.height - inside.height;
+            form::draw::rows_needed(styler, form, inside.width)
+                .saturating_add(u16::try_from(about).unwrap_or(0) + frame)
         };
-        self.context.form_rows = self.tools.form.as_ref().zip(detail).map(rows);
+        self.context.form_rows = self.tools.shown_form().zip(place).map(rows);
     }
 
     fn dispatch(&mut self, event: AppEvent) -> Effects {
@@ -272,6 +278,7 @@ impl AppState {
         }
         if self.context.overlay.is_some() {
             return match &mut self.context.overlay {
+                Some(Overlay::Help(window)) => Some(&mut window.line),
                 Some(Overlay::Palette(palette)) => Some(&mut palette.line),
                 Some(Overlay::SaveCall(window)) => Some(&mut window.name),
                 _ => None,
@@ -314,6 +321,10 @@ impl AppState {
 
     fn text_changed(&mut self) -> Effects {
         match &mut self.context.overlay {
+            Some(Overlay::Help(window)) => {
+                window.position.reset();
+                return Vec::new();
+            }
             Some(Overlay::Palette(palette)) => {
                 palette.search(overlays::palette::search);
                 return Vec::new();
@@ -473,7 +484,7 @@ impl AppState {
             (Some(pending), _) => Some(pending.text().position()),
             (None, Some(window)) => Some(window.text.text.position()),
             (None, None) => match &self.context.overlay {
-                Some(Overlay::Help(position)) => Some(position),
+                Some(Overlay::Help(window)) => Some(&window.position),
                 Some(Overlay::Problems) => Some(self.configuration_problems.text.position()),
                 Some(Overlay::Pin) => {
                     self.pin_window.as_ref().map(|window| window.text.text.position())

@@ -168,6 +168,79 @@ fn what_toolhost_asks_of_its_own_accord_is_no_failure_of_a_server() {
 }
 
 #[test]
+fn help_is_searched_and_no_key_acts_on_what_is_behind() {
+    let mut state = sized(sample(), 160, 45);
+    let before = state.tools.catalogue.chosen().map(|row| row.name.clone());
+    press(&mut state, &["?"]);
+    let whole = shown(&state);
+    for title in ["Tree of tools", "Arguments without text"] {
+        assert!(whole.contains(title), "two columns have both: {whole}");
+    }
+    press(&mut state, &["jbq history of"]);
+    assert!(shown(&state).contains("No key does that."));
+    state.update(AppEvent::Input(UserInput::Key(KeyPress::Ctrl('u'))));
+    press(&mut state, &["history of"]);
+    let found = shown(&state);
+    assert!(found.contains("show the history of this tool"), "{found}");
+    assert!(!found.contains("benchmark this tool"), "{found}");
+    press(&mut state, &["<esc>"]);
+    assert_eq!(state.tools.catalogue.chosen().map(|row| row.name.clone()), before);
+    assert_eq!(state.context.view, ViewId::Tools);
+}
+
+#[test]
+fn what_a_tool_takes_is_seen_before_its_form_is_opened() {
+    let mut state = sized(sample(), 160, 45);
+    let seen = shown(&state);
+    let line = seen.lines().find(|line| line.contains("expression")).unwrap();
+    assert!(line.contains("What to calculate"), "{seen}");
+    assert!(state.tools.form.is_none() && seen.contains(" Form  Docs "), "{seen}");
+    press(&mut state, &["d"]);
+    assert!(shown(&state).contains("Parameters"), "{}", shown(&state));
+}
+
+#[test]
+fn a_list_of_objects_is_a_table_at_once_unless_that_would_hide_something() {
+    let list = json!([{ "number": 1, "title": "a" }, { "number": 2, "title": "b" }]);
+    for (result, is_table) in [
+        (json!({ "items": list }), true),
+        (list.clone(), true),
+        (json!({ "items": list, "next": "page 2" }), false),
+    ] {
+        let mut state = sample();
+        let run = begun(&mut state, "1");
+        ended(&mut state, run, ToolResult::json(result.clone()));
+        assert_eq!(state.tools.viewer.shows_table(), is_table, "{result}");
+    }
+    let mut state = sample();
+    let run = begun(&mut state, "1");
+    let mut result = ToolResult::json(list);
+    result.content = vec![json!({ "type": "text", "text": "two of many" })];
+    ended(&mut state, run, result);
+    assert!(!state.tools.viewer.shows_table(), "the text stands beside the list");
+}
+
+#[test]
+fn a_server_that_failed_says_its_last_words_where_it_is_listed() {
+    let mut state = sized(servers::tests::sample(), 160, 45);
+    let details = ["stderr: opening", "stderr: no database"].map(str::to_owned);
+    let error = Error::unreachable("the process exited with 1").with_details(details);
+    let server = "files".into();
+    let failed = HostEvent::ServerStateChanged { server, state: ServerState::Failed(error) };
+    state.update(AppEvent::Host(failed));
+    press(&mut state, &["2"]);
+    assert!(shown(&state).contains("exited with 1: no database"), "{}", shown(&state));
+}
+
+#[test]
+fn a_benchmark_begins_with_the_tool_one_looks_at() {
+    let mut state = sample();
+    press(&mut state, &["5"]);
+    assert_eq!(state.bench.form.text(bench::plan::PlanField::ToolA), "calculator");
+    assert!(!shown(&state).contains("No tool chosen"), "{}", shown(&state));
+}
+
+#[test]
 fn what_an_error_says_beside_its_message_is_shown() {
     let mut state = sample();
     let run = begun(&mut state, "1");

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
-use ratatui::widgets::{Block, Clear, Widget};
+use ratatui::widgets::{Block, Clear, Padding, Widget};
 
 use crate::present::{self, Page};
 use crate::tui::layout;
@@ -102,6 +102,7 @@ impl<'a> Pen<'a> {
         let block = Block::bordered()
             .border_set(self.theme.border(focused))
             .border_style(self.theme.style(meaning))
+            .padding(Padding::horizontal(1))
             .title(Line::from(title));
         let inner = block.inner(area);
         self.put(block, area);

@@ -105,18 +105,19 @@ impl PlanForm {
         }
     }
 
-    /// The default of an entry, shown while it is empty.
-    pub fn placeholder(&self, entry: PlanField) -> &'static str {
+    /// What holds while an entry is empty, and an example of what may be written.
+    pub fn placeholder(&self, entry: PlanField) -> (&'static str, &'static str) {
+        let is_empty = |entry| self.text(entry).is_empty();
         match entry {
-            PlanField::ToolA => "a chooses one",
-            PlanField::ArgumentsA => "none",
-            PlanField::ToolB => "b chooses one",
-            PlanField::InFlight if self.text(PlanField::Rate).is_empty() => "1; steps as 1,4,16,64",
-            PlanField::InFlight => "100 at most",
-            PlanField::Rate => "none; 50 calls a second, however slow the tool",
-            PlanField::Calls if self.text(PlanField::Duration).is_empty() => "1000",
-            PlanField::Duration if self.text(PlanField::Calls).is_empty() => "10s",
-            PlanField::Calls | PlanField::Duration => "no limit",
+            PlanField::ToolA => ("a chooses one", ""),
+            PlanField::ArgumentsA => ("none", ""),
+            PlanField::ToolB => ("b chooses one", ""),
+            PlanField::InFlight if is_empty(PlanField::Rate) => ("1", "e.g. 1,4,16,64"),
+            PlanField::InFlight => ("100 at most", ""),
+            PlanField::Rate => ("full speed", "e.g. 50/s"),
+            PlanField::Calls if is_empty(PlanField::Duration) => ("1000", ""),
+            PlanField::Duration if is_empty(PlanField::Calls) => ("10s", ""),
+            PlanField::Calls | PlanField::Duration => ("no limit", ""),
         }
     }
 
@@ -401,8 +402,12 @@ fn row(
     let used: usize = spans.iter().map(Span::width).sum();
     let room = usize::from(width).saturating_sub(used);
     let cursor = if form.text(entry).is_empty() {
-        let placeholder = format!("({})", form.placeholder(entry));
-        spans.push(styler.span(Role::Example, text::cut(&placeholder, room)));
+        let (default, example) = form.placeholder(entry);
+        spans.push(styler.dim(text::cut(default, room)));
+        let room = room.saturating_sub(default.len() + 2);
+        if !example.is_empty() && room >= example.len() {
+            spans.extend([styler.plain("  "), styler.span(Role::Example, example)]);
+        }
         used
     } else {
         let (before, behind) =

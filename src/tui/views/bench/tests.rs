@@ -121,7 +121,9 @@ fn a_tool_of_the_catalogue_is_benchmarked_with_what_it_was_called_with_last() {
 #[test]
 fn entries_are_written_and_what_is_wrong_stands_at_its_entry() {
     let mut state = sample();
-    press(&mut state, &["5", "<enter>"]);
+    press(&mut state, &["5"]);
+    state.bench.form = Default::default();
+    press(&mut state, &["<enter>"]);
     assert!(state.bench.form.error.is_some(), "without a tool nothing is run");
     assert_eq!(state.context.message.as_ref().unwrap().text, "tool: no tool chosen");
     press(&mut state, &["a", "clock", "<enter>"]);
@@ -209,7 +211,7 @@ fn a_picker_finds_by_letters_and_is_left_without_a_choice() {
     );
     press(&mut state, &["<esc>"]);
     assert!(state.bench.picker.is_none());
-    assert_eq!(state.bench.form.text(PlanField::ToolA), "");
+    assert_eq!(state.bench.form.text(PlanField::ToolA), "calculator");
 }
 
 fn sized(mut state: AppState, width: u16, height: u16) -> AppState {

@@ -12,12 +12,8 @@ use crate::tui::widgets::page::wrap;
 use crate::util::text;
 
 const NAMES: usize = 28;
-
-pub fn draw(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
-    let title = format!("Arguments  {}", form.tool);
-    let inner = pen.open(area, &title, focused);
-    inside(pen, form, focused, inner);
-}
+/// How many cells a value takes before what is said beside it.
+const VALUES: usize = 22;
 
 pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     let foot = foot(pen.styler, form);
@@ -37,7 +33,8 @@ pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
 /// How many rows a form needs at this width, without a frame. The same for each of its fields, so
 /// that nothing moves when another one is chosen.
 pub fn rows_needed(styler: Styler, form: &SchemaForm, width: u16) -> u16 {
-    let rows = body_rows(form) + foot_rows(&foot(styler, form), width);
+    // With a gap between them.
+    let rows = body_rows(form) + 1 + foot_rows(&foot(styler, form), width);
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
 
@@ -75,7 +72,7 @@ pub fn lines(pen: &mut Pen<'_>, written: &TextArea, focused: bool, area: Rect) {
 
 fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     if form.fields.is_empty() {
-        let text = "No arguments. F5 runs it, ^T edits JSON.";
+        let text = "No arguments.";
         return pen.put(pen.line(Role::Dim, text), area);
     }
     let height = usize::from(area.height);
@@ -88,7 +85,7 @@ fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
         let (Some(place), Some(node)) = (left.next(), form.node_of(row)) else { break };
         let is_current = at == form.at;
         let shown = FieldLine { styler: pen.styler, form, row, node, is_current, widest };
-        let (lines, cursor) = shown.lines(usize::from(area.width));
+        let (lines, cursor) = shown.lines(usize::from(area.width), focused);
         let mut place = Some(place);
         for (number, line) in lines.into_iter().enumerate() {
             let Some(here) = place.take().or_else(|| left.next()) else { break };
@@ -99,7 +96,7 @@ fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
                 pen.set_cursor(here, column);
             }
         }
-        if is_current {
+        if is_current && focused {
             for line in below(pen.styler, form, node, area.width) {
                 let Some(place) = left.next() else { break };
                 pen.put(line, place);
@@ -141,12 +138,12 @@ struct FieldLine<'a> {
 }
 
 impl FieldLine<'_> {
-    fn lines(&self, width: usize) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+    fn lines(&self, width: usize, focused: bool) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
         let Self { styler, row, node, .. } = self;
         let mark = if node.field.required && row.part == RowPart::Field { "* " } else { "  " };
         let indent = " ".repeat(2 * row.depth);
         let key = text::cut(&row.key, NAMES).into_owned();
-        let meaning = if self.is_current { Role::Selected } else { Role::Name };
+        let meaning = if self.is_current && focused { Role::Selected } else { Role::Name };
         let mut spans = vec![styler.span(Role::Key, format!("{mark}{indent}"))];
         if let RowPart::Choice(at) = row.part {
             let ticked = matches!(&node.input, FieldInput::Choices(ticked) if ticked.contains(&at));
@@ -164,7 +161,15 @@ impl FieldLine<'_> {
         }
         let (value, cursor) = self.value(width.saturating_sub(before));
         spans.extend(value);
-        (vec![Line::from(spans)], cursor.map(|cursor| (0, before + cursor)))
+        let mut line = Line::from(spans);
+        // What it takes stands beside the others, and below this one.
+        let gap = (before + VALUES).saturating_sub(line.width());
+        let room = width.saturating_sub(before + VALUES);
+        if !(self.is_current && focused) && gap > 1 && room > VALUES {
+            let hint = styler.dim(text::cut(hint(node, true).trim_start(), room));
+            line.extend([styler.plain(" ".repeat(gap)), hint]);
+        }
+        (vec![line], cursor.map(|cursor| (0, before + cursor)))
     }
 
     /// The lines of a text of several that are seen around the cursor, the first one behind `head`.
@@ -209,11 +214,11 @@ impl FieldLine<'_> {
                 plain(format!("< {} >", titles.get(*at).map_or("", String::as_str)))
             }
             (FieldInput::Choices(ticked), FieldKind::MultiChoice(choices)) => {
-                plain(format!("{} {} of {}", self.fold(), ticked.len(), choices.len()))
+                plain(format!("{}{} of {}", self.fold(), ticked.len(), choices.len()))
             }
             (_, FieldKind::List) if node.is_present() => {
                 let items = node.children.len();
-                plain(format!("{} [{items}]  + adds an item", self.fold()))
+                plain(format!("{}[{items}]  + adds an item", self.fold()))
             }
             (_, FieldKind::Object) if node.is_present() => plain(self.fold().to_owned()),
             (FieldInput::Unset, _) => (vec![styler.dim(self.unset())], Some(0)),
@@ -222,22 +227,22 @@ impl FieldLine<'_> {
     }
 
     fn fold(&self) -> &'static str {
-        if self.node.is_open { "v" } else { ">" }
+        self.styler.theme.fold(self.node.is_open)
     }
 
     fn unset(&self) -> String {
         let field = &self.node.field;
         let text = match (&field.default, &field.kind) {
-            (Some(_), _) if field.secret => "(unset, has a default)".to_owned(),
+            (Some(_), _) if field.secret => "has a default".to_owned(),
             (Some(default), _) => {
                 let default = default.to_string();
-                format!("(unset, default {})", text::cut(&default, 40))
+                format!("default {}", text::cut(&default, 40))
             }
-            (None, FieldKind::Variants(titles)) => format!("(unset; {} forms)", titles.len()),
-            (None, FieldKind::List) => "(unset)  + adds an item".to_owned(),
-            (None, _) => "(unset)".to_owned(),
+            (None, FieldKind::Variants(titles)) => format!("one of {} forms", titles.len()),
+            (None, FieldKind::List) => "+ adds an item".to_owned(),
+            (None, _) => String::new(),
         };
-        if folds(&field.kind) { format!("{} {text}", self.fold()) } else { text }
+        if folds(&field.kind) { format!("{}{text}", self.fold()) } else { text }
     }
 
     /// The value as text; a secret is masked.
@@ -340,7 +345,7 @@ pub fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
 
 /// The notes below the selected field: accepted values, errors so far, choices.
 pub fn below(styler: Styler, form: &SchemaForm, node: &FormNode, width: u16) -> Vec<Line<'static>> {
-    let mut hint = hint(node);
+    let mut hint = hint(node, false);
     if let Some(text) = form.written().filter(|text| text.lines().len() > 1) {
         hint = format!("{hint}  line {} of {}", text.row() + 1, text.lines().len());
     }
@@ -384,8 +389,9 @@ fn choices_seen(node: &FormNode) -> Vec<(String, bool)> {
     choices.into_iter().skip(first).take(CHOICES).collect()
 }
 
-/// The type of a field with its limits, and its description.
-fn hint(node: &FormNode) -> String {
+/// The type of a field with its limits, and its description. Choices are counted where a list of them
+/// stands below.
+fn hint(node: &FormNode, lists_choices: bool) -> String {
     let field = &node.field;
     let list = |titles: &[&str]| {
         let more = if titles.len() > CHOICES { " | …" } else { "" };
@@ -394,8 +400,8 @@ fn hint(node: &FormNode) -> String {
     let day = || node.text()?.parse::<Date>().ok().map(|day| day.strftime("%A").to_string());
     let takes = match (&node.input, &field.kind) {
         (FieldInput::Json(_), _) => "JSON".to_owned(),
-        (_, FieldKind::Choice(choices)) => format!("one of {}", choices.len()),
-        (_, FieldKind::MultiChoice(choices)) => {
+        (_, FieldKind::Choice(choices)) if !lists_choices => format!("one of {}", choices.len()),
+        (_, FieldKind::Choice(choices) | FieldKind::MultiChoice(choices)) => {
             let titles: Vec<&str> = choices.iter().map(|choice| choice.title.as_str()).collect();
             list(&titles)
         }

@@ -95,8 +95,8 @@ fn a_form_takes_the_rows_it_needs_and_the_result_gets_the_rest() {
     let mut state = AppState::new((120, 40));
     state.update(listed(vec![tool("clock", one)]));
     press(&mut state, &[KeyPress::Enter]);
-    // The frame, the field and what it takes, what is sent, and the command.
-    assert_eq!(row_of(&state, " Result ") - row_of(&state, " Arguments "), 6);
+    // The frame, the field and what it takes, a gap, what is sent, and the command.
+    assert_eq!(row_of(&state, " Result ") - row_of(&state, " Arguments "), 7);
     assert!(picture(&state, ASCII).contains("$ toolhost call clock"));
 
     // Choosing another field moves nothing, whatever is said below it.

@@ -44,7 +44,7 @@ fn offering_row(
     row: OfferingRow,
     width: usize,
 ) -> Line<'static> {
-    let fold = if offerings.tree.is_folded(row) { "+ " } else { "- " };
+    let fold = styler.theme.fold(!offerings.tree.is_folded(row));
     match row {
         OfferingRow::Server(at) => {
             let Some(server) = offerings.tree.servers().get(at) else { return Line::default() };
@@ -132,7 +132,8 @@ fn draw_form(pen: &mut Pen<'_>, asking: &OfferingForm, focused: bool, area: Rect
     let height = height.min(area.height / 3 + frame_rows);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
-    form::draw::draw(pen, &asking.form, focused, above);
+    let inner = pen.open(above, &format!("Arguments  {}", asking.form.tool), focused);
+    form::draw::inside(pen, &asking.form, focused, inner);
     let below = if is_framed { pen.open(below, "Suggestions", false) } else { below };
     lines.truncate(below.height.into());
     pen.put(ratatui::text::Text::from(lines), below);

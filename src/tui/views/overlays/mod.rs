@@ -1,12 +1,12 @@
-//! Overlays: command palette, list of running calls; and mouse input.
+//! Overlays: help, command palette, list of running calls; and mouse input.
 
+pub mod help;
 pub mod palette;
 pub mod problems;
 
 use crate::catalogue::pins::PinReportState;
 use crate::model::{JsonObject, check_name};
 use crate::tui::draw::tab_columns;
-use crate::tui::keys::KEY_TABLES;
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::approval;
 use crate::tui::views::overlays::palette::PaletteCommand;
@@ -27,7 +27,7 @@ impl AppState {
 
     pub fn open_window(&mut self, action: Action) -> bool {
         let overlay = match action {
-            Action::Help => Overlay::Help(ScrollPosition::default()),
+            Action::Help => Overlay::Help(Box::default()),
             Action::Running => Overlay::Running(ListCursor::default()),
             Action::Problems if self.configuration_problems.is_empty() => {
                 self.context.show_status("no problems in the configuration files");
@@ -107,7 +107,7 @@ impl AppState {
     pub fn scroll_window(&mut self, by: isize) -> bool {
         let running = self.context.calls.running().count();
         match &mut self.context.overlay {
-            Some(Overlay::Help(position)) => position.scroll(by),
+            Some(Overlay::Help(window)) => window.position.scroll(by),
             Some(Overlay::Palette(palette)) => palette.step(by),
             Some(Overlay::Running(list)) => list.step(by, running),
             Some(Overlay::Problems) => self.configuration_problems.text.scroll(by),
@@ -172,10 +172,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     match &state.context.overlay {
         Some(Overlay::Palette(window)) => palette::draw(pen, window, area),
         Some(Overlay::Running(list)) => result::draw::list(pen, state, *list, area),
-        Some(Overlay::Help(position)) => {
-            let inner = pen.open_over(area, (72, area.height.saturating_sub(4)), "Help");
-            pen.page(&help(pen.styler, state), position, inner);
-        }
+        Some(Overlay::Help(window)) => help::draw(pen, state, window, area),
         Some(Overlay::ConfirmQuit) => {
             let running = state.context.calls.running().count();
             let calls = if running == 1 { "1 call".to_owned() } else { format!("{running} calls") };
@@ -204,48 +201,6 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         Some(Overlay::SaveCall(window)) => save_call(pen, window, area),
         None => {}
     }
-}
-
-/// All keys, from the table that also says what they do: those that hold here first.
-fn help(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    if !state.context.problems.is_empty() {
-        lines.push(styler.line(Role::Title, "Settings problems"));
-        lines.extend(state.context.problems.iter().map(|text| styler.line(Role::Error, text)));
-        lines.push(Line::default());
-    }
-    let here = state.view_key_contexts();
-    let rank = |place: &&KeyTable| {
-        here.iter().position(|when| *when == place.context).unwrap_or(usize::MAX)
-    };
-    let mut places: Vec<&KeyTable> = KEY_TABLES.iter().collect();
-    places.sort_by_key(rank);
-    for place in places {
-        lines.push(styler.line(Role::Title, place.title));
-        let bindings = state.context.keys.bindings(place.context);
-        for binding in bindings.iter().filter(|binding| !binding.about.is_empty()) {
-            let same = bindings.iter().filter(|other| other.action == binding.action);
-            let keys: Vec<String> = same.map(|same| same.key.to_string()).collect();
-            lines.push(Line::from(vec![
-                styler.span(Role::Key, format!("  {:<16}", keys.join(" "))),
-                styler.plain(binding.about),
-            ]));
-        }
-        lines.push(Line::default());
-    }
-    lines.push(styler.line(Role::Title, "Tool list marks"));
-    for (mark, text) in [
-        ("A", "asks for approval before a call"),
-        ("~", "differs from its declaration or pin"),
-        ("!", "slower than declared; see its details"),
-        ("x", "unavailable; see its details"),
-    ] {
-        lines.push(Line::from(vec![
-            styler.span(Role::Key, format!("  {mark:<16}")),
-            styler.plain(text),
-        ]));
-    }
-    lines
 }
 
 /// The columns of such a window, where there is room.

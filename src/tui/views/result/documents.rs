@@ -140,23 +140,18 @@ fn failed(page: &mut ScrollText, error: &Error) {
 
 fn account(page: &mut ScrollText, outcome: &CallOutcome) {
     let metadata = &outcome.metadata;
-    page.gap();
-    page.fact("call", &metadata.call_id.0);
-    let mut took = format!("took {}", show_duration(metadata.duration));
-    if let Some(connect) = metadata.connect {
-        took = format!("{took}, connecting {}", show_duration(connect));
-    }
+    let mut facts = vec![format!("call {}", metadata.call_id.0)];
+    facts.extend(metadata.connect.map(|time| format!("connected in {}", show_duration(time))));
     if !metadata.person_wait.is_zero() {
-        took = format!("{took}, waiting for a person {}", show_duration(metadata.person_wait));
+        facts.push(format!("waited {} for a person", show_duration(metadata.person_wait)));
     }
-    page.fact("time", took);
-    page.fact("attempts", metadata.attempts.to_string());
-    if let Ok(result) = &outcome.result {
-        page.fact("size", show_size(size(result)));
+    if metadata.attempts > 1 {
+        facts.push(format!("{} attempts", metadata.attempts));
     }
-    if let Some(protocol) = &metadata.protocol {
-        page.fact("protocol", protocol);
-    }
+    facts.extend(outcome.result.as_ref().ok().map(|result| show_size(size(result))));
+    facts.extend(metadata.protocol.as_ref().map(|protocol| format!("protocol {protocol}")));
+    page.gap();
+    page.line(Role::Dim, facts.join(" · "));
     if let Some(routing) = &metadata.routing {
         let others = match routing.others.as_slice() {
             [] => String::new(),

@@ -60,7 +60,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     // An error has only one format.
     let has_faces = matches!(call.outcome.as_deref(), Some(Ok(outcome)) if outcome.result.is_ok());
-    if viewer.format != ResultFormat::Text && has_faces {
+    if !matches!(viewer.format, ResultFormat::Best | ResultFormat::Text) && has_faces {
         title = format!("{title}  {}", viewer.format.title());
     }
     if let Some(table) = viewer.table.as_ref().filter(|_| viewer.shows_table()) {
@@ -134,11 +134,7 @@ fn tree(pen: &mut Pen<'_>, tree: &JsonTree, focused: bool, area: Rect) {
 }
 
 fn leaf(styler: Styler, node: &JsonTreeNode, mark: Option<Role>) -> Line<'static> {
-    let fold = match (node.is_branch, node.is_open) {
-        (true, true) => "- ",
-        (true, false) => "+ ",
-        (false, _) => "  ",
-    };
+    let fold = if node.is_branch { styler.theme.fold(node.is_open) } else { "  " };
     let indent = "  ".repeat(node.depth.min(40));
     let colon = if node.key.is_empty() { "" } else { ": " };
     let value = if node.is_branch { Role::Dim } else { json_role(&node.text) };

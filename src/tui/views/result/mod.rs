@@ -282,7 +282,7 @@ impl ResultViewer {
         let call = tool.and_then(|tool| self.call(tool, calls));
         let ended = call.and_then(|call| Some((call, call.outcome.as_ref()?)));
         let wanted = ended.map(|(call, _)| (call.run, self.format));
-        let has_pictures = self.format == ResultFormat::Text
+        let has_pictures = matches!(self.format, ResultFormat::Best | ResultFormat::Text)
             && ended.is_some_and(|(_, outcome)| has_pictures(outcome));
         let pictures = room.filter(|_| has_pictures);
         let is_other = wanted != self.source;

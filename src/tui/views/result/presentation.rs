@@ -27,7 +27,9 @@ const MAX_INSTANT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResultFormat {
+    /// A table for a list of objects, else text.
     #[default]
+    Best,
     Text,
     Tree,
     Table,
@@ -38,6 +40,7 @@ pub enum ResultFormat {
 impl ResultFormat {
     pub fn title(self) -> &'static str {
         match self {
+            Self::Best => "table or text",
             Self::Text => "text",
             Self::Tree => "json",
             Self::Table => "table",
@@ -49,7 +52,8 @@ impl ResultFormat {
     #[must_use]
     pub fn next(self, has_table: bool) -> Self {
         match self {
-            Self::Text => Self::Tree,
+            Self::Best if has_table => Self::Raw,
+            Self::Best | Self::Text => Self::Tree,
             Self::Tree if has_table => Self::Table,
             Self::Tree | Self::Table => Self::Raw,
             Self::Raw => Self::Text,
@@ -119,9 +123,16 @@ impl PresentationRequest {
                 made.text = documents::raw(result);
             }
             (PresentationKind::Format { format, activity, pictures }, result) => {
-                if let (ResultFormat::Table, Some(result)) = (format, result) {
-                    made.table = ResultTable::of(&content::filter_value(result));
-                }
+                made.table = match (format, result) {
+                    (ResultFormat::Table, Some(result)) => {
+                        ResultTable::of(&content::filter_value(result))
+                    }
+                    (ResultFormat::Best, Some(result)) if activity.is_empty() => {
+                        table_of_all(result)
+                    }
+                    _ => None,
+                };
+                made.has_table = made.table.is_some();
                 if made.table.is_none() {
                     made.text = documents::text(&self.outcome, activity, pictures);
                 }
@@ -129,6 +140,16 @@ impl PresentationRequest {
         }
         made
     }
+}
+
+/// The table of a result that is a list of objects and nothing else.
+fn table_of_all(result: &ToolResult) -> Option<ResultTable> {
+    let value = content::filter_value(result);
+    let is_list = value.is_array() || value.as_object().is_some_and(|object| object.len() == 1);
+    let is_all = result.success
+        && result.warnings.is_empty()
+        && content::is_text_copy_of(&result.content, &value);
+    ResultTable::of(&value).filter(|_| is_list && is_all)
 }
 
 /// What a call gave; `None` when it failed without a result.

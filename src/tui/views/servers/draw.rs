@@ -1,6 +1,7 @@
 //! Draws the servers view.
 
 use crate::model::{ServerState, ServerStatus};
+use crate::present::messages;
 use crate::tui::prelude::*;
 use crate::tui::widgets::table::{ColumnSpec, fitting};
 use crate::util::units::show_duration;
@@ -62,7 +63,7 @@ const fn column(
 
 /// The least width of the last column, the process ID or the address.
 const LAST: usize = 8;
-const STATE: usize = 11;
+const STATE: usize = 13;
 
 pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let servers = &state.servers;
@@ -103,12 +104,16 @@ fn row(
 ) -> Line<'static> {
     let padded = |text: &str, cells: usize| styler.cell(text, cells - 1) + " ";
     let (word, meaning) = state_of(server);
+    let word = format!("{} {word}", dot(server).0);
     let mut spans = vec![
         styler.span(Role::of_server(&server.name), padded(&server.name, name)),
         styler.span(meaning, padded(&word, STATE)),
     ];
     spans.push(if let Some(error) = state.servers.error(server) {
-        styler.span(Role::Error, format!("{}: {}", error.kind().as_str(), error.message()))
+        styler.span(
+            Role::Error,
+            format!("{}: {}", error.kind().as_str(), messages::in_one_line(error)),
+        )
     } else {
         let cell =
             |column: &ColumnSpec<ServerCell>| padded(&(column.what)(state, server), column.width);

@@ -53,7 +53,9 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let lines = match servers.tab {
         ServerTab::Log => log(pen.styler, state, server, past),
         ServerTab::Drift => drift(pen.styler, advertised),
-        ServerTab::Health => facts(pen.styler, state, server, past, advertised),
+        ServerTab::Health => {
+            facts(pen.styler, state, server, past, advertised, usize::from(inner.width))
+        }
     };
     pen.page(&lines, &servers.position, inner);
     if let Some(right) = right {
@@ -121,6 +123,7 @@ fn facts(
     server: &ServerStatus,
     past: Option<&ServerActivity>,
     advertised: Option<&ServerToolLists>,
+    width: usize,
 ) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let (word, meaning) = state_of(server);
@@ -135,13 +138,14 @@ fn facts(
     }
     lines.extend(server.description.as_ref().map(|text| styler.line(Role::Plain, text)));
     let mut page = Page::default();
-    present::server::facts(&mut page, server, None);
-    lines.extend(styler.document(&page));
+    present::server::facts(&mut page, server, Some(width));
     let mut fact = |name: &str, value: Option<String>| {
-        lines.extend(value.map(|value| styler.fact(name, value)));
+        if let Some(value) = value {
+            page.field(name, Role::Plain, &value, Some(width));
+        }
     };
-    fact("memory", usage(past.map(|past| &past.memory), show_size));
-    fact("cpu", usage(past.map(|past| &past.cpu), |share| format!("{share} %")));
+    fact("mem trend", usage(past.map(|past| &past.memory), show_size));
+    fact("cpu trend", usage(past.map(|past| &past.cpu), |share| format!("{share} %")));
     fact("can", server.capabilities.as_ref().map(capabilities));
     fact("pings", pings(past));
     fact("", history(past));
@@ -157,6 +161,7 @@ fn facts(
     for (at, used) in server.credentials.iter().enumerate() {
         fact(if at == 0 { "credentials" } else { "" }, Some(used.to_string()));
     }
+    lines.extend(styler.document(&page));
     for warning in &server.warnings {
         lines.push(styler.line(Role::Warning, format!("! {warning}")));
     }

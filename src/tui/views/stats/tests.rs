@@ -277,7 +277,7 @@ fn a_store_that_cannot_be_read_is_said_above_what_was_seen_before() {
 #[test]
 fn a_tool_tells_its_use_in_its_detail() {
     let mut state = sized(measured(), 120, 40);
-    press(&mut state, &["1"]);
+    press(&mut state, &["1", "d"]);
     let shown = picture(&state, ASCII);
     assert!(shown.contains("used      2,000 calls, 100.0% ok, p50 16.9 ms"), "{shown}");
 }

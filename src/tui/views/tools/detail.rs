@@ -6,14 +6,17 @@ use serde_json::{Value, json};
 
 use crate::host::describe::{limits, type_name};
 use crate::host::example::resolve;
-use crate::model::ToolDefinition;
+use crate::model::{JsonObject, ToolDefinition, ToolStatus};
 use crate::present;
 use crate::tui::prelude::*;
+use crate::tui::views::form::{self, SchemaForm};
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::views::{stats, tools};
 use crate::tui::widgets::list::after;
+use crate::tui::widgets::page::wrap;
 use crate::tui::widgets::scroll_text::TextLimits;
 use crate::util::json as json_text;
+use crate::util::text;
 use crate::util::units::show_duration;
 
 const DEPTH: usize = 8;
@@ -23,21 +26,24 @@ const LIMITS: TextLimits =
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DetailTab {
+    /// Its arguments, as they would be filled in.
     #[default]
-    Detail,
+    Form,
+    Docs,
     Schema,
     /// The definition as the source sent it.
     Raw,
 }
 
 impl DetailTab {
-    const ALL: [Self; 3] = [Self::Detail, Self::Schema, Self::Raw];
+    const ALL: [Self; 4] = [Self::Form, Self::Docs, Self::Schema, Self::Raw];
 
     pub fn title(self) -> &'static str {
         match self {
-            Self::Detail => "docs",
-            Self::Schema => "schema",
-            Self::Raw => "definition",
+            Self::Form => "Form",
+            Self::Docs => "Docs",
+            Self::Schema => "Schema",
+            Self::Raw => "Definition",
         }
     }
 }
@@ -45,10 +51,13 @@ impl DetailTab {
 #[derive(Debug, Default)]
 pub struct ToolDetail {
     pub tab: DetailTab,
-    /// The schema or the raw definition; empty for the detail, which is made while it is drawn.
+    /// The schema or the raw definition; empty for the others.
     pub text: ScrollText,
     pub position: ScrollPosition,
-    source: Option<(Arc<ToolDefinition>, DetailTab)>,
+    /// The form that Enter opens; `None` for what cannot be called, of which the documentation says
+    /// why.
+    preview: Option<SchemaForm>,
+    source: Option<(Arc<ToolDefinition>, DetailTab, Option<JsonObject>)>,
 }
 
 impl ToolDetail {
@@ -60,7 +69,7 @@ impl ToolDetail {
     /// Scrolls by this many rows; negative moves up.
     pub fn scroll(&mut self, by: isize) {
         match self.tab {
-            DetailTab::Detail => self.position.scroll(by),
+            DetailTab::Form | DetailTab::Docs => self.position.scroll(by),
             DetailTab::Schema | DetailTab::Raw => self.text.scroll(by),
         }
     }
@@ -70,21 +79,35 @@ impl ToolDetail {
         self.text.scroll_to_top();
     }
 
-    pub fn refresh(&mut self, tool: Option<&Arc<ToolDefinition>>) {
+    /// The form that Enter opens, where it is shown.
+    pub fn preview(&self) -> Option<&SchemaForm> {
+        self.preview.as_ref()
+    }
+
+    /// Takes in which tool is chosen, and with which arguments its form begins.
+    pub fn refresh(&mut self, tool: Option<&Arc<ToolDefinition>>, earlier: Option<&JsonObject>) {
         let same = match (&self.source, tool) {
-            (Some((made_of, side)), Some(tool)) => Arc::ptr_eq(made_of, tool) && *side == self.tab,
+            (Some((made_of, side, arguments)), Some(tool)) => {
+                Arc::ptr_eq(made_of, tool) && *side == self.tab && arguments.as_ref() == earlier
+            }
             (None, None) => true,
             _ => false,
         };
         if same {
             return;
         }
-        self.source = tool.map(|tool| (Arc::clone(tool), self.tab));
-        self.text = match (tool, self.tab) {
-            (None, _) | (_, DetailTab::Detail) => ScrollText::default(),
-            (Some(tool), DetailTab::Schema) => schemas(tool),
-            (Some(tool), DetailTab::Raw) => raw(tool),
-        };
+        self.source = tool.map(|tool| (Arc::clone(tool), self.tab, earlier.cloned()));
+        (self.text, self.preview) = (ScrollText::default(), None);
+        match (tool, self.tab) {
+            (None, _) | (_, DetailTab::Docs) => {}
+            (Some(tool), DetailTab::Form) => {
+                let is_callable =
+                    tool.unavailable_reason.is_none() && tool.status != ToolStatus::Untrusted;
+                self.preview = is_callable.then(|| SchemaForm::of(tool, earlier));
+            }
+            (Some(tool), DetailTab::Schema) => self.text = schemas(tool),
+            (Some(tool), DetailTab::Raw) => self.text = raw(tool),
+        }
     }
 }
 
@@ -206,30 +229,85 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return pen.paragraph(inner, &lines);
     };
     let detail = &state.tools.detail;
-    let tabs = DetailTab::ALL.map(|tab| {
-        if tab == detail.tab { format!("[{}]", tab.title()) } else { tab.title().to_owned() }
-    });
-    let inner = pen.open(area, &format!("{}  {}", row.name, tabs.join(" ")), focused);
-    if detail.tab != DetailTab::Detail {
+    let form = state.tools.shown_form();
+    let title = match (&state.tools.form, row.server()) {
+        (Some(form), _) => format!("Arguments  {}", form.tool),
+        (None, Some(server)) => format!("{server} › {}", row.short_name()),
+        (None, None) => row.name.clone(),
+    };
+    let inner = pen.open(area, &title, focused);
+    let tab = match form {
+        Some(_) => DetailTab::Form,
+        // What cannot be called has no form.
+        None if detail.tab == DetailTab::Form => DetailTab::Docs,
+        None => detail.tab,
+    };
+    tabs_and_chips(pen, state, row, tab, (area, text::width(&title)));
+    if let Some(form) = form {
+        let about = about(pen.styler, state, &row.tool, inner.width);
+        let left =
+            inner.height.saturating_sub(form::draw::rows_needed(pen.styler, form, inner.width));
+        let height = u16::try_from(about.len()).unwrap_or(0).min(left);
+        let [above, below] =
+            Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(inner);
+        pen.put(ratatui::text::Text::from(about), above);
+        return form::draw::inside(pen, form, focused && state.tools.form.is_some(), below);
+    }
+    if tab != DetailTab::Docs {
         return pen.text(&detail.text, inner);
     }
-    chips(pen, state, row, area);
     let width = Some(usize::from(inner.width));
     let mut lines = pen.document(&present::tool::about(&row.tool, "", None, width));
     if let Some((usage, window)) = state.stats.usage_of(&row.tool) {
         lines.insert(0, stats::draw::line_of(pen.styler, usage, window));
     }
-    if let Some(slower) = state.stats.exceeded_speed_of(&row.tool) {
-        let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
-        let (limit, p95) = (show_duration(limit), show_duration(slower.p95));
-        let text = format!("! slower than declared: p95 {p95}, {speed} is up to {limit}");
-        lines.insert(0, pen.line(Role::Warning, text));
-    }
+    lines.splice(0..0, slower(pen.styler, state, &row.tool));
     pen.page(&lines, &detail.position, inner);
 }
 
-/// What the tool does to the world, at the right end of the frame.
-pub fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect) {
+/// What stands above a form: what is odd about the tool, and the beginning of what it does.
+pub fn about(
+    styler: Styler,
+    state: &AppState,
+    tool: &ToolDefinition,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let mut lines: Vec<Line<'static>> = slower(styler, state, tool).into_iter().collect();
+    let warnings = tool.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}")));
+    lines.extend(warnings);
+    let text = tool.description.as_deref().unwrap_or_default().trim();
+    let first = styler.line(Role::Plain, text.lines().next().unwrap_or_default());
+    let rows = wrap(&first, usize::from(width));
+    let is_whole = rows.len() <= ABOUT && !text.contains('\n');
+    lines.extend(rows.into_iter().take(ABOUT).filter(|row| row.width() > 0));
+    if let Some(last) = lines.last_mut().filter(|_| !is_whole) {
+        last.push_span(styler.dim("…"));
+    }
+    if !lines.is_empty() {
+        lines.push(Line::default());
+    }
+    lines
+}
+
+/// How many rows of a description stand above a form.
+const ABOUT: usize = 2;
+
+fn slower(styler: Styler, state: &AppState, tool: &ToolDefinition) -> Option<Line<'static>> {
+    let slower = state.stats.exceeded_speed_of(tool)?;
+    let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
+    let (limit, p95) = (show_duration(limit), show_duration(slower.p95));
+    let text = format!("! slower than declared: p95 {p95}, {speed} is up to {limit}");
+    Some(styler.line(Role::Warning, text))
+}
+
+/// In the frame, behind the title: the tabs, and what the tool does to the world, where there is room.
+fn tabs_and_chips(
+    pen: &mut Pen<'_>,
+    state: &AppState,
+    row: &ToolRow,
+    shown: DetailTab,
+    (area, title): (Rect, usize),
+) {
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
     let mut marks = tools::draw::marks(row, is_slow);
     if row.tool.annotations.read_only == Some(true) {
@@ -238,15 +316,30 @@ pub fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect) {
     if row.tool.annotations.open_world == Some(true) {
         marks.push((Role::Question, "NET"));
     }
-    let mut spans = Vec::new();
-    for (role, word) in marks {
-        spans.extend([pen.plain(" "), pen.chip(role, word)]);
-    }
-    let line = Line::from(spans);
-    let width = u16::try_from(line.width()).unwrap_or(u16::MAX);
-    let taken = u16::try_from(row.name.len()).unwrap_or(u16::MAX).saturating_add(36);
-    if pen.frames && area.width > width.saturating_add(taken) {
-        pen.put(line, Rect { x: area.right() - width - 2, width, height: 1, ..area });
+    let styler = pen.styler;
+    let chips =
+        marks.into_iter().flat_map(|(role, word)| [styler.plain(" "), styler.chip(role, word)]);
+    let tabs = DetailTab::ALL.map(|tab| match tab == shown {
+        true => styler.chip(Role::Name, tab.title()),
+        false => styler.dim(format!(" {} ", tab.title())),
+    });
+    let (tabs, chips) = (Line::from(tabs.to_vec()), chips.collect::<Line<'_>>());
+    let taken = if pen.frames { title + 5 } else { title + 2 };
+    let mut left = usize::from(area.width).saturating_sub(taken + 2);
+    let mut put = |line: Line<'static>, at_end: bool| {
+        let width = line.width();
+        if width == 0 || width > left {
+            return;
+        }
+        left = left.saturating_sub(width + 1);
+        let x = if at_end { usize::from(area.width) - width - 2 } else { taken };
+        let x = area.x.saturating_add(u16::try_from(x).unwrap_or(0));
+        pen.put(line, Rect { x, width: u16::try_from(width).unwrap_or(0), height: 1, ..area });
+    };
+    put(chips, true);
+    // While it is filled in, nothing else is shown here.
+    if state.tools.form.is_none() {
+        put(tabs, false);
     }
 }
 
@@ -273,9 +366,8 @@ mod tests {
             },
         });
         let tool = Arc::new(tool("tree", schema));
-        let mut detail = ToolDetail::default();
-        detail.next_tab();
-        detail.refresh(Some(&tool));
+        let mut detail = ToolDetail { tab: DetailTab::Schema, ..ToolDetail::default() };
+        detail.refresh(Some(&tool), None);
         let text = detail.text.to_text();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "  * value  string  (at most 5 characters)");
@@ -283,7 +375,7 @@ mod tests {
         assert!(lines.iter().any(|line| line.trim() == "deeper levels are not shown"));
         assert!(lines.len() < PROPERTIES * 3, "{}", lines.len());
         detail.next_tab();
-        detail.refresh(Some(&tool));
+        detail.refresh(Some(&tool), None);
         assert!(detail.text.to_text().contains("\"inputSchema\""));
     }
 }

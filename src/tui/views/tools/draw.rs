@@ -1,14 +1,16 @@
 //! Draws the tools as a tree of their servers and kinds, or as what a filter finds.
 
 use crate::model::{ServerState, ToolStatus};
+use crate::present::messages;
 use crate::tui::prelude::*;
 use crate::tui::views::servers;
 use crate::tui::views::tools::list::{
     ToolGroup, ToolLine, ToolListState, ToolRow, ToolSort, UsageFigures,
 };
 use crate::tui::views::trust::window;
-use crate::tui::widgets::chart::grouped;
+use crate::tui::widgets::chart::{self, grouped};
 use crate::tui::widgets::table::{self, ColumnSpec};
+use crate::util::number::float;
 use crate::util::text;
 use crate::util::units::show_duration;
 
@@ -53,6 +55,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let room = if columns.is_empty() { usize::from(inner.width) } else { room };
     headings(pen, &columns, area, text::width(&title));
+    activity(pen, state, area);
     let rows = pen.filter(inner, &catalogue.filter, None);
     let rows = window::notice(pen, state, rows);
     let lines = catalogue.lines();
@@ -83,7 +86,7 @@ fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, ti
     if !pen.frames || columns.is_empty() || usize::from(area.width) < titles.len() + title + 6 {
         return;
     }
-    let mut x = area.right().saturating_sub(width + 1);
+    let mut x = area.right().saturating_sub(width + 2);
     for column in columns {
         let own = u16::try_from(column.title.len()).unwrap_or(0) + 1;
         let end = x + u16::try_from(column.width).unwrap_or(0);
@@ -96,15 +99,28 @@ fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, ti
     }
 }
 
+/// The calls of the last minute, in the frame below the list.
+fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
+    let seconds = state.live.by_second(state.context.now);
+    let count: u64 = seconds.iter().sum();
+    let calls = if count == 1 { "call" } else { "calls" };
+    let text = format!(" {} {calls} in the last minute ", grouped(count));
+    let cells = usize::from(area.width).saturating_sub(text.len() + 6).min(20);
+    if !pen.frames || count == 0 || cells < 6 {
+        return;
+    }
+    let numbers: Vec<f64> = seconds.into_iter().map(float).collect();
+    let line = Line::from(vec![
+        pen.span(Role::Success, format!(" {}", chart::sparkline(&numbers, cells).trim_start())),
+        pen.dim(text),
+    ]);
+    let width = u16::try_from(line.width()).unwrap_or(0);
+    pen.put(line, Rect { x: area.x + 2, y: area.bottom() - 1, width, height: 1 });
+}
+
 /// The line of a server or a kind: whether it is folded, how it is, and why not.
 fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'static>> {
-    let is_open = !state.tools.catalogue.is_folded(&group.name);
-    let fold = match (styler.theme.ascii, is_open) {
-        (true, true) => "- ",
-        (true, false) => "+ ",
-        (false, true) => "▾ ",
-        (false, false) => "▸ ",
-    };
+    let fold = styler.theme.fold(!state.tools.catalogue.is_folded(&group.name));
     let server = state.servers.rows.iter().find(|row| row.name == group.name && group.is_server);
     let (dot, role) = match server {
         Some(server) => servers::draw::dot(server),
@@ -125,7 +141,7 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'sta
     };
     let note = match server.map(|server| (&server.state, state.servers.error(server))) {
         Some((ServerState::Untrusted(_), _)) => (Role::Warning, "not trusted yet".to_owned()),
-        Some((_, Some(error))) => (Role::Error, error.message().to_owned()),
+        Some((_, Some(error))) => (Role::Error, messages::in_one_line(error)),
         Some((ServerState::Starting, _)) => (Role::Warning, "connecting…".to_owned()),
         Some((ServerState::Idle, _)) if group.tools == 0 => (Role::Dim, "not started".to_owned()),
         Some((ServerState::Closed, _)) => (Role::Dim, "stopped".to_owned()),
@@ -153,8 +169,11 @@ fn tool(
     };
     let name = format!("{indent}{}", text::cut(name, room.saturating_sub(BEFORE)));
     let mut spans = vec![styler.span(role, name)];
+    let usage = catalogue.usage_of(row);
+    // What was not used has no figures, which leaves their room to its marks.
+    let figures = if usage.is_some() { 0 } else { columns.iter().map(|c| c.width).sum() };
     // Behind the pointer.
-    let room = room.saturating_sub(2);
+    let room = (room + figures).saturating_sub(2);
     let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
     for (role, word) in marks(row, is_slow) {
@@ -164,11 +183,12 @@ fn tool(
         }
     }
     spans.push(styler.plain(" ".repeat(room.saturating_sub(width(&spans)))));
-    let usage = catalogue.usage_of(row);
-    for column in columns {
-        let (role, text) = cell(column.what, usage, is_slow);
-        spans.push(styler.span(role, table::right(&text, column.width)));
-    }
+    spans.extend(usage.into_iter().flat_map(|usage| {
+        columns.iter().map(move |column| {
+            let (role, text) = cell(column.what, usage, is_slow);
+            styler.span(role, table::right(&text, column.width))
+        })
+    }));
     spans
 }
 
@@ -196,9 +216,8 @@ pub fn marks(row: &ToolRow, is_slow: bool) -> Vec<(Role, &'static str)> {
     marks
 }
 
-fn cell(what: UsageCell, usage: Option<UsageFigures>, is_slow: bool) -> (Role, String) {
+fn cell(what: UsageCell, usage: UsageFigures, is_slow: bool) -> (Role, String) {
     let none = || (Role::Dim, "-".to_owned());
-    let Some(usage) = usage else { return none() };
     let time = if what == UsageCell::P95 { usage.p95 } else { usage.p50 };
     match what {
         UsageCell::P50 | UsageCell::P95 => match time {

@@ -282,6 +282,11 @@ impl ToolsView {
         }
     }
 
+    /// The form that is filled in, or the one that Enter would open.
+    pub fn shown_form(&self) -> Option<&SchemaForm> {
+        self.form.as_ref().or_else(|| self.detail.preview())
+    }
+
     pub fn subject(&self) -> Option<&str> {
         let chosen = || Some(self.catalogue.chosen()?.name.as_str());
         self.form.as_ref().map(|form| form.tool.as_str()).or_else(chosen)
@@ -298,7 +303,9 @@ impl ToolsView {
             let format = self.subject.as_ref().and_then(|tool| self.formats.get(tool));
             self.viewer.format = format.copied().unwrap_or_default();
         }
-        self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool));
+        let chosen = self.catalogue.chosen();
+        let earlier = chosen.and_then(|row| context.calls.arguments_of(&row.name));
+        self.detail.refresh(chosen.map(|row| &row.tool), earlier);
         let (tool, room) = (self.subject.as_deref(), context.picture_box(Pane::Result));
         self.viewer.refresh(tool, &context.calls, room).map(AppEffect::Task)
     }
@@ -502,7 +509,7 @@ pub const TOOLS: KeyTable = KeyTable { context: KeyContext::Tools, name: "tools"
     row(&[Char('Y')], Action::CopyCommand, "", "copy the call as a command"),
     row(&[Char('b')], Action::Bench, "bench", "benchmark this tool"),
     row(&[Char('h')], Action::ShowHistory, "history", "show the history of this tool"),
-    row(&[Char('d')], Action::Detail, "detail", "switch between details, schema and raw"),
+    row(&[Char('d')], Action::Detail, "docs", "switch between form, documentation, schema and definition"),
     row(&[Char('t')], Action::Wire, "trace", "open or close the trace"),
     row(&[Char('v')], Action::ChangeFormat, "", "show the result as text, JSON tree, table or raw"),
     row(&[Char('E')], Action::Export, "save", "save the shown result to a file"),

@@ -98,7 +98,7 @@ fn payloads(outcome: &CallResult, format: ResultFormat) -> Result<Vec<ContentPay
         Ok(vec![ContentPayload { bytes, media_type: "application/json".to_owned() }])
     };
     match format {
-        ResultFormat::Text => content::payloads(result).map_err(|block| {
+        ResultFormat::Best | ResultFormat::Text => content::payloads(result).map_err(|block| {
             Error::protocol(format!("cannot decode the binary data of block {block}"))
         }),
         ResultFormat::Tree | ResultFormat::Table => json(content::filter_input(result)),

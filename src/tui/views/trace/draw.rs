@@ -204,13 +204,14 @@ fn what(item: &TraceItem) -> String {
                 .map(|id| format!("#{} ", shorten_name(&id)));
             let number = number.unwrap_or_default();
             let word = shorten_name(glance.label());
-            let gap = if about.is_empty() { "" } else { " " };
-            match glance {
+            let (gap, of) = match glance {
                 MessageInfo::Response { method: Some(method), .. } => {
-                    format!("{number}{word}{gap}{about}  of {}", shorten_name(method))
+                    ("  ", format!(" of {}", shorten_name(method)))
                 }
-                _ => format!("{number}{word}{gap}{about}"),
-            }
+                _ => (" ", String::new()),
+            };
+            let gap = if about.is_empty() { "" } else { gap };
+            format!("{number}{word}{of}{gap}{about}")
         }
         TraceContent::Wire(TrafficKind::Stderr(_)) => format!("stderr | {about}"),
         TraceContent::Wire(TrafficKind::NonJsonLine(_)) => format!("not JSON | {about}"),

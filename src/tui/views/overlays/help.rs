@@ -1,0 +1,106 @@
+//! The help: what every key does, those of the view in front first, found by typing.
+
+use crate::tui::keys::{Binding, KEY_TABLES};
+use crate::tui::prelude::*;
+use crate::tui::widgets::page::has_words;
+
+/// The width of the window, where there is room, and from where on it has two columns.
+const WIDTH: u16 = 150;
+const TWO_COLUMNS: u16 = 96;
+const KEYS: usize = 14;
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HelpWindow {
+    /// What is looked for.
+    pub line: LineInput,
+    pub position: ScrollPosition,
+}
+
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &HelpWindow, area: Rect) {
+    let inner = pen.open_over(area, (WIDTH, area.height.saturating_sub(4)), "Help");
+    let [line, page] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    pen.input(line, "/ ", &window.line, None);
+    let columns = if page.width >= TWO_COLUMNS { 2 } else { 1 };
+    let width = usize::from(page.width / columns);
+    let sections = sections(pen.styler, state, &window.line.text().to_lowercase(), width);
+    let lines = match columns {
+        _ if sections.is_empty() => pen.lines(Role::Dim, "No key does that."),
+        1 => sections.concat(),
+        _ => beside(pen.styler, sections, width),
+    };
+    pen.page(&lines, &window.position, page);
+}
+
+/// The tables of keys, with what holds here first, and the marks; of each what contains the words.
+fn sections(
+    styler: Styler,
+    state: &AppState,
+    words: &str,
+    width: usize,
+) -> Vec<Vec<Line<'static>>> {
+    let here = state.view_key_contexts();
+    let rank = |place: &&KeyTable| {
+        here.iter().position(|when| *when == place.context).unwrap_or(usize::MAX)
+    };
+    let mut places: Vec<&KeyTable> = KEY_TABLES.iter().collect();
+    places.sort_by_key(rank);
+    let problems = state.context.problems.iter().map(|text| (String::new(), text.as_str()));
+    let mut tables = vec![("Settings problems", problems.collect::<Vec<_>>())];
+    tables.extend(places.into_iter().map(|place| {
+        let bindings = state.context.keys.bindings(place.context);
+        let shown = bindings.iter().filter(|binding| !binding.about.is_empty());
+        let row = |binding: &Binding| {
+            let same = bindings.iter().filter(|other| other.action == binding.action);
+            let keys: Vec<String> = same.map(|same| same.key.to_string()).collect();
+            (keys.join(" "), binding.about)
+        };
+        (place.title, shown.map(row).collect())
+    }));
+    tables.push(("Marks of tools", MARKS.map(|(mark, about)| (mark.to_owned(), about)).to_vec()));
+    let section = |(title, rows): (&str, Vec<(String, &str)>)| {
+        let fits = |(key, about): &(String, &str)| {
+            has_words(&format!("{title} {key} {about}").to_lowercase(), words)
+        };
+        let row = |(key, about): (String, &str)| {
+            let role = if key.is_empty() { Role::Error } else { Role::Plain };
+            let room = width.saturating_sub(KEYS + 4);
+            Line::from(vec![
+                styler.span(Role::Key, format!("  {} ", styler.cell(&key, KEYS))),
+                styler.span(role, styler.cell(about, room)),
+            ])
+        };
+        let mut lines = vec![styler.line(Role::Name, title)];
+        lines.extend(rows.into_iter().filter(fits).map(row));
+        lines.push(Line::default());
+        lines
+    };
+    tables.into_iter().map(section).filter(|lines| lines.len() > 2).collect()
+}
+
+const MARKS: [(&str, &str); 7] = [
+    ("RO", "only reads, as its definition says"),
+    ("WRITE", "may change something"),
+    ("DESTRUCTIVE", "may destroy something"),
+    ("ASKS", "asks for approval before a call"),
+    ("CHANGED", "differs from its declaration or pin"),
+    ("SLOW", "slower than declared; see its documentation"),
+    ("UNAVAILABLE", "cannot be called; see its documentation"),
+];
+
+/// Two columns of about the same length, each with whole sections.
+fn beside(styler: Styler, sections: Vec<Vec<Line<'static>>>, column: usize) -> Vec<Line<'static>> {
+    let half = sections.iter().map(Vec::len).sum::<usize>().div_ceil(2);
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for section in sections {
+        if left.len() < half { left.extend(section) } else { right.extend(section) }
+    }
+    let rows = left.len().max(right.len());
+    left.resize(rows, Line::default());
+    right.resize(rows, Line::default());
+    let row = |(mut left, right): (Line<'static>, Line<'static>)| {
+        left.push_span(styler.plain(" ".repeat(column.saturating_sub(left.width()))));
+        left.extend(right);
+        left
+    };
+    left.into_iter().zip(right).map(row).collect()
+}
