@@ -1,15 +1,14 @@
 //! The pictures of the console on the pages are taken from real runs.
 //!
-//! `<!-- screen: 96x30; until TEXT; type TEXT; press KEY -->` above a `text` block is what a person
-//! does in a terminal of that size before the picture is taken. In a picture that moves, `show TIME`
-//! is a frame that lasts so many milliseconds, and `glimpse TIME` one of what is different each time.
-//! Times, sizes and what follows from their width may differ.
+//! `96x30; until TEXT; type TEXT; press KEY; show TIME` is what a person does in a terminal of that size.
+//! `show TIME` is a frame that lasts so many milliseconds, and `glimpse TIME` one of what is different
+//! each time. Times, sizes and what follows from their width may differ.
 
 use std::fmt::Write as _;
 
 use regex::Regex;
 
-use super::{CLONE, Page, blocks, home, is_blessing, lasting, pages, root, svg};
+use super::{CLONE, Page, home, is_blessing, lasting, pages, root, svg};
 use crate::support::Pty;
 
 /// What a person does before the picture is taken.
@@ -91,62 +90,86 @@ fn take(script: &str, pages: &[Page]) -> Vec<Frame> {
             Step::Press(name) => pty.type_keys(key(name)),
         };
     }
-    if frames.is_empty() {
-        frames.push(Frame { screen: pty.terminal().clone(), lasts: 1, is_steady: true });
-    }
     pty.terminate();
     assert_eq!(pty.finish().0, Some(143));
     frames
 }
 
+/// What a person does in the pictures under `docs/`: in the one on the first page, which moves, they find
+/// a tool, call it, look at the messages and benchmark it.
+const PICTURES: [(&str, &str); 8] = [
+    (
+        "console.svg",
+        "112x32; until Tools 31; show 1500; type /wea; until Tools 1/; show 1000; press Enter; \
+         until city; show 900; type os; until oslo; show 900; press F5; until  OK ; \
+         until result of; until err ; show 3500; press Esc; until bench; press b; until Plan; \
+         until weather_report; show 900; press Enter; until run 1 finished; glimpse 4000; press 3; \
+         type /weather; until Trace 2/; press Enter; until Frame; glimpse 3500",
+    ),
+    (
+        "console/tools.svg",
+        "112x30; until ● 1 server; type /demo-add; until Tools 1/; press Enter; until Arguments; \
+         type 2; press Tab; type 40; press F5; until OK; until p50  calls; until result of; show 1",
+    ),
+    (
+        "console/servers.svg",
+        "112x30; until ● 1 server; press 2; until ready; until tools/list; glimpse 1",
+    ),
+    (
+        "console/trace.svg",
+        "112x30; until ● 1 server; type /demo-add; until Tools 1/; press Enter; until Arguments; \
+         type 2; press Tab; type 40; press F5; until OK; press Esc; press 3; press Enter; \
+         until Frame; glimpse 1",
+    ),
+    (
+        "console/stats.svg",
+        "112x30; until ● 1 server; type /demo-add; until Tools 1/; press Enter; until Arguments; \
+         type 2; press Tab; type 40; press F5; until calls 1; press F5; until calls 2; press F5; \
+         until calls 3; press Esc; press 4; until Latency; glimpse 1",
+    ),
+    (
+        "console/bench.svg",
+        "112x30; until ● 1 server; type /demo-add; until Tools 1/; press Enter; until Arguments; \
+         type 2; press Tab; type 40; press F5; until OK; press Esc; until bench; press b; \
+         until Plan; press Enter; until run 1 finished; glimpse 1",
+    ),
+    (
+        "console/history.svg",
+        "112x30; until ● 1 server; type /demo-add; until Tools 1/; press Enter; until Arguments; \
+         type 2; press Tab; type 40; press F5; until OK; press Esc; press 6; until demo-add; \
+         press Enter; until arguments; glimpse 1",
+    ),
+    (
+        "console/approval.svg",
+        "112x30; until ● 1 server; type /notes-del; until Tools 1/; press Enter; until Arguments; \
+         type draft; press F5; until Esc; until may destroy; show 1",
+    ),
+];
+
 #[test]
-fn every_picture_of_the_console_is_a_real_one() {
+fn the_pictures_of_the_pages_are_real_ones() {
     let pages = pages();
-    let mut wrong = String::new();
-    let mut taken = 0;
-    for page in &pages {
-        let mut corrections = Vec::new();
-        for block in blocks(page) {
-            let script = block.comment.and_then(|comment| comment.strip_prefix("screen: "));
-            let Some(script) = script else { continue };
-            let picture = take(script, &pages)[0].screen.contents();
-            taken += 1;
-            if steady(&picture) != steady(&block.lines.join("\n")) {
-                let (path, at) = (&page.path, block.first);
-                writeln!(wrong, "{path}:{at}: the console shows\n\n{picture}\n").unwrap();
-                let shown = picture.trim_end().lines().map(|line| line.trim_end().to_owned());
-                corrections.push((block.first, block.lines.len(), shown.collect()));
-            }
-        }
-        page.correct(corrections);
-    }
-    assert!(taken > 0, "no page has a picture");
-    assert!(wrong.is_empty(), "\n{wrong}");
-}
-
-/// What a person does in the picture on the first page: finds a tool, calls it, looks at the messages and
-/// benchmarks it.
-const FILM: &str = "112x32; until Tools 31; show 1500; type /wea; until Tools 1/; show 1000; \
-    press Enter; until city; show 900; type os; until oslo; show 900; press F5; until  OK ; \
-    until result content; until err╮; show 3500; press Esc; until bench; press b; until Plan; \
-    until weather_report; show 900; press Enter; until run 1 finished; glimpse 4000; press 3; \
-    type /weather; until Trace 2/; press Enter; until Frame; glimpse 3500";
-
-#[test]
-fn the_picture_on_the_first_page_is_a_real_one() {
-    let frames = take(FILM, &pages());
-    let path = root().join("docs/console.svg");
-    let kept = svg::texts(&std::fs::read_to_string(&path).unwrap_or_default());
     let own = env!("CARGO_MANIFEST_DIR");
-    let is_right = kept.len() == frames.len()
-        && kept.iter().all(|frame| !frame.contains(own))
-        && frames.iter().zip(&kept).all(|(frame, kept)| {
-            !frame.is_steady || steady(kept) == steady(&frame.screen.contents())
-        });
-    if !is_right && is_blessing() {
-        let film: Vec<_> = frames.iter().map(|frame| (frame.screen.clone(), frame.lasts)).collect();
-        std::fs::write(&path, svg::film(&film)).unwrap();
+    let mut wrong = String::new();
+    for (name, script) in PICTURES {
+        let frames = take(script, &pages);
+        let path = root().join("docs").join(name);
+        let kept = svg::texts(&std::fs::read_to_string(&path).unwrap_or_default());
+        let is_right = kept.len() == frames.len()
+            && kept.iter().all(|frame| !frame.contains(own))
+            && frames.iter().zip(&kept).all(|(frame, kept)| {
+                !frame.is_steady || steady(kept) == steady(&frame.screen.contents())
+            });
+        if is_right {
+            continue;
+        }
+        if is_blessing() {
+            let film = frames.iter().map(|frame| (frame.screen.clone(), frame.lasts));
+            std::fs::write(&path, svg::film(&film.collect::<Vec<_>>())).unwrap();
+        }
+        let shown: Vec<_> = frames.iter().map(|frame| frame.screen.contents()).collect();
+        writeln!(wrong, "docs/{name} is not what the console shows:\n{}", shown.join("\n\n"))
+            .unwrap();
     }
-    let shown: Vec<_> = frames.iter().map(|frame| frame.screen.contents()).collect();
-    assert!(is_right, "docs/console.svg is not what the console shows:\n{}", shown.join("\n\n"));
+    assert!(wrong.is_empty(), "{wrong}");
 }
