@@ -194,7 +194,7 @@ fn what_a_tool_takes_is_seen_before_its_form_is_opened() {
     let seen = shown(&state);
     let line = seen.lines().find(|line| line.contains("expression")).unwrap();
     assert!(line.contains("What to calculate"), "{seen}");
-    assert!(state.tools.form.is_none() && seen.contains(" Form  Docs "), "{seen}");
+    assert!(state.tools.form.is_none() && seen.contains("[Form] Docs "), "{seen}");
     press(&mut state, &["d"]);
     assert!(shown(&state).contains("Parameters"), "{}", shown(&state));
 }

@@ -49,6 +49,32 @@ impl<'a> Pen<'a> {
         self.open_with(area, title, None, focused)
     }
 
+    /// The frame of what can be shown in several ways: their names stand behind the title, or the one of
+    /// the way that is shown where there is no room for all.
+    pub fn open_tabs(
+        &mut self,
+        area: Rect,
+        title: &str,
+        focused: bool,
+        tabs: &[(&str, bool)],
+    ) -> Rect {
+        let inner = self.open(area, title, focused);
+        let span = |(name, is_shown): &(&str, bool)| match is_shown {
+            true => Span::styled(format!("[{name}]"), self.theme.chip(Role::Name)),
+            false => self.dim(format!(" {name} ")),
+        };
+        let taken = text::width(title) + if self.frames { 4 } else { 1 };
+        let room = usize::from(area.width).saturating_sub(taken + 2);
+        let all: Line<'_> = tabs.iter().map(span).collect();
+        let one: Line<'_> = tabs.iter().filter(|(_, is_shown)| *is_shown).map(span).collect();
+        if let Some(line) = [all, one].into_iter().find(|line| line.width() <= room) {
+            let x = area.x.saturating_add(u16::try_from(taken).unwrap_or(u16::MAX));
+            let width = u16::try_from(line.width()).unwrap_or(0);
+            self.put(line, Rect { x, width, height: 1, ..area });
+        }
+        inner
+    }
+
     /// A window of this size in the middle, over what is there.
     pub fn open_over(&mut self, area: Rect, (width, height): (u16, u16), title: &str) -> Rect {
         let place = layout::window(area, width, height);

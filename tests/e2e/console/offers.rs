@@ -77,7 +77,7 @@ fn what_a_hostile_server_offers_steers_nothing() {
     let (room, _fixture) = room("offers-evil", "legacy");
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
     pty.expect_shown("echo").type_keys("7").expect_shown("memo://one").type_keys("jj");
-    pty.expect_shown("]0;owned").type_keys("\r").expect_shown("Content  [text]");
+    pty.expect_shown("]0;owned").type_keys("\r").expect_shown("[text]");
     pty.expect_shown("]0;owned").resize(16, 60);
     // Where there is little room views are numbers.
     pty.expect_gone("1 Tools").expect_shown("Content").type_keys("q");

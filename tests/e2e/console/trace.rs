@@ -45,7 +45,7 @@ fn a_call_is_seen_on_the_wire_with_its_answer_and_what_is_exported_replays() {
     call(&mut pty, "milk and honey");
     pty.expect_shown("tools/call echo").expect_shown("result content[1] milk and honey");
     pty.type_keys("/method:tools/call").expect_shown("Trace 3/").type_keys("\u{1b}[A\r");
-    pty.expect_shown("request  response  [both]").expect_shown("\"message\": \"milk and honey\"");
+    pty.expect_shown("request  response [both]").expect_shown("\"message\": \"milk and honey\"");
     pty.type_keys("t").expect_shown("[request]").type_keys("t").expect_shown("[response]");
     pty.expect_shown("\"content\": [");
     // Back in the list, and all lines again.

@@ -110,17 +110,12 @@ fn row(styler: Styler, call: &PastCall, is_marked: bool, width: u16) -> Line<'st
 }
 
 fn entry(pen: &mut Pen<'_>, history: &HistoryView, focused: bool, area: Rect) {
-    let title = if history.is_comparing() {
-        "Diff  (Esc closes it)".to_owned()
+    let inner = if history.is_comparing() {
+        pen.open(area, "Diff  (Esc closes it)", focused)
     } else {
-        let looks = EntryFormat::ALL.map(|look| {
-            let title = look.title();
-            if look == history.format { format!("[{title}]") } else { format!(" {title} ") }
-        });
-        let tool = history.shown_tool().unwrap_or("Call");
-        format!("{tool}  {}", looks.concat())
+        let looks = EntryFormat::ALL.map(|look| (look.title(), look == history.format));
+        pen.open_tabs(area, history.shown_tool().unwrap_or("Call"), focused, &looks)
     };
-    let inner = pen.open(area, &title, focused);
     pen.text(&history.details, inner);
 }
 

@@ -114,12 +114,12 @@ fn item_status(item: &Offering) -> String {
 }
 
 fn content(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect) {
-    let title = match (offerings.is_open(), offerings.is_raw) {
-        (true, true) => "Content  text [raw]",
-        (true, false) => "Content  [text] raw",
-        (false, _) => "About",
+    let inner = if offerings.is_open() {
+        let ways = [("text", !offerings.is_raw), ("raw", offerings.is_raw)];
+        pen.open_tabs(area, "Content", focused, &ways)
+    } else {
+        pen.open(area, "About", focused)
     };
-    let inner = pen.open(area, title, focused);
     pen.text(&offerings.content, inner);
 }
 

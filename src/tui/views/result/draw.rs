@@ -1,5 +1,7 @@
 //! Draws the result pane of the selected tool.
 
+use ratatui::text::Text;
+
 use crate::bench::formatting::per_second;
 use crate::tui::calls::{CallProgress, ConsoleCall, LIVE_SECONDS, LiveToolCalls, OtherCall};
 use crate::tui::prelude::*;
@@ -282,7 +284,7 @@ pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
     let height = u16::try_from(lines.len()).unwrap_or(1);
     let [above, below] =
         Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
-    pen.paragraph(above, &lines);
+    pen.put(Text::from(lines), above);
     below
 }
 

@@ -42,12 +42,9 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     } else {
         (area, None)
     };
-    let tab = match servers.tab {
-        ServerTab::Health => "health",
-        ServerTab::Log => "log, newest first",
-        ServerTab::Drift => "declared and advertised tools",
-    };
-    let inner = pen.open(left, &format!("{}  {tab}", server.name), focused);
+    let tabs = [ServerTab::Health, ServerTab::Log, ServerTab::Drift];
+    let tabs = tabs.map(|tab| (tab.title(), tab == servers.tab));
+    let inner = pen.open_tabs(left, &server.name, focused, &tabs);
     let past = servers.activity_of(&server.name);
     let advertised = servers.advertised(&server.name);
     let lines = match servers.tab {

@@ -48,6 +48,16 @@ pub enum ServerTab {
     Drift,
 }
 
+impl ServerTab {
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Health => "health",
+            Self::Log => "log",
+            Self::Drift => "declared tools",
+        }
+    }
+}
+
 impl View for ServersView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
         if action == Action::Back && self.tab != ServerTab::Health {

@@ -235,14 +235,18 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         (None, Some(server)) => format!("{server} › {}", row.short_name()),
         (None, None) => row.name.clone(),
     };
-    let inner = pen.open(area, &title, focused);
     let tab = match form {
         Some(_) => DetailTab::Form,
         // What cannot be called has no form.
         None if detail.tab == DetailTab::Form => DetailTab::Docs,
         None => detail.tab,
     };
-    tabs_and_chips(pen, state, row, tab, (area, text::width(&title)));
+    let tabs = DetailTab::ALL.map(|shown| (shown.title(), shown == tab));
+    // While it is filled in, nothing else is shown here.
+    let tabs = if state.tools.form.is_some() { &[][..] } else { &tabs };
+    let inner = pen.open_tabs(area, &title, focused, tabs);
+    let used = text::width(&title) + tabs.iter().map(|(name, _)| name.len() + 2).sum::<usize>();
+    chips(pen, state, row, area, used + 6);
     if let Some(form) = form {
         let about = about(pen.styler, state, &row.tool, inner.width);
         let left =
@@ -300,14 +304,8 @@ fn slower(styler: Styler, state: &AppState, tool: &ToolDefinition) -> Option<Lin
     Some(styler.line(Role::Warning, text))
 }
 
-/// In the frame, behind the title: the tabs, and what the tool does to the world, where there is room.
-fn tabs_and_chips(
-    pen: &mut Pen<'_>,
-    state: &AppState,
-    row: &ToolRow,
-    shown: DetailTab,
-    (area, title): (Rect, usize),
-) {
+/// What the tool does to the world, at the right end of the frame, where that is not taken.
+fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect, taken: usize) {
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
     let mut marks = tools::draw::marks(row, is_slow);
     if row.tool.annotations.read_only == Some(true) {
@@ -317,29 +315,11 @@ fn tabs_and_chips(
         marks.push((Role::Question, "NET"));
     }
     let styler = pen.styler;
-    let chips =
-        marks.into_iter().flat_map(|(role, word)| [styler.plain(" "), styler.chip(role, word)]);
-    let tabs = DetailTab::ALL.map(|tab| match tab == shown {
-        true => styler.chip(Role::Name, tab.title()),
-        false => styler.dim(format!(" {} ", tab.title())),
-    });
-    let (tabs, chips) = (Line::from(tabs.to_vec()), chips.collect::<Line<'_>>());
-    let taken = if pen.frames { title + 5 } else { title + 2 };
-    let mut left = usize::from(area.width).saturating_sub(taken + 2);
-    let mut put = |line: Line<'static>, at_end: bool| {
-        let width = line.width();
-        if width == 0 || width > left {
-            return;
-        }
-        left = left.saturating_sub(width + 1);
-        let x = if at_end { usize::from(area.width) - width - 2 } else { taken };
-        let x = area.x.saturating_add(u16::try_from(x).unwrap_or(0));
-        pen.put(line, Rect { x, width: u16::try_from(width).unwrap_or(0), height: 1, ..area });
-    };
-    put(chips, true);
-    // While it is filled in, nothing else is shown here.
-    if state.tools.form.is_none() {
-        put(tabs, false);
+    let chip = |(role, word)| [styler.plain(" "), styler.chip(role, word)];
+    let line: Line<'_> = marks.into_iter().flat_map(chip).collect();
+    let width = u16::try_from(line.width()).unwrap_or(u16::MAX);
+    if pen.frames && usize::from(area.width) > usize::from(width) + taken {
+        pen.put(line, Rect { x: area.right() - width - 2, width, height: 1, ..area });
     }
 }
 

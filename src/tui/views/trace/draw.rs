@@ -89,26 +89,22 @@ fn whole(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
         return;
     };
     let number = item.glance().and_then(crate::model::traffic::MessageInfo::id_text);
-    let mut title = match number {
+    let title = match number {
         Some(number) => format!("Frame #{number}  {}", item.server),
         None => format!("Frame  {}", item.server),
     };
-    if item.pair.is_some() {
-        let shown = match trace.scope {
-            FrameScope::Chosen if item.is_request() => FrameScope::Request,
-            FrameScope::Chosen => FrameScope::Answer,
-            other => other,
-        };
-        for (side, word) in [
-            (FrameScope::Request, "request"),
-            (FrameScope::Answer, "response"),
-            (FrameScope::Both, "both"),
-        ] {
-            let text = if side == shown { format!("  [{word}]") } else { format!("  {word}") };
-            title.push_str(&text);
-        }
-    }
-    let inner = pen.open(area, &title, focused);
+    let shown = match trace.scope {
+        FrameScope::Chosen if item.is_request() => FrameScope::Request,
+        FrameScope::Chosen => FrameScope::Answer,
+        other => other,
+    };
+    let sides = [
+        ("request", shown == FrameScope::Request),
+        ("response", shown == FrameScope::Answer),
+        ("both", shown == FrameScope::Both),
+    ];
+    let sides = if item.pair.is_some() { &sides[..] } else { &[] };
+    let inner = pen.open_tabs(area, &title, focused, sides);
     pen.text(&trace.frame, inner);
 }
 
