@@ -81,8 +81,8 @@ impl AppState {
         if self.trust.window.is_some() {
             return vec![KeyContext::Trust, KeyContext::Pane];
         }
-        match self.context.overlay {
-            Some(Overlay::Help(_)) => return vec![KeyContext::Help],
+        match &self.context.overlay {
+            Some(Overlay::Help(window)) if window.filter.is_typed => return vec![KeyContext::Text],
             Some(Overlay::Palette(_)) => return vec![KeyContext::Palette],
             Some(Overlay::SaveCall(_)) => return vec![KeyContext::SaveCall],
             Some(Overlay::Running(_)) => {
@@ -92,6 +92,7 @@ impl AppState {
         }
         if let Some(overlay) = &self.context.overlay {
             let own = match overlay {
+                Overlay::Help(_) => Some(KeyContext::Help),
                 Overlay::Pin => Some(KeyContext::PinReview),
                 Overlay::Problems => Some(KeyContext::Problems),
                 _ => None,

@@ -54,7 +54,7 @@ pub enum KeyContext {
     Picker,
     Approval,
     Trust,
-    /// In the list of what the keys do.
+    /// In what the keys do.
     Help,
     /// In the list of everything that can be done.
     Palette,
@@ -493,11 +493,7 @@ pub const OVERLAY: KeyTable = KeyTable { context: KeyContext::Overlay, name: "ov
 
 #[rustfmt::skip]
 pub const HELP: KeyTable = KeyTable { context: KeyContext::Help, name: "help", title: "Help", rows: &[
-    row(&[Esc, F(1)], Action::Back, "close", "close"),
-    row(&[Down], Action::Down, "", "down"),
-    row(&[Up], Action::Up, "", "up"),
-    row(&[PageDown], Action::PageDown, "", "page down"),
-    row(&[PageUp], Action::PageUp, "", "page up"),
+    row(&[Char('/')], Action::Filter, "search", "search in the help"),
 ] };
 
 #[rustfmt::skip]

@@ -278,7 +278,9 @@ impl AppState {
         }
         if self.context.overlay.is_some() {
             return match &mut self.context.overlay {
-                Some(Overlay::Help(window)) => Some(&mut window.line),
+                Some(Overlay::Help(window)) if window.filter.is_typed => {
+                    Some(&mut window.filter.line)
+                }
                 Some(Overlay::Palette(palette)) => Some(&mut palette.line),
                 Some(Overlay::SaveCall(window)) => Some(&mut window.name),
                 _ => None,

@@ -340,7 +340,7 @@ fn a_page_of_the_help_is_as_high_as_its_window() {
         row.split("  ").filter(|part| !part.is_empty()).take(2).collect::<String>()
     };
     assert!(!row(&before, 36).is_empty(), "{before}");
-    assert_eq!(row(&before, 36), row(&after, 4), "{after}");
+    assert_eq!(row(&before, 36), row(&after, 3), "{after}");
 }
 
 #[test]

@@ -176,14 +176,14 @@ fn help_is_searched_and_no_key_acts_on_what_is_behind() {
     for title in ["Tree of tools", "Arguments without text"] {
         assert!(whole.contains(title), "two columns have both: {whole}");
     }
-    press(&mut state, &["jbq history of"]);
+    press(&mut state, &["jb5", "/", "nothing like it"]);
     assert!(shown(&state).contains("No key does that."));
-    state.update(AppEvent::Input(UserInput::Key(KeyPress::Ctrl('u'))));
-    press(&mut state, &["history of"]);
+    press(&mut state, &["<esc>", "/", "history of", "<enter>"]);
     let found = shown(&state);
     assert!(found.contains("show the history of this tool"), "{found}");
     assert!(!found.contains("benchmark this tool"), "{found}");
-    press(&mut state, &["<esc>"]);
+    press(&mut state, &["<esc>", "q"]);
+    assert!(!state.has_overlay());
     assert_eq!(state.tools.catalogue.chosen().map(|row| row.name.clone()), before);
     assert_eq!(state.context.view, ViewId::Tools);
 }

@@ -8,7 +8,7 @@ use crate::tui::widgets::input::LineInput;
 use crate::tui::widgets::list::ListCursor;
 
 /// The filter of a list, or what is looked for in it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListFilter {
     pub line: LineInput,
     /// Whether it is being typed: then it has the keys.

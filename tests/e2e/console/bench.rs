@@ -20,7 +20,7 @@ const F5: &str = "\u{1b}[15~";
 #[test]
 fn two_tools_are_compared_and_the_run_is_kept() {
     let (room, _fixture) = room_with_server();
-    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 130);
     pty.expect_shown("echo").type_keys("/sec").expect_shown("Tools 1/");
     pty.type_keys("\u{1b}")
         .expect_shown("/ filter")
@@ -79,7 +79,8 @@ fn a_run_is_stopped_and_what_was_measured_is_kept() {
 fn what_is_missing_or_wrong_in_a_plan_is_said_at_its_entry() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("echo").type_keys("5").expect_shown("Plan").type_keys("\r");
+    pty.expect_shown("echo").type_keys("5").expect_shown("Plan");
+    pty.type_keys(FIRST).type_keys("\u{1b}[3~").expect_shown("a chooses one").type_keys("\r");
     pty.expect_shown("! tool: no tool chosen").expect_shown("press a to choose one");
     pty.type_keys("1").expect_shown("1 Tools]").type_keys("/sec");
     pty.expect_shown("Tools 1/")
@@ -123,7 +124,7 @@ fn steps_of_calls_in_flight_are_a_table_that_grows() {
         .expect_shown("/ filter")
         .type_keys("b")
         .expect_shown("Plan")
-        .expect_shown("steps as 1,4,16,64");
+        .expect_shown("e.g. 1,4,16,64");
     pty.type_keys(FIRST).type_keys("jjje1,3\r").expect_shown("-c 1,3");
     pty.type_keys("\r").type_keys("12\r").expect_shown("-n 12");
     pty.type_keys(F5).expect_shown("step 2 of 2").expect_shown("Verdict 1  done");

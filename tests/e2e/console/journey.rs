@@ -76,7 +76,7 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     pty.expect_shown("History").expect_shown("\"message\": \"milk\"").type_keys("R");
     pty.expect_shown("Arguments  srv-echo").type_keys(" and honey").type_keys(F5);
     // What is in the history has ended.
-    pty.expect_shown("result content[1] milk and honey").type_keys("\u{1b}");
+    pty.expect_shown("content[1] milk and honey").type_keys("\u{1b}");
     pty.expect_gone("Arguments  srv-echo").type_keys("6");
     pty.expect_shown("message=\"milk and honey\"").type_keys("q");
     let (code, screen) = pty.finish();

@@ -43,7 +43,7 @@ fn a_call_is_seen_on_the_wire_with_its_answer_and_what_is_exported_replays() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
     call(&mut pty, "milk and honey");
-    pty.expect_shown("tools/call echo").expect_shown("result content[1] milk and honey");
+    pty.expect_shown("tools/call echo").expect_shown("content[1] milk and honey");
     pty.type_keys("/method:tools/call").expect_shown("Trace 3/").type_keys("\u{1b}[A\r");
     pty.expect_shown("request  response [both]").expect_shown("\"message\": \"milk and honey\"");
     pty.type_keys("t").expect_shown("[request]").type_keys("t").expect_shown("[response]");

@@ -1,4 +1,4 @@
-//! The help: what every key does, those of the view in front first, found by typing.
+//! The help: what every key does, those of the view in front first.
 
 use crate::tui::keys::{Binding, KEY_TABLES};
 use crate::tui::prelude::*;
@@ -11,18 +11,16 @@ const KEYS: usize = 14;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HelpWindow {
-    /// What is looked for.
-    pub line: LineInput,
+    pub filter: ListFilter,
     pub position: ScrollPosition,
 }
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &HelpWindow, area: Rect) {
     let inner = pen.open_over(area, (WIDTH, area.height.saturating_sub(4)), "Help");
-    let [line, page] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    pen.input(line, "/ ", &window.line, None);
+    let page = pen.filter(inner, &window.filter, None);
     let columns = if page.width >= TWO_COLUMNS { 2 } else { 1 };
     let width = usize::from(page.width / columns);
-    let sections = sections(pen.styler, state, &window.line.text().to_lowercase(), width);
+    let sections = sections(pen.styler, state, &window.filter.text().to_lowercase(), width);
     let lines = match columns {
         _ if sections.is_empty() => pen.lines(Role::Dim, "No key does that."),
         1 => sections.concat(),

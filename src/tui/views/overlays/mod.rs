@@ -60,6 +60,18 @@ impl AppState {
                 self.context.overlay = None;
                 Some(command.map(|command| self.command(command)).unwrap_or_default())
             }
+            (Some(Overlay::Help(window)), Action::Filter) => {
+                window.filter.start();
+                Some(Vec::new())
+            }
+            (Some(Overlay::Help(window)), Action::Open) if window.filter.is_typed => {
+                window.filter.is_typed = false;
+                Some(Vec::new())
+            }
+            (Some(Overlay::Help(window)), Action::Back) if window.filter.is_shown() => {
+                **window = help::HelpWindow::default();
+                Some(Vec::new())
+            }
             (Some(Overlay::SaveCall(_)), Action::Open) => Some(self.context.save_named_call()),
             (Some(Overlay::Running(list)), Action::Stop) => {
                 let at = list.chosen();
