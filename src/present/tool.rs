@@ -125,34 +125,34 @@ fn facts(
     }
 }
 
-fn status(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
-    let text = match tool.status {
-        ToolStatus::Live => None,
-        ToolStatus::Declared => {
-            Some((Role::Dim, "declared in the file; its server was not contacted"))
-        }
+/// The status of a tool in a line; `None` for one that is as it should be.
+pub fn status_line(tool: &ToolDefinition) -> Option<Line> {
+    let (label, text) = match tool.status {
+        ToolStatus::Live => return None,
+        ToolStatus::Declared => (Role::Dim, "declared in the file; its server was not contacted"),
         ToolStatus::Drifted => {
-            Some((Role::Warning, "what the server offers differs from the declaration"))
+            (Role::Warning, "what the server offers differs from the declaration")
         }
-        ToolStatus::Changed => Some((Role::Warning, "differs from its pin")),
-        ToolStatus::Unavailable => Some((Role::Error, "cannot be called")),
+        ToolStatus::Changed => (Role::Warning, "differs from its pin"),
+        ToolStatus::Unavailable => (Role::Error, "cannot be called"),
         ToolStatus::Untrusted => {
-            Some((Role::Warning, "part of a project that is not trusted yet; it cannot run"))
+            (Role::Warning, "part of a project that is not trusted yet; it cannot run")
         }
         ToolStatus::Unchecked => {
-            Some((Role::Warning, "its schema cannot be used, so arguments are not checked"))
+            (Role::Warning, "its schema cannot be used, so arguments are not checked")
         }
     };
-    if text.is_none() && tool.warnings.is_empty() && tool.unavailable_reason.is_none() {
+    Some(Line::styled(label, tool.status.as_str()).then(Role::Plain, format!(": {text}")))
+}
+
+fn status(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
+    let line = status_line(tool);
+    if line.is_none() && tool.warnings.is_empty() && tool.unavailable_reason.is_none() {
         return;
     }
     page.heading("Status");
-    if let Some((label, text)) = text {
-        page.push(
-            Line::styled(label, tool.status.as_str())
-                .then(Role::Plain, format!(": {text}"))
-                .indented(2),
-        );
+    if let Some(line) = line {
+        page.push(line.indented(2));
     }
     if let Some(error) = &tool.unavailable_reason {
         page.paragraph(Role::Plain, 2, &error.to_string(), width);

@@ -84,7 +84,7 @@ fn a_person_can_want_no_pictures() {
     let room = room_with_pictures("image:\n  inline: never\n");
     let mut pty = Pty::console(&room, &["--tools", "tools.yaml"], 45, 160);
     look_at(&mut pty, "flag.png");
-    pty.expect_shown("[image/png ").expect_shown("E saves it]").expect_shown("attempts");
+    pty.expect_shown("[image/png ").expect_shown("E saves it]").expect_shown("call 0");
     assert!(!pty.shown().contains('▀') && !pty.shown().contains("64x64"), "{}", pty.shown());
     leave(pty);
 }

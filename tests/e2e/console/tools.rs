@@ -85,7 +85,7 @@ fn a_result_is_a_tree_and_is_written_to_a_file() {
     pty.expect_shown("add");
     fill(&mut pty, "srvadd", "srv-add");
     pty.type_keys("1\r2").type_keys(F5).expect_shown(" OK ");
-    pty.expect_shown("schema ok").expect_shown("attempts");
+    pty.expect_shown("schema ok").expect_shown("call 0");
     pty.type_keys("\u{1b}").expect_shown("filter").type_keys("v").expect_shown("sum: 3");
     pty.type_keys("E").expect_shown("wrote srv-add-").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::host::describe::{limits, type_name};
 use crate::host::example::resolve;
 use crate::model::{JsonObject, ToolDefinition, ToolStatus};
-use crate::present;
+use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::form::{self, SchemaForm};
 use crate::tui::views::tools::list::ToolRow;
@@ -277,6 +277,10 @@ pub fn about(
     width: u16,
 ) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = slower(styler, state, tool).into_iter().collect();
+    if tool.status != ToolStatus::Declared {
+        let status = present::tool::status_line(tool).map(Page::from);
+        lines.extend(status.into_iter().flat_map(|status| styler.document(&status)));
+    }
     let warnings = tool.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}")));
     lines.extend(warnings);
     let text = tool.description.as_deref().unwrap_or_default().trim();
