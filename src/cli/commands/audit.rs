@@ -6,7 +6,6 @@ use clap::Args;
 
 use clap_complete::ArgValueCompleter;
 
-use crate::assembly;
 use crate::audit;
 use crate::audit::read::{self, AuditJoiner};
 use crate::cli::complete;
@@ -18,7 +17,6 @@ use crate::cli::records::{self, Since, parse_since};
 use crate::model::{CallFilter, Error};
 use crate::present;
 use crate::present::{Line, Role};
-use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{LineFollower, ReverseLines};
 
@@ -74,7 +72,8 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
     if args.follow && format == Format::Yaml {
         return Err(Error::usage("--follow prints only text or JSON lines").into());
     }
-    let location = location(context)?;
+    let location =
+        context.record_location(("audit log", "audit", audit::log::FILE), |all| &all.audit)?;
     // Before anything is read, so that no line is missed between reading and following.
     let follow = if args.follow {
         Some(LineFollower::from_end(location.clone()).map_err(Error::unreadable_records)?)
@@ -120,17 +119,6 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
             Ok(())
         }
     }
-}
-
-fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
-    let configuration = context.load_for_record("the audit log is", |all| &all.audit)?;
-    let state_dir = context.environment.state_dir();
-    let location =
-        assembly::record_location(&configuration.audit, audit::log::FILE, state_dir.as_deref());
-    location.ok_or_else(|| {
-        Error::internal("there is no home directory, so there is no audit log")
-            .with_hint("set audit: { path: FILE } in tools.yaml")
-    })
 }
 
 /// Shows calls as they end, until a signal arrives or stdout is closed.

@@ -16,7 +16,7 @@ use crate::model::Error;
 use crate::present::{Line, Role};
 use crate::util::stopped_process;
 
-/// Stop the background host of this directory and everything it started.
+/// Stop the background host of this directory.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct DownArgs {

@@ -11,7 +11,7 @@ use crate::util::private_file;
 const TOOLS: &str = include_str!("init_tools.yaml");
 const SERVERS: &str = include_str!("init_mcp.yaml");
 
-/// Create tools.yaml and mcp.yaml with commented examples.
+/// Create tools.yaml and mcp.yaml with examples.
 ///
 /// Writes to the current directory, or with --user to your configuration directory. Existing files
 /// are never replaced.

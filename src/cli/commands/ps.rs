@@ -11,7 +11,7 @@ use crate::present;
 use crate::present::{Line, plural};
 use crate::serve::background::protocol::HostStatus;
 
-/// List the background hosts: directory, process, servers, calls.
+/// List background hosts.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::ROWS))]
 pub struct PsArgs {}

@@ -14,7 +14,7 @@ use crate::cli::output::Format;
 use crate::present::{Line, Role};
 use crate::util::units;
 
-/// Start a background host that keeps this directory's servers connected.
+/// Start a background host that keeps servers connected.
 ///
 /// Commands with the same configuration use its connections instead of starting servers themselves.
 /// The host starts a server when the first call needs it. It asks no questions: what is not trusted

@@ -1,6 +1,6 @@
 //! Cached names: names that only a server knows, from the newest listing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::host::offerings::Offerings;
-use crate::model::{Prompt, Resource, ToolDefinition, ToolSource};
+use crate::model::{Prompt, Resource, ToolDefinition, ToolName, ToolSource};
 use crate::present;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::hex::hex;
@@ -70,38 +70,17 @@ pub fn save_tools(
     masker: &Masker,
     catalogue: &Catalogue,
 ) {
-    let remote: CandidateNames = catalogue
-        .tools
-        .iter()
-        .filter(|tool| tool.source == ToolSource::Mcp)
-        .take(MAX_NAMES)
-        .map(|tool| (tool.name.full(), tool.name.component().unwrap_or_default().to_owned()))
-        .collect();
     if catalogue.servers.is_empty() {
         return;
     }
-    let before = read(environment, configuration);
-    // The names of a server that did not answer this time are not forgotten.
-    let answered: Vec<&str> = catalogue
-        .servers
-        .iter()
-        .filter(|server| server.error.is_none() && !server.is_partial)
-        .map(|server| server.name.as_str())
-        .collect();
-    let mut now =
-        KnownNames { tools: CandidateNames::new(), arguments: BTreeMap::new(), ..before.clone() };
-    for (name, server) in &before.tools {
-        if !answered.contains(&server.as_str()) {
-            now.tools.insert(name.clone(), server.clone());
-            let values = before.arguments.get(name).cloned().unwrap_or_default();
-            now.arguments.insert(name.clone(), values);
-        }
-    }
-    now.tools.extend(remote);
-    let listed =
-        catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp).take(MAX_NAMES);
-    now.arguments.extend(listed.map(|tool| (tool.name.full(), arguments(tool))));
-    save(environment, configuration, &before, &without_secrets(now, masker));
+    update(environment, configuration, masker, |names| {
+        let listed =
+            || catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp).take(MAX_NAMES);
+        names.tools.retain(|_, server| !has_answered(&catalogue.servers, server));
+        names.arguments.retain(|tool, _| names.tools.contains_key(tool));
+        names.tools.extend(listed().map(|tool| with_server(&tool.name)));
+        names.arguments.extend(listed().map(|tool| (tool.name.full(), arguments(tool))));
+    });
 }
 
 /// Caches the prompt names of a listing for the next completion.
@@ -111,23 +90,19 @@ pub fn save_prompts(
     masker: &Masker,
     listed: &Offerings<Prompt>,
 ) {
-    let before = read(environment, configuration);
-    let mut now = before.clone();
-    // The names of a server that did not answer this time are not forgotten.
-    now.prompts.retain(|_, server| !has_answered(&listed.servers, server));
-    let prompts = || listed.items.iter().take(MAX_NAMES);
-    let names = prompts().map(|prompt| &prompt.name);
-    now.prompts.extend(names.map(|n| (n.full(), n.component().unwrap_or_default().to_owned())));
     let arguments = |prompt: &Prompt| -> CandidateNames {
         let arguments = prompt.arguments.iter().take(MAX_KEYS);
         arguments
             .map(|one| (one.name.clone(), summary(one.description.as_deref().unwrap_or_default())))
             .collect()
     };
-    now.prompt_arguments.extend(prompts().map(|one| (one.name.full(), arguments(one))));
-    let prompt_names: BTreeSet<String> = now.prompts.keys().cloned().collect();
-    now.prompt_arguments.retain(|name, _| prompt_names.contains(name));
-    save(environment, configuration, &before, &without_secrets(now, masker));
+    update(environment, configuration, masker, |names| {
+        let prompts = || listed.items.iter().take(MAX_NAMES);
+        names.prompts.retain(|_, server| !has_answered(&listed.servers, server));
+        names.prompts.extend(prompts().map(|prompt| with_server(&prompt.name)));
+        names.prompt_arguments.extend(prompts().map(|one| (one.name.full(), arguments(one))));
+        names.prompt_arguments.retain(|prompt, _| names.prompts.contains_key(prompt));
+    });
 }
 
 /// Caches the resource URIs of a listing for the next completion.
@@ -137,14 +112,18 @@ pub fn save_resources(
     masker: &Masker,
     listed: &Offerings<Resource>,
 ) {
-    let before = read(environment, configuration);
-    let mut now = before.clone();
-    now.resources.retain(|_, server| !has_answered(&listed.servers, server));
-    let items = listed.items.iter().take(MAX_NAMES);
-    now.resources.extend(items.map(|one| (one.uri.clone(), one.server.clone())));
-    save(environment, configuration, &before, &without_secrets(now, masker));
+    update(environment, configuration, masker, |names| {
+        let items = listed.items.iter().take(MAX_NAMES);
+        names.resources.retain(|_, server| !has_answered(&listed.servers, server));
+        names.resources.extend(items.map(|one| (one.uri.clone(), one.server.clone())));
+    });
 }
 
+fn with_server(name: &ToolName) -> (String, String) {
+    (name.full(), name.component().unwrap_or_default().to_owned())
+}
+
+/// The names of a server that did not answer this time are not forgotten.
 fn has_answered(servers: &[ServerListing], name: &str) -> bool {
     let listing = servers.iter().find(|listing| listing.name == name);
     listing.is_some_and(|listing| listing.error.is_none() && !listing.is_partial)
@@ -178,17 +157,21 @@ fn without_secrets(mut names: KnownNames, masker: &Masker) -> KnownNames {
     names
 }
 
-fn save(
+fn update(
     environment: &dyn Environment,
     configuration: &Configuration,
-    before: &KnownNames,
-    now: &KnownNames,
+    masker: &Masker,
+    change: impl FnOnce(&mut KnownNames),
 ) {
-    if now == before {
+    let before = read(environment, configuration);
+    let mut names = before.clone();
+    change(&mut names);
+    let names = without_secrets(names, masker);
+    if names == before {
         return;
     }
     let Some(path) = path(environment, configuration) else { return };
-    let Ok(kept) = serde_json::to_string(now) else { return };
+    let Ok(kept) = serde_json::to_string(&names) else { return };
     if let Some(directory) = path.parent()
         && private_file::make_own_directory(directory).is_ok()
     {
@@ -200,14 +183,12 @@ fn save(
 /// The names cached for these configuration files, each with its server. Edits to the file can only
 /// change the words that are offered.
 pub(super) fn read(environment: &dyn Environment, configuration: &Configuration) -> KnownNames {
-    let mut names = KnownNames::default();
-    let Some(path) = path(environment, configuration) else { return names };
+    let Some(path) = path(environment, configuration) else { return KnownNames::default() };
     if std::fs::metadata(&path).is_ok_and(|file| file.len() > MAX_BYTES) {
-        return names;
+        return KnownNames::default();
     }
-    let Ok(text) = std::fs::read_to_string(&path) else { return names };
-    names = serde_json::from_str(&text).unwrap_or_default();
-    names
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
 }
 
 /// One file per set of configuration files, so that projects do not mix.
@@ -230,7 +211,7 @@ mod tests {
     use crate::config::environment::FixedEnvironment;
     use crate::config::node::SourceText;
     use crate::config::spec::{FileRole, Layer, LoadedFile};
-    use crate::model::{Error, Origin, ToolName};
+    use crate::model::{Error, Origin};
 
     fn files(path: &str) -> Configuration {
         let file = LoadedFile {

@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn the_names_of_a_line_are_found_among_its_options() {
-        let grammar = <crate::cli::args::Cli as clap::CommandFactory>::command();
+        let mut grammar = <crate::cli::args::Cli as clap::CommandFactory>::command();
+        grammar.build();
         let line = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
         for (text, plain) in [
             ("--mcp x -v call --timeout 5s demo-add a=1 --yes b", "call demo-add a=1 b"),

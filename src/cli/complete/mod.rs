@@ -97,7 +97,8 @@ fn with_plain_words(
 ) -> Vec<CompletionCandidate> {
     let words: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let Some(grammar) = GRAMMAR.get().map(|grammar| grammar()) else { return Vec::new() };
+    let Some(mut grammar) = GRAMMAR.get().map(|grammar| grammar()) else { return Vec::new() };
+    grammar.build();
     find(&plain_words(&grammar, &words)).unwrap_or_default()
 }
 

@@ -9,6 +9,7 @@ use crate::config::LoadRequest;
 use crate::config::spec::{Configuration, RecordSpec};
 use crate::model::Error;
 use crate::present::messages;
+use crate::util::append::RecordLocation;
 use crate::util::regular_file;
 
 impl CommandContext {
@@ -38,6 +39,23 @@ impl CommandContext {
         Ok(configuration)
     }
 
+    /// The location of a record, as [`CommandContext::load_for_record`]; `key` is the one of its
+    /// settings.
+    pub fn record_location(
+        &self,
+        (name, key, file): (&str, &str, &str),
+        record: fn(&Configuration) -> &RecordSpec,
+    ) -> Result<RecordLocation, Error> {
+        let configuration = self.load_for_record(&format!("the {name} is"), record)?;
+        let state_dir = self.environment.state_dir();
+        assembly::record_location(record(&configuration), file, state_dir.as_deref()).ok_or_else(
+            || {
+                Error::internal(format!("there is no home directory, so there is no {name}"))
+                    .with_hint(format!("set {key}: {{ path: FILE }} in tools.yaml"))
+            },
+        )
+    }
+
     /// Reads only the configuration of a directory; trust not in the trust store stays an open question.
     pub fn load_untrusting(&self, directory: Option<&Path>) -> Result<Configuration, Error> {
         let mut request = LoadRequest { trust_all: false, ..self.load_request() };
@@ -65,13 +83,12 @@ impl CommandContext {
         let modules = |option: &'static str, modules: &[String]| {
             modules.iter().map(|module| assembly::tools_module_file(option, module)).collect()
         };
-        let rare = &self.global.rare;
         LoadRequest {
             tools: self.global.tools.clone(),
             servers: self.global.mcp.clone(),
             added_tools: self.global.host_tools.clone(),
-            inline_tools: modules("--tools-module", &rare.tools_module),
-            added_inline_tools: modules("--host-tools-module", &rare.host_tools_module),
+            inline_tools: modules("--tools-module", &self.global.tools_module),
+            added_inline_tools: modules("--host-tools-module", &self.global.host_tools_module),
             inline_servers: self.global.ad_hoc.iter().map(AdHocServer::file).collect(),
             command_end: self.global.ad_hoc.as_ref().map(|server| server.command_end.clone()),
             trust_all: self.trusts_all(),
@@ -87,11 +104,11 @@ impl CommandContext {
     pub fn options(&self) -> AssemblyOptions {
         AssemblyOptions {
             files: self.load_request(),
-            profile: self.global.rare.profile.clone(),
-            insecure: self.global.rare.insecure,
-            require_record: self.global.rare.require_record,
+            profile: self.global.profile.clone(),
+            insecure: self.global.insecure,
+            require_record: self.global.require_record,
             ask_all: self.global.ask_all,
-            log_level: match (self.global.rare.log_level, self.global.verbose) {
+            log_level: match (self.global.log_level, self.global.verbose) {
                 (Some(level), _) => Some(level.as_str()),
                 (None, 0) => None,
                 (None, 1) => Some("info"),

@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use crate::serve::background::protocol::{HostStatus, HostedServer};
 
-/// The background hosts of this user.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct HostsJson<'a> {
-    hosts: Vec<HostJson<'a>>,
+shape! {
+    /// The background hosts of this user.
+    pub HostsJson<'a> of hosts: &'a [HostStatus] {
+        hosts: Vec<HostJson<'a>> = hosts.iter().map(Into::into).collect(),
+    }
 }
 
 shape! {
@@ -73,12 +74,6 @@ pub struct EndedHostJson {
     pub pid: u32,
     /// The directory it was started for; null when unknown.
     pub directory: Option<String>,
-}
-
-impl<'a> From<&'a [HostStatus]> for HostsJson<'a> {
-    fn from(hosts: &'a [HostStatus]) -> Self {
-        Self { hosts: hosts.iter().map(Into::into).collect() }
-    }
 }
 
 impl<'a> StartedHostJson<'a> {

@@ -3,16 +3,14 @@
 use crate::util::shape::shape;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::config::saved_calls::SavedCall;
 
-/// The saved calls, by name.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SavedCallsJson<'a> {
-    /// The calls, in the order of their names.
-    calls: Vec<SavedCallJson<'a>>,
+shape! {
+    /// The saved calls, by name.
+    pub SavedCallsJson<'a> of calls: &'a BTreeMap<String, SavedCall> {
+        /// The calls, in the order of their names.
+        calls: Vec<SavedCallJson<'a>> = calls.iter().map(Into::into).collect(),
+    }
 }
 
 shape! {
@@ -24,11 +22,5 @@ shape! {
         tool: &'a str = &call.tool,
         /// The arguments of the command line that makes the call, starting with `call`.
         command: Vec<String> = call.command_words(),
-    }
-}
-
-impl<'a> From<&'a BTreeMap<String, SavedCall>> for SavedCallsJson<'a> {
-    fn from(calls: &'a BTreeMap<String, SavedCall>) -> Self {
-        Self { calls: calls.iter().map(Into::into).collect() }
     }
 }

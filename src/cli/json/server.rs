@@ -16,15 +16,10 @@ use crate::util::confine::Coverage;
 use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
 
-/// The servers.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ServersJson<'a> {
-    servers: Vec<ServerJson<'a>>,
-}
-
-impl<'a> From<&'a [ServerStatus]> for ServersJson<'a> {
-    fn from(servers: &'a [ServerStatus]) -> Self {
-        Self { servers: servers.iter().map(Into::into).collect() }
+shape! {
+    /// The servers.
+    pub ServersJson<'a> of servers: &'a [ServerStatus] {
+        servers: Vec<ServerJson<'a>> = servers.iter().map(Into::into).collect(),
     }
 }
 

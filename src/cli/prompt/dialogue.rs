@@ -1,15 +1,16 @@
 //! Asking a yes/no question on a terminal until it is answered.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+use tokio_util::sync::CancellationToken;
 
 use super::YesNoQuestion;
+use super::terminal_session::read_line;
 use crate::cli::output::Output;
 use crate::present::{Line, Page, Role, plural};
 
-const MAX_ANSWER: usize = 256;
 const MAX_ATTEMPTS: usize = 20;
 const FEWEST_ROWS: usize = 6;
 
@@ -166,22 +167,12 @@ fn line(output: &Output, terminal: &mut File, page: &Page) -> io::Result<Option<
     // Input typed before the question was shown is not an answer to it.
     let _typed_ahead = tcflush(&*terminal, QueueSelector::IFlush);
     output.ask(page, terminal)?;
-    let mut typed = Vec::new();
-    let mut byte = [0];
-    loop {
-        // A terminal returns at most one line per read; the rest stays for the next.
-        match terminal.read(&mut byte) {
-            Ok(0) => return Ok(None),
-            Ok(_) if byte == *b"\n" => break,
-            Ok(_) if typed.len() < MAX_ANSWER => typed.push(byte[0]),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Without its line break, the line was truncated.
-            Err(_) => return Ok(None),
-        }
+    // Without its line break, a line was truncated.
+    let typed = read_line(terminal, &CancellationToken::new()).unwrap_or_default();
+    if typed.is_some() {
+        output.question_answered();
     }
-    output.question_answered();
-    Ok(Some(String::from_utf8_lossy(&typed).into_owned()))
+    Ok(typed)
 }
 
 #[derive(Debug, Clone, Copy)]

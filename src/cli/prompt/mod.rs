@@ -15,7 +15,7 @@ mod terminal_session;
 pub use inbox::TerminalInbox;
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -23,6 +23,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use tokio_util::sync::CancellationToken;
 
 use self::dialogue::DialogueReply;
+use self::terminal_session::{TerminalInput, TerminalSession};
 use super::output::Output;
 use crate::config::consent::TrustRequest;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
@@ -32,7 +33,6 @@ use crate::present::{Line, Page, Role};
 
 /// The terminal of this process, whatever stdin is.
 const TERMINAL: &str = "/dev/tty";
-const MAX_SECRET: u64 = 64 * 1024;
 
 pub fn is_possible() -> bool {
     terminal().is_ok()
@@ -121,27 +121,15 @@ pub async fn ask_secret(
     name: &str,
     cancel: &CancellationToken,
 ) -> Option<String> {
-    let mut terminal = terminal().ok()?;
-    // Stops when this future ends, in any way.
-    let _hidden = HiddenInput::on(terminal.try_clone().ok()?)?;
+    let session = TerminalSession::begin(Arc::clone(output))?;
     let question = Page::from(Line::styled(Role::Title, name).then(Role::Plain, " (secret):"));
-    let output = Arc::clone(output);
-    let answer = tokio::task::spawn_blocking(move || {
-        let _typed_ahead =
-            rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush);
-        output.ask(&question, &mut terminal).ok()?;
-        let mut line = String::new();
-        BufReader::new((&terminal).take(MAX_SECRET)).read_line(&mut line).ok()?;
-        // The line break that ended it was not shown either.
-        terminal.write_all(b"\n").ok()?;
-        output.question_answered();
-        let secret = line.strip_suffix('\n')?;
-        (!secret.is_empty()).then(|| secret.to_owned())
-    });
     tokio::select! {
         biased;
         () = cancel.cancelled() => None,
-        answer = answer => answer.ok().flatten(),
+        typed = session.ask_hidden(question) => match typed {
+            TerminalInput::Line(secret) if !secret.is_empty() => Some(secret),
+            _ => None,
+        },
     }
 }
 

@@ -84,7 +84,7 @@ impl TerminalSession {
 }
 
 /// Reads up to a line break; `None` at the end of input or of the session.
-fn read_line(terminal: &File, over: &CancellationToken) -> io::Result<Option<String>> {
+pub(super) fn read_line(terminal: &File, over: &CancellationToken) -> io::Result<Option<String>> {
     let mut typed = Vec::new();
     let mut byte = [0];
     loop {

@@ -3,9 +3,9 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use super::{DoctorCheck, Severity};
 use crate::assembly;
 use crate::cli::context::CommandContext;
+use crate::cli::json::doctor::{DoctorCheck, Severity};
 use crate::cli::output::settings;
 use crate::config::spec::Configuration;
 use crate::present::{
@@ -42,7 +42,7 @@ fn terminal(context: &CommandContext) -> DoctorCheck {
         return check(Severity::Warning, "TERM is unset or dumb, so there is no console")
             .with_hint("export TERM=xterm-256color");
     }
-    let colour = settings::wants_colour(context.global.rare.color, true, environment);
+    let colour = settings::wants_colour(context.global.color, true, environment);
     check(Severity::Ok, if colour { "UTF-8, with colour" } else { "UTF-8, without colour" })
 }
 

@@ -9,7 +9,7 @@ use super::config;
 use crate::assembly::{self, Assembly};
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
-use crate::cli::json::doctor::{DoctorCheckJson, DoctorJson};
+use crate::cli::json::doctor::{DoctorCheck, DoctorJson, Severity};
 use crate::cli::output::Format;
 use crate::config::spec::Configuration;
 use crate::model::{Error, ServerStatus};
@@ -24,57 +24,6 @@ use crate::present::{Line, Page, Role, plural};
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct DoctorArgs {}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Severity {
-    Ok,
-    Warning,
-    Error,
-}
-
-impl Severity {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-
-    fn style(self) -> Role {
-        match self {
-            Self::Ok => Role::Success,
-            Self::Warning => Role::Warning,
-            Self::Error => Role::Error,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct DoctorCheck {
-    name: String,
-    severity: Severity,
-    message: String,
-    hint: Option<String>,
-    /// What the server wrote, and other evidence.
-    details: Vec<String>,
-}
-
-impl DoctorCheck {
-    fn new(name: impl Into<String>, severity: Severity, message: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            severity,
-            message: message.into(),
-            hint: None,
-            details: Vec::new(),
-        }
-    }
-
-    fn with_hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
-    }
-}
 
 /// Runs the command.
 ///
@@ -98,7 +47,10 @@ pub async fn run(_args: &DoctorArgs, context: &CommandContext) -> CommandResult 
     }
     match format {
         Format::Text => context.output.page(&page(&checks))?,
-        _ => context.output.value(format, &json(&checks))?,
+        _ => {
+            let version = env!("CARGO_PKG_VERSION");
+            context.output.value(format, &DoctorJson { version, checks: &checks })?;
+        }
     }
     match checks.iter().filter(|check| check.severity == Severity::Error).count() {
         0 => Ok(()),
@@ -144,10 +96,18 @@ fn response(status: &ServerStatus) -> DoctorCheck {
     }
 }
 
+fn style(severity: Severity) -> Role {
+    match severity {
+        Severity::Ok => Role::Success,
+        Severity::Warning => Role::Warning,
+        Severity::Error => Role::Error,
+    }
+}
+
 fn page(checks: &[DoctorCheck]) -> Page {
     let mut page = Page::default();
     for check in checks {
-        let mut line = Line::styled(check.severity.style(), check.severity.as_str());
+        let mut line = Line::styled(style(check.severity), <&str>::from(check.severity));
         line.pad_to(9);
         page.push(
             line.then(Role::Name, &check.name).then(Role::Plain, format!(": {}", check.message)),
@@ -160,15 +120,4 @@ fn page(checks: &[DoctorCheck]) -> Page {
         }
     }
     page
-}
-
-fn json(checks: &[DoctorCheck]) -> DoctorJson<'_> {
-    let checks = checks.iter().map(|check| DoctorCheckJson {
-        name: &check.name,
-        status: check.severity.as_str(),
-        message: &check.message,
-        hint: check.hint.as_deref(),
-        details: &check.details,
-    });
-    DoctorJson { version: env!("CARGO_PKG_VERSION"), checks: checks.collect() }
 }

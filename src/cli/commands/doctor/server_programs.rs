@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use secrecy::ExposeSecret as _;
 
-use super::{DoctorCheck, Severity};
+use crate::cli::json::doctor::{DoctorCheck, Severity};
 use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
 use crate::config::variables::PASSED_TO_SERVERS;

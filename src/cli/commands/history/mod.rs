@@ -6,7 +6,6 @@ mod rerun;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use crate::assembly;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
@@ -175,13 +174,7 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
 }
 
 fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
-    let configuration = context.load_for_record("the history is", |all| &all.history)?;
-    let state_dir = context.environment.state_dir();
-    assembly::record_location(&configuration.history, history::log::FILE, state_dir.as_deref())
-        .ok_or_else(|| {
-            Error::internal("there is no home directory, so there is no history")
-                .with_hint("set history: { path: FILE } in tools.yaml")
-        })
+    context.record_location(("history", "history", history::log::FILE), |all| &all.history)
 }
 
 fn lines(location: &RecordLocation) -> Result<ReverseLines, Error> {

@@ -1,6 +1,5 @@
 //! `toolhost stats`: usage, latencies and failures of tools.
 
-mod blocking_statistics;
 mod stats_scope;
 
 use std::time::Duration;
@@ -8,19 +7,20 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
+use crate::assembly;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::stats::StatsJson;
-use crate::cli::output::Format;
+use crate::cli::output::{Format, Output};
 use crate::cli::records::{Since, parse_since};
-use crate::model::CallFilter;
+use crate::model::{CallFilter, Error};
 use crate::present;
+use crate::present::stats::detail::slices_in;
 use crate::present::{Line, Page, Role, stats::StatsRows};
-use crate::stats::Summary;
-use crate::stats::summary::{UsageOrder, sort};
+use crate::stats::summary::{TimeSlice, UsageOrder, sort};
+use crate::stats::{ReadBudget, Statistics, Summary};
 use crate::util::clock::{Clock as _, SystemClock};
-use blocking_statistics::BlockingStatistics;
 use stats_scope::StatsScope;
 
 /// Show usage, latencies and failures of tools.
@@ -109,14 +109,36 @@ pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
 }
 
 async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> CommandResult {
-    let mut reading = BlockingStatistics::open(context, args.all_projects)?;
-    reading.refresh().await?;
-    let scope = stats_scope::resolve(args.name.as_deref(), &mut reading, context).await?;
-    let filter = args.filter(&scope, reading.project(), SystemClock.unix());
-    let (mut summary, slices) = reading.summary(filter, scope.is_single_tool()).await?;
-    sort(&mut summary.tools, args.sort.order());
-    reading.print_notes();
     let output = &context.output;
+    let configuration = context.load_for_record("the statistics are", |all| &all.stats)?;
+    let spec = &configuration.stats;
+    let state_dir = context.environment.state_dir();
+    let place = assembly::stats_place(spec, state_dir.as_deref()).ok_or_else(|| {
+        Error::internal("there is no home directory, so there are no statistics")
+            .with_hint("set stats: { path: FILE } in tools.yaml")
+    })?;
+    let statistics = Statistics::new(place, spec.retention, ReadBudget::FULL);
+    let project = configuration.project().filter(|_| !args.all_projects);
+    let has_name = args.name.is_some();
+    let (statistics, called) = on_thread(statistics, output, move |statistics| {
+        let now = SystemClock.unix();
+        statistics.refresh(now)?;
+        if has_name { statistics.tools(now) } else { Ok(Vec::new()) }
+    })
+    .await?;
+    let name = args.name.as_deref();
+    let scope = stats_scope::resolve(name, called, project.as_deref(), context).await?;
+    let filter = args.filter(&scope, project.as_deref(), SystemClock.unix());
+    let (is_single, most) = (scope.is_single_tool(), slices_in(output.width()));
+    let (_, (mut summary, slices)) = on_thread(statistics, output, move |statistics| {
+        let now = SystemClock.unix();
+        let summary = statistics.summary(&filter, now)?;
+        let slices =
+            if is_single { statistics.time_series(&filter, now, most)? } else { Vec::new() };
+        Ok((summary, slices))
+    })
+    .await?;
+    sort(&mut summary.tools, args.sort.order());
     match format {
         Format::Json | Format::Yaml => {
             let is_single = summary.tools.len() == 1 && scope.is_single_tool();
@@ -126,10 +148,29 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
         Format::Names => output.names(summary.tools.iter().map(|usage| &usage.tool.name)),
         _ => {
             output.page(&page(args, &summary, &scope, &slices, output.width()))?;
-            remark(args, &summary, &scope, reading.project().is_some(), context);
+            remark(args, &summary, &scope, project.is_some(), context);
             Ok(())
         }
     }
+}
+
+/// Works with the statistics on their own thread: a command that waits for another process's lock
+/// still handles signals.
+async fn on_thread<T: Send + 'static>(
+    mut statistics: Statistics,
+    output: &Output,
+    work: impl FnOnce(&mut Statistics) -> Result<T, Error> + Send + 'static,
+) -> Result<(Statistics, T), Error> {
+    let working = tokio::task::spawn_blocking(move || {
+        let done = work(&mut statistics);
+        (statistics, done)
+    });
+    let lost = |_| Error::internal("the thread that reads statistics ended early");
+    let (mut statistics, done) = working.await.map_err(lost)?;
+    for note in statistics.take_notes() {
+        output.warn(&note);
+    }
+    done.map(|done| (statistics, done))
 }
 
 /// Prints the statistics as text.
@@ -137,7 +178,7 @@ fn page(
     args: &StatsArgs,
     summary: &Summary,
     scope: &StatsScope,
-    slices: &[crate::stats::summary::TimeSlice],
+    slices: &[TimeSlice],
     width: Option<usize>,
 ) -> Page {
     match (summary.tools.as_slice(), args.by) {

@@ -1,12 +1,10 @@
 //! Resolving a name to tools with recorded calls.
 
-use super::blocking_statistics::BlockingStatistics;
 use crate::catalogue::naming::{self, NameResolution};
 use crate::cli::context::CommandContext;
 use crate::host::request::ListScope;
 use crate::model::{CallFilter, Error, ToolName};
 use crate::stats::count::ToolKey;
-use crate::util::clock::{Clock as _, SystemClock};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StatsScope {
@@ -32,17 +30,16 @@ impl StatsScope {
     }
 }
 
-/// Resolves a name. A tool that was never called is found in the catalogue of declared tools,
-/// without starting anything.
+/// Resolves a name among the tools that were `called`. Another is found in the catalogue of declared
+/// tools, without starting anything.
 pub(super) async fn resolve(
     name: Option<&str>,
-    reading: &mut BlockingStatistics,
+    mut called: Vec<ToolKey>,
+    project: Option<&str>,
     context: &CommandContext,
 ) -> Result<StatsScope, Error> {
     let Some(name) = name else { return Ok(StatsScope::All) };
-    let mut called = reading.with(|statistics| statistics.tools(SystemClock.unix())).await?;
-    let filter =
-        CallFilter { project: reading.project().map(str::to_owned), ..CallFilter::default() };
+    let filter = CallFilter { project: project.map(str::to_owned), ..CallFilter::default() };
     called.retain(|tool| tool.is_wanted(&filter));
     if let Some(meant) = find_called(name, &called)? {
         return Ok(meant);
