@@ -10,6 +10,7 @@ use crate::config::expanded::ExpandedValues;
 use crate::config::node::ConfigNode;
 use crate::config::secrets::{names_secret, secrets_in_words};
 use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
+use crate::util::percent;
 
 /// A masker that knows every value that replaced a reference, is notified of later ones, and
 /// knows the literal secrets in the files by the names they have there.
@@ -70,7 +71,7 @@ impl Secrets {
         for (key, secret) in query.split('&').filter_map(|pair| pair.split_once('=')) {
             if names_secret(key) {
                 self.add(key, secret);
-                self.add(key, &percent_decoded(secret));
+                self.add(key, &percent::decode(secret));
             }
         }
         let Some((_scheme, rest)) = value.split_once("://") else { return };
@@ -79,7 +80,7 @@ impl Secrets {
         let Some((credentials, _host)) = authority.rsplit_once('@') else { return };
         if let Some((_user, password)) = credentials.split_once(':') {
             self.add(name, password);
-            let decoded = percent_decoded(password);
+            let decoded = percent::decode(password);
             self.add(name, &decoded);
         }
     }
@@ -167,24 +168,6 @@ impl Secrets {
             self.add(name, &format!("{}:{}", user.trim(), password.trim()));
         }
     }
-}
-
-/// Decodes percent-encoding; leaves text that does not decode to UTF-8 unchanged.
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let code = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
-        if let (b'%', Some(code)) = (first, code) {
-            bytes.push(code);
-            rest = after.get(2..).unwrap_or_default();
-        } else {
-            bytes.push(*first);
-            rest = after;
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 fn texts(node: Option<&ConfigNode>) -> impl Iterator<Item = (&str, &str)> {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::names::NameRule;
-use super::schema_top::{object_at_top, target};
+use super::schema_top::object_at_top;
+use crate::util::schema;
 
 const SCHEMA_MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
 const SCHEMA_LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
@@ -227,7 +228,7 @@ fn may_be_array(schema: &Map<String, Value>) -> bool {
 
 fn leads_somewhere(reference: &str, root: &Value) -> bool {
     match reference.strip_prefix('#') {
-        Some(pointer) if pointer.starts_with('/') => target(root, pointer).is_some(),
+        Some(pointer) if pointer.starts_with('/') => schema::target(root, reference).is_some(),
         // The whole schema, or an anchor in it.
         Some(_) => true,
         None => false,

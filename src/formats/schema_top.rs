@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::util::schema;
+
 /// Keywords that may not stand at the top.
 const NOT_AT_TOP: [&str; 6] = ["allOf", "anyOf", "oneOf", "enum", "const", "not"];
 
@@ -34,9 +36,8 @@ fn gathered(
     downgrades: &mut Vec<String>,
 ) -> Map<String, Value> {
     let mut top = schema.as_object().cloned().unwrap_or_default();
-    let referred = top.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix('#'));
     if references > 0
-        && let Some(inner) = referred.and_then(|pointer| target(root, pointer))
+        && let Some(inner) = schema::referenced(root, schema)
     {
         let inner = gathered(inner, root, references - 1, downgrades);
         top.remove("$ref");
@@ -117,15 +118,4 @@ fn required_by_each(parts: &[Map<String, Value>]) -> BTreeSet<String> {
     let mut parts = parts.iter().map(required);
     let first = parts.next().unwrap_or_default();
     parts.fold(first, |common, names| common.intersection(&names).cloned().collect())
-}
-
-pub(super) fn target<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
-    let schema = root.pointer(pointer);
-    schema.or_else(|| {
-        // Such as `%20`; `url` decodes nothing but forms, which differ in `+` only.
-        let decoded = url::form_urlencoded::parse(pointer.replace('+', "%2B").as_bytes())
-            .map(|(key, _)| key.into_owned())
-            .next()?;
-        root.pointer(&decoded)
-    })
 }

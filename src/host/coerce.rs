@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::request::ArgumentWord;
 use super::validate::{ValuePath, Violation};
 use crate::model::JsonObject;
+use crate::util::schema;
 
 /// How many references and alternatives are followed to find out what a property wants.
 const MAX_STEPS: usize = 64;
@@ -76,8 +77,7 @@ impl<'a> AcceptedValues<'a> {
         }
         self.values.extend(schema.get("const"));
         self.values.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten());
-        let target = schema.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix('#'));
-        if let Some(target) = target.and_then(|pointer| root.pointer(pointer)) {
+        if let Some(target) = schema::referenced(root, schema) {
             self.collect(target, root);
         }
         for keyword in ["anyOf", "oneOf", "allOf"] {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::command::quote;
 use crate::model::{JsonObject, ToolDefinition};
+use crate::util::schema;
 
 const MAX_DEPTH: usize = 6;
 const MAX_VALUES: usize = 64;
@@ -115,12 +116,7 @@ impl ExampleBuilder<'_> {
 
 /// Follows `$ref`s within the schema; an unresolvable or circular one is left unchanged.
 pub fn resolve<'s>(root: &'s Value, schema: &'s Value, hops: usize) -> &'s Value {
-    let target = schema
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| reference.strip_prefix('#'))
-        .and_then(|pointer| root.pointer(pointer));
-    match target {
+    match schema::referenced(root, schema) {
         Some(target) if hops < MAX_DEPTH => resolve(root, target, hops + 1),
         _ => schema,
     }

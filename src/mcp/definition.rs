@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::item_error::ItemError;
 use super::listing::{ListSpec, Listable};
 use crate::model::{Annotations, Origin, ToolDefinition, ToolName, ToolSource, ToolStatus};
+use crate::util::schema;
 use crate::util::text::{is_invisible, safe_line, truncate};
 
 /// The longest name a tool may have (SEP-986).
@@ -92,10 +93,14 @@ fn read(
         tool.title.clone_from(&tool.annotations.title);
     }
     // Moved, not copied: a list may hold thousands.
-    tool.input_schema = Arc::new(map.remove("inputSchema").unwrap_or_default());
+    let local = |mut schema: Value| {
+        schema::localize(&mut schema);
+        Arc::new(schema)
+    };
+    tool.input_schema = local(map.remove("inputSchema").unwrap_or_default());
     match map.remove("outputSchema") {
         None | Some(Value::Null) => {}
-        Some(schema @ Value::Object(_)) => tool.output_schema = Some(Arc::new(schema)),
+        Some(schema @ Value::Object(_)) => tool.output_schema = Some(local(schema)),
         Some(other) => return Err(bad("its outputSchema", &other)),
     }
     add_warnings(&mut tool);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::util::schema;
 use crate::util::text::identifier_words;
 
 /// How many `$ref`s are followed to find a property's schema.
@@ -36,13 +37,10 @@ pub(super) fn is_maskable(value: &Value) -> bool {
 
 pub(super) fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     for _ in 0..MAX_REFS {
-        let Some(target) = schema.get("$ref").and_then(Value::as_str) else {
-            return Some(schema);
-        };
-        if is_marked(schema) {
+        if schema.get("$ref").is_none() || is_marked(schema) {
             return Some(schema);
         }
-        schema = root.pointer(target.strip_prefix('#')?)?;
+        schema = schema::referenced(root, schema)?;
     }
     None
 }

@@ -13,6 +13,7 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::typed::Located;
 use crate::config::{parse, read};
 use crate::model::Diagnostic;
+use crate::util::schema;
 
 const MAX_FILES: usize = 32;
 
@@ -36,14 +37,15 @@ pub fn inline(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Value> {
     schema_types::report(node, diagnostics);
-    let schema = match &node.value {
+    let mut schema = match &node.value {
         NodeValue::Map(_) | NodeValue::Bool(_) => node.to_json(),
         _ => {
             diagnostics.push(node.expected("a JSON Schema"));
             return None;
         }
     };
-    if !refers_to_files(&schema) {
+    schema::localize(&mut schema);
+    if !refers_to_files(&mut schema) {
         return Some(schema);
     }
     let schema = complete(schema, &file.base_dir, file.is_project.then_some(file.root));
@@ -83,15 +85,13 @@ fn file_part(reference: &str) -> Option<(&str, &str)> {
     (!path.is_empty() && !path.contains(':')).then_some((path, fragment))
 }
 
-fn refers_to_files(schema: &Value) -> bool {
-    match schema {
-        Value::Object(map) => map.iter().any(|(key, value)| match value {
-            Value::String(text) if key == "$ref" => file_part(text).is_some(),
-            other => refers_to_files(other),
-        }),
-        Value::Array(items) => items.iter().any(refers_to_files),
-        _ => false,
-    }
+fn refers_to_files(schema: &mut Value) -> bool {
+    let mut refers = false;
+    schema::for_each(schema, &mut String::new(), &mut |_, keywords| {
+        let reference = keywords.get("$ref").and_then(Value::as_str);
+        refers |= reference.and_then(file_part).is_some();
+    });
+    refers
 }
 
 /// `within` is the directory that a project's files must stay in, links resolved.
@@ -156,36 +156,26 @@ impl SchemaFiles<'_> {
     /// Makes every reference point into the finished schema. `owner` is the file `value` is from.
     fn rewrite(
         &mut self,
-        value: Value,
+        mut value: Value,
         owner: Option<usize>,
     ) -> Result<Value, SchemaReferenceError> {
-        Ok(match value {
-            Value::Object(map) => {
-                let mut out = Map::with_capacity(map.len());
-                for (key, value) in map {
-                    let value = match value {
-                        Value::String(text) if key == "$ref" => {
-                            Value::String(self.reference(text, owner)?)
-                        }
-                        other => self.rewrite(other, owner)?,
-                    };
-                    out.insert(key, value);
-                }
-                Value::Object(out)
+        let mut rewritten = Ok(());
+        schema::for_each(&mut value, &mut String::new(), &mut |_, keywords| {
+            if let Some(Value::String(reference)) = keywords.get_mut("$ref")
+                && rewritten.is_ok()
+            {
+                rewritten = self.reference(reference, owner).map(|to| *reference = to);
             }
-            Value::Array(items) => Value::Array(
-                items.into_iter().map(|i| self.rewrite(i, owner)).collect::<Result<_, _>>()?,
-            ),
-            other => other,
-        })
+        });
+        rewritten.map(|()| value)
     }
 
     fn reference(
         &mut self,
-        text: String,
+        text: &str,
         owner: Option<usize>,
     ) -> Result<String, SchemaReferenceError> {
-        let (index, fragment) = match (file_part(&text), owner, text.strip_prefix('#')) {
+        let (index, fragment) = match (file_part(text), owner, text.strip_prefix('#')) {
             (Some((path, fragment)), ..) => {
                 let index = self.load(path)?;
                 if self.loaded[index].document.pointer(fragment).is_none() {
@@ -194,7 +184,7 @@ impl SchemaFiles<'_> {
                 (index, fragment)
             }
             (None, Some(index), Some(fragment)) => (index, fragment),
-            _ => return Ok(text),
+            _ => return Ok(text.to_owned()),
         };
         self.loaded[index].is_used = true;
         Ok(format!("#/$defs/{}{fragment}", def_name(index)))
@@ -223,7 +213,12 @@ impl SchemaFiles<'_> {
             diagnostic: Box::new(diagnostic),
         };
         let (source, text) = read::read(&whole, false).map_err(unreadable)?;
-        let document = parse::parse(&source, &text).map_err(unreadable)?.root.to_json();
+        let mut document = parse::parse(&source, &text).map_err(unreadable)?.root.to_json();
+        schema::localize(&mut document);
+        // It would change what references mean where the file is put in.
+        if let Value::Object(keywords) = &mut document {
+            keywords.shift_remove("$id");
+        }
         self.loaded.push(SchemaFile {
             path: path.to_owned(),
             document,
@@ -261,7 +256,7 @@ mod tests {
     #[test]
     fn files_may_refer_to_each_other() {
         let schema = json!({"type": "object", "properties": {"t": {"$ref": "tree.yaml#/tree"}}});
-        let tree = "tree:\n  type: object\n  properties:\n    left: { $ref: '#/tree' }\n    name: { $ref: name.json }\n";
+        let tree = "$id: https://example.com/tree\ntree:\n  type: object\n  properties:\n    left: { $ref: '#/tree' }\n    name: { $ref: name.json }\n";
         let schema =
             completed(schema, &[("tree.yaml", tree), ("name.json", r#"{"type":"string"}"#)])
                 .unwrap();
@@ -276,7 +271,7 @@ mod tests {
             let why = completed(json!({"$ref": path}), &[]).unwrap_err();
             assert!(matches!(why, SchemaReferenceError::OutsideDirectory(_)), "{why}");
         }
-        assert!(!refers_to_files(&json!({"$ref": "https://example.com/x.json"})));
-        assert!(!refers_to_files(&json!({"$ref": "#/$defs/x"})));
+        assert!(!refers_to_files(&mut json!({"$ref": "https://example.com/x.json"})));
+        assert!(!refers_to_files(&mut json!({"$ref": "#/$defs/x"})));
     }
 }

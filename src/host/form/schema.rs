@@ -1,8 +1,11 @@
 //! A location in a schema, merged with everything that also applies there.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
+
+use crate::util::schema;
 
 const PARTS: usize = 16;
 
@@ -39,8 +42,9 @@ impl ResolvedSchema {
             let Some(here) = root.pointer(&place) else { continue };
             let all = here.get("allOf").and_then(Value::as_array).map_or(0, Vec::len);
             pending.extend((0..all.min(PARTS)).rev().map(|at| format!("{place}/allOf/{at}")));
-            let target = here.get("$ref").and_then(Value::as_str);
-            pending.extend(target.and_then(|target| target.strip_prefix('#')).map(str::to_owned));
+            let reference = here.get("$ref").and_then(Value::as_str);
+            let target = reference.and_then(|reference| schema::place(&root, reference));
+            pending.extend(target.map(Cow::into_owned));
             self.parts.push(place);
         }
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::unchecked::UncheckedReason;
 use super::{MAX_BYTES, MAX_DEPTH, MAX_NODES};
+use crate::util::schema;
 
 /// A schema that unfolds to at most this size, references included, is checked quickly.
 const CHEAP: usize = 2_000;
@@ -104,9 +105,7 @@ fn expands_within(value: &Value, root: &Value, depth: usize, left: &mut usize) -
         Value::Object(map) => {
             *left -= 1;
             map.iter().all(|(key, member)| match (key.as_str(), member.as_str()) {
-                ("$ref", Some(target)) => target
-                    .strip_prefix('#')
-                    .and_then(|pointer| root.pointer(pointer))
+                ("$ref", Some(reference)) => schema::target(root, reference)
                     // A target that is not there is found out by the compiler.
                     .is_none_or(|target| expands_within(target, root, depth + 1, left)),
                 // Definitions count where they are used.

@@ -8,7 +8,6 @@
 mod auth;
 mod body;
 mod effects;
-mod encode;
 mod entry;
 mod fetch;
 mod header_names;

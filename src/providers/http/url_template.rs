@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use secrecy::ExposeSecret as _;
 use url::{Url, form_urlencoded};
 
-use super::encode::percent;
 use super::template::{HttpPlaceholder, TemplateValues, missing_value_error};
 use super::url_error::UrlTemplateError;
 use crate::model::Error;
 use crate::net::address::display_url;
 use crate::providers::template::{TemplatePart, TextTemplate};
+use crate::util::percent;
 
 #[derive(Debug, Clone)]
 pub(super) struct UrlTemplate {
@@ -110,7 +110,7 @@ impl UrlTemplate {
                         write!(shown, "***({name})")
                     }
                     TemplatePart::Placeholder(HttpPlaceholder::Context(field)) => {
-                        write!(shown, "{{{}}}", field.name())
+                        write!(shown, "{{context.{field}}}")
                     }
                 };
             }
@@ -135,13 +135,12 @@ impl UrlTemplate {
                 QueryPart::Literal(text) => pairs.push(text.clone()),
                 QueryPart::Templated(name, template) => {
                     let value = values.text(template)?;
-                    pairs.extend(value.map(|value| format!("{name}={}", percent(&value))));
+                    pairs.extend(value.map(|value| format!("{name}={}", encode(&value))));
                 }
             }
         }
-        pairs.extend(
-            more.iter().map(|(name, value)| format!("{}={}", percent(name), percent(value))),
-        );
+        pairs
+            .extend(more.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))));
         let mut url = self.origin.clone();
         url.set_path(&path);
         if url.path() != path {
@@ -169,11 +168,11 @@ fn fill_segment(
                 } else if value.as_deref() == Some("") {
                     "is empty, but it is in the path"
                 } else {
-                    return Ok(value.as_deref().map(percent));
+                    return Ok(value.as_deref().map(encode));
                 };
             return Err(Error::usage(format!("'{name}' {wrong}")));
         }
-        value.ok_or_else(|| missing_value_error(placeholder)).map(|value| Some(percent(&value)))
+        value.ok_or_else(|| missing_value_error(placeholder)).map(|value| Some(encode(&value)))
     };
     let filled = segment.render(value, missing_value_error)?.unwrap_or_default();
     if is_dots(&filled) {
@@ -184,6 +183,12 @@ fn fill_segment(
         )));
     }
     Ok(filled)
+}
+
+/// A value encoded for a path segment or a query, so that it cannot end its segment, its pair or
+/// the path.
+fn encode(text: &str) -> String {
+    percent::encode(text, "-._~*()")
 }
 
 /// Whether a segment is `.` or `..`, in any spelling.
@@ -457,6 +462,13 @@ mod tests {
         assert!(
             fill(&dot, json!({ "x": "." })).unwrap_err().contains("would change the directory")
         );
+    }
+
+    #[test]
+    fn whatever_could_end_a_segment_is_encoded() {
+        assert_eq!(encode("a/b?c#d&e=f%2e"), "a%2Fb%3Fc%23d%26e%3Df%252e");
+        assert_eq!(encode("é\r\n\\@:"), "%C3%A9%0D%0A%5C%40%3A");
+        assert_eq!(encode("A-z_0.9~"), "A-z_0.9~");
     }
 
     proptest! {

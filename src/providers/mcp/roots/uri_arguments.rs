@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::util::schema;
+
 pub(super) struct UriArgument<'a> {
     /// Its place among the arguments, such as `files[2].uri`.
     pub(super) path: String,
@@ -97,7 +99,7 @@ fn applicable_schemas<'a>(
     let reference = ["$ref", "$dynamicRef", "$recursiveRef"]
         .into_iter()
         .filter_map(|key| schema.get(key)?.as_str())
-        .filter_map(|target| root.pointer(target.strip_prefix('#')?));
+        .filter_map(|reference| schema::target(root, reference));
     let single = ["if", "then", "else"].into_iter().filter_map(|key| schema.get(key));
     let dependent = schema.get("dependentSchemas").and_then(Value::as_object);
     let dependent = dependent.into_iter().flat_map(|all| all.values());
