@@ -1,6 +1,8 @@
 //! Names of environment variables, and which of them only hold data.
 
-use super::secrets::names_secret;
+use super::secrets::{looks_secret, names_secret};
+use super::typed::Located;
+use crate::model::Diagnostic;
 
 /// The variables that a server's program gets without its entry naming them.
 pub const PASSED_TO_SERVERS: [&str; 10] =
@@ -162,6 +164,25 @@ pub fn is_setting(name: &str) -> bool {
 pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The value of the variable that a key of `auth` names.
+pub fn named_in_auth(
+    named: &Located<String>,
+    key: &str,
+    lookup: impl FnOnce(&str) -> Option<String>,
+) -> Result<String, Diagnostic> {
+    let name = named.as_str();
+    if !is_name(name) || looks_secret(name) {
+        // Not quoted: it may be the secret.
+        return Err(named
+            .error(format!("'{key}' takes the name of a variable, not a value"))
+            .with_hint("put the value into a variable and name that"));
+    }
+    lookup(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
+        let message = format!("in 'auth.{key}': the variable {name} is not set");
+        named.error(message).with_hint(format!("set {name}"))
+    })
 }
 
 /// Whether a call may set a variable: one that its entry declares, or one of toolhost's own.

@@ -206,9 +206,7 @@ impl<'a> Expander<'a> {
             Some((name, default)) => (name, Some(default)),
             None => (named, None),
         };
-        let well_formed = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !well_formed {
+        if !variables::is_name(name) {
             return Err(ExpandError::new(format!("unsupported variable '${{{reference}}}'")).hint(
                 "use ${VAR}, ${VAR:-default}, ${env:VAR} or ${file:PATH}; '$${' is a literal '${'",
             ));

@@ -7,9 +7,10 @@ use url::Url;
 
 use super::servers::ServerKeys;
 use crate::config::consent::Expander;
-use crate::config::secrets::looks_secret;
+use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, OAuthRequestSpec};
 use crate::config::typed::{self, Either, Located, Scalar, Texts};
+use crate::config::variables;
 use crate::model::{Diagnostic, SourceLocation};
 
 /// How to authenticate.
@@ -78,6 +79,7 @@ pub fn headers(
 
 /// What `auth` of a server's entry says; an error that leaves nothing usable makes the entry fail.
 pub fn resolve(
+    entry: &ConfigNode,
     keys: &ServerKeys,
     expander: &Expander<'_>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -96,6 +98,10 @@ pub fn resolve(
         }
         Either::Nested(keys) => keys,
     };
+    let key = if keys.auth.is_some() { "auth" } else { "oauth" };
+    if typed::is_wrong(entry.get(key), "type", keys_of_auth.kind.as_ref()) {
+        return AuthSpec::None;
+    }
     let location = &written.location;
     let read = match keys_of_auth.kind(keys.auth.is_some()) {
         AuthType::None => Ok(AuthSpec::None),
@@ -195,24 +201,13 @@ impl AuthKeys {
                 .with_hint("name the variable that holds the token")
                 .with_location(location.clone()));
         };
-        let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !is_name || looks_secret(variable) {
-            // Not quoted: it may be the token itself.
-            return Err(variable
-                .error("'token_env_var' takes the name of a variable, not a token")
-                .with_hint("put the token into a variable and name that"));
-        }
         let name = &variable.value;
-        match expander.variable(name).filter(|value| !value.trim().is_empty()) {
-            Some(token) => Ok(AuthSpec::Bearer {
-                token: SecretString::from(token.trim().to_owned()),
-                variable: Some(name.clone()),
-            }),
-            None => Err(variable
-                .error(format!("in 'auth.token_env_var': the variable {name} is not set"))
-                .with_hint(format!("set {name} to the token"))),
-        }
+        let token =
+            variables::named_in_auth(variable, "token_env_var", |name| expander.variable(name))?;
+        Ok(AuthSpec::Bearer {
+            token: SecretString::from(token.trim().to_owned()),
+            variable: Some(name.clone()),
+        })
     }
 }
 
@@ -268,6 +263,8 @@ mod tests {
         for login in ["  auth: { type: oauth }\n", "  oauth: {}\n"] {
             assert!(matches!(read(login).0, AuthSpec::OAuth { .. }), "{login}");
         }
+        let (_, diagnostics) = read("  auth: { type: digest }\n");
+        assert_eq!(diagnostics.len(), 1, "nothing follows from a wrong type: {diagnostics:?}");
     }
 
     #[test]

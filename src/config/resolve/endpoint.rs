@@ -114,7 +114,7 @@ fn http(
     }
     warn_unused(entry, &["args", "env", "env_keys", "envFile", "cwd"], "url", diagnostics);
     let headers = auth::headers(keys, diagnostics);
-    let auth = auth::resolve(keys, context.expander, diagnostics);
+    let auth = auth::resolve(entry, keys, context.expander, diagnostics);
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || !context.credentials.is_empty()
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));

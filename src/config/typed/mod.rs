@@ -83,6 +83,13 @@ pub fn peek<'n, T: Deserialize<'n>>(entry: &'n ConfigNode) -> Option<T> {
     read_part(entry, &mut Vec::new())
 }
 
+/// Whether a key of a mapping has a value that could not be read, so that nothing follows from its
+/// absence.
+pub fn is_wrong<T>(mapping: Option<&ConfigNode>, key: &str, value: Option<&T>) -> bool {
+    let written = mapping.and_then(|mapping| mapping.get(key));
+    value.is_none() && written.is_some_and(|node| !node.is_null())
+}
+
 fn read_without_errors<'n, T: Deserialize<'n>>(
     node: &'n ConfigNode,
     shared: Option<&'n ConfigNode>,

@@ -8,9 +8,10 @@ use super::header_names::header_name;
 use super::template::HttpPlaceholder;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
+use crate::config::node::ConfigNode;
 use crate::config::references::{self, ReferencePiece, pieces};
-use crate::config::secrets::looks_secret;
 use crate::config::typed::{self, Either, Located};
+use crate::config::variables::named_in_auth;
 use crate::model::Diagnostic;
 use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::base64;
@@ -56,6 +57,7 @@ pub(super) type AuthHeader = (reqwest::header::HeaderName, TextTemplate<HttpPlac
 /// The header that the `auth` of an entry asks for. `written` is the same before variables were
 /// filled in.
 pub(super) fn read(
+    entry: &ConfigNode,
     auth: &Located<Either<String, HttpAuthKeys>>,
     written: Option<&Located<Either<String, HttpAuthKeys>>>,
     environment: &dyn Environment,
@@ -70,6 +72,9 @@ pub(super) fn read(
         }
         Either::Nested(keys) => keys,
     };
+    if typed::is_wrong(entry.get("auth"), "type", keys.kind.as_ref()) {
+        return Ok(None);
+    }
     let written = match written.map(|auth| &auth.value) {
         Some(Either::Nested(written)) => written,
         _ => keys,
@@ -85,7 +90,11 @@ pub(super) fn read(
             (Some(value), None) => {
                 Ok((value.value.clone(), reference(as_written.map_or(name, |text| text), name)))
             }
-            (None, Some(named)) => variable(named, name, environment, expanded),
+            (None, Some(named)) => {
+                let lookup = |name: &str| environment.expand(name, expanded);
+                let value = named_in_auth(named, &format!("{name}_env_var"), lookup)?;
+                Ok((value, named.value.clone()))
+            }
             (None, None) => Err(Diagnostic::error(format!("auth needs '{name}_env_var'"))
                 .with_hint("name the variable that holds it")
                 .with_location(location.clone())),
@@ -134,30 +143,6 @@ impl HttpAuthKeys {
             None if self.name.is_some() => AuthType::Header,
             None => AuthType::Bearer,
         }
-    }
-}
-
-/// The value of the variable that `{key}_env_var` names, and its name.
-fn variable(
-    named: &Located<String>,
-    key: &str,
-    environment: &dyn Environment,
-    expanded: &ExpandedValues,
-) -> Result<(String, String), Diagnostic> {
-    let name = &named.value;
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !is_name || looks_secret(name) {
-        // Not quoted: it may be the secret.
-        return Err(named
-            .error(format!("'{key}_env_var' takes the name of a variable, not a value"))
-            .with_hint("put the value into a variable and name that"));
-    }
-    match environment.expand(name, expanded).filter(|value| !value.trim().is_empty()) {
-        Some(value) => Ok((value, name.clone())),
-        None => Err(named
-            .error(format!("in 'auth.{key}_env_var': the variable {name} is not set"))
-            .with_hint(format!("set {name}"))),
     }
 }
 
