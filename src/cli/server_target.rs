@@ -2,15 +2,19 @@
 
 use super::ad_hoc::{AdHocServer, is_url};
 use super::args::{Cli, CliCommand};
+use super::commands::auth::AuthAction;
 use super::commands::history::HistoryAction;
 use super::commands::prompts::PromptsAction;
 use super::commands::resources::ResourcesAction;
-use crate::model::Error;
+use crate::model::{Error, safe_name};
 
 /// Moves the server from the words of a command, if given, to the options. A command that needs a
 /// server name and has none uses this server.
 pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
     let Cli { global, command, server_command, .. } = cli;
+    if let Some(command) = command {
+        name_servers(command);
+    }
     let mut words = match command {
         Some(command) => server_words(command),
         None => std::mem::take(server_command),
@@ -40,6 +44,46 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
     }
     global.ad_hoc = Some(server);
     Ok(())
+}
+
+/// A server may be called as its file calls it, with characters that its name here does not have.
+fn name_servers(command: &mut CliCommand) {
+    let mut none = Vec::new();
+    let (name, servers) = match command {
+        CliCommand::List(args) => (None, &mut args.server),
+        CliCommand::Servers(args) => (None, &mut args.names),
+        CliCommand::Inspect(args) => (args.name.as_mut(), &mut args.server),
+        CliCommand::Trace(args) => (args.server.as_mut(), &mut none),
+        CliCommand::Record(args) => (args.server.as_mut(), &mut none),
+        CliCommand::Call(args) => (Some(&mut args.name), &mut args.server),
+        CliCommand::Bench(args) => (Some(&mut args.name), &mut args.server),
+        CliCommand::Complete(args) => (None, &mut args.server),
+        CliCommand::Export(args) => (None, &mut args.server),
+        CliCommand::Verify(args) => (None, &mut args.server),
+        CliCommand::Pin(args) => (None, &mut args.server),
+        CliCommand::Resources(args) => match &mut args.action {
+            ResourcesAction::List(args) => (None, &mut args.server),
+            ResourcesAction::Read(args) => (None, &mut args.server),
+            ResourcesAction::Watch(_) => return,
+        },
+        CliCommand::Prompts(args) => match &mut args.action {
+            PromptsAction::List(args) => (None, &mut args.server),
+            PromptsAction::Get(args) => (None, &mut args.server),
+        },
+        CliCommand::Auth(args) => match &mut args.action {
+            AuthAction::Login { server, .. } => (Some(server), &mut none),
+            AuthAction::Logout { server, .. } => (server.as_mut(), &mut none),
+            AuthAction::List => return,
+        },
+        _ => return,
+    };
+    for server in servers.iter_mut().filter(|server| !is_url(server)) {
+        *server = safe_name(server);
+    }
+    // It may be the name of a tool, which can have more characters.
+    if let Some(name) = name.filter(|name| !is_url(name)) {
+        *name = name.replace(|c: char| c.is_whitespace() || !c.is_ascii(), "-");
+    }
 }
 
 /// Takes the words that name an ad-hoc server: those after `--`, or a URL in place of a name.

@@ -131,6 +131,32 @@ fn a_name_of_the_users_stays_the_users_until_a_stored_answer_showed_the_replacem
 }
 
 #[test]
+fn a_server_of_any_name_is_called_by_a_safe_one() {
+    let text = "mcp_servers:\n  My Server: { command: sh }\n  off one: { command: sh, disabled: true }\n  My/Server: { command: sh }\n";
+    let configuration = Room::new().user("mcp.yaml", text).load();
+    let servers: Vec<_> = configuration.servers.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(servers, ["My-Server"]);
+    let disabled: Vec<_> = configuration.disabled.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(disabled, ["off-one", "My-Server"]);
+    let line = |one: &crate::model::Diagnostic| {
+        let at = one.location.as_ref().unwrap();
+        format!("{}:{} {}", at.line, at.column, one.message.split(": first").next().unwrap())
+    };
+    assert_eq!(
+        configuration.diagnostics.iter().map(line).collect::<Vec<_>>(),
+        ["2:3 the server 'My Server' is called 'My-Server' here", "4:3 duplicate name 'My-Server'"]
+    );
+    // Neither the user's server nor a project's is hidden behind the spelling.
+    let project = Room::new()
+        .project("mcp.yaml", "mcp_servers: { my server: { command: sh } }\n")
+        .user("mcp.yaml", "mcp_servers: { my-server: { command: sh } }\n");
+    assert!(shown(&project.load()).contains("replaces your own 'my-server'"));
+    let trusted = Room::new().project("mcp.yaml", "mcp_servers: { a b: { command: [sh] } }\n");
+    let server = trusted.trust(false).servers.pop().unwrap();
+    assert!(server.name == "a-b" && server.seal.verify().is_ok());
+}
+
+#[test]
 fn a_view_of_the_users_stays_the_users() {
     let room = Room::new()
         .project("tools.yaml", "profiles: { p: { include: [\"*\"] }, q: { include: [x] } }\n")

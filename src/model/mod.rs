@@ -41,7 +41,7 @@ pub use error::{Error, ErrorKind, ErrorPhase, RetryAdvice, Signal};
 pub use error_cause::ErrorCause;
 pub use event::{EventSink, HostEvent, ListOwner, LogLevel};
 pub use login::{AuthorizationRequest, Browser, LoginReport};
-pub use name::{InvalidNameError, ToolName, check_name};
+pub use name::{InvalidNameError, ToolName, check_name, safe_name};
 pub use named_file::unreadable_file;
 pub use offering::{
     Completion, CompletionQuery, CompletionReference, Freshness, ListKind, OfferingListing, Prompt,

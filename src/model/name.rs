@@ -69,6 +69,13 @@ pub fn check_name(text: &str) -> Result<(), InvalidNameError> {
     Ok(())
 }
 
+/// The name here of a server that a file calls so: with '-' for each character that names do not
+/// have.
+pub fn safe_name(text: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
+    text.chars().map(fits).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::ToolName;

@@ -94,3 +94,43 @@ fn servers_out_of_service_are_counted_with_those_that_do_not_answer() {
     let listed = room.toolhost(words).check();
     listed.exits(11).says(&["2 of 2 servers could not be listed"]);
 }
+
+#[test]
+fn a_server_is_called_as_its_file_calls_it_too() {
+    let room = Sandbox::new();
+    let entry = "{ command: \"${TOOLHOST}\", args: [demo-server] }";
+    room.file("mcp.yaml", &format!("\"My Büro/2\": {entry}\n"));
+    let run = |words: &[&'static str]| {
+        room.toolhost(["--mcp", "mcp.yaml"].into_iter().chain(words.iter().copied())).check()
+    };
+    let warning = "mcp.yaml:1:1: warning: the server 'My Büro/2' is called 'My-B-ro-2' here";
+    assert!(run(&["config", "check"]).out().contains(warning));
+    let listed = run(&["list", "--server", "My Büro/2"]);
+    assert!(listed.out().contains("My-B-ro-2-echo"), "{listed}");
+    for words in [
+        &["call", "My-B-ro-2-echo", "message=hi"][..],
+        &["call", "--server", "My Büro/2", "echo", "message=hi"],
+        &["servers", "My Büro/2"],
+        &["trace", "My Büro/2"],
+    ] {
+        run(words).exits(0);
+    }
+}
+
+#[test]
+fn a_schema_of_parts_with_addresses_is_read_and_checked_and_fetches_nothing() {
+    let room = Sandbox::new();
+    let schema = "{ $id: 'https://127.0.0.1:9/schemas/shape', type: object, required: [at], \
+        properties: { at: { $ref: place }, secret: { $ref: '/schemas/key' } }, \
+        $defs: { p: { $id: place, type: object, required: [street], properties: { street: { type: string } } }, \
+                 k: { $id: /schemas/key, type: string, writeOnly: true } } }";
+    let text = format!(
+        "tools: [{{ name: shape, module: builtin.echo, function: echo, parameters_schema: {schema} }}]\n"
+    );
+    room.file("tools.yaml", &text);
+    let call = |at: &'static str| room.toolhost(["call", "shape", at, "secret=hunter22"]).check();
+    call("at:={}").exits(2).says(&["at.street: is required", "'at:={\"street\":\"text\"}'"]);
+    call("at:={\"street\":\"x\"}").exits(0);
+    let history = room.toolhost(["history", "--json"]).check();
+    assert!(history.out().contains("street") && !history.out().contains("hunter22"), "{history}");
+}

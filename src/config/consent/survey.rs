@@ -15,7 +15,7 @@ use crate::config::environment::Environment;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{self, is_literal};
 use crate::config::source_file::SourceFile;
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, SourceLocation, safe_name};
 
 pub(super) type EntryKey = (FileRole, String);
 
@@ -32,6 +32,7 @@ pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEn
     match role {
         FileRole::Servers => {
             let server = |(name, location, node): (String, SourceLocation, &'n ConfigNode)| {
+                let name = safe_name(&name);
                 WrittenEntry { role, name, location, node, is_component: true }
             };
             entries::servers_as_written(root).into_iter().map(server).collect()

@@ -133,24 +133,32 @@ impl<'a> ConfigurationBuilder<'a> {
         true
     }
 
-    fn add_untrusted(&mut self, entry: UntrustedEntry) {
-        self.configuration.untrusted.push(entry);
-    }
-
-    /// What an entry that may not act would do, the command that allows it, why it may not, and
-    /// whether the user declined.
-    fn refusal_details(&self, name: &str) -> (Vec<String>, String, String, bool) {
-        match &self.consent.request {
-            Some(request) => (
-                self.consent.effects_of(name),
-                request.command(),
-                request.reason(),
-                request.refused_at.is_some(),
-            ),
-            None => {
-                (Vec::new(), "toolhost trust".to_owned(), TrustRequest::default().reason(), false)
-            }
+    /// Lists an entry that may not act, with what it would do and the command that allows it.
+    fn add_untrusted(
+        &mut self,
+        (name, role, kind): (&str, FileRole, &'static str),
+        location: SourceLocation,
+        description: Option<String>,
+        definitions: Vec<ToolDefinition>,
+        diagnostics: Vec<Diagnostic>,
+    ) {
+        if !self.report_entry(name, role, diagnostics) {
+            return self.record_definitions(definitions);
         }
+        let request = self.consent.request.as_ref();
+        self.configuration.untrusted.push(UntrustedEntry {
+            name: name.to_owned(),
+            role,
+            kind,
+            description,
+            definitions,
+            effects: request.map(|_| self.consent.effects_of(name)).unwrap_or_default(),
+            trust_command: request
+                .map_or_else(|| "toolhost trust".to_owned(), TrustRequest::command),
+            reason: request.map_or_else(|| TrustRequest::default().reason(), TrustRequest::reason),
+            is_declined: request.is_some_and(|request| request.refused_at.is_some()),
+            location,
+        });
     }
 
     /// Puts an entry out of service without reporting a diagnostic.

@@ -17,12 +17,12 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::permissions::{self, EntryParts, PermissionKeys};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec, SandboxValue};
 use crate::config::spec::{
-    DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
+    DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec,
 };
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts, Timespan};
 use crate::model::{
     Diagnostic, EntryOrigin, Origin, Root, Safety, SourceLocation, ToolDefinition, ToolName,
-    ToolSource, ToolStatus,
+    ToolSource, ToolStatus, safe_name,
 };
 
 /// A file of MCP servers.
@@ -266,6 +266,8 @@ fn server(
 ) {
     let mut diagnostics = Vec::new();
     take_duplicates(&entry, &mut file.duplicates, &mut diagnostics);
+    let written = name;
+    let name = &safe_name(written);
     if let Err(error) = crate::model::check_name(name) {
         diagnostics.push(Diagnostic::error(error.to_string()).with_location(location.clone()));
         builder.report_entry(name, FileRole::Servers, diagnostics);
@@ -291,6 +293,12 @@ fn server(
         builder.add_switched_off(name, FileRole::Servers, location);
         builder.record_definitions(named_tools(name, &entry));
         return;
+    }
+    if name != written {
+        let message = format!("the server '{written}' is called '{name}' here");
+        let diagnostic = Diagnostic::warning(message)
+            .with_hint("names of tools have letters, digits, '_', '.' and '-'");
+        diagnostics.push(diagnostic.with_location(location.clone()));
     }
     builder.literals.inspect(&entry, &mut diagnostics);
     let origin = origin::of_server(&entry, file);
@@ -333,23 +341,8 @@ fn untrusted(
     for tool in &mut definitions {
         tool.status = ToolStatus::Untrusted;
     }
-    if builder.report_entry(name, FileRole::Servers, diagnostics) {
-        let (effects, trust_command, reason, is_declined) = builder.refusal_details(name);
-        builder.add_untrusted(UntrustedEntry {
-            name: name.to_owned(),
-            role: FileRole::Servers,
-            kind: SERVER_KIND,
-            description,
-            definitions,
-            effects,
-            trust_command,
-            reason,
-            is_declined,
-            location,
-        });
-    } else {
-        builder.record_definitions(definitions);
-    }
+    let entry = (name, FileRole::Servers, SERVER_KIND);
+    builder.add_untrusted(entry, location, description, definitions, diagnostics);
 }
 
 fn declared_tools(

@@ -9,7 +9,7 @@ use crate::config::consent::{Expander, kind_of};
 use crate::config::credentials::{CredentialTarget, EntryCredentials};
 use crate::config::entries;
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::spec::{FileRole, KindDescriptor, ToolSpec, UntrustedEntry};
+use crate::config::spec::{FileRole, KindDescriptor, ToolSpec};
 use crate::model::{Diagnostic, ToolName, ToolSource, ToolStatus};
 
 const UNKNOWN_KIND: &str = "unknown";
@@ -130,23 +130,9 @@ fn untrusted(
     );
     definition.entry = Some(origin::of_tool(entry, file));
     definition.status = ToolStatus::Untrusted;
-    if builder.report_entry(name, FileRole::Tools, diagnostics) {
-        let (effects, trust_command, reason, is_declined) = builder.refusal_details(name);
-        builder.add_untrusted(UntrustedEntry {
-            name: name.to_owned(),
-            role: FileRole::Tools,
-            kind: kind.key,
-            description: definition.description.clone(),
-            definitions: vec![definition],
-            effects,
-            trust_command,
-            reason,
-            is_declined,
-            location: entry.location(),
-        });
-    } else {
-        builder.record_definitions(vec![definition]);
-    }
+    let description = definition.description.clone();
+    let listed = (name, FileRole::Tools, kind.key);
+    builder.add_untrusted(listed, entry.location(), description, vec![definition], diagnostics);
 }
 
 fn resolve(
