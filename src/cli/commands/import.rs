@@ -75,12 +75,14 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     let cwd = context.environment.cwd();
     let mut servers: Vec<ImportedServer> = Vec::new();
     for path in &files {
-        let imported = editors::read_file(path, editor, &cwd);
-        match imported.map_err(|diagnostic| mcp_file::error(&diagnostic)) {
+        match editors::read_file(path, editor, &cwd) {
             Ok(imported) => servers.extend(imported),
+            Err(diagnostic) if files.len() == 1 => return Err(mcp_file::error(&diagnostic).into()),
+            Err(diagnostic) if diagnostic.is_error() => {
+                context.output.warn(mcp_file::error(&diagnostic).message());
+            }
             // One of several files of an editor may hold other things.
-            Err(error) if files.len() > 1 => context.output.warn(error.message()),
-            Err(error) => return Err(error.into()),
+            Err(_) => {}
         }
     }
     servers.retain(|server| args.only.is_empty() || args.only.contains(&server.name));

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::secret_values::SecretValues;
-use crate::model::check_name;
+use crate::model::safe_name;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedServer {
@@ -34,7 +34,7 @@ const OF_THE_EDITOR: &[&str] = &[
 ];
 
 pub(super) fn convert(editor: &str, name: &str, entry: &Value) -> ImportedServer {
-    let name = usable(name);
+    let name = safe_name(name);
     let mut reader = EntryReader { editor, out: Map::new(), dropped: Vec::new() };
     let mut secrets = SecretValues::new(&name);
     let entry = match entry.as_object() {
@@ -45,15 +45,6 @@ pub(super) fn convert(editor: &str, name: &str, entry: &Value) -> ImportedServer
         None => Err("it is not a mapping"),
     };
     ImportedServer { name, entry, variables: secrets.variables, dropped: reader.dropped }
-}
-
-fn usable(name: &str) -> String {
-    if check_name(name).is_ok() {
-        return name.to_owned();
-    }
-    let fits = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
-    let name: String = name.chars().map(fits).take(128).collect();
-    if name.is_empty() { "server".to_owned() } else { name }
 }
 
 struct EntryReader<'a> {
@@ -89,7 +80,9 @@ impl EntryReader<'_> {
             "args" | "description" | "cwd" | "envFile" | "env_keys" => self.put(key, value),
             "env" | "environment" | "envs" => self.put("env", &self.references(value)),
             "env_vars" => self.put("env_keys", value),
-            "url" | "serverUrl" | "httpUrl" | "uri" => self.put("url", &self.references(value)),
+            "url" | "baseUrl" | "serverUrl" | "httpUrl" | "uri" => {
+                self.put("url", &self.references(value))
+            }
             "headers" | "http_headers" => self.put("headers", &self.references(value)),
             "env_http_headers" => {
                 let pairs = value.as_object().into_iter().flatten();

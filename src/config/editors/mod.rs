@@ -29,81 +29,124 @@ pub struct Editor {
     pub name: &'static str,
     pub title: &'static str,
     files: &'static [(EditorBase, &'static str)],
-    servers: &'static [&'static str],
+    /// The key that holds them.
+    servers: &'static str,
 }
 
 use EditorBase::{Configuration, Home, Project};
 
+/// One that keeps its servers where most do.
+const fn usual(
+    name: &'static str,
+    title: &'static str,
+    files: &'static [(EditorBase, &'static str)],
+) -> Editor {
+    Editor { name, title, files, servers: "mcpServers" }
+}
+
 pub const EDITORS: &[Editor] = &[
-    Editor {
-        name: "claude",
-        title: "Claude Code",
-        files: &[(Project, ".mcp.json"), (Home, ".claude.json")],
-        servers: &["mcpServers"],
-    },
-    Editor {
-        name: "claude-desktop",
-        title: "Claude Desktop",
-        files: &[(Configuration, "Claude/claude_desktop_config.json")],
-        servers: &["mcpServers"],
-    },
-    Editor {
-        name: "cursor",
-        title: "Cursor",
-        files: &[(Project, ".cursor/mcp.json"), (Home, ".cursor/mcp.json")],
-        servers: &["mcpServers"],
-    },
-    Editor {
-        name: "vscode",
-        title: "VS Code",
-        files: &[(Project, ".vscode/mcp.json"), (Configuration, "Code/User/mcp.json")],
-        servers: &["servers"],
-    },
-    Editor {
-        name: "windsurf",
-        title: "Windsurf",
-        files: &[(Home, ".codeium/windsurf/mcp_config.json")],
-        servers: &["mcpServers"],
-    },
-    Editor {
-        name: "zed",
-        title: "Zed",
-        files: &[
-            (Project, ".zed/settings.json"),
-            (Configuration, "zed/settings.json"),
-            (Home, ".config/zed/settings.json"),
+    usual(
+        "claude",
+        "Claude Code",
+        &[
+            (Project, ".mcp.json"),
+            (Project, ".claude/settings.local.json"),
+            (Project, ".claude/settings.json"),
+            (Home, ".claude.json"),
+            (Home, ".claude/settings.json"),
         ],
-        servers: &["context_servers"],
+    ),
+    usual(
+        "claude-desktop",
+        "Claude Desktop",
+        &[(Configuration, "Claude/claude_desktop_config.json")],
+    ),
+    usual("cursor", "Cursor", &[(Project, ".cursor/mcp.json"), (Home, ".cursor/mcp.json")]),
+    Editor {
+        servers: "servers",
+        ..usual(
+            "vscode",
+            "VS Code",
+            &[(Project, ".vscode/mcp.json"), (Configuration, "Code/User/mcp.json")],
+        )
+    },
+    usual("windsurf", "Windsurf", &[(Home, ".codeium/windsurf/mcp_config.json")]),
+    Editor {
+        servers: "context_servers",
+        ..usual(
+            "zed",
+            "Zed",
+            &[
+                (Project, ".zed/settings.json"),
+                (Configuration, "zed/settings.json"),
+                (Home, ".config/zed/settings.json"),
+            ],
+        )
     },
     Editor {
-        name: "codex",
-        title: "Codex",
-        files: &[(Project, ".codex/config.toml"), (Home, ".codex/config.toml")],
-        servers: &["mcp_servers"],
+        servers: "mcp_servers",
+        ..usual("codex", "Codex", &[(Project, ".codex/config.toml"), (Home, ".codex/config.toml")])
     },
-    Editor {
-        name: "gemini",
-        title: "Gemini CLI",
-        files: &[(Project, ".gemini/settings.json"), (Home, ".gemini/settings.json")],
-        servers: &["mcpServers"],
-    },
-    Editor {
-        name: "opencode",
-        title: "opencode",
-        files: &[
-            (Project, "opencode.json"),
-            (Project, "opencode.jsonc"),
-            (Configuration, "opencode/opencode.json"),
-            (Configuration, "opencode/opencode.jsonc"),
-            (Home, ".config/opencode/opencode.json"),
+    usual(
+        "gemini",
+        "Gemini CLI",
+        &[(Project, ".gemini/settings.json"), (Home, ".gemini/settings.json")],
+    ),
+    usual("antigravity", "Antigravity", &[(Home, ".gemini/antigravity/mcp_config.json")]),
+    usual("qwen", "Qwen Code", &[(Project, ".qwen/settings.json"), (Home, ".qwen/settings.json")]),
+    usual("copilot", "GitHub Copilot CLI", &[(Home, ".copilot/mcp-config.json")]),
+    usual(
+        "kiro",
+        "Kiro",
+        &[(Project, ".kiro/settings/mcp.json"), (Home, ".kiro/settings/mcp.json")],
+    ),
+    usual(
+        "amazonq",
+        "Amazon Q Developer",
+        &[(Project, ".amazonq/mcp.json"), (Home, ".aws/amazonq/mcp.json")],
+    ),
+    usual("junie", "Junie", &[(Project, ".junie/mcp/mcp.json"), (Home, ".junie/mcp/mcp.json")]),
+    usual(
+        "cline",
+        "Cline",
+        &[(
+            Configuration,
+            "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        )],
+    ),
+    usual(
+        "roo",
+        "Roo Code",
+        &[
+            (Project, ".roo/mcp.json"),
+            (
+                Configuration,
+                "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+            ),
         ],
-        servers: &["mcp"],
+    ),
+    usual("lmstudio", "LM Studio", &[(Home, ".lmstudio/mcp.json")]),
+    Editor {
+        servers: "mcp",
+        ..usual(
+            "opencode",
+            "opencode",
+            &[
+                (Project, "opencode.json"),
+                (Project, "opencode.jsonc"),
+                (Configuration, "opencode/opencode.json"),
+                (Configuration, "opencode/opencode.jsonc"),
+                (Home, ".config/opencode/opencode.json"),
+            ],
+        )
     },
     Editor {
-        name: "goose",
-        title: "goose",
-        files: &[(Configuration, "goose/config.yaml"), (Home, ".config/goose/config.yaml")],
-        servers: &["extensions"],
+        servers: "extensions",
+        ..usual(
+            "goose",
+            "goose",
+            &[(Configuration, "goose/config.yaml"), (Home, ".config/goose/config.yaml")],
+        )
     },
 ];
 
@@ -130,7 +173,7 @@ impl Editor {
 }
 
 /// The servers of an editor's file, as entries of a file of servers. Without an `editor` the
-/// structure of the file determines it. For Claude Code, the servers that it stores for the
+/// structure of the file determines it; one without servers is a warning. For Claude Code, the servers that it stores for the
 /// directory `cwd` are included.
 pub fn read_file(
     path: &Path,
@@ -144,13 +187,11 @@ pub fn read_file(
         parse::parse(&source, &text)?.root.to_json()
     };
     let editors = editor.map_or(EDITORS, std::slice::from_ref);
-    let matching = editors.iter().find_map(|editor| {
-        let servers = editor.servers.iter().try_fold(&root, |node, key| node.get(key))?;
-        Some((editor, servers.as_object()?))
-    });
+    let matching =
+        editors.iter().find_map(|editor| Some((editor, root.get(editor.servers)?.as_object()?)));
     let Some((editor, servers)) = matching else {
-        let keys: Vec<&str> = editors.iter().flat_map(|editor| editor.servers).copied().collect();
-        return Err(Diagnostic::error(format!("{} contains no servers", path.display()))
+        let keys: Vec<&str> = editors.iter().map(|editor| editor.servers).collect();
+        return Err(Diagnostic::warning(format!("{} contains no servers", path.display()))
             .with_hint(format!("servers are expected under {}", unique(keys).join(", ")))
             .with_location(read::file_location(path)));
     };
