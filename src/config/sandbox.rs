@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +9,7 @@ use serde::Deserialize;
 use super::node::ConfigNode;
 use super::typed::{self, ByteSize, Either, Located, Texts, Timespan, UNBOUNDED};
 use crate::model::{Diagnostic, SourceLocation};
-use crate::util::units;
+use crate::util::confine::ResourceLimits;
 
 /// The mechanism that confines a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
@@ -49,13 +48,7 @@ pub struct SandboxSpec {
     /// Whether the metadata of files can be changed where only a filter could prevent it; see
     /// [`Confinement::metadata`](crate::util::confine::Confinement::metadata).
     pub metadata: Option<bool>,
-    /// Memory of each process, in bytes.
-    pub memory: Option<u64>,
-    pub cpu: Option<Duration>,
-    pub processes: Option<u64>,
-    /// The largest file that may be written, in bytes.
-    pub file_size: Option<u64>,
-    pub open_files: Option<u64>,
+    pub limits: ResourceLimits,
     /// The position of `sandbox` in the file, for messages.
     pub location: SourceLocation,
 }
@@ -68,11 +61,7 @@ impl SandboxSpec {
             write: Vec::new(),
             network: None,
             metadata: None,
-            memory: None,
-            cpu: None,
-            processes: None,
-            file_size: None,
-            open_files: None,
+            limits: ResourceLimits::default(),
             location,
         }
     }
@@ -103,11 +92,7 @@ impl SandboxSpec {
         if self.metadata == Some(true) {
             parts.push("may change permissions, owners and times of your files".to_owned());
         }
-        parts.extend(self.memory.map(|bytes| format!("memory {}", units::show_size(bytes))));
-        parts.extend(self.cpu.map(|time| format!("cpu {}", units::show_duration(time))));
-        parts.extend(self.processes.map(|count| format!("{count} processes")));
-        parts.extend(self.file_size.map(|bytes| format!("files of {}", units::show_size(bytes))));
-        parts.extend(self.open_files.map(|count| format!("{count} open files")));
+        parts.extend(self.limits.describe());
         vec![format!("sandbox: {}", parts.join("; "))]
     }
 }
@@ -178,16 +163,22 @@ pub fn read(
 }
 
 impl SandboxKeys {
+    fn limits(&self) -> ResourceLimits {
+        ResourceLimits {
+            memory: self.memory.map(|size| size.0),
+            cpu: self.cpu.as_ref().map(|time| time.0),
+            processes: self.processes.map(NonZeroU64::get),
+            file_size: self.file_size.map(|size| size.0),
+            open_files: self.open_files.map(NonZeroU64::get),
+        }
+    }
+
     fn implied_level(&self, is_promised: bool) -> SandboxLevel {
         let closes = self.read.is_some()
             || self.write.is_some()
             || self.network.is_some()
             || self.metadata.is_some();
-        let limits = self.memory.is_some()
-            || self.cpu.is_some()
-            || self.processes.is_some()
-            || self.file_size.is_some()
-            || self.open_files.is_some();
+        let limits = self.limits() != ResourceLimits::default();
         if limits && !closes && !is_promised { SandboxLevel::Limits } else { SandboxLevel::Auto }
     }
 
@@ -201,20 +192,15 @@ impl SandboxKeys {
             ("network", self.network == Some(false)),
             ("metadata", self.metadata == Some(false)),
         ];
-        let limits = [
-            ("memory", self.memory.is_some()),
-            ("cpu", self.cpu.is_some()),
-            ("processes", self.processes.is_some()),
-            ("file_size", self.file_size.is_some()),
-            ("open_files", self.open_files.is_some()),
-        ];
+        let closing = closes.into_iter().filter_map(|(key, is_set)| is_set.then_some(key));
+        let limits = ["memory", "cpu", "processes", "file_size", "open_files"];
         let beyond: Vec<_> = match level {
-            SandboxLevel::None => closes.into_iter().chain(limits).collect(),
-            SandboxLevel::Limits => closes.into(),
+            SandboxLevel::None => closing.chain(limits).collect(),
+            SandboxLevel::Limits => closing.collect(),
             SandboxLevel::Auto | SandboxLevel::Landlock | SandboxLevel::Bwrap => Vec::new(),
         };
-        let keys = beyond.into_iter().filter(|(_, is_set)| *is_set);
-        keys.filter_map(|(key, _)| node.key(key))
+        let keys = beyond.into_iter().filter_map(|key| node.key(key));
+        keys.filter(|key| node.get(&key.text).is_some_and(|value| !value.is_null()))
             .map(|key| {
                 let message =
                     format!("'{}' has no effect at the level '{}'", key.text, level.as_str());
@@ -239,6 +225,7 @@ impl SandboxKeys {
             // Without `.`; `..` stays, since it may cross a link.
             texts.0.iter().map(|text| base_dir.join(text).components().collect()).collect()
         };
+        let limits = self.limits();
         let (read, write) = (self.read.map(&mut paths), self.write.map(&mut paths));
         if let Some(time) = &self.cpu
             && (time.0.is_zero() || time.0.subsec_nanos() != 0)
@@ -253,11 +240,7 @@ impl SandboxKeys {
             write: write.unwrap_or_default(),
             network: self.network,
             metadata: self.metadata,
-            memory: self.memory.map(|size| size.0),
-            cpu: self.cpu.map(|time| time.value.0),
-            processes: self.processes.map(NonZeroU64::get),
-            file_size: self.file_size.map(|size| size.0),
-            open_files: self.open_files.map(NonZeroU64::get),
+            limits,
             location,
         }
     }
@@ -296,7 +279,7 @@ mod tests {
         assert_eq!(
             spec.unwrap().lines(),
             [
-                "sandbox: auto; reads /srv/a, /b; writes /srv/out; no network; may change permissions, owners and times of your files; memory 256.0 MiB; cpu 5 s; 64 processes; files of 64.0 MiB; 9 open files"
+                "sandbox: auto; reads /srv/a, /b; writes /srv/out; no network; may change permissions, owners and times of your files; memory 256 MiB; cpu 5 s; 64 more processes; files up to 64 MiB; 9 open files"
             ]
         );
     }

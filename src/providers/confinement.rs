@@ -170,11 +170,14 @@ impl Sandbox {
             SandboxLevel::Auto => confine::available(),
         };
         let limits = ResourceLimits {
-            memory: spec.memory.or(defaults.memory),
-            cpu: spec.cpu.or(defaults.cpu),
-            processes: spec.processes.or(defaults.processes.filter(|_| !confine::is_superuser())),
-            file_size: spec.file_size.or(defaults.file_size),
-            open_files: spec.open_files.or(defaults.open_files),
+            memory: spec.limits.memory.or(defaults.memory),
+            cpu: spec.limits.cpu.or(defaults.cpu),
+            processes: spec
+                .limits
+                .processes
+                .or(defaults.processes.filter(|_| !confine::is_superuser())),
+            file_size: spec.limits.file_size.or(defaults.file_size),
+            open_files: spec.limits.open_files.or(defaults.open_files),
         };
         let level = level.and_then(|level| confine::check(level).map(|()| level));
         let temporary = environment.var("TMPDIR").map(PathBuf::from);
