@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::model::{Diagnostic, SourceLocation};
 use crate::util::spelling::did_you_mean;
 
 #[derive(Debug)]
@@ -45,15 +46,33 @@ impl SchemaProperties {
     }
 
     pub(super) fn unknown_name_hint(&self, name: &str) -> String {
-        unknown_property_hint(name, &self.names.iter().map(String::as_str).collect::<Vec<_>>())
+        if self.names.is_empty() {
+            return "declare it in parameters_schema".to_owned();
+        }
+        did_you_mean(name, self.names.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("the schema has {}", self.names.join(", ")))
     }
-}
 
-/// The hint about a name that is not one of the properties `names` of a schema.
-pub(super) fn unknown_property_hint(name: &str, names: &[&str]) -> String {
-    if names.is_empty() {
-        return "declare it in parameters_schema".to_owned();
+    /// What is wrong with a placeholder for the property `name`, written as `shown`. With a remedy,
+    /// calls without it will be refused.
+    pub(super) fn check(
+        &self,
+        name: &str,
+        shown: &str,
+        remedy: Option<&str>,
+        place: &SourceLocation,
+    ) -> Option<Diagnostic> {
+        if !self.has(name) {
+            let message = format!("'{{{shown}}}' is not a property of the schema");
+            let diagnostic = Diagnostic::error(message).with_hint(self.unknown_name_hint(name));
+            return Some(diagnostic.with_location(place.clone()));
+        }
+        let remedy = remedy.filter(|_| !self.is_required(name) && !self.allows_additional)?;
+        let diagnostic = Diagnostic::warning(format!("calls without '{name}' will be refused"));
+        Some(
+            diagnostic
+                .with_hint(format!("make it required, {remedy}"))
+                .with_location(place.clone()),
+        )
     }
-    did_you_mean(name, names.iter().copied())
-        .unwrap_or_else(|| format!("the schema has {}", names.join(", ")))
 }

@@ -242,6 +242,27 @@ fn must_escape(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
 
+const MAX_LISTED_NAMES: usize = 12;
+
+/// What a value is, after its subject: `has a, b`, `is text`.
+pub fn summary(value: &Value) -> String {
+    match value {
+        Value::Object(map) if map.is_empty() => "is an empty object".to_owned(),
+        Value::Object(map) => {
+            let mut names: Vec<&str> =
+                map.keys().map(String::as_str).take(MAX_LISTED_NAMES).collect();
+            if map.len() > MAX_LISTED_NAMES {
+                names.push("…");
+            }
+            format!("has {}", names.join(", "))
+        }
+        Value::Array(items) => format!("is a list of {}", items.len()),
+        Value::String(_) => "is text".to_owned(),
+        Value::Null => "is null".to_owned(),
+        Value::Bool(_) | Value::Number(_) => format!("is {value}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -169,7 +169,14 @@ fn resolve(
     for text in elements {
         let element: TextTemplate<CommandPlaceholder> =
             TextTemplate::parse(&text).map_err(|error| error.diagnostic(&text.location))?;
-        properties.check(&element, &text.location, diagnostics)?;
+        let remedy = "give it a default, or its own element";
+        let remedy = element.sole_placeholder().is_none().then_some(remedy);
+        for CommandPlaceholder(name) in element.placeholders() {
+            match properties.check(name, name, remedy, &text.location) {
+                Some(diagnostic) if diagnostic.is_error() => return Err(diagnostic),
+                diagnostic => diagnostics.extend(diagnostic),
+            }
+        }
         arguments.push(element);
     }
     let input = input(spec, keys, &arguments, &properties)?;
@@ -281,34 +288,6 @@ pub(super) fn variable(property: &str) -> String {
 }
 
 impl SchemaProperties {
-    fn check(
-        &self,
-        element: &TextTemplate<CommandPlaceholder>,
-        place: &SourceLocation,
-        warnings: &mut Vec<Diagnostic>,
-    ) -> Result<(), Diagnostic> {
-        for CommandPlaceholder(name) in element.placeholders() {
-            if !self.has(name) {
-                return Err(Diagnostic::error(format!(
-                    "'{{{name}}}' is not a property of the schema"
-                ))
-                .with_hint(self.unknown_name_hint(name))
-                .with_location(place.clone()));
-            }
-            if !self.is_required(name)
-                && !self.allows_additional
-                && element.sole_placeholder().is_none()
-            {
-                warnings.push(
-                    Diagnostic::warning(format!("calls without '{name}' will be refused"))
-                        .with_hint("make it required, give it a default, or its own element")
-                        .with_location(place.clone()),
-                );
-            }
-        }
-        Ok(())
-    }
-
     fn unused(
         &self,
         arguments: &[TextTemplate<CommandPlaceholder>],

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::providers::hinted_error::HintedError;
-
-const MAX_LISTED_NAMES: usize = 12;
+use crate::util::json;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PointerSyntaxError {
@@ -72,25 +71,7 @@ pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, PointerNo
         }
     }
     let reached = (!walked.is_empty()).then(|| format!("'{walked}'"));
-    Err(PointerNotFound { pointer: pointer.to_owned(), reached, summary: about(here) })
-}
-
-fn about(value: &Value) -> String {
-    match value {
-        Value::Object(map) if map.is_empty() => "is an empty object".to_owned(),
-        Value::Object(map) => {
-            let mut names: Vec<&str> =
-                map.keys().map(String::as_str).take(MAX_LISTED_NAMES).collect();
-            if map.len() > MAX_LISTED_NAMES {
-                names.push("…");
-            }
-            format!("has {}", names.join(", "))
-        }
-        Value::Array(items) => format!("is a list of {}", items.len()),
-        Value::String(_) => "is text".to_owned(),
-        Value::Null => "is null".to_owned(),
-        Value::Bool(_) | Value::Number(_) => format!("is {value}"),
-    }
+    Err(PointerNotFound { pointer: pointer.to_owned(), reached, summary: json::summary(here) })
 }
 
 #[cfg(test)]

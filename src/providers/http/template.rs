@@ -18,25 +18,8 @@ pub(super) enum HttpPlaceholder {
     /// The value of a reference of the entry, and the reference. It is sent, but not shown.
     Secret(SecretString, String),
     Argument(String),
-    Context(ContextField),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ContextField {
-    /// `{context.session_id}`: the session the call belongs to.
-    SessionId,
-    /// `{context.call_id}`: the identity of the call.
-    CallId,
-    /// `{context.user_id}`: on whose behalf the call is made.
-    UserId,
-    /// `{context.traceparent}`: the position of the call in the caller's trace.
-    TraceParent,
-    /// `{context.cwd}`: the directory the call was made in.
-    Cwd,
-    /// `{context.metadata.NAME}`: what the caller attached under this name.
-    Metadata(String),
-    /// `{context.environment.NAME}`: a variable that the call carries.
-    Environment(String),
+    /// Something of the context of the call: one of [`CONTEXT_FIELDS`], without its first word.
+    Context(String),
 }
 
 /// The parts of the context as placeholders name them.
@@ -77,21 +60,17 @@ impl Placeholder for HttpPlaceholder {
         let Some(path) = inside.strip_prefix("context.") else {
             return Ok(Some(Self::Argument(inside.to_owned())));
         };
-        Ok(Some(Self::Context(match path.split_once('.') {
-            None if path == "session_id" => ContextField::SessionId,
-            None if path == "call_id" => ContextField::CallId,
-            None if path == "user_id" => ContextField::UserId,
-            None if path == "traceparent" => ContextField::TraceParent,
-            None if path == "cwd" => ContextField::Cwd,
-            Some(("metadata", key)) => ContextField::Metadata(key.to_owned()),
-            Some(("environment", key)) => ContextField::Environment(key.to_owned()),
-            _ => {
-                return Err(TemplateError::UnknownContextField {
-                    placeholder: inside.to_owned(),
-                    known: &CONTEXT_FIELDS,
-                });
-            }
-        })))
+        let is_field = |field: &str| match field.strip_suffix("NAME") {
+            Some(group) => inside.starts_with(group),
+            None => field == inside,
+        };
+        if CONTEXT_FIELDS.iter().any(|field| is_field(field)) {
+            return Ok(Some(Self::Context(path.to_owned())));
+        }
+        Err(TemplateError::UnknownContextField {
+            placeholder: inside.to_owned(),
+            known: &CONTEXT_FIELDS,
+        })
     }
 }
 
@@ -164,18 +143,18 @@ impl TemplateValues<'_> {
         }
     }
 
-    fn context_field(&self, field: &ContextField) -> Option<String> {
-        let Some(context) = self.context else { return Some(format!("{{{}}}", field.name())) };
-        match field {
-            ContextField::SessionId => Some(context.session_id.clone()),
-            ContextField::CallId => Some(context.call_id.0.clone()),
-            ContextField::UserId => context.user_id.clone(),
-            ContextField::TraceParent => {
-                context.trace.as_ref().map(|trace| trace.traceparent().to_owned())
-            }
-            ContextField::Cwd => Some(context.cwd.display().to_string()),
-            ContextField::Metadata(key) => context.metadata.get(key).and_then(value_text),
-            ContextField::Environment(key) => context.environment.get(key).cloned(),
+    fn context_field(&self, field: &str) -> Option<String> {
+        let Some(context) = self.context else { return Some(format!("{{context.{field}}}")) };
+        match field.split_once('.') {
+            Some(("metadata", key)) => context.metadata.get(key).and_then(value_text),
+            Some((_, key)) => context.environment.get(key).cloned(),
+            None => match field {
+                "session_id" => Some(context.session_id.clone()),
+                "call_id" => Some(context.call_id.0.clone()),
+                "user_id" => context.user_id.clone(),
+                "traceparent" => context.trace.as_ref().map(|trace| trace.traceparent().to_owned()),
+                _ => Some(context.cwd.display().to_string()),
+            },
         }
     }
 
@@ -188,32 +167,15 @@ impl TemplateValues<'_> {
     }
 }
 
-impl ContextField {
-    pub(super) fn name(&self) -> String {
-        match self {
-            Self::SessionId => "context.session_id".to_owned(),
-            Self::CallId => "context.call_id".to_owned(),
-            Self::UserId => "context.user_id".to_owned(),
-            Self::TraceParent => "context.traceparent".to_owned(),
-            Self::Cwd => "context.cwd".to_owned(),
-            Self::Metadata(key) => format!("context.metadata.{key}"),
-            Self::Environment(key) => format!("context.environment.{key}"),
-        }
-    }
-}
-
 pub(super) fn missing_value_error(placeholder: &HttpPlaceholder) -> Error {
     match placeholder {
         HttpPlaceholder::Context(field) => {
-            let error = Error::usage(format!("the call has no {}", field.name()));
-            match field {
-                ContextField::Environment(key) => {
-                    let declared = format!("context_env: [{key}]");
-                    error.with_hint(format!(
-                        "--context {key}=VALUE gives it to an entry with '{declared}'"
-                    ))
-                }
-                _ => error,
+            let error = Error::usage(format!("the call has no context.{field}"));
+            match field.strip_prefix("environment.") {
+                Some(key) => error.with_hint(format!(
+                    "--context {key}=VALUE gives it to an entry with 'context_env: [{key}]'"
+                )),
+                None => error,
             }
         }
         HttpPlaceholder::Argument(name) => {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::reference::{PathSegment, ValueReference};
+use super::reference::PathSegment;
 use super::step::StageDraft;
 use super::template::{Embedding, LocatedReference};
-use crate::model::{Diagnostic, SourceLocation};
-use crate::providers::properties::unknown_property_hint;
+use crate::model::Diagnostic;
+use crate::providers::properties::SchemaProperties;
 
 /// The fields of a step: see `run`.
 const STEP_FIELDS: [&str; 4] = ["output", "error", "success", "skipped"];
@@ -26,13 +26,13 @@ pub(super) fn check(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let mut order: BTreeMap<&str, usize> = BTreeMap::new();
-    let arguments = SchemaArguments::from_schema(schema);
+    let arguments = SchemaProperties::of(schema);
     for (stage, draft) in drafts.iter().enumerate() {
         for read in &draft.steps {
             let id = read.step.id.as_str();
             let why = if order.contains_key(id) {
                 format!("two steps have the id '{id}'")
-            } else if arguments.names.contains(&id) {
+            } else if arguments.names.iter().any(|name| name == id) {
                 format!("'{id}' is the name of an argument and of a step")
             } else {
                 order.insert(id, stage);
@@ -69,8 +69,11 @@ fn reference(
     (reference, place, how): &LocatedReference,
     here: &ReferenceSite<'_>,
     order: &BTreeMap<&str, usize>,
-    arguments: &SchemaArguments<'_>,
+    arguments: &SchemaProperties,
 ) -> Option<Diagnostic> {
+    let remedy = "give it a default, or its own value";
+    let remedy = (*how == Embedding::InText).then_some(remedy);
+    let check = |name: &str| arguments.check(name, &reference.to_string(), remedy, place);
     let error = |message: String| Some(Diagnostic::error(message).with_location(place.clone()));
     let first = match reference.path.first() {
         Some(PathSegment::Key(key)) => Some(key.as_str()),
@@ -89,10 +92,10 @@ fn reference(
                     .with_location(place.clone()),
             ),
         },
-        "args" => first.and_then(|name| arguments.check(name, reference, place, *how)),
+        "args" => first.and_then(check),
         root => match order.get(root) {
             None => {
-                let mut diagnostic = arguments.check(root, reference, place, *how)?;
+                let mut diagnostic = check(root)?;
                 if diagnostic.is_error() && STEP_FIELDS.contains(&first.unwrap_or_default()) {
                     diagnostic = Diagnostic::error(format!("there is no step '{root}'"));
                     diagnostic = diagnostic.with_suggestion(root, order.keys().copied());
@@ -117,57 +120,6 @@ fn reference(
                     .with_location(place.clone()),
             ),
         },
-    }
-}
-
-struct SchemaArguments<'a> {
-    names: Vec<&'a str>,
-    required: Vec<&'a str>,
-    /// The names may stand anywhere in the schema; only the call can tell.
-    allows_additional: bool,
-}
-
-impl<'a> SchemaArguments<'a> {
-    fn from_schema(schema: &'a Value) -> Self {
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-        let defaults = properties.into_iter().flatten();
-        let defaults = defaults.filter(|(_, schema)| schema.get("default").is_some());
-        Self {
-            names: properties
-                .map(|map| map.keys().map(String::as_str).collect())
-                .unwrap_or_default(),
-            required: required
-                .filter_map(Value::as_str)
-                .chain(defaults.map(|(name, _)| name.as_str()))
-                .collect(),
-            allows_additional: ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"]
-                .iter()
-                .any(|key| schema.get(key).is_some()),
-        }
-    }
-
-    fn check(
-        &self,
-        name: &str,
-        reference: &ValueReference,
-        place: &SourceLocation,
-        how: Embedding,
-    ) -> Option<Diagnostic> {
-        if self.allows_additional {
-            return None;
-        }
-        if !self.names.contains(&name) {
-            let diagnostic =
-                Diagnostic::error(format!("'{{{reference}}}' is not a property of the schema"));
-            let hint = unknown_property_hint(name, &self.names);
-            return Some(diagnostic.with_hint(hint).with_location(place.clone()));
-        }
-        (how == Embedding::InText && !self.required.contains(&name)).then(|| {
-            Diagnostic::warning(format!("calls without '{name}' will be refused"))
-                .with_hint("make it required, give it a default, or its own value")
-                .with_location(place.clone())
-        })
     }
 }
 

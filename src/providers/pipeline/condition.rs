@@ -7,6 +7,7 @@ use super::template::{Embedding, LocatedReference, PipelineTemplate};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 use crate::providers::hinted_error::HintedError as _;
+use crate::providers::template::TextTemplate;
 
 /// A comparison, or a test whether a value counts as true.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +51,7 @@ impl StepCondition {
         };
         let mut part = |text: &str, how| match PipelineTemplate::parse(text) {
             Ok(template) => {
-                let located = template.references().into_iter();
+                let located = template.texts().into_iter().flat_map(TextTemplate::placeholders);
                 references.extend(located.map(|r| (r.clone(), node.location(), how)));
                 Some(template)
             }
@@ -64,7 +65,7 @@ impl StepCondition {
             Some(right) => Some(part(right, Embedding::Whole)?),
             None => None,
         };
-        if !matches!(left, PipelineTemplate::Whole(_)) {
+        if left.sole_placeholder().is_none() {
             diagnostics.push(wrong(node));
             return None;
         }

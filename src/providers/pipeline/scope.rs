@@ -10,9 +10,6 @@ use crate::model::{JsonObject, ToolContext};
 
 pub(super) const RESERVED_NAMES: [&str; 4] = ["args", "context", "item", "index"];
 
-/// How many keys of a value are named when one is missing.
-const MAX_LISTED_KEYS: usize = 10;
-
 pub(super) struct Scope {
     arguments: Value,
     /// `None` for a preview, which belongs to no call.
@@ -40,54 +37,15 @@ pub(super) enum ReferenceValue<'a> {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum ReferenceError {
     /// A step or item does not have what the reference names.
-    #[error("'{reference}' does not exist: {reached}")]
-    Missing { reference: ValueReference, reached: ReachedValue },
+    #[error("'{reference}' does not exist: it {reached}")]
+    Missing {
+        reference: ValueReference,
+        /// What the last value on the way to it is.
+        reached: String,
+    },
     /// The caller did not give it, and the reference is inside a larger text.
     #[error("'{0}' was not given, but is used inside text")]
     NotGiven(ValueReference),
-}
-
-/// The last value on the path of a reference that cannot be resolved.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(super) enum ReachedValue {
-    #[error("the object is empty")]
-    EmptyObject,
-    #[error("it has {}{}", .keys.join(", "), .more)]
-    Object {
-        keys: Vec<String>,
-        /// Text that there are others; otherwise empty.
-        more: &'static str,
-    },
-    #[error("the list has 1 item")]
-    SingleItem,
-    #[error("the list has {0} items")]
-    List(usize),
-    #[error("that value is text")]
-    Text,
-    #[error("that value is a number")]
-    Number,
-    #[error("that value is true or false")]
-    Bool,
-    #[error("that value is null")]
-    Null,
-}
-
-impl ReachedValue {
-    fn of(value: &Value) -> Self {
-        match value {
-            Value::Object(map) if map.is_empty() => Self::EmptyObject,
-            Value::Object(map) => Self::Object {
-                keys: map.keys().take(MAX_LISTED_KEYS).map(|key| format!("'{key}'")).collect(),
-                more: if map.len() > MAX_LISTED_KEYS { " and more" } else { "" },
-            },
-            Value::Array(items) if items.len() == 1 => Self::SingleItem,
-            Value::Array(items) => Self::List(items.len()),
-            Value::String(_) => Self::Text,
-            Value::Number(_) => Self::Number,
-            Value::Bool(_) => Self::Bool,
-            Value::Null => Self::Null,
-        }
-    }
 }
 
 pub(super) fn context(context: &ToolContext) -> Value {
@@ -164,7 +122,7 @@ impl<'a> ScopeView<'a> {
             Ok(value) => Ok(ReferenceValue::Value(Cow::Borrowed(value))),
             Err(_) if lenient => Ok(ReferenceValue::NotGiven),
             Err(last) => {
-                let reached = ReachedValue::of(last);
+                let reached = crate::util::json::summary(last);
                 Err(ReferenceError::Missing { reference: reference.clone(), reached })
             }
         }

@@ -126,7 +126,9 @@ pub(super) fn read(
     let args = match &keys.args {
         Some(args) => {
             let template = PipelineTemplate::read(args, &mut references, diagnostics);
-            if !matches!(template, PipelineTemplate::Map(_) | PipelineTemplate::Whole(_)) {
+            if !matches!(template, PipelineTemplate::Map(_))
+                && template.sole_placeholder().is_none()
+            {
                 diagnostics.push(
                     Diagnostic::error("'args' must be a mapping")
                         .with_hint("write args: { name: value }, or one placeholder for all of it")
@@ -141,7 +143,7 @@ pub(super) fn read(
     let when = when.and_then(|when| StepCondition::read(when, &mut references, diagnostics));
     let each = keys.each.as_ref().map(|list| {
         let template = PipelineTemplate::read(list, &mut references, diagnostics);
-        if !matches!(template, PipelineTemplate::Whole(_) | PipelineTemplate::List(_)) {
+        if !matches!(template, PipelineTemplate::List(_)) && template.sole_placeholder().is_none() {
             diagnostics.push(list.expected("a list, or one placeholder for a list"));
         }
         template

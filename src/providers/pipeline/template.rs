@@ -1,26 +1,17 @@
 //! Templates in values: `{topic}`, `{find.output.items[0]}`, `{context.session_id}`.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::reference::ValueReference;
 use super::scope::{ReferenceError, ReferenceValue, ScopeView};
-use crate::config::node::{ConfigNode, NodeValue};
-use crate::model::{Diagnostic, JsonObject, SourceLocation};
+use crate::config::node::ConfigNode;
+use crate::model::{Diagnostic, SourceLocation};
 use crate::providers::hinted_error::HintedError as _;
-use crate::providers::template::{TemplateError, TextTemplate, value_text};
+use crate::providers::template::{TemplateError, TemplateTree, TextTemplate, value_text};
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum PipelineTemplate {
-    Fixed(Value),
-    /// Exactly one placeholder: the value keeps its type.
-    Whole(ValueReference),
-    /// A text with more in it than one placeholder: it stays text.
-    Text(TextTemplate<ValueReference>),
-    /// A list, without the items for which no value was given.
-    List(Vec<Self>),
-    /// An object of templates. Keys are never templates.
-    Map(Vec<(String, Self)>),
-}
+pub(super) type PipelineTemplate = TemplateTree<ValueReference>;
 
 pub(super) type LocatedReference = (ValueReference, SourceLocation, Embedding);
 
@@ -30,104 +21,54 @@ pub(super) enum Embedding {
     InText,
 }
 
-impl PipelineTemplate {
-    /// Reads a value of a file. What it refers to is added to `references`, what is wrong with it
-    /// to `diagnostics`.
+impl TemplateTree<ValueReference> {
+    /// Reads a value; its references are added to `references`, what is wrong to `diagnostics`.
     pub(super) fn read(
         node: &ConfigNode,
         references: &mut Vec<LocatedReference>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
-        match &node.value {
-            NodeValue::Text(text) => match Self::parse(text) {
-                Ok(template) => {
-                    let how = match &template {
-                        Self::Whole(_) => Embedding::Whole,
-                        _ => Embedding::InText,
-                    };
-                    let located = template.references().into_iter();
-                    references.extend(located.map(|r| (r.clone(), node.location(), how)));
-                    template
-                }
-                Err(error) => {
-                    diagnostics.push(error.diagnostic(&node.location()));
-                    Self::Fixed(Value::Null)
-                }
-            },
-            NodeValue::List(items) => {
-                Self::List(items.iter().map(|n| Self::read(n, references, diagnostics)).collect())
+        Self::of(node, &mut |text, node| match TextTemplate::parse(text) {
+            Ok(template) => {
+                let how = match template.sole_placeholder() {
+                    Some(_) => Embedding::Whole,
+                    None => Embedding::InText,
+                };
+                let located = template.placeholders().cloned();
+                references.extend(located.map(|reference| (reference, node.location(), how)));
+                Some(template)
             }
-            NodeValue::Map(entries) => Self::Map(
-                entries
-                    .iter()
-                    .map(|(key, n)| (key.text.clone(), Self::read(n, references, diagnostics)))
-                    .collect(),
-            ),
-            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {
-                Self::Fixed(node.to_json())
+            Err(error) => {
+                diagnostics.push(error.diagnostic(&node.location()));
+                None
             }
-        }
-    }
-
-    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
-        let template = TextTemplate::<ValueReference>::parse(text)?;
-        Ok(match (template.literal(), template.sole_placeholder()) {
-            (Some(literal), _) => Self::Fixed(Value::String(literal.to_owned())),
-            (None, Some(only)) => Self::Whole(only.clone()),
-            (None, None) => Self::Text(template),
         })
     }
 
-    pub(super) fn references(&self) -> Vec<&ValueReference> {
-        match self {
-            Self::Fixed(_) => Vec::new(),
-            Self::Whole(reference) => vec![reference],
-            Self::Text(template) => template.placeholders().collect(),
-            Self::List(items) => items.iter().flat_map(Self::references).collect(),
-            Self::Map(entries) => entries.iter().flat_map(|(_, t)| t.references()).collect(),
-        }
+    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
+        TextTemplate::parse(text).map(Self::Text)
     }
 
-    /// The value, with every place filled; `None` when it is one placeholder for something that
-    /// was not given. An entry of an object or list for which nothing was given is left out.
+    /// Its value in a run; `None` if it is only an argument that was not given.
     pub(super) fn fill(&self, view: &ScopeView<'_>) -> Result<Option<Value>, ReferenceError> {
-        Ok(match self {
-            Self::Fixed(value) => Some(value.clone()),
-            Self::Whole(reference) => match view.find(reference)? {
-                ReferenceValue::Value(value) => Some(value.into_owned()),
-                ReferenceValue::NotGiven => None,
-                ReferenceValue::NotYetKnown => Some(Value::String(format!("{{{reference}}}"))),
-            },
-            Self::Text(template) => {
-                let value = |reference: &ValueReference| {
-                    Ok(match view.find(reference)? {
-                        ReferenceValue::Value(value) => {
-                            Some(value_text(&value).unwrap_or_default())
-                        }
-                        ReferenceValue::NotYetKnown => Some(format!("{{{reference}}}")),
-                        ReferenceValue::NotGiven => None,
-                    })
-                };
-                let missing =
-                    |reference: &ValueReference| ReferenceError::NotGiven(reference.clone());
-                template.render(value, missing)?.map(Value::String)
-            }
-            Self::List(items) => {
-                let mut filled = Vec::with_capacity(items.len());
-                for item in items {
-                    filled.extend(item.fill(view)?);
-                }
-                Some(Value::Array(filled))
-            }
-            Self::Map(entries) => {
-                let mut filled = JsonObject::new();
-                for (key, template) in entries {
-                    if let Some(value) = template.fill(view)? {
-                        filled.insert(key.clone(), value);
+        self.filled(&|template| {
+            let value = |reference: &ValueReference| {
+                Ok(match view.find(reference)? {
+                    ReferenceValue::Value(value) => Some(value),
+                    ReferenceValue::NotYetKnown => {
+                        Some(Cow::Owned(Value::String(format!("{{{reference}}}"))))
                     }
-                }
-                Some(Value::Object(filled))
+                    ReferenceValue::NotGiven => None,
+                })
+            };
+            if let Some(only) = template.sole_placeholder() {
+                return Ok(value(only)?.map(Cow::into_owned));
             }
+            let text = |reference: &ValueReference| {
+                Ok(value(reference)?.map(|value| value_text(&value).unwrap_or_default()))
+            };
+            let missing = |reference: &ValueReference| ReferenceError::NotGiven(reference.clone());
+            Ok(template.render(text, missing)?.map(Value::String))
         })
     }
 }
@@ -140,6 +81,7 @@ mod tests {
     use super::super::reference::PathSegment;
     use super::super::scope::Scope;
     use super::*;
+    use crate::model::JsonObject;
 
     fn scope() -> Scope {
         let arguments = json!({ "topic": "rust", "n": 3, "list": [1, {"a b": "x"}], "none": null });
@@ -199,13 +141,13 @@ mod tests {
     fn what_a_step_did_not_give_is_named() {
         assert_eq!(
             fill("{find.output.item}").unwrap_err(),
-            "'find.output.item' does not exist: it has 'items'"
+            "'find.output.item' does not exist: it has items"
         );
         assert_eq!(
             fill("{find.output.items[2]}").unwrap_err(),
-            "'find.output.items[2]' does not exist: the list has 2 items"
+            "'find.output.items[2]' does not exist: it is a list of 2"
         );
-        assert!(fill("{find.output.items[0].x}").unwrap_err().ends_with("that value is text"));
+        assert!(fill("{find.output.items[0].x}").unwrap_err().ends_with("it is text"));
     }
 
     #[test]
@@ -242,14 +184,15 @@ mod tests {
         #[test]
         fn escaped_text_is_itself(text in any::<String>()) {
             let escaped = text.replace('{', "{{").replace('}', "}}");
-            prop_assert_eq!(PipelineTemplate::parse(&escaped), Ok(PipelineTemplate::Fixed(json!(text))));
+            let filled = PipelineTemplate::parse(&escaped).unwrap().fill(&scope().view());
+            prop_assert_eq!(filled, Ok(Some(json!(text))));
         }
 
         #[test]
         fn any_text_is_read_or_refused(text in "[{}\\[\\].\"a0 -]{0,16}") {
             if let Ok(template) = PipelineTemplate::parse(&text) {
                 // What is read can be written again.
-                for reference in template.references() {
+                for reference in template.texts().into_iter().flat_map(TextTemplate::placeholders) {
                     let again = ValueReference::read(&reference.to_string());
                     let odd = reference.path.iter().any(|s| matches!(s, PathSegment::Key(k) if k.contains(['.', ' ', '[', '"', '{', '}']) || k.is_empty()));
                     prop_assert!(odd || again.as_ref() == Some(reference));

@@ -8,11 +8,13 @@
 
 mod builder;
 mod error;
+mod tree;
 
 use serde_json::Value;
 
 pub(super) use self::builder::TemplateBuilder;
 pub(super) use self::error::TemplateError;
+pub(super) use self::tree::TemplateTree;
 
 pub(super) trait Placeholder: Sized {
     /// Reads what stands between braces; `None` when the kind takes it for no placeholder at all.

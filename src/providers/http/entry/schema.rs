@@ -21,24 +21,10 @@ impl EntryParser<'_> {
         for text in &self.texts {
             for name in text.template.arguments() {
                 let needed = text.in_path || !text.template.is_call_value();
-                let always = properties.is_required(name);
-                if !properties.has(name) {
-                    self.diagnostics.push(
-                        Diagnostic::error(format!("'{{{name}}}' is not a property of the schema"))
-                            .with_hint(properties.unknown_name_hint(name))
-                            .with_location(text.location.clone()),
-                    );
-                } else if needed
-                    && !always
-                    && !properties.allows_additional
-                    && warned.insert(name.to_owned())
-                {
-                    self.diagnostics.push(
-                        Diagnostic::warning(format!("calls without '{name}' will be refused"))
-                            .with_hint("make it required, or give it a default")
-                            .with_location(text.location.clone()),
-                    );
-                }
+                let remedy = needed.then_some("or give it a default");
+                let diagnostic = properties.check(name, name, remedy, &text.location);
+                let is_new = |one: &Diagnostic| one.is_error() || warned.insert(name.to_owned());
+                self.diagnostics.extend(diagnostic.filter(is_new));
             }
         }
         properties

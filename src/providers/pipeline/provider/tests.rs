@@ -202,7 +202,7 @@ async fn what_is_missing_is_said_by_the_step_that_misses_it() {
     .await;
     assert_eq!(
         result.unwrap_err().message(),
-        "step 'b' (two): 'a.output.y' does not exist: it has 'x'"
+        "step 'b' (two): 'a.output.y' does not exist: it has x"
     );
     assert_eq!(calls.len(), 1);
 }
