@@ -22,6 +22,12 @@ pub const MAX_BYTES: u64 = 8 << 20;
 /// Reads a configuration file of at most [`MAX_BYTES`]. `named` says that the user named it, which
 /// allows a pipe; anything else but a regular file is refused without waiting for it.
 pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagnostic> {
+    let text = text(path, named, MAX_BYTES)?;
+    Ok((SourceText::new(path, &text), text))
+}
+
+/// The text of a file of at most so many bytes, like [`read`].
+pub fn text(path: &Path, named: bool, limit: u64) -> Result<String, Diagnostic> {
     let shown = path.display();
     let failed = |why: std::io::Error| {
         Diagnostic::error(format!("cannot read {shown}: {}", reason(&why)))
@@ -30,7 +36,7 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagn
     let mut bytes = Vec::new();
     let is_pipe = || std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo());
     if named && is_pipe() {
-        read_pipe(path, &mut bytes).map_err(failed)?;
+        read_pipe(path, &mut bytes, limit).map_err(failed)?;
         if bytes.is_empty() {
             let what = format!("{shown} is a pipe without a writer");
             return Err(Diagnostic::error(what).with_location(file_location(path)));
@@ -46,21 +52,18 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagn
                 Diagnostic::error(format!("{shown}: {other}")).with_location(file_location(path))
             }
         })?;
-        check(path, &meta)?;
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        check(path, &meta, limit)?;
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
     }
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(too_large(path));
+    if bytes.len() as u64 > limit {
+        return Err(too_large(path, limit));
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok((SourceText::new(path, &text), text)),
-        Err(error) => Err(not_utf8(path, &error)),
-    }
+    String::from_utf8(bytes).map_err(|error| not_utf8(path, &error))
 }
 
 /// Reads a pipe, such as `<(generate)` in a shell, as long as another process has its other end
 /// open. A pipe without a writer returns nothing, without waiting.
-fn read_pipe(path: &Path, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+fn read_pipe(path: &Path, bytes: &mut Vec<u8>, limit: u64) -> std::io::Result<()> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let mut pipe = File::options().read(true).custom_flags(flags).open(path)?;
     if !pipe.metadata()?.file_type().is_fifo() {
@@ -74,13 +77,13 @@ fn read_pipe(path: &Path, bytes: &mut Vec<u8>) -> std::io::Result<()> {
         Err(error) => return Err(error),
     }
     rustix::fs::fcntl_setfl(&pipe, OFlags::empty())?;
-    pipe.take(MAX_BYTES + 1).read_to_end(bytes).map(drop)
+    pipe.take(limit + 1).read_to_end(bytes).map(drop)
 }
 
-fn check(path: &Path, meta: &Metadata) -> Result<(), Diagnostic> {
+fn check(path: &Path, meta: &Metadata, limit: u64) -> Result<(), Diagnostic> {
     let shown = path.display();
-    if meta.len() > MAX_BYTES {
-        return Err(too_large(path));
+    if meta.len() > limit {
+        return Err(too_large(path, limit));
     }
     if meta.permissions().mode() & 0o002 != 0 {
         return Err(Diagnostic::error(format!("{shown} is refused: anyone can write to it"))
@@ -98,8 +101,8 @@ fn check(path: &Path, meta: &Metadata) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn too_large(path: &Path) -> Diagnostic {
-    let limit = crate::util::units::show_size(MAX_BYTES);
+fn too_large(path: &Path, limit: u64) -> Diagnostic {
+    let limit = crate::util::units::show_size(limit);
     Diagnostic::error(format!("{} is larger than {limit}", path.display()))
         .with_location(file_location(path))
 }

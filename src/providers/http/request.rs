@@ -80,14 +80,17 @@ pub(super) fn prepare(
         }
     }
     let body = body(entry, &values, members)?;
-    if body.is_some() && !headers.contains_key(CONTENT_TYPE) {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(entry.body_type.content_type()));
+    let body = body.map(|body| entry.body_type.encode(&body)).transpose()?;
+    if let Some((media_type, _)) = &body
+        && !headers.contains_key(CONTENT_TYPE)
+    {
+        headers.insert(CONTENT_TYPE, header_value(&CONTENT_TYPE, media_type)?);
     }
     Ok(HttpRequest {
         method: entry.method.clone(),
         url: entry.url.fill(&values, &query)?,
         headers,
-        body: body.map(|body| Bytes::from(entry.body_type.encode(&body))),
+        body: body.map(|(_, bytes)| Bytes::from(bytes)),
     })
 }
 

@@ -1,22 +1,26 @@
 //! OpenAPI documents: parsing, and resolving references.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::error::OperationError;
+use crate::config::node::SourceText;
 use crate::config::spec::ToolSpec;
 use crate::config::{parse, read};
 use crate::model::Diagnostic;
+use crate::util::schema;
 
 /// How many references are followed one after the other.
 const MAX_REFERENCES: usize = 16;
 
-const MAX_OPERATIONS: usize = 10_000;
+/// Maximum size of a document. The largest that are published have some 40 MiB.
+const MAX_BYTES: u64 = 64 << 20;
 
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 
-/// A parsed document of version 3.0 or 3.1.
+/// A parsed document of version 3.
 pub(super) struct OpenApiDocument {
     root: Value,
     /// The version is 3.0, whose schemas differ from JSON Schema.
@@ -24,15 +28,31 @@ pub(super) struct OpenApiDocument {
 }
 
 /// A method of a path of the document, which can become a tool.
-#[derive(Debug, Clone)]
-pub(super) struct OpenApiOperation {
-    /// Its `operationId`, or one made of method and path.
-    pub(super) id: String,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenApiOperation<'d> {
     pub(super) method: &'static str,
-    pub(super) path: String,
-    pub(super) tags: Vec<String>,
-    pub(super) value: Value,
-    pub(super) shared: Vec<Value>,
+    pub(super) path: &'d str,
+    pub(super) value: &'d Value,
+    /// The parameters of all operations of the path.
+    pub(super) shared: &'d [Value],
+}
+
+impl OpenApiOperation<'_> {
+    /// Its `operationId`, or one made of method and path.
+    pub(super) fn id(&self) -> Cow<'_, str> {
+        match self.value.get("operationId").and_then(Value::as_str) {
+            Some(id) => id.into(),
+            None => format!("{}{}", self.method, self.path).into(),
+        }
+    }
+
+    pub(super) fn tags(&self) -> impl Iterator<Item = &str> {
+        list(self.value, "tags").iter().filter_map(Value::as_str)
+    }
+}
+
+pub(super) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 impl OpenApiDocument {
@@ -42,28 +62,31 @@ impl OpenApiDocument {
             return Err(Diagnostic::error("an OpenAPI document is a local file")
                 .with_hint("download it and name the file"));
         }
-        let (source, text) = read::read(&base.join(path), false)?;
-        let root = parse::parse(&source, &text)?.root.to_json();
+        let path = base.join(path);
+        let text = read::text(&path, false, MAX_BYTES)?;
+        // A large document is JSON; what is wrong with it is found by the slower parser.
+        let root = match serde_json::from_str(&text) {
+            Ok(root) => root,
+            Err(_) => parse::parse(&SourceText::new(&path, &text), &text)?.root.to_json(),
+        };
         let version = root.get("openapi").and_then(Value::as_str).unwrap_or_default();
-        let old = version.starts_with("3.0");
-        if !old && !version.starts_with("3.1") {
+        if !version.starts_with("3.") {
             let diagnostic = if root.get("swagger").is_some() {
                 Diagnostic::error("this is Swagger 2.0, which is not supported")
                     .with_hint("convert it to OpenAPI 3")
             } else {
-                Diagnostic::error(format!("'openapi: {version}' is neither 3.0 nor 3.1"))
+                Diagnostic::error(format!("'openapi: {version}' is not version 3"))
             };
             return Err(diagnostic);
         }
-        Ok(Self { root, is_v3_0: old })
+        Ok(Self { is_v3_0: version.starts_with("3.0"), root })
     }
 
     pub(super) fn lookup(&self, reference: &str) -> Result<&Value, OperationError> {
-        let Some(pointer) = reference.strip_prefix('#') else {
+        if !reference.starts_with('#') {
             return Err(OperationError::ReferenceOutside(reference.to_owned()));
-        };
-        self.root
-            .pointer(pointer)
+        }
+        schema::target(&self.root, reference)
             .ok_or_else(|| OperationError::ReferenceMissing(reference.to_owned()))
     }
 
@@ -80,33 +103,16 @@ impl OpenApiDocument {
         Err(OperationError::ReferenceCycle)
     }
 
-    pub(super) fn operations(&self) -> Vec<OpenApiOperation> {
+    pub(super) fn operations(&self) -> Vec<OpenApiOperation<'_>> {
         let mut operations = Vec::new();
         let paths = self.root.get("paths").and_then(Value::as_object);
         for (path, item) in paths.into_iter().flatten() {
             let Ok(item) = self.resolved(item) else { continue };
-            let list = |value: &Value, key: &str| {
-                value.get(key).and_then(Value::as_array).cloned().unwrap_or_default()
-            };
             let shared = list(item, "parameters");
-            for method in METHODS {
-                let Some(value) = item.get(method).filter(|value| value.is_object()) else {
-                    continue;
-                };
-                if operations.len() == MAX_OPERATIONS {
-                    return operations;
-                }
-                let id = value.get("operationId").and_then(Value::as_str);
-                let tags = list(value, "tags");
-                operations.push(OpenApiOperation {
-                    id: id.map_or_else(|| format!("{method}{path}"), str::to_owned),
-                    method,
-                    path: path.clone(),
-                    tags: tags.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-                    value: value.clone(),
-                    shared: shared.clone(),
-                });
-            }
+            operations.extend(METHODS.into_iter().filter_map(|method| {
+                let value = item.get(method).filter(|value| value.is_object())?;
+                Some(OpenApiOperation { method, path, value, shared })
+            }));
         }
         operations
     }

@@ -1,6 +1,6 @@
 //! Reasons why an operation cannot become a tool.
 
-use super::{MAX_DEFS, MAX_DEPTH};
+use super::MAX_DEFS;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OperationError {
@@ -10,16 +10,14 @@ pub(super) enum OperationError {
     ReferenceMissing(String),
     #[error("references form a cycle")]
     ReferenceCycle,
-    #[error("a schema is deeper than {MAX_DEPTH}")]
-    SchemaTooDeep,
     #[error("more than {MAX_DEFS} schemas are referenced")]
     TooManySchemas,
-    #[error("its path has a query or a fragment")]
-    PathWithQuery,
+    #[error("its path has a placeholder in a query")]
+    PlaceholderInQuery,
     #[error("it needs the cookie '{0}', and cookies are not sent")]
     RequiredCookie(String),
     /// None of the media types of its body can be made from arguments.
-    #[error("its body is {}; JSON, forms and text are sent", .0.join(" or "))]
+    #[error("its body is {}; JSON, forms, text and bytes are sent", .0.join(" or "))]
     BodyType(Vec<String>),
     #[error("a parameter and its body are both called 'body'")]
     BodyNameTaken,

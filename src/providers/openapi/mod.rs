@@ -29,9 +29,6 @@ use crate::provider::{BuiltProviders, ProviderDeps, ProviderKind};
 /// The most schemas one tool may refer to.
 const MAX_DEFS: usize = 500;
 
-/// How deep one schema may be.
-const MAX_DEPTH: usize = 64;
-
 /// The keys of an entry, besides those of every source of requests.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = typed::object::<Self>)]
@@ -130,7 +127,7 @@ fn operations(
             Err(error) => diagnostics.push(
                 Diagnostic::error(format!(
                     "the operation '{}' cannot be a tool: {error}",
-                    operation.id
+                    operation.id()
                 ))
                 .with_location(place),
             ),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::document::{OpenApiDocument, OpenApiOperation};
+use super::document::{OpenApiDocument, OpenApiOperation, list};
 use super::error::OperationError;
 use super::schema::SchemaBundler;
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
@@ -88,19 +88,21 @@ impl OperationArguments {
 pub(super) fn entry(
     spec: &ToolSpec,
     document: &OpenApiDocument,
-    operation: &OpenApiOperation,
+    operation: &OpenApiOperation<'_>,
     naming: &ToolNaming,
     base: &str,
 ) -> Result<ToolSpec, OperationError> {
-    if operation.path.contains(['?', '#']) {
-        return Err(OperationError::PathWithQuery);
+    // A fragment only tells operations of one path apart.
+    let path = operation.path.split('#').next().unwrap_or_default();
+    if path.split_once('?').is_some_and(|(_, query)| query.contains(['{', '}'])) {
+        return Err(OperationError::PlaceholderInQuery);
     }
     let mut schemas = SchemaBundler::of(document);
     let mut arguments = OperationArguments::default();
     parameters(document, operation, &mut schemas, &mut arguments)?;
     let mut keys = vec![
         // A document's text is never expanded with the user's environment.
-        ("endpoint_url", json!(operation.path.replace("${", "$${"))),
+        ("endpoint_url", json!(path.replace("${", "$${"))),
         ("base_url", json!(base)),
         ("method", json!(operation.method)),
         // It is in the definition already; the key says that there is one.
@@ -116,7 +118,7 @@ pub(super) fn entry(
     }))?;
     let text = |key: &str| operation.value.get(key).and_then(Value::as_str).map(str::to_owned);
     let definition = ToolDefinition {
-        name: naming.name(&operation.id),
+        name: naming.name(&operation.id()),
         title: None,
         description: text("description").or_else(|| text("summary")),
         input_schema: Arc::new(input),
@@ -136,14 +138,16 @@ pub(super) fn entry(
 
 fn parameters(
     document: &OpenApiDocument,
-    operation: &OpenApiOperation,
+    operation: &OpenApiOperation<'_>,
     schemas: &mut SchemaBundler<'_>,
     arguments: &mut OperationArguments,
 ) -> Result<(), OperationError> {
-    let own = operation.value.get("parameters").and_then(Value::as_array);
     // An operation's own parameters come last, and so replace those of its path.
-    for parameter in operation.shared.iter().chain(own.into_iter().flatten()) {
-        let parameter = document.resolved(parameter)?;
+    let all = operation.shared.iter().chain(list(operation.value, "parameters"));
+    let mut all = all.map(|one| document.resolved(one)).collect::<Result<Vec<_>, _>>()?;
+    // Those of the path keep their names, because it has them too.
+    all.sort_by_key(|parameter| parameter.get("in").is_none_or(|place| place != "path"));
+    for parameter in all {
         let text = |key: &str| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
         let (name, place) = (text("name"), text("in"));
         let required = parameter.get("required") == Some(&Value::Bool(true));
@@ -159,7 +163,7 @@ fn parameters(
         let schema = parameter
             .get("schema")
             .or_else(|| parameter.get("content")?.as_object()?.values().next()?.get("schema"));
-        let mut schema = schemas.rewrite(schema.unwrap_or(&json!({})), 0)?;
+        let mut schema = schemas.rewrite(schema.unwrap_or(&json!({})))?;
         if let (Value::Object(map), Some(about)) = (&mut schema, parameter.get("description")) {
             map.entry("description").or_insert_with(|| about.clone());
         }
@@ -173,15 +177,17 @@ fn parameters(
             if place == "path" { json!("path") } else { json!({ "in": place, "name": name }) };
         // A path argument is always required, regardless of the document.
         let required = required || place == "path";
-        arguments.required.retain(|other| other != name);
-        arguments.add(name, schema, required, Some(place));
+        let is_other = arguments.params.get(name).is_some_and(|other| *other != place);
+        let argument = if is_other { format!("{name}_{}", text("in")) } else { name.to_owned() };
+        arguments.required.retain(|other| *other != argument);
+        arguments.add(&argument, schema, required, Some(place));
     }
     Ok(())
 }
 
 fn body(
     document: &OpenApiDocument,
-    operation: &OpenApiOperation,
+    operation: &OpenApiOperation<'_>,
     schemas: &mut SchemaBundler<'_>,
     arguments: &mut OperationArguments,
 ) -> Result<Vec<(&'static str, Value)>, OperationError> {
@@ -195,34 +201,45 @@ fn body(
         let kind = kind.split(';').next().unwrap_or_default().trim();
         kind == "application/json" || kind.ends_with("+json") || kind == "*/*"
     };
-    let (how, media) = if let Some((_, media)) = find(&is_json) {
-        ("json", media)
-    } else if let Some((_, media)) = find(&|kind| kind == "application/x-www-form-urlencoded") {
-        ("form", media)
-    } else if let Some((_, media)) = find(&|kind| kind.starts_with("text/")) {
-        ("text", media)
-    } else {
+    let choices: [(&str, &dyn Fn(&str) -> bool); 6] = [
+        ("json", &is_json),
+        ("form", &|kind| kind == "application/x-www-form-urlencoded"),
+        ("multipart", &|kind| kind == "multipart/form-data"),
+        ("ndjson", &|kind| ["application/x-ndjson", "application/jsonl"].contains(&kind)),
+        ("text", &|kind| kind.starts_with("text/")),
+        ("bytes", &|kind| kind == "application/octet-stream"),
+    ];
+    let chosen = choices.iter().find_map(|(how, fits)| Some((*how, find(fits)?.1)));
+    let Some((how, media)) = chosen else {
         let kinds = content.iter().map(|(kind, _)| (*kind).clone()).collect();
         return Err(OperationError::BodyType(kinds));
     };
-    let any = json!({});
-    let schema = media.get("schema").unwrap_or(&any);
+    let any = match how {
+        "ndjson" => json!({ "type": "array" }),
+        "bytes" => json!({ "format": "binary" }),
+        _ => json!({}),
+    };
+    // Of a sequence, the schema may be that of one item.
+    let of_item = || Some(json!({ "type": "array", "items": media.get("itemSchema")? }));
+    let of_items = of_item();
+    let schema = media.get("schema").or(of_items.as_ref()).unwrap_or(&any);
     let resolved_schema = document.resolved(schema)?;
     let members = resolved_schema.get("properties").and_then(Value::as_object);
     let composed =
         ["allOf", "anyOf", "oneOf", "not"].iter().any(|key| resolved_schema.get(key).is_some());
-    let how = ("body_type", json!(how));
+    let (word, how) = (how, ("body_type", json!(how)));
+    schemas.has_files = ["multipart", "bytes"].contains(&word);
     match members {
         Some(members)
             if !composed
-                && how.1 != "text"
+                && ["json", "form", "multipart"].contains(&word)
                 && members.keys().all(|name| !arguments.properties.contains_key(name)) =>
         {
             let needed = resolved_schema.get("required").and_then(Value::as_array);
             for (name, schema) in members {
                 let required = required && needed.is_some_and(|all| all.iter().any(|n| n == name));
                 let place = json!({ "in": "body", "name": name });
-                arguments.add(name, schemas.rewrite(schema, 1)?, required, Some(place));
+                arguments.add(name, schemas.rewrite(schema)?, required, Some(place));
             }
             Ok(vec![how])
         }
@@ -230,7 +247,7 @@ fn body(
             if arguments.properties.contains_key("body") {
                 return Err(OperationError::BodyNameTaken);
             }
-            arguments.add("body", schemas.rewrite(schema, 0)?, required, None);
+            arguments.add("body", schemas.rewrite(schema)?, required, None);
             Ok(vec![how, ("body", json!("{body}"))])
         }
     }
@@ -238,7 +255,7 @@ fn body(
 
 fn output(
     document: &OpenApiDocument,
-    operation: &OpenApiOperation,
+    operation: &OpenApiOperation<'_>,
 ) -> Result<Option<Value>, OperationError> {
     let responses = operation.value.get("responses");
     for status in ["200", "201", "2XX"] {
@@ -247,7 +264,7 @@ fn output(
         let json = content.into_iter().flatten().find(|(kind, _)| kind.contains("json"));
         let Some(schema) = json.and_then(|(_, media)| media.get("schema")) else { continue };
         let mut schemas = SchemaBundler::of(document);
-        let root = schemas.rewrite(schema, 0)?;
+        let root = schemas.rewrite(schema)?;
         return schemas.attach_defs(root).map(Some);
     }
     Ok(None)

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::MAX_DEFS;
 use super::document::OpenApiDocument;
 use super::error::OperationError;
-use super::{MAX_DEFS, MAX_DEPTH};
+use crate::util::schema;
 
-/// Keys whose value is a map of schemas under names that are not keywords.
-const SCHEMA_MAP_KEYS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
-
-const DATA_KEYS: [&str; 5] = ["enum", "const", "default", "example", "examples"];
+/// What holds a file, in place of what a document says: its text, or its bytes.
+const FILE: &str = r#"{"description":"its text, or {\"base64\": …} with its bytes","type":["string","object"],"properties":{"base64":{"type":"string","contentEncoding":"base64"},"text":{"type":"string"},"filename":{"type":"string"},"type":{"type":"string"}},"additionalProperties":false}"#;
 
 pub(super) struct SchemaBundler<'a> {
     document: &'a OpenApiDocument,
@@ -19,49 +18,41 @@ pub(super) struct SchemaBundler<'a> {
     names: BTreeMap<String, String>,
     /// References whose schemas are not in `defs` yet.
     pending: Vec<String>,
+    /// Values of the format binary are files: they are not JSON.
+    pub(super) has_files: bool,
 }
 
 impl<'a> SchemaBundler<'a> {
     pub(super) fn of(document: &'a OpenApiDocument) -> Self {
-        Self { document, names: BTreeMap::new(), pending: Vec::new() }
+        Self { document, names: BTreeMap::new(), pending: Vec::new(), has_files: false }
     }
 
     /// A schema in which every reference leads into `$defs`.
-    pub(super) fn rewrite(
-        &mut self,
-        schema: &Value,
-        depth: usize,
-    ) -> Result<Value, OperationError> {
-        if depth > MAX_DEPTH {
-            return Err(OperationError::SchemaTooDeep);
-        }
-        let Value::Object(map) = schema else { return Ok(schema.clone()) };
-        let mut out = Map::new();
-        for (key, value) in map {
-            let value = match value {
-                Value::String(reference) if key == "$ref" => {
-                    Value::String(self.reference_to_def(reference)?)
-                }
-                value if DATA_KEYS.contains(&key.as_str()) => value.clone(),
-                Value::Object(named) if SCHEMA_MAP_KEYS.contains(&key.as_str()) => {
-                    let mut all = Map::new();
-                    for (name, schema) in named {
-                        all.insert(name.clone(), self.rewrite(schema, depth + 1)?);
+    pub(super) fn rewrite(&mut self, schema: &Value) -> Result<Value, OperationError> {
+        let (mut schema, mut rewritten) = (schema.clone(), Ok(()));
+        let (is_v3_0, has_files) = (self.document.is_v3_0, self.has_files);
+        schema::for_each(&mut schema, &mut String::new(), &mut |_, keywords| {
+            if let Some(Value::String(reference)) = keywords.get_mut("$ref")
+                && rewritten.is_ok()
+            {
+                rewritten = self.reference_to_def(reference).map(|to| *reference = to);
+            }
+            if is_v3_0 {
+                convert_v3_0(keywords);
+            }
+            if has_files
+                && keywords.get("format").is_some_and(|format| format == "binary")
+                && let Ok(file) = serde_json::from_str::<Map<String, Value>>(FILE)
+            {
+                keywords.shift_remove("format");
+                for (keyword, value) in file {
+                    if keyword != "description" || !keywords.contains_key("description") {
+                        keywords.insert(keyword, value);
                     }
-                    Value::Object(all)
                 }
-                Value::Array(items) => {
-                    let all = items.iter().map(|item| self.rewrite(item, depth + 1));
-                    Value::Array(all.collect::<Result<_, _>>()?)
-                }
-                other => self.rewrite(other, depth + 1)?,
-            };
-            out.insert(key.clone(), value);
-        }
-        if self.document.is_v3_0 {
-            convert_v3_0(&mut out);
-        }
-        Ok(Value::Object(out))
+            }
+        });
+        rewritten.map(|()| schema)
     }
 
     fn reference_to_def(&mut self, reference: &str) -> Result<String, OperationError> {
@@ -87,7 +78,7 @@ impl<'a> SchemaBundler<'a> {
     pub(super) fn attach_defs(mut self, mut root: Value) -> Result<Value, OperationError> {
         let mut defs = Map::new();
         while let Some(reference) = self.pending.pop() {
-            let schema = self.rewrite(self.document.lookup(&reference)?, 0)?;
+            let schema = self.rewrite(self.document.lookup(&reference)?)?;
             if let Some(name) = self.names.get(&reference) {
                 defs.insert(name.clone(), schema);
             }

@@ -43,13 +43,30 @@ paths:
     get: { operationId: steal, tags: [sly] }
   /x?cwd={context.cwd}:
     get: { operationId: query, tags: [sly] }
+  /q/{id}?action=find#Name=Find:
+    post:
+      parameters:
+        - { name: id, in: query, schema: { type: integer } }
+        - { name: id, in: path, required: true, schema: { type: string } }
   /x/{context.cwd}:
     get: { operationId: context, tags: [sly] }
   /photos:
     post:
       operationId: upload
       tags: [odd]
-      requestBody: { content: { multipart/form-data: { schema: {} } } }
+      requestBody:
+        content:
+          multipart/form-data:
+            schema: { properties: { title: { type: string }, photo: { type: string, format: binary } } }
+    put:
+      operationId: replace
+      requestBody: { required: true, content: { application/octet-stream: {} } }
+    patch:
+      operationId: import
+      requestBody: { content: { application/x-ndjson: { itemSchema: { type: object } } } }
+    get:
+      operationId: soap
+      requestBody: { content: { application/soap+xml: {} } }
   /elsewhere:
     post:
       operationId: elsewhere
@@ -129,6 +146,52 @@ async fn operations_are_called_as_the_document_says() {
     assert_eq!(delete.kind, "openapi");
 }
 
+#[tokio::test]
+async fn paths_and_bodies_of_every_habit_are_sent() {
+    let peer = TestServer::start(|_, _| TestResponse::json("{}")).await;
+    let server = peer.url("").as_str().trim_end_matches('/').to_owned();
+    let harness = harness(
+        &server,
+        "prefix: p-\ninclude: { operations: [\"post/q/*\", up*, replace, import] }",
+    );
+    assert_eq!(diagnostics_text(&harness), "");
+    let photo = json!({ "base64": "aGk=", "filename": "a.png", "type": "image/png" });
+    for (name, arguments, line, media_type, body) in [
+        (
+            "p-post_q_id_action_find_Name_Find",
+            json!({ "id": "a", "id_query": 3 }),
+            "POST /v2/q/a?action=find&id=3",
+            None,
+            "",
+        ),
+        (
+            "p-upload",
+            json!({ "title": "Tom", "photo": photo }),
+            "POST /v2/photos",
+            Some("multipart/form-data; boundary="),
+            "hi\r\n--",
+        ),
+        ("p-replace", json!({ "body": photo }), "PUT /v2/photos", Some("image/png"), "hi"),
+        (
+            "p-import",
+            json!({ "body": [{ "a": 1 }, {}] }),
+            "PATCH /v2/photos",
+            Some("application/x-ndjson"),
+            "{\"a\":1}\n{}\n",
+        ),
+    ] {
+        assert!(harness.call(name, arguments).await.unwrap().success, "{name}");
+        let request = peer.requests().pop().unwrap();
+        assert_eq!(request.line(), line, "{name}");
+        let sent = request.header("content-type");
+        match media_type {
+            Some(media_type) => assert!(sent.unwrap().starts_with(media_type), "{sent:?}"),
+            None => assert_eq!(sent, None, "{name}"),
+        }
+        assert!(request.body.contains(body), "{name}: {}", request.body);
+    }
+}
+
 #[test]
 fn schemas_are_complete_and_modern() {
     let harness = harness("https://h", "include: { tags: [pets], paths: [\"/pets/{petId}\"] }");
@@ -204,16 +267,16 @@ fn schemas_are_complete_and_modern() {
 fn what_cannot_be_a_tool_is_told_with_its_place() {
     let harness = harness(
         "https://h",
-        "include: { operations: [listPet, upload, elsewhere], tags: [pest], nope: [1] }",
+        "include: { operations: [listPet, soap, elsewhere], tags: [pest], nope: [1] }",
     );
     insta::assert_snapshot!(diagnostics_text(&harness), @r"
-    4:72 unknown key 'nope' (-)
+    4:70 unknown key 'nope' (-)
     4:29 the document has no operation 'listPet' (did you mean 'listPets'?)
-    4:65 the document has no operation with the tag 'pest' (did you mean 'pets'?)
-    4:38 the operation 'upload' cannot be a tool: its body is multipart/form-data; JSON, forms and text are sent (-)
-    4:46 the operation 'elsewhere' cannot be a tool: 'other.yaml#/x' is outside the document (-)
+    4:63 the document has no operation with the tag 'pest' (did you mean 'pets'?)
+    4:38 the operation 'soap' cannot be a tool: its body is application/soap+xml; JSON, forms, text and bytes are sent (-)
+    4:44 the operation 'elsewhere' cannot be a tool: 'other.yaml#/x' is outside the document (-)
     ");
-    insta::assert_snapshot!(diagnostics_text(&super::tests::harness("https://h", "")), @r"2:5 'include' must say which operations become tools (write include: { operations: [listPets, pets/create, replacePet, delete/pets/{petId}, steal, query, context, upload] })");
+    insta::assert_snapshot!(diagnostics_text(&super::tests::harness("https://h", "")), @r"2:5 'include' must say which operations become tools (write include: { operations: [listPets, pets/create, replacePet, delete/pets/{petId}, steal, query, post/q/{id}?action=find#Name=Find, context] })");
 }
 
 #[test]
@@ -238,7 +301,7 @@ async fn a_document_gets_nothing_of_the_users() {
     let server = peer.url("").as_str().trim_end_matches('/').to_owned();
     let harness = harness(&server, "include: { tags: [sly] }");
     let text = diagnostics_text(&harness);
-    assert!(text.contains("its path has a query or a fragment"), "{text}");
+    assert!(text.contains("its path has a placeholder in a query"), "{text}");
     assert!(text.contains("the path takes arguments only"), "{text}");
     harness.call("pets-steal", json!({})).await.unwrap();
     assert_eq!(peer.requests()[0].line(), "GET /v2/steal/$%7BPET_TOKEN%7D");

@@ -49,7 +49,7 @@ impl EntryParser<'_> {
         let at_body = self.keys.body.as_ref().map_or_else(|| entry.clone(), ConfigNode::location);
         let at_type = self.keys.body_type.as_ref().map_or(entry, |key| &key.location).clone();
         let at_method = self.keys.method.as_ref().map_or(entry, |key| &key.location).clone();
-        let object = body.is_none_or(|body| matches!(body, BodyTemplate::Object(_)));
+        let object = body.is_none_or(|body| matches!(body, BodyTemplate::Map(_)));
         if more && !object {
             self.diagnostics.push(
                 Diagnostic::error("arguments cannot be added to a body that is not an object")
@@ -58,7 +58,7 @@ impl EntryParser<'_> {
             );
         }
         match kind {
-            BodyType::Form if !object => self
+            BodyType::Form | BodyType::Multipart if !object => self
                 .diagnostics
                 .push(Diagnostic::error("the body of a form is an object").with_location(at_body)),
             BodyType::Text if !matches!(body, Some(BodyTemplate::Text(_))) => {

@@ -48,7 +48,8 @@ pub(in crate::providers) struct HttpKeys {
     params: Option<BTreeMap<String, Located<ArgumentPlace>>>,
     /// The body, with {name} for arguments.
     body: Option<ConfigNode>,
-    /// How the body is encoded; default: json.
+    /// How the body is encoded: json (the default), form, multipart for a form with files, ndjson for
+    /// a list, text, or bytes for one file; a file is text, or { base64, filename, type }.
     body_type: Option<Located<BodyType>>,
     /// The part of the answer that is the result, as a JSON Pointer such as /items/0.
     response_path: Option<Located<String>>,
@@ -393,7 +394,8 @@ impl<'a> EntryParser<'a> {
     ) -> Option<auth::AuthHeader> {
         let auth = self.request.auth.take()?;
         let written = self.written_request.auth.take();
-        let read = auth::read(&auth, written.as_ref(), self.environment, self.expanded);
+        let read =
+            auth::read(&self.spec.entry, &auth, written.as_ref(), self.environment, self.expanded);
         let (name, template) = self.ok_or_report(read)??;
         if headers.iter().any(|(other, _)| *other == name) {
             let message = format!("the header '{name}' is given twice, in headers and in auth");
@@ -418,9 +420,8 @@ impl<'a> EntryParser<'a> {
 
     fn body(&mut self) -> Option<BodyTemplate> {
         let node = self.written.body.take()?;
-        let read = BodyTemplate::read(&node, &self.reader(false));
-        let shape = self.ok_or_report(read)?;
-        self.add_texts(shape.templates(), &node.location());
+        let shape = BodyTemplate::read(&node, &self.reader(false), self.diagnostics);
+        self.add_texts(shape.texts(), &node.location());
         Some(shape)
     }
 

@@ -30,7 +30,7 @@ fn everything_that_is_wrong_is_told_at_once() {
                 retry: { on: [often] }\n\
                 parameters_schema: { properties: { a: {} } }";
     insta::assert_snapshot!(diagnostics(keys), @r"
-    8:16 error: unknown body type 'xml'; expected one of json, form, text (-)
+    8:16 error: unknown body type 'xml'; expected one of json, form, multipart, ndjson, text, bytes (-)
     6:19 error: unknown auth type 'oauth'; expected one of bearer, basic, header, none (-)
     10:25 error: expected a size from 1 to 16.0 MiB, such as 64KiB, found a number (-)
     11:23 error: expected true or false, found text (-)
@@ -38,7 +38,6 @@ fn everything_that_is_wrong_is_told_at_once() {
     5:16 error: the header 'host' is set by HTTP itself (leave it out; it is set automatically)
     5:25 error: 'a b' is not a header name (-)
     5:40 error: the '{' at column 1 of '{' is not part of a placeholder (write {name} for an argument, and {{ or }} for a literal brace)
-    6:11 error: auth needs 'token_env_var' (name the variable that holds it)
     5:50 error: '{b}' is not a property of the schema (the schema has a)
     7:21 error: 'nope' is not a property of the schema (the schema has a)
     4:13 error: 'PSOT' is not a method; it is one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS (did you mean 'POST'?)
