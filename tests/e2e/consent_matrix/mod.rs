@@ -40,7 +40,7 @@ fn pack(
     most: usize,
     forms: impl Fn(usize, &Place) -> Vec<Form>,
 ) -> Vec<Vec<Case>> {
-    let mut packed: BTreeMap<(Option<&str>, Form), Vec<Vec<Case>>> = BTreeMap::new();
+    let mut packed: BTreeMap<(Option<&str>, Option<Form>), Vec<Vec<Case>>> = BTreeMap::new();
     let mut number = 0;
     for (at, place) in places.iter().enumerate() {
         for form in forms(at, place) {
@@ -48,7 +48,9 @@ fn pack(
             // Each form meets another kind, so that together they meet all.
             let kind = place.kinds[(at + form as usize) % place.kinds.len()].clone();
             let case = Case { number, place: place.clone(), form, kind };
-            let projects = packed.entry((place.container.as_deref(), form)).or_default();
+            // Beside the entries few places fit together, so all forms share a file.
+            let own_form = place.container.is_some().then_some(form);
+            let projects = packed.entry((place.container.as_deref(), own_form)).or_default();
             let has_room = |cases: &&mut Vec<Case>| {
                 let fits = |other: &Case| fit(&other.place.template, &place.template);
                 cases.len() < most && (place.container.is_some() || cases.iter().all(fits))

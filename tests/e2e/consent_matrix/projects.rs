@@ -248,9 +248,11 @@ fn beside_entries(file: File, filled: Vec<Value>, reach: &Reach<'_>) -> Value {
             json!({ "credentials": handle, "mcp_servers": { "one": one, "keyed": keyed } })
         }
     };
-    for over in filled {
-        merge(&mut text, over);
+    let mut all = json!({});
+    for template in filled {
+        combine(&mut all, template);
     }
+    merge(&mut text, all);
     text
 }
 
@@ -260,7 +262,27 @@ pub fn fit(one: &Value, other: &Value) -> bool {
         (Value::Object(one), Value::Object(other)) => {
             one.iter().all(|(key, value)| other.get(key).is_none_or(|there| fit(value, there)))
         }
+        // The items of both.
+        (Value::Array(_), Value::Array(_)) => true,
         _ => false,
+    }
+}
+
+/// Puts together two templates that fit.
+fn combine(one: &mut Value, other: Value) {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            for (key, value) in other {
+                match one.get_mut(&key) {
+                    Some(there) => combine(there, value),
+                    None => {
+                        one.insert(key, value);
+                    }
+                }
+            }
+        }
+        (Value::Array(one), Value::Array(other)) => one.extend(other),
+        (one, other) => panic!("{one} and {other} do not fit"),
     }
 }
 
