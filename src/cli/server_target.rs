@@ -48,31 +48,30 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
 
 /// A server may be called as its file calls it, with characters that its name here does not have.
 fn name_servers(command: &mut CliCommand) {
-    let mut none = Vec::new();
     let (name, servers) = match command {
-        CliCommand::List(args) => (None, &mut args.server),
-        CliCommand::Servers(args) => (None, &mut args.names),
-        CliCommand::Inspect(args) => (args.name.as_mut(), &mut args.server),
-        CliCommand::Trace(args) => (args.server.as_mut(), &mut none),
-        CliCommand::Record(args) => (args.server.as_mut(), &mut none),
-        CliCommand::Call(args) => (Some(&mut args.name), &mut args.server),
-        CliCommand::Bench(args) => (Some(&mut args.name), &mut args.server),
-        CliCommand::Complete(args) => (None, &mut args.server),
-        CliCommand::Export(args) => (None, &mut args.server),
-        CliCommand::Verify(args) => (None, &mut args.server),
-        CliCommand::Pin(args) => (None, &mut args.server),
+        CliCommand::List(args) => (None, args.server.as_mut_slice()),
+        CliCommand::Servers(args) => (None, args.names.as_mut_slice()),
+        CliCommand::Inspect(args) => (args.name.as_mut(), args.server.as_mut_slice()),
+        CliCommand::Trace(args) => (None, args.server.as_mut_slice()),
+        CliCommand::Record(args) => (None, args.server.as_mut_slice()),
+        CliCommand::Call(args) => (Some(&mut args.name), args.server.as_mut_slice()),
+        CliCommand::Bench(args) => (Some(&mut args.name), args.server.as_mut_slice()),
+        CliCommand::Complete(args) => (None, args.server.as_mut_slice()),
+        CliCommand::Export(args) => (None, args.server.as_mut_slice()),
+        CliCommand::Verify(args) => (None, args.server.as_mut_slice()),
+        CliCommand::Pin(args) => (None, args.server.as_mut_slice()),
         CliCommand::Resources(args) => match &mut args.action {
-            ResourcesAction::List(args) => (None, &mut args.server),
-            ResourcesAction::Read(args) => (None, &mut args.server),
+            ResourcesAction::List(args) => (None, args.server.as_mut_slice()),
+            ResourcesAction::Read(args) => (None, args.server.as_mut_slice()),
             ResourcesAction::Watch(_) => return,
         },
         CliCommand::Prompts(args) => match &mut args.action {
-            PromptsAction::List(args) => (None, &mut args.server),
-            PromptsAction::Get(args) => (None, &mut args.server),
+            PromptsAction::List(args) => (None, args.server.as_mut_slice()),
+            PromptsAction::Get(args) => (None, args.server.as_mut_slice()),
         },
         CliCommand::Auth(args) => match &mut args.action {
-            AuthAction::Login { server, .. } => (Some(server), &mut none),
-            AuthAction::Logout { server, .. } => (server.as_mut(), &mut none),
+            AuthAction::Login { server, .. } => (None, std::slice::from_mut(server)),
+            AuthAction::Logout { server, .. } => (None, server.as_mut_slice()),
             AuthAction::List => return,
         },
         _ => return,
