@@ -48,40 +48,36 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
 
 /// A server may be called as its file calls it, with characters that its name here does not have.
 fn name_servers(command: &mut CliCommand) {
-    let (name, servers) = match command {
-        CliCommand::List(args) => (None, args.server.as_mut_slice()),
-        CliCommand::Servers(args) => (None, args.names.as_mut_slice()),
-        CliCommand::Inspect(args) => (args.name.as_mut(), args.server.as_mut_slice()),
-        CliCommand::Trace(args) => (None, args.server.as_mut_slice()),
-        CliCommand::Record(args) => (None, args.server.as_mut_slice()),
-        CliCommand::Call(args) => (Some(&mut args.name), args.server.as_mut_slice()),
-        CliCommand::Bench(args) => (Some(&mut args.name), args.server.as_mut_slice()),
-        CliCommand::Complete(args) => (None, args.server.as_mut_slice()),
-        CliCommand::Export(args) => (None, args.server.as_mut_slice()),
-        CliCommand::Verify(args) => (None, args.server.as_mut_slice()),
-        CliCommand::Pin(args) => (None, args.server.as_mut_slice()),
+    let servers: &mut [String] = match command {
+        CliCommand::List(args) => args.server.as_mut_slice(),
+        CliCommand::Servers(args) => args.names.as_mut_slice(),
+        CliCommand::Inspect(args) => args.server.as_mut_slice(),
+        CliCommand::Trace(args) => args.server.as_mut_slice(),
+        CliCommand::Record(args) => args.server.as_mut_slice(),
+        CliCommand::Call(args) => args.server.as_mut_slice(),
+        CliCommand::Bench(args) => args.server.as_mut_slice(),
+        CliCommand::Complete(args) => args.server.as_mut_slice(),
+        CliCommand::Export(args) => args.server.as_mut_slice(),
+        CliCommand::Verify(args) => args.server.as_mut_slice(),
+        CliCommand::Pin(args) => args.server.as_mut_slice(),
         CliCommand::Resources(args) => match &mut args.action {
-            ResourcesAction::List(args) => (None, args.server.as_mut_slice()),
-            ResourcesAction::Read(args) => (None, args.server.as_mut_slice()),
+            ResourcesAction::List(args) => args.server.as_mut_slice(),
+            ResourcesAction::Read(args) => args.server.as_mut_slice(),
             ResourcesAction::Watch(_) => return,
         },
         CliCommand::Prompts(args) => match &mut args.action {
-            PromptsAction::List(args) => (None, args.server.as_mut_slice()),
-            PromptsAction::Get(args) => (None, args.server.as_mut_slice()),
+            PromptsAction::List(args) => args.server.as_mut_slice(),
+            PromptsAction::Get(args) => args.server.as_mut_slice(),
         },
         CliCommand::Auth(args) => match &mut args.action {
-            AuthAction::Login { server, .. } => (None, std::slice::from_mut(server)),
-            AuthAction::Logout { server, .. } => (None, server.as_mut_slice()),
+            AuthAction::Login { server, .. } => std::slice::from_mut(server),
+            AuthAction::Logout { server, .. } => server.as_mut_slice(),
             AuthAction::List => return,
         },
         _ => return,
     };
     for server in servers.iter_mut().filter(|server| !is_url(server)) {
         *server = safe_name(server);
-    }
-    // It may be the name of a tool, which can have more characters.
-    if let Some(name) = name.filter(|name| !is_url(name)) {
-        *name = name.replace(|c: char| c.is_whitespace() || !c.is_ascii(), "-");
     }
 }
 
