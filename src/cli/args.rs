@@ -57,7 +57,6 @@ pub struct Cli {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub enum CliCommand {
     /// List the tools of the catalogue.
     List(list::ListArgs),

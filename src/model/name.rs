@@ -69,11 +69,11 @@ pub fn check_name(text: &str) -> Result<(), InvalidNameError> {
     Ok(())
 }
 
-/// The name here of a server that a file calls so: with '-' for each character that names do not
-/// have.
+/// The name here of a server that a file calls so: with '-' for each ASCII character that names do
+/// not have. Letters that may only look like others are no name.
 pub fn safe_name(text: &str) -> String {
-    let fits = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
-    text.chars().map(fits).collect()
+    let fits = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || "_.-".contains(c);
+    text.chars().map(|c| if fits(c) { c } else { '-' }).collect()
 }
 
 #[cfg(test)]

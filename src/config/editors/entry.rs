@@ -34,7 +34,7 @@ const OF_THE_EDITOR: &[&str] = &[
 ];
 
 pub(super) fn convert(editor: &str, name: &str, entry: &Value) -> ImportedServer {
-    let name = safe_name(name);
+    let name = safe_name(name).replace(|c: char| !c.is_ascii(), "-");
     let mut reader = EntryReader { editor, out: Map::new(), dropped: Vec::new() };
     let mut secrets = SecretValues::new(&name);
     let entry = match entry.as_object() {

@@ -2,25 +2,21 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::host::describe::{limits, type_name};
-use crate::host::example::resolve;
 use crate::model::{JsonObject, ToolDefinition, ToolStatus};
 use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::form::{self, SchemaForm};
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::views::{stats, tools};
+use crate::tui::widgets::json_lines;
 use crate::tui::widgets::list::after;
 use crate::tui::widgets::page::wrap;
 use crate::tui::widgets::scroll_text::TextLimits;
-use crate::util::json as json_text;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-const DEPTH: usize = 8;
-const PROPERTIES: usize = 2_000;
 const LIMITS: TextLimits =
     TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
 
@@ -30,20 +26,18 @@ pub enum DetailTab {
     #[default]
     Form,
     Docs,
-    Schema,
     /// The definition as the source sent it.
-    Raw,
+    Schema,
 }
 
 impl DetailTab {
-    const ALL: [Self; 4] = [Self::Form, Self::Docs, Self::Schema, Self::Raw];
+    const ALL: [Self; 3] = [Self::Form, Self::Docs, Self::Schema];
 
     pub fn title(self) -> &'static str {
         match self {
             Self::Form => "Form",
             Self::Docs => "Docs",
             Self::Schema => "Schema",
-            Self::Raw => "Definition",
         }
     }
 }
@@ -51,7 +45,6 @@ impl DetailTab {
 #[derive(Debug, Default)]
 pub struct ToolDetail {
     pub tab: DetailTab,
-    /// The schema or the raw definition; empty for the others.
     pub text: ScrollText,
     pub position: ScrollPosition,
     /// The form that Enter opens; `None` for what cannot be called, of which the documentation says
@@ -70,7 +63,7 @@ impl ToolDetail {
     pub fn scroll(&mut self, by: isize) {
         match self.tab {
             DetailTab::Form | DetailTab::Docs => self.position.scroll(by),
-            DetailTab::Schema | DetailTab::Raw => self.text.scroll(by),
+            DetailTab::Schema => self.text.scroll(by),
         }
     }
 
@@ -105,25 +98,12 @@ impl ToolDetail {
                     tool.unavailable_reason.is_none() && tool.status != ToolStatus::Untrusted;
                 self.preview = is_callable.then(|| SchemaForm::of(tool, earlier));
             }
-            (Some(tool), DetailTab::Schema) => self.text = schemas(tool),
-            (Some(tool), DetailTab::Raw) => self.text = raw(tool),
+            (Some(tool), DetailTab::Schema) => self.text = definition(tool),
         }
     }
 }
 
-fn schemas(tool: &ToolDefinition) -> ScrollText {
-    let mut page = ScrollText::with_limits(LIMITS);
-    page.line(Role::Title, "input");
-    SchemaOutline { root: &tool.input_schema, left: PROPERTIES, page: &mut page }.whole();
-    if let Some(schema) = &tool.output_schema {
-        page.gap();
-        page.line(Role::Title, "output");
-        SchemaOutline { root: schema, left: PROPERTIES, page: &mut page }.whole();
-    }
-    page
-}
-
-fn raw(tool: &ToolDefinition) -> ScrollText {
+fn definition(tool: &ToolDefinition) -> ScrollText {
     let own = || {
         json!({
             "name": tool.name.full(),
@@ -134,90 +114,8 @@ fn raw(tool: &ToolDefinition) -> ScrollText {
         })
     };
     let mut page = ScrollText::with_limits(LIMITS);
-    page.text(Role::Plain, &json_text::pretty(&tool.raw_value().unwrap_or_else(own)));
+    json_lines::push(&mut page, &tool.raw_value().unwrap_or_else(own));
     page
-}
-
-/// Writes a JSON schema as an indented list of properties.
-struct SchemaOutline<'a> {
-    root: &'a Value,
-    left: usize,
-    page: &'a mut ScrollText,
-}
-
-impl SchemaOutline<'_> {
-    fn whole(&mut self) {
-        let root = self.root;
-        let before = self.page.len();
-        self.inside(root, 1);
-        if self.page.len() == before {
-            self.page.line(Role::Dim, format!("  {}", type_name(root, root, 0)));
-        }
-    }
-
-    fn inside(&mut self, schema: &Value, depth: usize) {
-        let schema = resolve(self.root, schema, 0);
-        let indent = "  ".repeat(depth);
-        if depth > DEPTH {
-            return self.page.line(Role::Dim, format!("{indent}deeper levels are not shown"));
-        }
-        let required = schema.get("required").and_then(Value::as_array);
-        for (key, property) in
-            schema.get("properties").and_then(Value::as_object).into_iter().flatten()
-        {
-            let Some(left) = self.left.checked_sub(1) else {
-                return self.page.line(Role::Dim, format!("{indent}The rest is not shown."));
-            };
-            self.left = left;
-            let is_required =
-                required.is_some_and(|all| all.iter().any(|name| name == key.as_str()));
-            let resolved = resolve(self.root, property, 0);
-            let mut text = format!(
-                "{indent}{} {key}  {}",
-                if is_required { '*' } else { ' ' },
-                type_name(self.root, property, 0)
-            );
-            let bounds = limits(resolved);
-            if !bounds.is_empty() {
-                text = format!("{text}  ({bounds})");
-            }
-            if let Some(default) = resolved.get("default") {
-                text = format!("{text}  = {}", json_text::compact(default));
-            }
-            self.page.line(Role::Plain, text);
-            // Beside a `$ref` the property may have words of its own, which are nearer to the point.
-            let about = property.get("description").or_else(|| resolved.get("description"));
-            if let Some(about) = about.and_then(Value::as_str) {
-                for line in about.lines() {
-                    self.page.line(Role::Dim, format!("{indent}    {line}"));
-                }
-            }
-            self.inside(resolved, depth + 1);
-        }
-        if let Some(items) = schema.get("items") {
-            self.within("each item", items, depth);
-        }
-        for key in ["anyOf", "oneOf", "allOf"] {
-            let branches = schema.get(key).and_then(Value::as_array);
-            for (number, branch) in branches.into_iter().flatten().enumerate().take(20) {
-                self.within(&format!("{key} {}", number + 1), branch, depth);
-            }
-        }
-        if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
-            self.page.line(Role::Dim, format!("{indent}  no other properties"));
-        }
-    }
-
-    /// A part without a name of its own, left out when it is empty.
-    fn within(&mut self, title: &str, schema: &Value, depth: usize) {
-        let resolved = resolve(self.root, schema, 0);
-        let holds = ["properties", "items", "anyOf", "oneOf", "allOf"];
-        if holds.iter().any(|key| resolved.get(key).is_some()) && self.left > 0 {
-            self.left -= 1;
-            self.page.line(Role::Dim, format!("{}  {title}:", "  ".repeat(depth)));
-            self.inside(resolved, depth + 1);
-        }
-    }
 }
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
@@ -331,35 +229,4 @@ fn nothing(styler: Styler) -> Vec<Line<'static>> {
     let text = "Choose a tool on the left; / finds one by a few letters.\n\
                 Enter fills in its arguments and runs it.";
     styler.lines(Role::Dim, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tui::tests::tool;
-
-    #[test]
-    fn a_schema_that_holds_itself_ends() {
-        let schema = json!({
-            "type": "object",
-            "required": ["value"],
-            "properties": {
-                "value": { "type": "string", "maxLength": 5, "description": "what it holds" },
-                "left": { "$ref": "#" },
-                "right": { "$ref": "#" },
-            },
-        });
-        let tool = Arc::new(tool("tree", schema));
-        let mut detail = ToolDetail { tab: DetailTab::Schema, ..ToolDetail::default() };
-        detail.refresh(Some(&tool), None);
-        let text = detail.text.to_text();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "  * value  string  (at most 5 characters)");
-        assert_eq!(lines[2], "      what it holds");
-        assert!(lines.iter().any(|line| line.trim() == "deeper levels are not shown"));
-        assert!(lines.len() < PROPERTIES * 3, "{}", lines.len());
-        detail.next_tab();
-        detail.refresh(Some(&tool), None);
-        assert!(detail.text.to_text().contains("\"inputSchema\""));
-    }
 }

@@ -509,7 +509,7 @@ pub const TOOLS: KeyTable = KeyTable { context: KeyContext::Tools, name: "tools"
     row(&[Char('Y')], Action::CopyCommand, "", "copy the call as a command"),
     row(&[Char('b')], Action::Bench, "bench", "benchmark this tool"),
     row(&[Char('h')], Action::ShowHistory, "history", "show the history of this tool"),
-    row(&[Char('d')], Action::Detail, "docs", "switch between form, documentation, schema and definition"),
+    row(&[Char('d')], Action::Detail, "docs", "switch between form, documentation and schema"),
     row(&[Char('t')], Action::Wire, "trace", "open or close the trace"),
     row(&[Char('v')], Action::ChangeFormat, "", "show the result as text, JSON tree, table or raw"),
     row(&[Char('E')], Action::Export, "save", "save the shown result to a file"),
