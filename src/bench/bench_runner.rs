@@ -258,7 +258,7 @@ impl Run<'_> {
         }
         worker.driver.follow(plan, self.control, self.monitor);
         worker.run().await;
-        let scheduler = worker.driver.scheduler();
+        let scheduler = &worker.driver.scheduler;
         self.is_aborted |= scheduler.is_aborted();
         self.paused += scheduler.paused();
     }

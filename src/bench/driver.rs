@@ -21,7 +21,7 @@ pub struct LoadDriver {
     arguments: ArgumentRows,
     meter: Arc<Mutex<Meter>>,
     wake: Arc<Notify>,
-    scheduler: Scheduler,
+    pub(super) scheduler: Scheduler,
     /// Calls that were handed out, ever and before the current executor.
     sent: u64,
     first_number: u64,
@@ -95,10 +95,6 @@ impl LoadDriver {
     pub(super) fn reconnected(&mut self) {
         self.first_number = self.sent;
         self.scheduler.reconnected(self.clock.now());
-    }
-
-    pub(super) fn scheduler(&self) -> &Scheduler {
-        &self.scheduler
     }
 
     fn lock_meter(&self) -> MutexGuard<'_, Meter> {

@@ -11,7 +11,7 @@ pub fn per_second(rate: f64) -> String {
     match number.split_once('.') {
         Some((whole, rest)) if rest.bytes().all(|digit| digit == b'0') => whole.to_owned(),
         Some(_) => number,
-        None => number.parse().map_or(number, show_count),
+        None => number.parse::<u64>().map_or(number, show_count),
     }
 }
 

@@ -115,7 +115,8 @@ mod tests {
     fn each_option_may_stand_before_and_behind_each_command() {
         let program = Cli::command();
         for option in program.get_arguments() {
-            let Some(long) = option.get_long() else { continue };
+            // Help is that of the command it stands behind.
+            let Some(long) = option.get_long().filter(|long| *long != "help") else { continue };
             let value = match option.get_possible_values().first() {
                 _ if !option.get_action().takes_values() => String::new(),
                 Some(value) => format!("={}", value.get_name()),

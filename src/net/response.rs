@@ -48,7 +48,7 @@ pub struct OriginResponse {
 
 pub struct ResponseBody {
     response: Response,
-    content_length: Option<u64>,
+    pub content_length: Option<u64>,
 }
 
 impl OriginResponse {
@@ -61,11 +61,6 @@ impl OriginResponse {
 }
 
 impl ResponseBody {
-    /// The announced length in bytes, when there is one and nothing is decompressed.
-    pub fn content_length(&self) -> Option<u64> {
-        self.content_length
-    }
-
     pub fn is_empty(&self) -> bool {
         self.content_length == Some(0)
     }

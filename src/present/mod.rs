@@ -37,8 +37,9 @@ pub use page::{Line, Page, Role};
 use crate::util::units::show_count;
 
 /// `1 tool`, `2 tools`, `2,000 tools`.
-pub fn plural(count: usize, one: &str, many: &str) -> String {
-    format!("{} {}", show_count(count as u64), if count == 1 { one } else { many })
+pub fn plural<N: TryInto<u64>>(count: N, one: &str, many: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{} {}", show_count(count), if count == 1 { one } else { many })
 }
 
 pub(crate) fn first_sentence(text: &str) -> String {

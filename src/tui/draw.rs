@@ -8,6 +8,7 @@ use std::ops::Range;
 use ratatui::Frame;
 
 use crate::model::ServerState;
+use crate::present::plural;
 use crate::tui::keys::{Binding, KeyPress};
 use crate::tui::layout::{self, MIN_SIZE, SizeClass};
 use crate::tui::prelude::*;
@@ -16,7 +17,6 @@ use crate::tui::views::tools::{self, detail};
 use crate::tui::views::{
     bench, history, inbox, offerings, overlays, result, servers, stats, trace,
 };
-use crate::tui::widgets::chart::grouped;
 use crate::util::units::show_duration;
 use crate::util::{text, timestamp};
 
@@ -92,10 +92,10 @@ fn summary(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> usize {
     parts.extend(servers(pen.styler, state, true));
     let waiting = state.inbox.len();
     if waiting > 0 {
-        let text = counted(waiting, "question");
+        let text = plural(waiting, "question", "questions");
         parts.push(vec![pen.chip(Role::Question, format!("? {text}"))]);
     }
-    parts.push(vec![pen.plain(counted(state.tools.catalogue.len(), "tool"))]);
+    parts.push(vec![pen.plain(plural(state.tools.catalogue.len(), "tool", "tools"))]);
     parts.extend(session(pen.styler, state));
     let width = usize::from(area.width).saturating_sub(7);
     let mut spans = Vec::new();
@@ -114,10 +114,6 @@ fn summary(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> usize {
     used
 }
 
-fn counted(count: usize, what: &str) -> String {
-    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
-}
-
 /// How many servers are ready, and the names of those that are not, with the word for it.
 fn servers(styler: Styler, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
     let rows = &state.servers.rows;
@@ -132,7 +128,10 @@ fn servers(styler: Styler, state: &AppState, has_names: bool) -> Vec<Vec<Span<'s
     let ready = state.servers.ready();
     let mut parts = Vec::new();
     if ready > 0 {
-        parts.push(vec![styler.span(Role::Success, "● "), styler.plain(counted(ready, "server"))]);
+        parts.push(vec![
+            styler.span(Role::Success, "● "),
+            styler.plain(plural(ready, "server", "servers")),
+        ]);
     }
     let (failed, names) = named(|state| matches!(state, ServerState::Failed(_)));
     if failed > 0 {
@@ -159,12 +158,12 @@ fn session(styler: Styler, state: &AppState) -> Option<Vec<Span<'static>>> {
     if calls == 0 {
         return None;
     }
-    let mut spans = vec![styler.dim(counted(calls, "call"))];
+    let mut spans = vec![styler.dim(plural(calls, "call", "calls"))];
     if let Some(half) = half {
         spans.push(styler.dim(format!(" · p50 {}", show_duration(half))));
     }
     if failed > 0 {
-        spans.push(styler.span(Role::Error, format!(" · {}", counted(failed, "error"))));
+        spans.push(styler.span(Role::Error, format!(" · {}", plural(failed, "error", "errors"))));
     }
     Some(spans)
 }

@@ -17,28 +17,19 @@ use crate::tui::views::{bench, form, history, inbox, offerings, servers, stats, 
 pub enum KeyContext {
     /// Everywhere, unless something nearer has the key.
     Anywhere,
-    /// In lists and texts that scroll.
     Pane,
     Tools,
     ToolTree,
-    /// In what calls of a tool gave.
     Result,
     ResultTable,
     Servers,
-    /// In what crosses the wires.
     Trace,
-    /// In the list of statistics and their details.
     Stats,
     Bench,
-    /// In the calls of the past.
     History,
-    /// In what servers offer beside tools.
     Offerings,
-    /// While arguments of templates and prompts are filled in.
     OfferingForm,
-    /// In the list of questions from servers.
     Inbox,
-    /// While arguments are filled in.
     Form,
     FormLast,
     /// While arguments are filled in, in a line where nothing is typed.
@@ -47,19 +38,15 @@ pub enum KeyContext {
     /// While arguments are filled in, in a field whose values are listed.
     FormChoice,
     MultilineText,
-    /// While a question is answered.
     Answer,
     Text,
     /// While something is chosen or named that is to be used at once.
     Picker,
     Approval,
     Trust,
-    /// In what the keys do.
     Help,
-    /// In the list of everything that can be done.
     Palette,
     SaveCall,
-    /// In the list of calls that run.
     Running,
     Problems,
     PinReview,

@@ -66,7 +66,7 @@ impl AppState {
             AppEvent::Tick(now) => {
                 self.context.now = now;
                 self.context.calls.tick(now);
-                let is_due = self.has_stale_figures && !self.stats.is_querying();
+                let is_due = self.has_stale_figures && !self.stats.is_querying;
                 let stale = is_due.then(|| self.refresh_figures());
                 self.inbox.on_tick(now);
                 let is_approving = !self.inbox.approvals.is_empty();

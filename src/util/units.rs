@@ -73,8 +73,8 @@ pub fn show_span(span: Duration) -> String {
     }
 }
 
-pub fn show_count(count: u64) -> String {
-    let digits = count.to_string();
+pub fn show_count<N: TryInto<u64>>(count: N) -> String {
+    let digits = count.try_into().unwrap_or(u64::MAX).to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {

@@ -15,16 +15,11 @@ use crate::model::{Error, ErrorKind, ErrorPhase, Routing, SkippedServer};
 /// The servers that were tried for one request before anything of it was sent.
 #[derive(Debug, Default)]
 pub(super) struct Failover {
-    skipped: Vec<SkippedServer>,
+    pub(super) skipped: Vec<SkippedServer>,
     earlier: Option<Error>,
 }
 
 impl Failover {
-    /// The servers that are not tried again.
-    pub(super) fn skipped(&self) -> &[SkippedServer] {
-        &self.skipped
-    }
-
     pub(super) fn was_tried(&self, server: &str) -> bool {
         self.skipped.iter().any(|skipped| skipped.server == server)
     }
@@ -70,7 +65,7 @@ impl ToolHost {
         let mut failover = Failover::default();
         let mut earlier: Option<CallOutcome> = None;
         loop {
-            let outcome = match self.call_once(&request, nesting, failover.skipped()).await {
+            let outcome = match self.call_once(&request, nesting, &failover.skipped).await {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     let interrupted = matches!(error.kind(), ErrorKind::Interrupted(_));

@@ -219,7 +219,7 @@ impl ToolHost {
         let providers = self.directory.providers();
         owners.retain(|owner| providers.server(owner).is_some());
         let failed = listings.iter().filter_map(|s| Some((s.name.as_str(), s.error.as_ref()?)));
-        let skipped = self.directory.passed_over(failover.skipped(), failed);
+        let skipped = self.directory.passed_over(&failover.skipped, failed);
         if let [] | [_] = owners[..] {
             let only = owners.first().map(|server| OfferingOwner {
                 server: (*server).to_owned(),

@@ -154,10 +154,7 @@ pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<Line> {
 /// One line about a tool, for `inspect`.
 pub fn summary_line(usage: &Usage) -> Line {
     let (counts, durations) = (&usage.counts, &usage.counts.durations);
-    let mut line = Line::plain(match counts.calls() {
-        1 => "1 call".to_owned(),
-        calls => format!("{} calls", show_count(calls)),
-    });
+    let mut line = Line::plain(plural(counts.calls(), "call", "calls"));
     line = line.then(Role::Plain, ", ");
     line.append(share(counts));
     line.push(Role::Plain, "% ok");
@@ -185,7 +182,8 @@ pub fn slower_line(slower: &ExceededSpeed) -> Line {
     Line::styled(Role::Warning, text)
 }
 
-fn share(counts: &CallCounts) -> Line {
+/// The percentage of calls that succeeded.
+pub fn share(counts: &CallCounts) -> Line {
     let Some(share) = counts.success_rate() else { return Line::default() };
     let percent = share * 100.0;
     // Only a full share is shown as 100 %.

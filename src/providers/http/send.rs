@@ -58,7 +58,7 @@ pub(super) async fn send(
 ) -> Result<HttpResponse, Error> {
     let OriginResponse { status, headers, url, mut body } = exchange(client, request).await?;
     progress.record(0);
-    let expected = body.content_length();
+    let expected = body.content_length;
     if status.is_client_error() || status.is_server_error() {
         // The rest of an error response does not matter if it breaks off.
         let mut begun = body.beginning(MAX_ERROR_BODY).await;

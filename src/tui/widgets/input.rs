@@ -9,7 +9,7 @@ const LONGEST: usize = 64 * 1024;
 pub struct LineInput {
     text: String,
     cursor: usize,
-    is_selected: bool,
+    pub is_selected: bool,
 }
 
 impl LineInput {
@@ -23,10 +23,6 @@ impl LineInput {
     pub fn select(&mut self) {
         self.end();
         self.is_selected = !self.text.is_empty();
-    }
-
-    pub fn is_selected(&self) -> bool {
-        self.is_selected
     }
 
     /// Empties a selected line; whether it was selected.

@@ -5,10 +5,10 @@ use ratatui::text::Text;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::tui::prelude::*;
-use crate::tui::widgets::chart::grouped;
 use crate::tui::widgets::picture;
 use crate::tui::widgets::scroll_text::{PictureRow, TextLayout, TextLine};
 use crate::util::text;
+use crate::util::units::show_count;
 
 impl Pen<'_> {
     pub fn text(&mut self, text: &ScrollText, area: Rect) {
@@ -50,7 +50,7 @@ impl Pen<'_> {
 
     pub fn more(&mut self, area: Rect, left: usize) {
         if left > 0 && area.width > 8 {
-            let text = self.dim(format!(" {} more", grouped(left)));
+            let text = self.dim(format!(" {} more", show_count(left)));
             let width = u16::try_from(text.width()).unwrap_or(area.width).min(area.width);
             let (x, y) = (area.right() - width, area.bottom().saturating_sub(1));
             self.put(text, Rect { x, y, width, height: 1 }.intersection(area));
@@ -87,7 +87,7 @@ fn ascii_rows(
         return None;
     }
     let is_broken = line.is_continuation || plain.len() > width;
-    if width == 0 || (is_broken && text.indent() > 0) {
+    if width == 0 || (is_broken && text.indent > 0) {
         return None;
     }
     let (mut rows, mut rest) = (1, plain.as_slice());
@@ -107,12 +107,12 @@ fn rows(styler: Styler, text: &ScrollText, line: &TextLine, width: u16) -> Vec<L
     if let Some(PictureRow { picture, row }) = &line.picture {
         return vec![picture::cells(picture.row(*row))];
     }
-    let (width, indent) = (usize::from(width), text.indent());
+    let (width, indent) = (usize::from(width), text.indent);
     let marked = |role: Role, text: &str, words: &str| -> Vec<Span<'static>> {
         let role = |is_match| if is_match { Role::Selected } else { role };
         pieces(text, words).iter().map(|(piece, at)| styler.span(role(*at), piece)).collect()
     };
-    let whole: Line<'static> = match text.highlight() {
+    let whole: Line<'static> = match text.highlight.as_deref() {
         Some(words) => {
             line.spans.iter().flat_map(|(role, text)| marked(*role, text, words)).collect()
         }

@@ -170,7 +170,7 @@ impl<'a> Pen<'a> {
     /// A line being edited behind what it is for, and what is wrong with it.
     pub fn input(&mut self, area: Rect, label: &str, input: &LineInput, problem: Option<&str>) {
         let (before, behind) = input.split();
-        let is_selected = input.is_selected();
+        let is_selected = input.is_selected;
         let role = if is_selected { Role::SelectedUnfocused } else { Role::Plain };
         let mut spans = vec![self.span(Role::Key, label), self.span(role, before)];
         let column = spans.iter().map(Span::width).sum();

@@ -93,8 +93,8 @@ pub struct ScrollText {
     bytes: usize,
     limits: TextLimits,
     is_cut: bool,
-    indent: usize,
-    highlight: Option<String>,
+    pub indent: usize,
+    pub highlight: Option<String>,
     position: ScrollPosition,
     layout: RefCell<Option<TextLayout>>,
 }
@@ -128,11 +128,6 @@ impl ScrollText {
     /// look like a line of its own.
     pub fn with_indent(indent: usize) -> Self {
         Self { indent, ..Self::default() }
-    }
-
-    /// How many spaces come before the rest of a broken line.
-    pub fn indent(&self) -> usize {
-        self.indent
     }
 
     /// Appends a line; one that is too long is broken, behind a space where there is one.
@@ -253,10 +248,6 @@ impl ScrollText {
 
     pub fn set_highlight(&mut self, words: Option<&str>) {
         self.highlight = words.map(str::to_owned);
-    }
-
-    pub fn highlight(&self) -> Option<&str> {
-        self.highlight.as_deref()
     }
 
     /// The lines, counted from 0, whose text matches the predicate.

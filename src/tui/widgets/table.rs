@@ -11,6 +11,7 @@ use crate::tui::widgets::json_tree::step;
 use crate::tui::widgets::page::has_words;
 use crate::tui::widgets::pane;
 use crate::util::text::shorten;
+use crate::util::units::show_count;
 use crate::util::{json, text};
 
 const ROWS: usize = 100_000;
@@ -308,7 +309,7 @@ pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, focused: bool, area: Rect) {
 /// What the title of the pane says of the table: which column of how many, and its order.
 pub fn summary(table: &ResultTable) -> String {
     let (column, all) = (table.column() + 1, table.columns().len());
-    format!("{} rows  col {column}/{all}", crate::tui::widgets::chart::grouped(table.row_count()))
+    format!("{} rows  col {column}/{all}", show_count(table.row_count()))
 }
 
 /// The columns that are seen: from the first one on where the chosen one fits, else as few are left

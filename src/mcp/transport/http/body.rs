@@ -15,7 +15,7 @@ pub(super) async fn read_to_end(
     bulk: &mut LargeMessagePermit,
     exchange: &HttpExchange,
 ) -> Result<Bytes, Error> {
-    if body.content_length().is_some_and(|length| length > limit as u64) {
+    if body.content_length.is_some_and(|length| length > limit as u64) {
         return Err(too_large(limit));
     }
     let mut first = Some(begun).filter(|begun| !begun.is_empty());

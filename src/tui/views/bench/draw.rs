@@ -7,8 +7,7 @@ use crate::bench::report::RunStatus;
 use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::bench::{self, BenchView};
-use crate::tui::widgets::chart::grouped;
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;
@@ -54,19 +53,19 @@ pub fn title(bench: &BenchView) -> String {
 
 /// The verdict of the newest run: comparisons, errors and caveats.
 pub fn lines(styler: Styler, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
-    let Some(run) = &bench.run else {
-        let text = "What it means stands here afterwards: limits, comparison, caveats.";
-        return vec![styler.line(Role::Dim, text)];
-    };
-    match &run.end {
-        None => vec![styler.line(Role::Dim, "What it means stands here afterwards.")],
-        Some(Err(error)) => {
+    let run = bench.run.as_ref();
+    match run.and_then(|run| Some((run.end.as_ref()?, &run.command_line))) {
+        None => {
+            let text = "What it means stands here afterwards: limits, comparison, caveats.";
+            vec![styler.line(Role::Dim, text)]
+        }
+        Some((Err(error), command_line)) => {
             let mut page = present::messages::failure(error);
-            page.push(present::Line::styled(Role::Dim, &run.command_line));
+            page.push(present::Line::styled(Role::Dim, command_line));
             styler.document(&page)
         }
-        Some(Ok(result)) => {
-            styler.document(&verdict(result, &run.command_line, usize::from(width)))
+        Some((Ok(result), command_line)) => {
+            styler.document(&verdict(result, command_line, usize::from(width)))
         }
     }
 }
@@ -83,7 +82,7 @@ fn verdict(result: &BenchResult, command_line: &str, width: usize) -> Page {
     page.append(present::bench::verdict(&result.findings, Some(width)));
     for (at, target) in result.report.targets.iter().enumerate() {
         for (kind, error) in &target.errors_by_kind {
-            let (count, first) = (grouped(error.count), show_duration(error.first_seen));
+            let (count, first) = (show_count(error.count), show_duration(error.first_seen));
             let text = format!(
                 "{} {kind} {count} times, first after {first}: {}",
                 letter(at),

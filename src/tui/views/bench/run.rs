@@ -12,12 +12,12 @@ use crate::present;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm};
 use crate::tui::views::bench::{BenchRun, BenchView};
-use crate::tui::widgets::chart::{self, grouped};
+use crate::tui::widgets::chart;
 use crate::tui::widgets::empty;
 use crate::tui::widgets::page::wrap;
 use crate::tui::widgets::table;
 use crate::util::text;
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 const WIDE: usize = 66;
 const KINDS: usize = 3;
@@ -106,7 +106,7 @@ fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) 
     let until = total_limits(plan, seen.targets.len());
     let made = seen.requests() + seen.dropped();
     let of = match until.requests {
-        Some(all) => format!("{} of {}", grouped(made), grouped(all)),
+        Some(all) => format!("{} of {}", show_count(made), show_count(all)),
         None => calls(made),
     };
     let time = show_duration(seen.elapsed);
@@ -132,21 +132,22 @@ fn totals_line(styler: Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'
     let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
     let failed = seen.failed();
     let mut spans = vec![
-        styler.plain(format!("answered {}", grouped(seen.answered()))),
+        styler.plain(format!("answered {}", show_count(seen.answered()))),
         styler.span(
             if failed > 0 { Role::Error } else { Role::Dim },
-            format!("  failed {}", grouped(failed)),
+            format!("  failed {}", show_count(failed)),
         ),
         styler.plain(format!("  in flight {}", seen.in_flight())),
     ];
     if seen.dropped() > 0 {
-        spans.push(styler.span(Role::Warning, format!("  not made {}", grouped(seen.dropped()))));
+        spans
+            .push(styler.span(Role::Warning, format!("  not made {}", show_count(seen.dropped()))));
     }
     if let Some((round, rounds)) = seen.round {
         let part = format!("  {} {round} of {rounds}", plan.sharing.part());
         spans.push(styler.plain(part));
     }
-    spans.push(styler.dim(format!("  warm-up {}", grouped(warm_up))));
+    spans.push(styler.dim(format!("  warm-up {}", show_count(warm_up))));
     Line::from(spans)
 }
 
@@ -174,7 +175,7 @@ fn of_target(
     width: usize,
     height: usize,
 ) -> Vec<Line<'static>> {
-    let count = format!("  {} calls", grouped(target.requests));
+    let count = format!("  {} calls", show_count(target.requests));
     let name = text::cut(name, width.saturating_sub(count.len()));
     let mut lines = vec![Line::from(vec![styler.span(Role::Name, name), styler.dim(count)])];
     let Some(response) = &target.response else {
@@ -238,7 +239,7 @@ fn headline(
     let parts = [
         figure("p50 ", Role::Name, show_duration(median), unsure(median_is_sure)),
         figure("p99 ", Role::Name, show_duration(slow), unsure(slow_is_sure)),
-        figure("", errors, grouped(target.failed), plural),
+        figure("", errors, show_count(target.failed), plural),
         figure("", Role::Name, per_second(now), " calls/s"),
     ];
     fitting(styler, parts.into(), width)

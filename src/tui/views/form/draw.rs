@@ -270,7 +270,7 @@ impl FieldLine<'_> {
 /// A line with a cursor, moved so that the cursor is seen; and where it is.
 fn input_spans(styler: Styler, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
     let (before, behind) = line.split();
-    let role = if line.is_selected() { Role::SelectedUnfocused } else { Role::Plain };
+    let role = if line.is_selected { Role::SelectedUnfocused } else { Role::Plain };
     let before = styler.span(role, before);
     let room = width.saturating_sub(1);
     let over = before.width().saturating_sub(room);

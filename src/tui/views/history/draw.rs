@@ -4,9 +4,8 @@ use crate::tui::prelude::*;
 use crate::tui::views::history::entry_text::EntryFormat;
 use crate::tui::views::history::tasks::PastCall;
 use crate::tui::views::history::{HistoryFileState, HistoryView};
-use crate::tui::widgets::chart::grouped;
 use crate::tui::widgets::empty;
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let (history, focused) = (&state.history, state.context.focus == shown);
@@ -26,15 +25,15 @@ fn list(
     area: Rect,
 ) {
     let count = history.found().len();
-    let mut title = format!("History {}", grouped(count));
+    let mut title = format!("History {}", show_count(count));
     if count < history.len() {
-        title = format!("{title}/{}", grouped(history.len()));
+        title = format!("{title}/{}", show_count(history.len()));
     }
     if let HistoryFileState::Read { damaged, more, .. } = &history.file {
         title.push_str(if *more { "+" } else { "" });
         title.extend(projects.iter().flat_map(|whose| ["  ", whose]));
         if *damaged > 0 {
-            title = format!("{title}  {} damaged lines skipped", grouped(*damaged));
+            title = format!("{title}  {} damaged lines skipped", show_count(*damaged));
         }
     }
     let inner = pen.open(area, &title, focused);

@@ -8,14 +8,14 @@ use crate::tui::prelude::*;
 use crate::tui::views::result::documents::schema_verdict;
 use crate::tui::views::result::presentation::ResultFormat;
 use crate::tui::views::result::{ResultViewer, log_lines, nested_calls};
-use crate::tui::widgets::chart::{self, grouped};
+use crate::tui::widgets::chart;
 use crate::tui::widgets::empty;
 use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
 use crate::tui::widgets::pane;
 use crate::tui::widgets::table;
 use crate::util::number::float;
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let focused = state.context.focus == Pane::Result;
@@ -289,11 +289,11 @@ pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
 }
 
 fn counts(styler: Styler, calls: &LiveToolCalls, running: usize) -> Line<'static> {
-    let mut spans = vec![styler.plain(format!("calls {}", grouped(calls.count())))];
+    let mut spans = vec![styler.plain(format!("calls {}", show_count(calls.count())))];
     let role = if calls.failed > 0 { Role::Error } else { Role::Dim };
-    spans.push(styler.span(role, format!("  errors {}", grouped(calls.failed))));
+    spans.push(styler.span(role, format!("  errors {}", show_count(calls.failed))));
     if calls.cancelled > 0 {
-        let text = format!("  cancelled {}", grouped(calls.cancelled));
+        let text = format!("  cancelled {}", show_count(calls.cancelled));
         spans.push(styler.dim(text));
     }
     for (name, share) in [("p50", 0.5), ("p95", 0.95)] {
@@ -309,7 +309,7 @@ fn counts(styler: Styler, calls: &LiveToolCalls, running: usize) -> Line<'static
     }
     for (client, count) in &calls.clients {
         spans.push(styler.span(Role::Name, format!("  [{client}] ")));
-        spans.push(styler.plain(grouped(*count)));
+        spans.push(styler.plain(show_count(*count)));
     }
     Line::from(spans)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::model::ServerStatus;
+use crate::present::plural;
 use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::servers::ServerTab;
@@ -45,14 +46,10 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let tabs = [ServerTab::Health, ServerTab::Log, ServerTab::Drift];
     let tabs = tabs.map(|tab| (tab.title(), tab == servers.tab));
     let inner = pen.open_tabs(left, &server.name, focused, &tabs);
-    let past = servers.activity_of(&server.name);
-    let advertised = servers.advertised(&server.name);
     let lines = match servers.tab {
-        ServerTab::Log => log(pen.styler, state, server, past),
-        ServerTab::Drift => drift(pen.styler, advertised),
-        ServerTab::Health => {
-            facts(pen.styler, state, server, past, advertised, usize::from(inner.width))
-        }
+        ServerTab::Log => log(pen.styler, state, server, servers.activity_of(&server.name)),
+        ServerTab::Drift => drift(pen.styler, servers.advertised(&server.name)),
+        ServerTab::Health => facts(pen.styler, state, server, usize::from(inner.width)),
     };
     pen.page(&lines, &servers.position, inner);
     if let Some(right) = right {
@@ -114,14 +111,15 @@ fn drift(styler: Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'stat
     advertised.lines().into_iter().map(|(role, text)| styler.line(role, text)).collect()
 }
 
-fn facts(
+/// Everything about a server, where it stands alone.
+pub fn facts(
     styler: Styler,
     state: &AppState,
     server: &ServerStatus,
-    past: Option<&ServerActivity>,
-    advertised: Option<&ServerToolLists>,
     width: usize,
 ) -> Vec<Line<'static>> {
+    let past = state.servers.activity_of(&server.name);
+    let advertised = state.servers.advertised(&server.name);
     let mut lines = Vec::new();
     let (word, meaning) = state_of(server);
     let now = state.context.now;
@@ -170,11 +168,6 @@ fn facts(
     lines
 }
 
-/// A number of lines with its unit: `1 line`, `2 lines`.
-fn line_count(lines: usize) -> String {
-    if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
-}
-
 /// The end of its log and of its standard error.
 fn tails(
     styler: Styler,
@@ -184,15 +177,21 @@ fn tails(
 ) {
     let logged = past.map_or(0, |past| past.log.len());
     if let (Some(past), 1..) = (past, logged) {
-        lines.push(styler.line(Role::Title, format!("log: {} (l shows all)", line_count(logged))));
+        lines.push(
+            styler.line(
+                Role::Title,
+                format!("log: {} (l shows all)", plural(logged, "line", "lines")),
+            ),
+        );
         let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
         lines.extend(newest.map(|(level, text)| log_line(styler, level, text)));
     }
     let written = server.stderr_tail.len();
     if written > 0 {
-        lines.push(
-            styler.line(Role::Title, format!("stderr: {} (l shows all)", line_count(written))),
-        );
+        lines.push(styler.line(
+            Role::Title,
+            format!("stderr: {} (l shows all)", plural(written, "line", "lines")),
+        ));
         let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
         lines.extend(newest.map(|text| styler.line(Role::Plain, text)));
     }

@@ -1,11 +1,10 @@
 //! Draws the statistics view.
 
+use crate::present;
 use crate::stats::Usage;
-use crate::stats::count::CallCounts;
 use crate::tui::prelude::*;
 use crate::tui::views::stats::latency;
-use crate::tui::views::stats::tasks::StatsWindow;
-use crate::tui::widgets::chart::{grouped, sparkline};
+use crate::tui::widgets::chart::sparkline;
 use crate::tui::widgets::empty;
 use crate::tui::widgets::table::{self, ColumnSpec};
 use crate::util::histogram::Durations;
@@ -46,36 +45,6 @@ fn title(state: &AppState) -> String {
         parts.push("PAUSED".to_owned());
     }
     parts.join("  ")
-}
-
-pub fn line_of(styler: Styler, usage: &Usage, window: StatsWindow) -> Line<'static> {
-    let counts = &usage.counts;
-    let calls = match counts.calls() {
-        1 => "1 call".to_owned(),
-        calls => format!("{} calls", grouped(calls)),
-    };
-    let mut parts = vec![calls, format!("{}% ok", share(counts))];
-    if counts.failed() > 0 {
-        parts.push(counts.failures_text());
-    }
-    if counts.cancelled > 0 {
-        parts.push(format!("{} cancelled", grouped(counts.cancelled)));
-    }
-    if counts.durations.count() > 0 {
-        let quantiles = [QUANTILES[0], QUANTILES[2]];
-        let quantiles =
-            quantiles.map(|(name, at)| format!("{name} {}", quantile(&counts.durations, at).0));
-        parts.extend(quantiles);
-    }
-    styler.fact("used", format!("{} ({})", parts.join(", "), window.title()))
-}
-
-/// The percentage of calls that succeeded; 100 only if all did.
-fn share(counts: &CallCounts) -> String {
-    let Some(share) = counts.success_rate() else { return String::new() };
-    let percent = share * 100.0;
-    let percent = if counts.failed() > 0 { percent.min(99.9) } else { percent };
-    format!("{percent:.1}")
 }
 
 /// Calls per second; small rates are not rounded to zero.
@@ -250,8 +219,11 @@ fn cell(
                 running => (running.to_string(), Role::Warning),
             }
         }
-        StatsCell::Ok if counts.failed() == 0 => (share(counts), Role::Success),
-        StatsCell::Ok => (share(counts), Role::Warning),
+        StatsCell::Ok => {
+            let share = present::stats::share(counts);
+            let text = share.spans().first().map(|(role, text)| (text.clone(), *role));
+            text.unwrap_or((String::new(), Role::Dim))
+        }
         StatsCell::Errors if counts.failed() == 0 => ("0".to_owned(), Role::Dim),
         StatsCell::Errors => (counts.failed().to_string(), Role::Error),
         StatsCell::Quantile(share) => quantile(durations, share),

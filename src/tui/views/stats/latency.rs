@@ -6,9 +6,9 @@ use crate::stats::comparison::UsageChange;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::prelude::*;
 use crate::tui::views::stats::draw::{QUANTILES, per_second, quantile};
-use crate::tui::widgets::chart::{self, grouped};
+use crate::tui::widgets::chart;
 use crate::util::number::float;
-use crate::util::units::{show_duration, show_size};
+use crate::util::units::{show_count, show_duration, show_size};
 
 /// From this width, in columns, the histogram is drawn beside the figures.
 const WIDE: u16 = 96;
@@ -53,7 +53,7 @@ fn drawn(
     let durations = &usage.counts.durations;
     let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
     let title =
-        format!("latency ({scale} scale, H to change), {} calls", grouped(durations.count()));
+        format!("latency ({scale} scale, H to change), {} calls", show_count(durations.count()));
     let marks: Vec<_> = [QUANTILES[2], QUANTILES[0], QUANTILES[3]]
         .into_iter()
         .filter_map(|(name, share)| Some((name, durations.quantile(share)?)))
@@ -97,7 +97,7 @@ fn facts(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Lin
         lines.push(labelled(styler, "failed", Role::Error, &parts.join("  ")));
     }
     if counts.cancelled > 0 {
-        let text = format!("{} cancelled, not counted as errors", grouped(counts.cancelled));
+        let text = format!("{} cancelled, not counted as errors", show_count(counts.cancelled));
         lines.push(styler.line(Role::Dim, text));
     }
     lines.extend(callers(styler, state, usage));
@@ -115,7 +115,7 @@ fn facts(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Lin
 /// Which other clients called since the console was opened.
 fn callers(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
     let clients = &state.live.of(&usage.tool.name)?.clients;
-    let text = clients.iter().map(|(client, count)| format!("{client} {}", grouped(*count)));
+    let text = clients.iter().map(|(client, count)| format!("{client} {}", show_count(*count)));
     let text = text.collect::<Vec<_>>().join("  ");
     (!text.is_empty()).then(|| labelled(styler, "clients", Role::Name, &text))
 }

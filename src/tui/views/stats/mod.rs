@@ -67,7 +67,7 @@ pub struct StatsView {
     /// What is looked for: the first row whose name has it is chosen.
     pub find: ListFilter,
     all_projects: bool,
-    is_querying: bool,
+    pub is_querying: bool,
     last_query: Duration,
 }
 
@@ -197,11 +197,6 @@ impl StatsView {
     /// What the rows are ordered by.
     pub fn order(&self) -> &'static str {
         ORDERS[self.order].0
-    }
-
-    /// Whether a read is in progress.
-    pub fn is_querying(&self) -> bool {
-        self.is_querying
     }
 
     /// Reads the statistics, unless a read is in progress.

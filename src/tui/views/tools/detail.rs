@@ -8,14 +8,13 @@ use crate::model::{JsonObject, ToolDefinition, ToolStatus};
 use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::form::{self, SchemaForm};
+use crate::tui::views::tools;
 use crate::tui::views::tools::list::ToolRow;
-use crate::tui::views::{stats, tools};
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::list::after;
 use crate::tui::widgets::page::wrap;
 use crate::tui::widgets::scroll_text::TextLimits;
 use crate::util::text;
-use crate::util::units::show_duration;
 
 const LIMITS: TextLimits =
     TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
@@ -49,7 +48,7 @@ pub struct ToolDetail {
     pub position: ScrollPosition,
     /// The form that Enter opens; `None` for what cannot be called, of which the documentation says
     /// why.
-    preview: Option<SchemaForm>,
+    pub preview: Option<SchemaForm>,
     source: Option<(Arc<ToolDefinition>, DetailTab, Option<JsonObject>)>,
 }
 
@@ -70,11 +69,6 @@ impl ToolDetail {
     pub fn scroll_to_top(&mut self) {
         self.position.reset();
         self.text.scroll_to_top();
-    }
-
-    /// The form that Enter opens, where it is shown.
-    pub fn preview(&self) -> Option<&SchemaForm> {
-        self.preview.as_ref()
     }
 
     /// Takes in which tool is chosen, and with which arguments its form begins.
@@ -121,7 +115,8 @@ fn definition(tool: &ToolDefinition) -> ScrollText {
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let focused = state.context.focus == Pane::Detail;
     let Some(row) = state.tools.catalogue.chosen() else {
-        let group = tools::draw::group_lines(pen.styler, state, &state.tools.catalogue);
+        let group =
+            tools::draw::group_lines(pen.styler, state, usize::from(area.width).saturating_sub(4));
         let (title, lines) = group.unwrap_or_else(|| ("Tool".to_owned(), nothing(pen.styler)));
         let inner = pen.open(area, &title, focused);
         return pen.paragraph(inner, &lines);
@@ -161,7 +156,10 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let width = Some(usize::from(inner.width));
     let mut lines = pen.document(&present::tool::about(&row.tool, "", None, width));
     if let Some((usage, window)) = state.stats.usage_of(&row.tool) {
-        lines.insert(0, stats::draw::line_of(pen.styler, usage, window));
+        let mut used = present::Line::styled(Role::Dim, "used      ");
+        used.append(present::stats::summary_line(usage));
+        used.push(Role::Dim, format!(" ({})", window.title()));
+        lines.splice(0..0, pen.document(&used.into()));
     }
     lines.splice(0..0, slower(pen.styler, state, &row.tool));
     pen.page(&lines, &detail.position, inner);
@@ -174,7 +172,7 @@ pub fn about(
     tool: &ToolDefinition,
     width: u16,
 ) -> Vec<Line<'static>> {
-    let mut lines: Vec<Line<'static>> = slower(styler, state, tool).into_iter().collect();
+    let mut lines = slower(styler, state, tool);
     if tool.status != ToolStatus::Declared {
         let status = present::tool::status_line(tool).map(Page::from);
         lines.extend(status.into_iter().flat_map(|status| styler.document(&status)));
@@ -198,12 +196,9 @@ pub fn about(
 /// How many rows of a description stand above a form.
 const ABOUT: usize = 2;
 
-fn slower(styler: Styler, state: &AppState, tool: &ToolDefinition) -> Option<Line<'static>> {
-    let slower = state.stats.exceeded_speed_of(tool)?;
-    let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
-    let (limit, p95) = (show_duration(limit), show_duration(slower.p95));
-    let text = format!("! slower than declared: p95 {p95}, {speed} is up to {limit}");
-    Some(styler.line(Role::Warning, text))
+fn slower(styler: Styler, state: &AppState, tool: &ToolDefinition) -> Vec<Line<'static>> {
+    let slower = state.stats.exceeded_speed_of(tool).map(|it| present::stats::slower_line(&it));
+    slower.into_iter().flat_map(|line| styler.document(&line.into())).collect()
 }
 
 /// What the tool does to the world, at the right end of the frame, where that is not taken.

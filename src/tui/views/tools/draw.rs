@@ -2,17 +2,16 @@
 
 use crate::model::{ServerState, ToolStatus};
 use crate::present::messages;
+use crate::present::plural;
 use crate::tui::prelude::*;
 use crate::tui::views::servers;
-use crate::tui::views::tools::list::{
-    ToolGroup, ToolLine, ToolListState, ToolRow, ToolSort, UsageFigures,
-};
+use crate::tui::views::tools::list::{ToolGroup, ToolLine, ToolRow, ToolSort, UsageFigures};
 use crate::tui::views::trust::window;
-use crate::tui::widgets::chart::{self, grouped};
+use crate::tui::widgets::chart;
 use crate::tui::widgets::table::{self, ColumnSpec};
 use crate::util::number::float;
 use crate::util::text;
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 /// What is shown of the use of a tool, behind its name.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,8 +34,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let catalogue = &state.tools.catalogue;
     let shown = catalogue.found().len();
     let count = match catalogue.len() {
-        all if all == shown => grouped(shown),
-        all => format!("{}/{}", grouped(shown), grouped(all)),
+        all if all == shown => show_count(shown),
+        all => format!("{}/{}", show_count(shown), show_count(all)),
     };
     let mut title = format!("Tools {count}");
     if !catalogue.order().is_empty() {
@@ -103,8 +102,7 @@ fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, ti
 fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let seconds = state.live.by_second(state.context.now);
     let count: u64 = seconds.iter().sum();
-    let calls = if count == 1 { "call" } else { "calls" };
-    let text = format!(" {} {calls} in the last minute ", grouped(count));
+    let text = format!(" {} in the last minute ", plural(count, "call", "calls"));
     let cells = usize::from(area.width).saturating_sub(text.len() + 6).min(20);
     if !pen.frames || count == 0 || cells < 6 {
         return;
@@ -135,17 +133,13 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'sta
         styler.span(role, format!("{dot} ")),
         styler.bold(name, &group.name),
     ];
-    let tools = match group.tools {
-        1 => "1 tool".to_owned(),
-        count => format!("{} tools", grouped(count)),
-    };
     let note = match server.map(|server| (&server.state, state.servers.error(server))) {
         Some((ServerState::Untrusted(_), _)) => (Role::Warning, "not trusted yet".to_owned()),
         Some((_, Some(error))) => (Role::Error, messages::in_one_line(error)),
         Some((ServerState::Starting, _)) => (Role::Warning, "connecting…".to_owned()),
         Some((ServerState::Idle, _)) if group.tools == 0 => (Role::Dim, "not started".to_owned()),
         Some((ServerState::Closed, _)) => (Role::Dim, "stopped".to_owned()),
-        _ => (Role::Dim, tools),
+        _ => (Role::Dim, plural(group.tools, "tool", "tools")),
     };
     spans.push(styler.span(note.0, format!("  {}", note.1)));
     spans
@@ -225,32 +219,23 @@ fn cell(what: UsageCell, usage: UsageFigures, is_slow: bool) -> (Role, String) {
             Some(time) => (Role::Plain, show_duration(time)),
             None => none(),
         },
-        UsageCell::Calls => (Role::Plain, grouped(usage.calls)),
+        UsageCell::Calls => (Role::Plain, show_count(usage.calls)),
         UsageCell::Errors if usage.failed == 0 => none(),
-        UsageCell::Errors => (Role::Error, grouped(usage.failed)),
+        UsageCell::Errors => (Role::Error, show_count(usage.failed)),
     }
 }
 
-/// Whether the tool list has something to say of this group beside its tools.
+/// What there is to say of the group under the cursor: its server's health.
 pub fn group_lines(
     styler: Styler,
     state: &AppState,
-    catalogue: &ToolListState,
+    width: usize,
 ) -> Option<(String, Vec<Line<'static>>)> {
-    let group = catalogue.chosen_group()?;
-    let mut lines = vec![Line::from(heading(styler, state, group))];
-    if let Some(server) = state.servers.rows.iter().find(|row| row.name == group.name) {
-        lines.extend(server.description.as_ref().map(|about| styler.line(Role::Plain, about)));
-        lines.push(Line::default());
-        lines.push(styler.fact("state", server.state.as_str()));
-        lines.push(styler.fact("endpoint", &server.endpoint));
-        if let Some(hint) = state.servers.error(server).and_then(|error| error.hint()) {
-            lines.push(styler.line(Role::Dim, format!("hint: {hint}")));
-        }
-        lines.push(Line::default());
-        lines.push(styler.line(Role::Dim, "Enter folds. 2 shows its health, log and trace."));
-    } else {
-        lines.push(styler.line(Role::Dim, "Enter folds and unfolds."));
-    }
+    let group = state.tools.catalogue.chosen_group()?;
+    let server = state.servers.rows.iter().find(|row| row.name == group.name && group.is_server);
+    let lines = match server {
+        Some(server) => servers::health::facts(styler, state, server, width),
+        None => vec![styler.line(Role::Dim, "Enter folds and unfolds.")],
+    };
     Some((group.name.clone(), lines))
 }

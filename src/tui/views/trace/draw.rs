@@ -4,10 +4,9 @@ use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::tui::prelude::*;
 use crate::tui::views::trace::frame::FrameScope;
 use crate::tui::views::trace::item::{TraceContent, TraceItem};
-use crate::tui::widgets::chart::grouped;
 use crate::tui::widgets::pane;
 use crate::util::timestamp;
-use crate::util::units::{show_duration, show_size};
+use crate::util::units::{show_count, show_duration, show_size};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;
@@ -70,15 +69,18 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
 fn title(state: &AppState) -> String {
     let trace = &state.trace;
     let (all, shown) = trace.counts();
-    let count =
-        if all == shown { grouped(all) } else { format!("{}/{}", grouped(shown), grouped(all)) };
+    let count = if all == shown {
+        show_count(all)
+    } else {
+        format!("{}/{}", show_count(shown), show_count(all))
+    };
     let still = match trace.paused_count() {
-        Some(waiting) => format!("  PAUSED, {} new", grouped(waiting)),
+        Some(waiting) => format!("  PAUSED, {} new", show_count(waiting)),
         None if trace.follows => "  following".to_owned(),
         None => String::new(),
     };
     let lost = state.context.lost;
-    let lost = if lost > 0 { format!("  dropped {}", grouped(lost)) } else { String::new() };
+    let lost = if lost > 0 { format!("  dropped {}", show_count(lost)) } else { String::new() };
     format!("Trace {count}{still}{lost}")
 }
 
