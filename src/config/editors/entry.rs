@@ -81,7 +81,7 @@ impl EntryReader<'_> {
             "env" | "environment" | "envs" => self.put("env", &self.references(value)),
             "env_vars" => self.put("env_keys", value),
             "url" | "baseUrl" | "serverUrl" | "httpUrl" | "uri" => {
-                self.put("url", &self.references(value))
+                self.put("url", &self.references(value));
             }
             "headers" | "http_headers" => self.put("headers", &self.references(value)),
             "env_http_headers" => {

@@ -59,8 +59,8 @@ impl BodyType {
             (Self::Multipart, Value::Object(fields)) => multipart(fields)?,
             (Self::Ndjson, body) => {
                 let items = body.as_array().map_or(std::slice::from_ref(body), Vec::as_slice);
-                let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
-                ("application/x-ndjson".into(), lines.into_bytes())
+                let lines = items.iter().flat_map(|item| [item.to_string(), "\n".to_owned()]);
+                ("application/x-ndjson".into(), lines.collect::<String>().into_bytes())
             }
             (Self::Text, body) => {
                 let text = value_text(body).unwrap_or_default();
@@ -93,7 +93,8 @@ fn multipart(fields: &Map<String, Value>) -> Result<(Cow<'static, str>, Vec<u8>)
         if let Some(file) = file {
             let filename = file.filename.as_deref().unwrap_or("file");
             let media_type = file.media_type.as_deref().unwrap_or("application/octet-stream");
-            head += &format!("; filename=\"{}\"\r\nContent-Type: {media_type}", quoted(filename));
+            let filename = quoted(filename);
+            head = format!("{head}; filename=\"{filename}\"\r\nContent-Type: {media_type}");
         }
         parts.push([head.as_bytes(), b"\r\n\r\n", &bytes, b"\r\n"].concat());
     }
@@ -163,8 +164,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn encoded(kind: BodyType, body: Value) -> String {
-        let (media_type, bytes) = kind.encode(&body).unwrap();
+    fn encoded(kind: BodyType, body: &Value) -> String {
+        let (media_type, bytes) = kind.encode(body).unwrap();
         let text = String::from_utf8(bytes).unwrap();
         match media_type.split_once("boundary=") {
             Some((_, boundary)) => text.replace(boundary, "B").replace("\r\n", "\n"),
@@ -176,13 +177,13 @@ mod tests {
     fn a_form_repeats_lists_and_leaves_out_nothings() {
         let body = json!({ "a": "x y&", "n": 3, "l": [1, "é"], "o": { "k": true }, "z": null });
         assert_eq!(
-            encoded(BodyType::Form, body.clone()),
+            encoded(BodyType::Form, &body),
             "a=x+y%26&n=3&l=1&l=%C3%A9&o=%7B%22k%22%3Atrue%7D"
         );
-        assert_eq!(encoded(BodyType::Text, json!("a\n")), "a\n");
-        assert_eq!(encoded(BodyType::Json, json!({ "a": 1.50 })), "{\"a\":1.5}");
-        assert_eq!(encoded(BodyType::Ndjson, json!([{ "a": 1 }, 2])), "{\"a\":1}\n2\n");
-        assert_eq!(encoded(BodyType::Bytes, json!({ "base64": "aGk=" })), "hi");
+        assert_eq!(encoded(BodyType::Text, &json!("a\n")), "a\n");
+        assert_eq!(encoded(BodyType::Json, &json!({ "a": 1.50 })), "{\"a\":1.5}");
+        assert_eq!(encoded(BodyType::Ndjson, &json!([{ "a": 1 }, 2])), "{\"a\":1}\n2\n");
+        assert_eq!(encoded(BodyType::Bytes, &json!({ "base64": "aGk=" })), "hi");
     }
 
     #[test]
@@ -191,7 +192,7 @@ mod tests {
             "a\"\r\nb": "x", "n": [1],
             "f": { "base64": "aGk=", "filename": "\"\r\n.png", "type": "image/png" }
         });
-        insta::assert_snapshot!(encoded(BodyType::Multipart, body), @r#"
+        insta::assert_snapshot!(encoded(BodyType::Multipart, &body), @r#"
         --B
         Content-Disposition: form-data; name="a%22%0D%0Ab"
 

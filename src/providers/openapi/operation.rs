@@ -185,6 +185,21 @@ fn parameters(
     Ok(())
 }
 
+/// How a body of this media type is sent, as `body_type` calls it.
+fn body_type(media_type: &str) -> Option<&'static str> {
+    let kind = media_type.split(';').next().unwrap_or_default().trim();
+    Some(match kind {
+        "application/json" | "*/*" => "json",
+        "application/x-www-form-urlencoded" => "form",
+        "multipart/form-data" => "multipart",
+        "application/x-ndjson" | "application/jsonl" => "ndjson",
+        "application/octet-stream" => "bytes",
+        _ if kind.ends_with("+json") => "json",
+        _ if kind.starts_with("text/") => "text",
+        _ => return None,
+    })
+}
+
 fn body(
     document: &OpenApiDocument,
     operation: &OpenApiOperation<'_>,
@@ -196,20 +211,12 @@ fn body(
     let required = body.get("required") == Some(&Value::Bool(true));
     let content = body.get("content").and_then(Value::as_object);
     let content: Vec<(&String, &Value)> = content.into_iter().flatten().collect();
-    let find = |fits: &dyn Fn(&str) -> bool| content.iter().find(|(kind, _)| fits(kind));
-    let is_json = |kind: &str| {
-        let kind = kind.split(';').next().unwrap_or_default().trim();
-        kind == "application/json" || kind.ends_with("+json") || kind == "*/*"
+    let of_type = |how: &'static str| {
+        let found = content.iter().find(|(kind, _)| body_type(kind) == Some(how));
+        found.map(|(_, media)| (how, *media))
     };
-    let choices: [(&str, &dyn Fn(&str) -> bool); 6] = [
-        ("json", &is_json),
-        ("form", &|kind| kind == "application/x-www-form-urlencoded"),
-        ("multipart", &|kind| kind == "multipart/form-data"),
-        ("ndjson", &|kind| ["application/x-ndjson", "application/jsonl"].contains(&kind)),
-        ("text", &|kind| kind.starts_with("text/")),
-        ("bytes", &|kind| kind == "application/octet-stream"),
-    ];
-    let chosen = choices.iter().find_map(|(how, fits)| Some((*how, find(fits)?.1)));
+    let types = ["json", "form", "multipart", "ndjson", "text", "bytes"];
+    let chosen = types.into_iter().find_map(of_type);
     let Some((how, media)) = chosen else {
         let kinds = content.iter().map(|(kind, _)| (*kind).clone()).collect();
         return Err(OperationError::BodyType(kinds));

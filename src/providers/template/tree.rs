@@ -17,6 +17,9 @@ pub(in crate::providers) enum TemplateTree<P> {
     Map(Vec<(String, Self)>),
 }
 
+/// What a text becomes; `None` for something absent.
+type TextFiller<'a, P, E> = dyn Fn(&TextTemplate<P>) -> Result<Option<Value>, E> + 'a;
+
 impl<P: Placeholder> TemplateTree<P> {
     /// A value of a file; `text` reads each text of it and reports what is wrong.
     pub(in crate::providers) fn of(
@@ -57,10 +60,10 @@ impl<P: Placeholder> TemplateTree<P> {
         }
     }
 
-    /// The value with every text filled by `text`, which is `None` for something absent.
+    /// The value with every text filled by `text`.
     pub(in crate::providers) fn filled<E>(
         &self,
-        text: &dyn Fn(&TextTemplate<P>) -> Result<Option<Value>, E>,
+        text: &TextFiller<'_, P, E>,
     ) -> Result<Option<Value>, E> {
         Ok(match self {
             Self::Fixed(value) => Some(value.clone()),

@@ -40,7 +40,7 @@ fn pack(
     most: usize,
     forms: impl Fn(usize, &Place) -> Vec<Form>,
 ) -> Vec<Vec<Case>> {
-    let mut packed: BTreeMap<(Option<&str>, Option<Form>), Vec<Vec<Case>>> = BTreeMap::new();
+    let mut packed: BTreeMap<_, Vec<Vec<Case>>> = BTreeMap::new();
     let mut number = 0;
     for (at, place) in places.iter().enumerate() {
         for form in forms(at, place) {

@@ -45,12 +45,11 @@ pub async fn run(_args: &DoctorArgs, context: &CommandContext) -> CommandResult 
         check.hint = check.hint.take().map(|hint| masker.text(&hint));
         check.details.iter_mut().for_each(|line| *line = masker.text(line));
     }
-    match format {
-        Format::Text => context.output.page(&page(&checks))?,
-        _ => {
-            let version = env!("CARGO_PKG_VERSION");
-            context.output.value(format, &DoctorJson { version, checks: &checks })?;
-        }
+    if format == Format::Text {
+        context.output.page(&page(&checks))?;
+    } else {
+        let version = env!("CARGO_PKG_VERSION");
+        context.output.value(format, &DoctorJson { version, checks: &checks })?;
     }
     match checks.iter().filter(|check| check.severity == Severity::Error).count() {
         0 => Ok(()),

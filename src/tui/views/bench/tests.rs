@@ -122,7 +122,7 @@ fn a_tool_of_the_catalogue_is_benchmarked_with_what_it_was_called_with_last() {
 fn entries_are_written_and_what_is_wrong_stands_at_its_entry() {
     let mut state = sample();
     press(&mut state, &["5"]);
-    state.bench.form = Default::default();
+    state.bench.form = PlanForm::default();
     press(&mut state, &["<enter>"]);
     assert!(state.bench.form.error.is_some(), "without a tool nothing is run");
     assert_eq!(state.context.message.as_ref().unwrap().text, "tool: no tool chosen");

@@ -284,7 +284,7 @@ impl ToolsView {
 
     /// The form that is filled in, or the one that Enter would open.
     pub fn shown_form(&self) -> Option<&SchemaForm> {
-        self.form.as_ref().or_else(|| self.detail.preview.as_ref())
+        self.form.as_ref().or(self.detail.preview.as_ref())
     }
 
     pub fn subject(&self) -> Option<&str> {
