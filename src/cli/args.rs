@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::commands::{
     add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
     history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay, resources,
     run, serve, servers, stats, trace, trust, up, verify,
 };
-use super::options::GlobalOptions;
+use super::options::{GlobalOptions, RareOptions};
 use crate::present::{Line, Page, Role};
 
 /// The end of `--help`.
@@ -47,12 +47,37 @@ pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
     pub global: GlobalOptions,
+    #[command(flatten)]
+    rare: RareOptions,
     /// What to do.
     #[command(subcommand)]
     pub command: Option<CliCommand>,
     /// The words after `--` without a command: a server for the console.
     #[arg(skip)]
     pub server_command: Vec<String>,
+}
+
+impl Cli {
+    /// A command line without rare options.
+    pub fn without_rare(global: GlobalOptions, command: Option<CliCommand>) -> Self {
+        Self { global, rare: RareOptions::default(), command, server_command: Vec::new() }
+    }
+
+    /// Parses a command line with the whole grammar.
+    pub fn read(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        let mut grammar = Self::command().mut_subcommands(whole_help);
+        let mut matches = grammar.try_get_matches_from_mut(arguments)?;
+        Self::from_arg_matches_mut(&mut matches)
+            .map(Self::settled)
+            .map_err(|error| error.format(&mut grammar))
+    }
+
+    /// Puts all options in one place.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        self.global.rare = std::mem::take(&mut self.rare);
+        self
+    }
 }
 
 /// The commands.
@@ -131,6 +156,14 @@ pub enum CliCommand {
     DemoServer,
 }
 
+/// What `--help` prints of a command: every option, and the examples before them.
+fn whole_help(command: clap::Command) -> clap::Command {
+    command
+        .help_template("{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}")
+        .mut_args(|argument| argument.hide_short_help(false))
+        .mut_subcommands(whole_help)
+}
+
 /// The commands that `-h` names.
 const GROUPS: [(&str, &[&str]); 4] = [
     (
@@ -196,7 +229,6 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::grammar::{whole_help, without_hiding};
     use crate::cli::output::Format;
     use crate::cli::parse_errors::usage_error;
     use crate::model::Error;
@@ -208,8 +240,7 @@ mod tests {
 
     #[test]
     fn help_is_complete() {
-        let help =
-            Cli::command().mut_args(without_hiding).term_width(100).render_help().to_string();
+        let help = Cli::command().term_width(100).render_help().to_string();
         assert_snapshot!(help, @r"
         A terminal console for tools: one catalogue of internal tools and MCP servers
 
@@ -320,9 +351,8 @@ mod tests {
 
     #[test]
     fn call_help_is_complete() {
-        let mut command = Cli::command().term_width(100);
+        let mut command = Cli::command().mut_subcommands(whole_help).term_width(100);
         command.build();
-        let mut command = command.mut_subcommands(whole_help);
         let call = command.find_subcommand_mut("call").unwrap();
         assert_snapshot!(call.render_help().to_string(), @r#"
         Call a tool

@@ -1,28 +1,45 @@
-//! Parsing a command line, and its help.
+//! Parsing a command line with only the subcommands that it names.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory as _, Parser as _};
+use clap::{Args as _, CommandFactory as _, FromArgMatches as _};
 
-use super::args::{Cli, commands_in_groups};
+use super::args::{Cli, CliCommand, commands_in_groups};
+use super::commands::{
+    add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
+    history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay, resources,
+    run, serve, servers, stats, trace, trust, up, verify,
+};
+use super::options::{GlobalOptions, RareOptions};
 use crate::util::spelling::nearest;
 
 /// Parses a command line; the first word is the program.
 pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let arguments = &*help_as_option(arguments);
-    Cli::try_parse_from(arguments).or_else(|error| match error.kind() {
-        ErrorKind::DisplayHelp => Err(help(arguments).unwrap_or(error)),
-        _ => console_on_server(arguments).ok_or_else(|| without_far_suggestion(error)),
-    })
+    for options in [OptionSet::Usual, OptionSet::All] {
+        match parse_partial(arguments, named_command(arguments), options) {
+            Ok(cli) => return Ok(cli),
+            // Everything before it was parsed, and the output is the same for every command.
+            Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
+            Err(_) => {}
+        }
+    }
+    match console_on_server(arguments) {
+        Some(cli) => Ok(cli),
+        None => Cli::read(arguments)
+            .map_err(|error| brief_help(arguments, error))
+            .map_err(without_far_suggestion),
+    }
 }
 
 /// Parses `toolhost [OPTIONS] -- COMMAND`, which has no subcommand. As an argument of the whole
 /// program it would be suggested for every misspelled command.
 fn console_on_server(arguments: &[OsString]) -> Option<Cli> {
     let at = arguments.iter().position(|word| word == "--")?;
-    let mut cli = Cli::try_parse_from(arguments.get(..at)?).ok()?;
+    let mut cli = Cli::read(arguments.get(..at)?).ok()?;
     let server = arguments.get(at + 1..)?.iter().map(|word| word.to_string_lossy().into_owned());
     cli.server_command = server.collect();
     cli.command.is_none().then_some(cli)
@@ -39,56 +56,42 @@ fn help_as_option(arguments: &[OsString]) -> Cow<'_, [OsString]> {
     }
 }
 
-/// The help text for a command line that asks for it: short with `-h`, whole with `--help`.
-fn help(arguments: &[OsString]) -> Option<clap::Error> {
-    let mut grammar = Cli::command();
-    grammar.build();
-    let is_whole = arguments.iter().any(|word| word == "--help");
-    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
-    let names_command = words.any(|word| grammar.find_subcommand(word).is_some());
-    let grammar = match (is_whole, names_command) {
-        (true, _) => grammar.mut_subcommands(whole_help).mut_args(without_hiding),
-        (false, true) => grammar.mut_subcommands(short_help),
-        (false, false) => short_help_of_program(grammar),
-    };
-    grammar.try_get_matches_from(arguments).err()
-}
-
-/// Every option, and the examples before them.
-pub(super) fn whole_help(command: Command) -> Command {
-    command
-        .help_template("{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}")
-        .mut_args(without_hiding)
-        .mut_subcommands(whole_help)
-}
-
-pub(super) fn without_hiding(argument: clap::Arg) -> clap::Arg {
-    argument.hide_short_help(false)
-}
-
-fn short_help(command: Command) -> Command {
-    command.after_help("--help shows every option, and examples.").mut_subcommands(short_help)
-}
+/// The global options that other options and arguments refer to, as conflicts or substitutes.
+const NAMED_BY_OTHERS: [&str; 4] = ["ask_all", "output", "server_url", "verbose"];
 
 /// The global options that the short help of the program leaves to its commands.
-const OF_COMMANDS: [&str; 7] =
-    ["ask_all", "fresh", "quiet", "trace", "trust", "verbose", "version"];
+const OF_COMMANDS: [&str; 6] = ["ask_all", "fresh", "quiet", "trace", "trust", "verbose"];
 
-fn short_help_of_program(grammar: Command) -> Command {
+/// Shortens a help text requested with `-h`.
+fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
+    let asks_for_all = |word: &OsString| word == "--help";
+    if error.kind() != ErrorKind::DisplayHelp || arguments.iter().any(asks_for_all) {
+        return error;
+    }
+    let names_command = named_command(arguments).is_some();
+    let rare = RareOptions::augment_args(clap::Command::new("rare"));
+    let rare = rare.get_arguments().map(clap::Arg::get_id).collect::<Vec<_>>();
     let hide = |argument: clap::Arg| {
-        let is_hidden = OF_COMMANDS.contains(&argument.get_id().as_str());
-        let takes_values = argument.get_action().takes_values();
-        argument.hide(is_hidden).hide_possible_values(takes_values)
+        let id = argument.get_id();
+        let is_rare = rare.contains(&id)
+            || ["host_tools", "server_url"].contains(&id.as_str())
+            || (!names_command && OF_COMMANDS.contains(&id.as_str()));
+        let hides_values = !names_command && argument.get_action().takes_values();
+        argument.hide(is_rare).hide_possible_values(hides_values)
     };
-    grammar
+    let help = Cli::command()
         .mut_args(hide)
-        .mut_subcommands(|command| command.hide(true))
+        .disable_version_flag(!names_command)
         .override_usage("toolhost [OPTIONS] [COMMAND]")
         .help_template(format!(
             "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{all-args}}{{after-help}}",
             commands_in_groups()
         ))
         .after_help("--help shows every command and option, and what exit codes mean.")
+        .mut_subcommands(|command| {
+            command.hide(!names_command).after_help("--help shows every option, and examples.")
+        });
+    help.try_get_matches_from(arguments).err().unwrap_or(error)
 }
 
 /// Removes suggestions of the parser that are not similar: `nope` is not `inspect`.
@@ -103,6 +106,120 @@ fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
     error
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OptionSet {
+    /// Those that many runs need.
+    Usual,
+    All,
+}
+
+/// A line without rare options.
+#[derive(clap::Parser)]
+struct UsualCli {
+    #[command(flatten)]
+    global: GlobalOptions,
+    #[command(subcommand)]
+    command: Option<CliCommand>,
+}
+
+fn named_command(arguments: &[OsString]) -> Option<clap::Command> {
+    arguments.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar)
+}
+
+/// Parses a line with some of the global options and the command it appears to name. A wrong guess
+/// fails with an unknown word: there are no arguments before the command.
+fn parse_partial(
+    arguments: &[OsString],
+    named: Option<clap::Command>,
+    options: OptionSet,
+) -> Result<Cli, clap::Error> {
+    let program = clap::Command::new("toolhost")
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_flag(true)
+        .disable_help_subcommand(true);
+    let program = GlobalOptions::augment_args(program);
+    let program = match options {
+        OptionSet::Usual => program,
+        OptionSet::All => RareOptions::augment_args(program),
+    };
+    let program = program.mut_args(|option| {
+        let is_global = option.is_global_set() && may_be_given(&option, arguments);
+        option.global(is_global)
+    });
+    // Dropping it would take a tenth of the parsing time.
+    let mut program = ManuallyDrop::new(program.subcommands(named));
+    let mut matches = program.try_get_matches_from_mut(arguments)?;
+    match options {
+        OptionSet::Usual => UsualCli::from_arg_matches_mut(&mut matches)
+            .map(|line| Cli::without_rare(line.global, line.command)),
+        OptionSet::All => Cli::from_arg_matches_mut(&mut matches).map(Cli::settled),
+    }
+}
+
+/// Whether a line appears to have this option. Only such options are passed on to the command: with
+/// all of them, a third of the time would be spent on values that were not given.
+fn may_be_given(option: &clap::Arg, arguments: &[OsString]) -> bool {
+    let is_given = |word: &OsString| {
+        let word = word.as_encoded_bytes();
+        match word.strip_prefix(b"--") {
+            Some(given) => {
+                let aliases = option.get_all_aliases().unwrap_or_default();
+                let mut names = option.get_long().into_iter().chain(aliases);
+                names.any(|name| given.starts_with(name.as_bytes()))
+            }
+            None if word.starts_with(b"-") => {
+                let short = option.get_short().and_then(|short| u8::try_from(short).ok());
+                short.is_some_and(|short| word.contains(&short))
+            }
+            None => false,
+        }
+    };
+    NAMED_BY_OTHERS.contains(&option.get_id().as_str()) || arguments.iter().skip(1).any(is_given)
+}
+
+/// The grammar of one command, without help texts. A name missing here is not an error: the whole
+/// grammar has it.
+fn command_grammar(name: &str) -> Option<clap::Command> {
+    let named = clap::Command::new;
+    Some(match name {
+        "list" => list::ListArgs::augment_args(named("list")),
+        "inspect" | "show" => inspect::InspectArgs::augment_args(named("inspect").alias("show")),
+        "call" | "invoke" => call::CallArgs::augment_args(named("call").alias("invoke")),
+        "export" => export::ExportArgs::augment_args(named("export")),
+        "dispatch" => dispatch::DispatchArgs::augment_args(named("dispatch")),
+        "serve" => serve::ServeArgs::augment_args(named("serve")),
+        "up" => up::UpArgs::augment_args(named("up")),
+        "ps" => ps::PsArgs::augment_args(named("ps")),
+        "down" => down::DownArgs::augment_args(named("down")),
+        "servers" => servers::ServersArgs::augment_args(named("servers")),
+        "resources" => resources::ResourcesArgs::augment_args(named("resources")),
+        "prompts" => prompts::PromptsArgs::augment_args(named("prompts")),
+        "bench" => bench::BenchArgs::augment_args(named("bench")),
+        "stats" => stats::StatsArgs::augment_args(named("stats")),
+        "complete" => complete::CompleteArgs::augment_args(named("complete")),
+        "trace" => trace::TraceArgs::augment_args(named("trace")),
+        "record" => record::RecordArgs::augment_args(named("record")),
+        "replay" => replay::ReplayArgs::augment_args(named("replay")),
+        "audit" => audit::AuditArgs::augment_args(named("audit")),
+        "history" => history::HistoryArgs::augment_args(named("history")),
+        "pin" => pin::PinArgs::augment_args(named("pin")),
+        "verify" => verify::VerifyArgs::augment_args(named("verify")),
+        "trust" => trust::TrustArgs::augment_args(named("trust")),
+        "auth" => auth::AuthArgs::augment_args(named("auth")),
+        "config" => config::ConfigArgs::augment_args(named("config")),
+        "run" => run::RunArgs::augment_args(named("run")),
+        "init" => init::InitArgs::augment_args(named("init")),
+        "add" => add::AddArgs::augment_args(named("add")),
+        "remove" => remove::RemoveArgs::augment_args(named("remove")),
+        "import" => import::ImportArgs::augment_args(named("import")),
+        "doctor" => doctor::DoctorArgs::augment_args(named("doctor")),
+        "completions" => completions::CompletionsArgs::augment_args(named("completions")),
+        "man" => man::ManArgs::augment_args(named("man")),
+        "demo-server" => named("demo-server"),
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,22 +228,96 @@ mod tests {
         line.split(' ').map(OsString::from).collect()
     }
 
+    fn takes(command: &clap::Command) -> Vec<String> {
+        let mut all: Vec<String> =
+            command.get_arguments().map(|argument| format!("{argument:?}")).collect();
+        for nested in command.get_subcommands() {
+            all.push(nested.get_name().to_owned());
+            all.extend(takes(nested));
+        }
+        all
+    }
+
     #[test]
-    fn each_option_may_stand_before_and_behind_each_command() {
-        let program = Cli::command();
+    fn each_command_alone_is_what_it_is_in_the_whole_grammar() {
+        for command in Cli::command().get_subcommands() {
+            for name in std::iter::once(command.get_name()).chain(command.get_all_aliases()) {
+                let alone = command_grammar(name)
+                    .unwrap_or_else(|| panic!("'{name}' needs a line in `alone`"));
+                assert_eq!(alone.get_name(), command.get_name());
+                let aliases = |command: &clap::Command| {
+                    command.get_all_aliases().map(str::to_owned).collect::<Vec<_>>()
+                };
+                assert_eq!(aliases(&alone), aliases(command));
+                assert_eq!(takes(&alone), takes(command), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_right_needs_one_command_and_means_the_same() {
+        for line in [
+            "toolhost list",
+            "toolhost --json list --server a word",
+            "toolhost --mcp list.yaml call null-echo message=hi -v",
+            "toolhost call list a=1 --timeout 3s",
+            "toolhost show call",
+            "toolhost trust revoke list -q",
+            "toolhost history diff a b",
+            "toolhost -o json config check",
+            "toolhost list -- python3 list",
+            "toolhost call echo a=1 --yes -- npx -y call",
+            "toolhost call echo a=1 -vv",
+            "toolhost list --host-tools=a.yaml -ojson",
+            "toolhost --mcp a.json list --mcp b.json",
+        ] {
+            let words = words(line);
+            let whole = Cli::read(&words).unwrap();
+            for options in [OptionSet::Usual, OptionSet::All] {
+                let read = parse_partial(&words, named_command(&words), options);
+                let read = read.unwrap_or_else(|error| panic!("{line}: {error}"));
+                assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_with_a_rare_option_is_read_with_all_of_them() {
+        let program = RareOptions::augment_args(clap::Command::new("toolhost"));
         for option in program.get_arguments() {
-            // Help is that of the command it stands behind.
-            let Some(long) = option.get_long().filter(|long| *long != "help") else { continue };
+            let long = option.get_long().unwrap();
             let value = match option.get_possible_values().first() {
                 _ if !option.get_action().takes_values() => String::new(),
                 Some(value) => format!("={}", value.get_name()),
                 None => "=1".to_owned(),
             };
-            let read = |line: String| format!("{:?}", parse(&words(&line)));
-            let before = read(format!("toolhost --{long}{value} call x"));
-            assert_eq!(read(format!("toolhost call x --{long}{value}")), before, "{long}");
+            for line in [
+                format!("toolhost --{long}{value} list"),
+                format!("toolhost call x --{long}{value}"),
+            ] {
+                let line = words(&line);
+                let usual = parse_partial(&line, named_command(&line), OptionSet::Usual);
+                assert!(usual.is_err(), "{line:?}");
+                let (read, whole) = (parse(&line).unwrap(), Cli::read(&line).unwrap());
+                assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line:?}");
+            }
+        }
+    }
+
+    /// The parser panics in a build for development where an option names one that is not there.
+    #[test]
+    fn each_option_may_stand_behind_each_command() {
+        let program = GlobalOptions::augment_args(clap::Command::new("toolhost"));
+        let program = RareOptions::augment_args(program);
+        for option in program.get_arguments() {
+            let Some(long) = option.get_long() else { continue };
+            let value = if option.get_action().takes_values() { " 1" } else { "" };
             for command in Cli::command().get_subcommands() {
-                read(format!("toolhost {} --{long}{value}", command.get_name()));
+                let line = format!("toolhost {} --{long}{value}", command.get_name());
+                match (parse(&words(&line)), Cli::read(&words(&line))) {
+                    (Ok(read), Ok(whole)) => assert_eq!(format!("{read:?}"), format!("{whole:?}")),
+                    (read, whole) => assert_eq!(read.is_ok(), whole.is_ok(), "{line}"),
+                }
             }
         }
     }
@@ -135,7 +326,7 @@ mod tests {
     fn what_stands_behind_the_options_alone_is_a_server_for_the_console() {
         let read = parse(&words("toolhost --as mine -- npx -y list")).unwrap();
         assert_eq!(read.server_command, ["npx", "-y", "list"]);
-        assert!(read.command.is_none() && read.global.server_name.as_deref() == Some("mine"));
+        assert!(read.command.is_none() && read.global.rare.server_name.as_deref() == Some("mine"));
         assert!(parse(&words("toolhost lst -- npx")).is_err());
     }
 
@@ -158,13 +349,43 @@ mod tests {
             let (_, global) = help.split_once("Global options:\n").unwrap();
             let options = global.lines().take_while(|line| !line.is_empty());
             assert!(options.filter(|line| line.contains(" --")).count() <= 12, "{line}: {help}");
-            for command in command.get_subcommands().filter(|command| command.get_name() != "help")
-            {
+            for command in command.get_subcommands() {
                 check(command, &format!("{line} {}", command.get_name()));
             }
         }
-        let mut program = Cli::command();
-        program.build();
-        check(&program, "toolhost");
+        check(&Cli::command(), "toolhost");
+    }
+
+    #[test]
+    fn whatever_a_line_is_the_whole_grammar_has_the_last_word() {
+        for line in [
+            "toolhost",
+            "toolhost --profile list call x",
+            "toolhost --profile call list",
+            "toolhost lst",
+            "toolhost list call --jsn",
+            "toolhost call",
+            "toolhost call -- npx",
+            "toolhost inspect",
+            "toolhost trace -- npx",
+            "toolhost call --help",
+            "toolhost --help list",
+            "toolhost --version",
+            "toolhost --json --version list",
+            "toolhost list --version",
+            "toolhost nothing --version",
+            "toolhost --profile --version",
+            "toolhost -q -v list",
+            "toolhost -q list -v",
+            "toolhost call x --yes --ask-all",
+            "toolhost --ask-all call x --yes",
+        ] {
+            let words = words(line);
+            match (parse(&words), Cli::read(&words)) {
+                (Ok(read), Ok(whole)) => assert_eq!(format!("{read:?}"), format!("{whole:?}")),
+                (Err(read), Err(whole)) => assert_eq!(read.to_string(), whole.to_string()),
+                (read, whole) => panic!("{line}: {read:?}, but the whole says {whole:?}"),
+            }
+        }
     }
 }

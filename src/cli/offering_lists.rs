@@ -63,7 +63,7 @@ pub fn print<T, J: Serialize>(
                     shown.empty_note
                 } else if !all.servers.is_empty() {
                     "" // the error that follows says why
-                } else if context.global.profile.is_some() {
+                } else if context.global.rare.profile.is_some() {
                     "; the profile contains no servers"
                 } else {
                     ": no servers configured; add one under mcp_servers in mcp.yaml"

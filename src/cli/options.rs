@@ -14,7 +14,7 @@ use super::output::{ColourChoice, Format};
 /// The value of `--trace` that shows every message.
 pub const ALL_METHODS: &str = "*";
 
-/// Options of every command.
+/// Options of every command, without those that few runs need.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct GlobalOptions {
@@ -26,13 +26,13 @@ pub struct GlobalOptions {
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub tools: Vec<PathBuf>,
     /// Add the internal tools of this file to the configuration
-    #[arg(long, hide_short_help = true, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub host_tools: Vec<PathBuf>,
     /// Load MCP servers from this file and ignore all other configuration
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub mcp: Vec<PathBuf>,
     /// Connect to the MCP server at this URL and ignore all configuration
-    #[arg(long, hide_short_help = true, value_name = "URL", global = true, value_hint = clap::ValueHint::Url)]
+    #[arg(long, value_name = "URL", global = true, value_hint = clap::ValueHint::Url)]
     pub server_url: Option<String>,
     /// The ad-hoc server, once the command line was parsed.
     #[arg(skip)]
@@ -69,55 +69,48 @@ pub struct GlobalOptions {
         default_missing_value = ALL_METHODS
     )]
     pub trace: Option<Vec<String>>,
+    /// The rare options, once the command line was parsed.
+    #[arg(skip)]
+    pub rare: RareOptions,
+}
 
-    // `-h` hides the rest.
+/// Global options that few runs need: `-h` hides them, and a command line without any is parsed
+/// without them.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct RareOptions {
     /// Load the typed functions of this Python module as tools and ignore all other configuration
-    #[arg(long, hide_short_help = true, value_name = "MODULE", global = true)]
+    #[arg(long, value_name = "MODULE", global = true)]
     pub tools_module: Vec<String>,
     /// Add the typed functions of this Python module to the configuration
-    #[arg(long, hide_short_help = true, value_name = "MODULE", global = true)]
+    #[arg(long, value_name = "MODULE", global = true)]
     pub host_tools_module: Vec<String>,
     /// Header for an ad-hoc server (repeatable); ${VAR} is expanded
-    #[arg(long, hide_short_help = true, value_name = "NAME: VALUE", global = true)]
+    #[arg(long, value_name = "NAME: VALUE", global = true)]
     pub header: Vec<String>,
     /// Name for an ad-hoc server
-    #[arg(long = "as", hide_short_help = true, value_name = "NAME", global = true)]
+    #[arg(long = "as", value_name = "NAME", global = true)]
     pub server_name: Option<String>,
     /// Limit the catalogue to this profile
-    #[arg(long, hide_short_help = true, value_name = "NAME", global = true, add = ArgValueCompleter::new(complete::profiles))]
+    #[arg(long, value_name = "NAME", global = true, add = ArgValueCompleter::new(complete::profiles))]
     pub profile: Option<String>,
     /// Request and print log messages of servers from this level up: debug, info, notice, warning,
     /// error, critical, alert or emergency
-    #[arg(
-        long,
-        hide_short_help = true,
-        value_name = "LEVEL",
-        value_enum,
-        hide_possible_values = true,
-        global = true
-    )]
+    #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, global = true)]
     pub log_level: Option<LogThreshold>,
     /// Log level of toolhost itself (error, warn, info, debug, trace, off), optionally per module,
     /// such as info,mcp=debug
-    #[arg(long, hide_short_help = true, value_name = "FILTER", global = true)]
+    #[arg(long, value_name = "FILTER", global = true)]
     pub log_filter: Option<String>,
     /// Append the log to this file instead of writing it to stderr
-    #[arg(long, hide_short_help = true, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub log_file: Option<PathBuf>,
     /// Log format: text or json
-    #[arg(
-        long,
-        hide_short_help = true,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true,
-        global = true
-    )]
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true, global = true)]
     pub log_format: Option<LogFormat>,
     /// When to use colour
     #[arg(
         long,
-        hide_short_help = true,
         value_name = "WHEN",
         value_enum,
         default_value_t,
@@ -126,25 +119,25 @@ pub struct GlobalOptions {
     )]
     pub color: ColourChoice,
     /// Use only ASCII characters
-    #[arg(long, hide_short_help = true, global = true)]
+    #[arg(long, global = true)]
     pub ascii: bool,
     /// Disable spinners and blinking in the console
-    #[arg(long, hide_short_help = true, global = true)]
+    #[arg(long, global = true)]
     pub reduced_motion: bool,
     /// Disable colour, repainting and truncation to the terminal width
-    #[arg(long, hide_short_help = true, global = true)]
+    #[arg(long, global = true)]
     pub plain: bool,
     /// Fail on any problem in a configuration file
-    #[arg(long, hide_short_help = true, global = true)]
+    #[arg(long, global = true)]
     pub strict: bool,
     /// Skip verification of TLS certificates for this run
-    #[arg(long, hide_short_help = true, global = true)]
+    #[arg(long, global = true)]
     pub insecure: bool,
     /// Refuse calls that cannot be written to the audit log
-    #[arg(long, hide_short_help = true, global = true)]
+    #[arg(long, global = true)]
     pub require_record: bool,
     /// Save all messages to and from servers to this file, for 'toolhost replay'
-    #[arg(long, hide_short_help = true, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub trace_save: Option<PathBuf>,
 }
 
@@ -184,18 +177,18 @@ impl GlobalOptions {
         let mut arguments: Vec<OsString> = Vec::new();
         let mut add = |option: &str, value: OsString| arguments.extend([option.into(), value]);
         self.tools.iter().for_each(|file| add("--tools", file.into()));
-        self.tools_module.iter().for_each(|module| add("--tools-module", module.into()));
+        self.rare.tools_module.iter().for_each(|module| add("--tools-module", module.into()));
         self.host_tools.iter().for_each(|file| add("--host-tools", file.into()));
-        for module in &self.host_tools_module {
+        for module in &self.rare.host_tools_module {
             add("--host-tools-module", module.into());
         }
         self.mcp.iter().for_each(|file| add("--mcp", file.into()));
-        self.profile.iter().for_each(|profile| add("--profile", profile.into()));
+        self.rare.profile.iter().for_each(|profile| add("--profile", profile.into()));
         for (is_set, option) in [
-            (self.strict, "--strict"),
+            (self.rare.strict, "--strict"),
             (self.trust, "--trust"),
-            (self.insecure, "--insecure"),
-            (self.require_record, "--require-record"),
+            (self.rare.insecure, "--insecure"),
+            (self.rare.require_record, "--require-record"),
             (self.ask_all, "--ask-all"),
         ] {
             arguments.extend(is_set.then(|| option.into()));
@@ -205,9 +198,9 @@ impl GlobalOptions {
 
     pub fn output_options(&self) -> OutputOptions {
         OutputOptions {
-            colour: self.color,
-            ascii: self.ascii,
-            plain: self.plain,
+            colour: self.rare.color,
+            ascii: self.rare.ascii,
+            plain: self.rare.plain,
             quiet: self.quiet,
             verbose: self.verbose,
             json: self.format() == Format::Json,

@@ -30,7 +30,7 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
         words.push(url.clone());
     }
     if words.is_empty() {
-        return match (&global.server_name, global.header.first()) {
+        return match (&global.rare.server_name, global.rare.header.first()) {
             (None, None) => Ok(()),
             // This command writes one to a file, including headers.
             _ if matches!(command, Some(CliCommand::Add(_))) => Ok(()),
@@ -38,7 +38,7 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
                 .with_hint("name it: --server-url URL, or -- COMMAND at the end")),
         };
     }
-    let server = AdHocServer::new(&words, global.server_name.as_deref(), &global.header)?;
+    let server = AdHocServer::new(&words, global.rare.server_name.as_deref(), &global.rare.header)?;
     if let Some(command) = command {
         set_default_server(command, &server.name);
     }

@@ -104,7 +104,7 @@ impl TraceOutputs {
             let json = global.format() == Format::Json;
             TracePrinter::new(Arc::clone(output), filter, TraceStream::Stderr, json)
         });
-        let save = global.trace_save.clone();
+        let save = global.rare.trace_save.clone();
         Self { viewer: Mutex::new(viewer), file: Mutex::default(), save }
     }
 

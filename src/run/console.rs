@@ -46,7 +46,7 @@ fn check_settings(environment: &dyn Environment) -> Vec<Diagnostic> {
 
 /// Whether there is a terminal for it, and no option requests other output.
 pub(super) fn is_possible(context: &CommandContext) -> bool {
-    let plain = context.global.plain || context.global.format() != Format::Text;
+    let plain = context.global.rare.plain || context.global.format() != Format::Text;
     let environment = &*context.environment;
     context.output.is_terminal()
         && std::io::IsTerminal::is_terminal(&std::io::stdin())
@@ -177,10 +177,10 @@ fn display_settings(context: &CommandContext) -> Appearance {
     let environment: &dyn Environment = &*context.environment;
     let global = &context.global;
     Appearance {
-        has_colour: settings::wants_colour(global.color, true, environment)
-            || global.color == ColourChoice::Always,
-        ascii: global.ascii || settings::is_ascii_locale(environment),
-        has_reduced_motion: global.reduced_motion,
+        has_colour: settings::wants_colour(global.rare.color, true, environment)
+            || global.rare.color == ColourChoice::Always,
+        ascii: global.rare.ascii || settings::is_ascii_locale(environment),
+        has_reduced_motion: global.rare.reduced_motion,
         has_256_colours: environment.var("TERM").is_some_and(|term| term.contains("256color")),
         has_true_colour: environment
             .var("COLORTERM")

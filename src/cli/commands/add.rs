@@ -54,7 +54,7 @@ pub struct AddArgs {
 
 pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     check_name(&args.name).map_err(|error| Error::usage(error.to_string()))?;
-    let entry = entry(args, &context.global.header)?;
+    let entry = entry(args, &context.global.rare.header)?;
     let mut file = McpFile::open(args.file, &*context.environment)?;
     if file.has(&args.name)? {
         let what = format!("'{}' is already in {}", args.name, file.path.display());

@@ -158,7 +158,7 @@ async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -
     }
     let (errors, warnings) = count_diagnostics(&loaded);
     let tally = configuration::diagnostic_counts(errors, warnings);
-    if errors > 0 || (context.global.strict && warnings > 0) {
+    if errors > 0 || (context.global.rare.strict && warnings > 0) {
         return Err(Error::config(format!("{tally} in the configuration")).into());
     }
     let entries = plural(loaded.tools.len() + loaded.servers.len(), "entry", "entries");

@@ -132,13 +132,13 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         assembly.configuration.count_broken_servers(|server| reach.includes_server(server));
     let verdict = present::catalogue::verdict(&catalogue, broken, answered);
     let verdict = present::catalogue::with_failures(verdict, &failures, answered);
-    let profile = context.global.profile.as_ref();
+    let profile = context.global.rare.profile.as_ref();
     let profile = profile.and_then(|name| assembly.configuration.profiles.get(name));
     let problems = shown_diagnostics(&assembly.configuration, profile);
     let verdict = present::catalogue::with_disabled_entries(verdict, &problems);
     let verdict =
         verdict.or_else(|| untrusted_refusal(args, &assembly.configuration, profile, answered));
-    match &context.global.profile {
+    match &context.global.rare.profile {
         // A profile hides names; a hidden tool is not missing.
         None => {
             complete::save_tools(

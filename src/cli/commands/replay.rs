@@ -43,7 +43,7 @@ pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
         output.note(&Line::styled(Role::Dim, format!("replaying {count}")));
     }
     let note = |text: &str| output.warn(text);
-    let served = replay::run(tape, context.global.strict, &note);
+    let served = replay::run(tape, context.global.rare.strict, &note);
     context.cancel.run_until_cancelled(served).await.unwrap_or(Ok(()))?;
     Ok(())
 }

@@ -75,7 +75,7 @@ pub fn run(args: &ServeTokenArgs, context: &CommandContext) -> CommandResult {
 
 /// The requested profile, if the configuration here has it.
 fn known_profile(context: &CommandContext) -> Result<Option<String>, Error> {
-    let Some(name) = &context.global.profile else { return Ok(None) };
+    let Some(name) = &context.global.rare.profile else { return Ok(None) };
     let configuration = context.load();
     if !configuration.profiles.contains_key(name) {
         return Err(unknown_profile(name, configuration.profiles.keys().map(String::as_str)));

@@ -65,7 +65,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     let mut catalogue = assembly.host.catalogue(&selection.reach()).await;
     let mut report = assembly.host.compare(&pins, &catalogue);
     selection.retain_selected(&mut report, &mut catalogue);
-    if context.global.profile.is_some() {
+    if context.global.rare.profile.is_some() {
         // A profile hides names; a hidden tool is not missing.
         report.tools.retain(|tool| tool.state != PinReportState::Missing);
     }

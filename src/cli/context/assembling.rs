@@ -106,13 +106,13 @@ impl CommandContext {
 
     fn events(&self) -> EventSink {
         let progress = ProgressDisplay::new(Arc::clone(&self.output), Arc::new(SystemClock))
-            .with_logs(self.global.log_level.map(LogThreshold::as_str));
+            .with_logs(self.global.rare.log_level.map(LogThreshold::as_str));
         EventSink::new(move |event| progress.show(&event))
     }
 
     /// Does nothing without `--strict`.
     pub(super) fn require_flawless(&self, configuration: &Configuration) -> Result<(), Error> {
-        let Some(first) = configuration.diagnostics.first().filter(|_| self.global.strict) else {
+        let Some(first) = configuration.diagnostics.first().filter(|_| self.global.rare.strict) else {
             return Ok(());
         };
         let error = Error::config(first.message.clone())
@@ -125,7 +125,7 @@ impl CommandContext {
 
     pub(super) fn report_diagnostics(&self, configuration: &Configuration) -> Result<(), Error> {
         let (errors, warnings) = count_diagnostics(configuration);
-        if self.global.insecure {
+        if self.global.rare.insecure {
             self.output.warn("--insecure: TLS certificates are not verified in this run");
         }
         self.require_flawless(configuration)?;

@@ -148,8 +148,8 @@ impl CommandContext {
     /// or requests their log messages, or because it has an ad-hoc server.
     fn needs_own_servers(&self) -> bool {
         let global = &self.global;
-        let looks = global.trace.is_some() || global.trace_save.is_some();
-        global.fresh || looks || global.log_level.is_some() || global.ad_hoc.is_some()
+        let looks = global.trace.is_some() || global.rare.trace_save.is_some();
+        global.fresh || looks || global.rare.log_level.is_some() || global.ad_hoc.is_some()
     }
 
     /// The background host of a configuration. Starts one if a required entry asks for it and none

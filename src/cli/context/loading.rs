@@ -87,8 +87,8 @@ impl CommandContext {
             tools: self.global.tools.clone(),
             servers: self.global.mcp.clone(),
             added_tools: self.global.host_tools.clone(),
-            inline_tools: modules("--tools-module", &self.global.tools_module),
-            added_inline_tools: modules("--host-tools-module", &self.global.host_tools_module),
+            inline_tools: modules("--tools-module", &self.global.rare.tools_module),
+            added_inline_tools: modules("--host-tools-module", &self.global.rare.host_tools_module),
             inline_servers: self.global.ad_hoc.iter().map(AdHocServer::file).collect(),
             command_end: self.global.ad_hoc.as_ref().map(|server| server.command_end.clone()),
             trust_all: self.trusts_all(),
@@ -104,11 +104,11 @@ impl CommandContext {
     pub fn options(&self) -> AssemblyOptions {
         AssemblyOptions {
             files: self.load_request(),
-            profile: self.global.profile.clone(),
-            insecure: self.global.insecure,
-            require_record: self.global.require_record,
+            profile: self.global.rare.profile.clone(),
+            insecure: self.global.rare.insecure,
+            require_record: self.global.rare.require_record,
             ask_all: self.global.ask_all,
-            log_level: match (self.global.log_level, self.global.verbose) {
+            log_level: match (self.global.rare.log_level, self.global.verbose) {
                 (Some(level), _) => Some(level.as_str()),
                 (None, 0) => None,
                 (None, 1) => Some("info"),

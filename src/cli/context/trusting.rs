@@ -24,7 +24,7 @@ impl CommandContext {
         starts: StartScope<'_>,
     ) -> Result<bool, Error> {
         let Some(request) = &configuration.trust_request else { return Ok(false) };
-        let profile = self.global.profile.as_ref().and_then(|p| configuration.profiles.get(p));
+        let profile = self.global.rare.profile.as_ref().and_then(|p| configuration.profiles.get(p));
         let is_shown = |entry: &&UntrustedEntry| {
             profile.is_none_or(|profile| query::may_show_untrusted(profile, entry))
         };

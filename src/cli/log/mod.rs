@@ -35,10 +35,10 @@ const DEFAULT_DIRECTIVES: &str = "info";
 pub fn start(context: &CommandContext, is_console: bool) -> Result<(), Error> {
     let global = &context.global;
     let variable = context.environment.var(VARIABLE).filter(|value| !value.trim().is_empty());
-    let (source, directives) = match (&global.log_filter, variable) {
+    let (source, directives) = match (&global.rare.log_filter, variable) {
         (Some(directives), _) => ("--log-filter", directives.clone()),
         (None, Some(directives)) => (VARIABLE, directives),
-        (None, None) if global.log_file.is_some() || global.log_format.is_some() => {
+        (None, None) if global.rare.log_file.is_some() || global.rare.log_format.is_some() => {
             ("--log-filter", DEFAULT_DIRECTIVES.to_owned())
         }
         (None, None) => return Ok(()),
@@ -47,14 +47,14 @@ pub fn start(context: &CommandContext, is_console: bool) -> Result<(), Error> {
     if filter.iter().all(|(_, level)| level == tracing::level_filters::LevelFilter::OFF) {
         return Ok(());
     }
-    let format = global.log_format.unwrap_or_default();
+    let format = global.rare.log_format.unwrap_or_default();
     let destination = LogDestination::open(location(context, is_console), SystemClock.unix())?;
     let writer = LogWriter::new(Arc::clone(&context.output), destination, format, is_console);
     install(writer, format, filter)
 }
 
 fn location(context: &CommandContext, is_console: bool) -> Option<RecordLocation> {
-    if let Some(path) = &context.global.log_file {
+    if let Some(path) = &context.global.rare.log_file {
         return Some(RecordLocation::named(context.environment.cwd().join(path)));
     }
     let is_covered = is_console && context.output.has_stderr_terminal();

@@ -42,7 +42,7 @@ fn terminal(context: &CommandContext) -> DoctorCheck {
         return check(Severity::Warning, "TERM is unset or dumb, so there is no console")
             .with_hint("export TERM=xterm-256color");
     }
-    let colour = settings::wants_colour(context.global.color, true, environment);
+    let colour = settings::wants_colour(context.global.rare.color, true, environment);
     check(Severity::Ok, if colour { "UTF-8, with colour" } else { "UTF-8, without colour" })
 }
 

@@ -41,7 +41,7 @@ pub async fn run(args: &PromptListArgs, context: &CommandContext) -> CommandResu
         matcher.matches(&[Some(&full), p.title.as_deref(), p.description.as_deref()])
     };
     let items: Vec<&Prompt> = all.items.iter().filter(fits).collect();
-    if context.global.profile.is_none() {
+    if context.global.rare.profile.is_none() {
         complete::save_prompts(
             &*context.environment,
             &assembly.configuration,

@@ -59,7 +59,7 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
         return offering_lists::print(context, format, &shown, &all);
     }
     let all = assembly.host.resources(&LookupScope::of_servers(&args.server)).await?;
-    if context.global.profile.is_none() {
+    if context.global.rare.profile.is_none() {
         complete::save_resources(
             &*context.environment,
             &assembly.configuration,
