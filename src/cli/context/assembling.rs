@@ -112,7 +112,8 @@ impl CommandContext {
 
     /// Does nothing without `--strict`.
     pub(super) fn require_flawless(&self, configuration: &Configuration) -> Result<(), Error> {
-        let Some(first) = configuration.diagnostics.first().filter(|_| self.global.rare.strict) else {
+        let Some(first) = configuration.diagnostics.first().filter(|_| self.global.rare.strict)
+        else {
             return Ok(());
         };
         let error = Error::config(first.message.clone())

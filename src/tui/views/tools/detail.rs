@@ -197,8 +197,10 @@ pub fn about(
 const ABOUT: usize = 2;
 
 fn slower(styler: Styler, state: &AppState, tool: &ToolDefinition) -> Vec<Line<'static>> {
-    let slower = state.stats.exceeded_speed_of(tool).map(|it| present::stats::slower_line(&it));
-    slower.into_iter().flat_map(|line| styler.document(&line.into())).collect()
+    let Some(slower) = state.stats.exceeded_speed_of(tool) else { return Vec::new() };
+    let mut line = present::Line::styled(Role::Warning, "! ");
+    line.append(present::stats::slower_line(&slower));
+    styler.document(&line.into())
 }
 
 /// What the tool does to the world, at the right end of the frame, where that is not taken.

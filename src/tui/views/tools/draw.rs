@@ -109,7 +109,10 @@ fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let numbers: Vec<f64> = seconds.into_iter().map(float).collect();
     let line = Line::from(vec![
-        pen.span(Role::Success, format!(" {}", chart::sparkline(&numbers, cells).trim_start())),
+        pen.span(
+            Role::Success,
+            format!(" {}", chart::sparkline(&numbers, cells).replace(' ', "▁")),
+        ),
         pen.dim(text),
     ]);
     let width = u16::try_from(line.width()).unwrap_or(0);
