@@ -1,8 +1,9 @@
 //! Which ad-hoc server a command line names.
 
+use clap::builder::{StringValueParser, TypedValueParser};
+
 use super::ad_hoc::{AdHocServer, is_url};
 use super::args::{Cli, CliCommand};
-use super::commands::auth::AuthAction;
 use super::commands::history::HistoryAction;
 use super::commands::prompts::PromptsAction;
 use super::commands::resources::ResourcesAction;
@@ -12,9 +13,6 @@ use crate::model::{Error, safe_name};
 /// server name and has none uses this server.
 pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
     let Cli { global, command, server_command, .. } = cli;
-    if let Some(command) = command {
-        name_servers(command);
-    }
     let mut words = match command {
         Some(command) => server_words(command),
         None => std::mem::take(server_command),
@@ -46,39 +44,10 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
     Ok(())
 }
 
-/// A server may be called as its file calls it, with characters that its name here does not have.
-fn name_servers(command: &mut CliCommand) {
-    let servers: &mut [String] = match command {
-        CliCommand::List(args) => args.server.as_mut_slice(),
-        CliCommand::Servers(args) => args.names.as_mut_slice(),
-        CliCommand::Inspect(args) => args.server.as_mut_slice(),
-        CliCommand::Trace(args) => args.server.as_mut_slice(),
-        CliCommand::Record(args) => args.server.as_mut_slice(),
-        CliCommand::Call(args) => args.server.as_mut_slice(),
-        CliCommand::Bench(args) => args.server.as_mut_slice(),
-        CliCommand::Complete(args) => args.server.as_mut_slice(),
-        CliCommand::Export(args) => args.server.as_mut_slice(),
-        CliCommand::Verify(args) => args.server.as_mut_slice(),
-        CliCommand::Pin(args) => args.server.as_mut_slice(),
-        CliCommand::Resources(args) => match &mut args.action {
-            ResourcesAction::List(args) => args.server.as_mut_slice(),
-            ResourcesAction::Read(args) => args.server.as_mut_slice(),
-            ResourcesAction::Watch(_) => return,
-        },
-        CliCommand::Prompts(args) => match &mut args.action {
-            PromptsAction::List(args) => args.server.as_mut_slice(),
-            PromptsAction::Get(args) => args.server.as_mut_slice(),
-        },
-        CliCommand::Auth(args) => match &mut args.action {
-            AuthAction::Login { server, .. } => std::slice::from_mut(server),
-            AuthAction::Logout { server, .. } => server.as_mut_slice(),
-            AuthAction::List => return,
-        },
-        _ => return,
-    };
-    for server in servers.iter_mut().filter(|server| !is_url(server)) {
-        *server = safe_name(server);
-    }
+/// Reads the name of a server, which may be the one in its file, with characters that its name here
+/// does not have; an address stays as it is.
+pub fn server() -> impl TypedValueParser<Value = String> {
+    StringValueParser::new().map(|text| if is_url(&text) { text } else { safe_name(&text) })
 }
 
 /// Takes the words that name an ad-hoc server: those after `--`, or a URL in place of a name.

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use super::item_error::ItemError;
 use super::listing::{ListSpec, Listable};
 use crate::model::{Annotations, Origin, ToolDefinition, ToolName, ToolSource, ToolStatus};
-use crate::util::schema;
 use crate::util::text::{is_invisible, safe_line, truncate};
+use crate::util::{json, schema};
 
 /// The longest name a tool may have (SEP-986).
 const NAME_LIMIT: usize = 128;
 /// Larger or deeper schemas are kept and shown, but arguments are not checked against them.
-const SCHEMA_BYTES: usize = 1 << 20;
+const SCHEMA_BYTES: u64 = 1 << 20;
 
 const OTHER_TYPES: [&str; 6] = ["array", "boolean", "integer", "null", "number", "string"];
 
@@ -92,9 +92,11 @@ fn read(
     if tool.title.is_none() {
         tool.title.clone_from(&tool.annotations.title);
     }
-    // Moved, not copied: a list may hold thousands.
+    // Moved, not copied: a list may hold thousands. A larger one is not looked into.
     let local = |mut schema: Value| {
-        schema::localize(&mut schema);
+        if !json::is_longer_than(&schema, SCHEMA_BYTES) {
+            schema::localize(&mut schema);
+        }
         Arc::new(schema)
     };
     tool.input_schema = local(map.remove("inputSchema").unwrap_or_default());
@@ -113,7 +115,7 @@ fn add_warnings(tool: &mut ToolDefinition) {
     if tool.input_schema.get("type").and_then(Value::as_str) != Some("object") {
         tool.warnings.push("its inputSchema does not say \"type\": \"object\"".to_owned());
     }
-    if tool.input_schema.to_string().len() > SCHEMA_BYTES {
+    if json::is_longer_than(&*tool.input_schema, SCHEMA_BYTES) {
         tool.status = ToolStatus::Unchecked;
         tool.warnings
             .push("its inputSchema is larger than 1 MiB; arguments are not checked".into());

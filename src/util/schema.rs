@@ -118,8 +118,8 @@ pub fn localize(schema: &mut Value) {
     }
     names.entry(NO_ADDRESS.to_owned()).or_default();
     for_each(schema, &mut String::new(), &mut |place, keywords| {
-        let (holder, base) = base(&resources, place);
         if let Some(Value::String(reference)) = keywords.get_mut("$ref")
+            && let (holder, base) = base(&resources, place)
             && let Ok(address) = base.join(reference)
         {
             if let Some(place) = place_of(&names, &address) {

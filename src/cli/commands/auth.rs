@@ -14,6 +14,7 @@ use crate::cli::formats;
 use crate::cli::json::auth::{LoginJson, LoginsJson};
 use crate::cli::login::TerminalBrowser;
 use crate::cli::output::Format;
+use crate::cli::server_target;
 use crate::config::spec::{Configuration, Endpoint};
 use crate::model::{Error, LoginReport};
 use crate::present::{
@@ -42,7 +43,7 @@ pub enum AuthAction {
     #[command(arg = formats::option(formats::REPORT))]
     Login {
         /// Name of the server
-        #[arg(add = ArgValueCompleter::new(complete::servers))]
+        #[arg(value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
         server: String,
         /// Do not open a browser; paste the URL the login ends at
         #[arg(long)]
@@ -54,7 +55,7 @@ pub enum AuthAction {
     /// Delete stored logins.
     Logout {
         /// Name of the server
-        #[arg(add = ArgValueCompleter::new(complete::servers), required_unless_present = "all")]
+        #[arg(value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers), required_unless_present = "all")]
         server: Option<String>,
         /// Delete all logins, including unreadable ones
         #[arg(long, conflicts_with = "server")]

@@ -19,6 +19,7 @@ use crate::cli::json::call::{CallJson, DryRunJson};
 use crate::cli::output::{CommandError, Format};
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::save;
+use crate::cli::server_target;
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Error, ErrorKind};
@@ -44,7 +45,7 @@ pub struct CallArgs {
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub args: Option<String>,
     /// Only look for the tool on this server (repeatable)
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Time limit for the whole call, such as 500ms, 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]

@@ -12,6 +12,7 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::offering_lists;
 use crate::cli::output::Format;
+use crate::cli::server_target;
 use crate::host::request::ItemRequest;
 use crate::model::{Completion, CompletionQuery, CompletionReference};
 use crate::present::{Line, Page, Role, plural};
@@ -35,7 +36,7 @@ pub struct CompleteArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub context: Vec<(String, String)>,
     /// Only ask this server (repeatable)
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// An ad-hoc server, if the command line names one.
     #[command(flatten)]

@@ -10,6 +10,7 @@ use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
 use crate::cli::output::{Format, Output};
+use crate::cli::server_target;
 use crate::formats::{ExportedCatalogue, ModelFormat};
 use crate::host::request::ListScope;
 use crate::model::Error;
@@ -31,7 +32,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "format")]
     pub model: Option<String>,
     /// Only tools of this server (repeatable); other servers are not contacted
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Only tools whose full names match a pattern, such as 'github-*'
     pub patterns: Vec<String>,

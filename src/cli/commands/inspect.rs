@@ -16,6 +16,7 @@ use crate::cli::json::server::ServerDetailJson;
 use crate::cli::json::stats::UsageJson;
 use crate::cli::json::tool::ToolDetailJson;
 use crate::cli::output::Format;
+use crate::cli::server_target;
 use crate::cli::usage::UsageReading;
 use crate::host::request::{ListScope, LookupScope};
 use crate::present;
@@ -31,7 +32,7 @@ pub struct InspectArgs {
           add = ArgValueCompleter::new(complete::names))]
     pub name: Option<String>,
     /// Only look for the tool on this server (repeatable)
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// An ad-hoc server, if the command line names one.
     #[command(flatten)]

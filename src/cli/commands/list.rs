@@ -20,6 +20,7 @@ use crate::cli::entry_checks;
 use crate::cli::formats;
 use crate::cli::json::list::{ListJson, ListedServers};
 use crate::cli::output::{Format, Output};
+use crate::cli::server_target;
 use crate::cli::usage::UsageReading;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::ListScope;
@@ -44,7 +45,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "internal|mcp|SOURCE", add = ArgValueCompleter::new(complete::servers))]
     pub source: Option<String>,
     /// Only tools of this server (repeatable); other servers are not contacted
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Only tools of this kind (repeatable), such as builtin, command or mcp
     #[arg(long)]

@@ -18,6 +18,7 @@ use crate::cli::json::pins::PinReportJson;
 use crate::cli::output::Format;
 use crate::cli::pin_selection::PinSelection;
 use crate::cli::prompt;
+use crate::cli::server_target;
 use crate::host::approval::Approval;
 use crate::model::Error;
 use crate::present;
@@ -35,7 +36,7 @@ pub struct PinArgs {
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub names: Vec<String>,
     /// Only tools of this server (repeatable)
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Write this pin file instead of the one in the state directory
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

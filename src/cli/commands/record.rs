@@ -11,6 +11,7 @@ use crate::assembly::recording;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::server_target;
 use crate::model::Error;
 use crate::serve::record;
 use crate::util::orphans;
@@ -25,7 +26,7 @@ pub struct RecordArgs {
     #[arg(
         required_unless_present = "command",
         conflicts_with = "command",
-        add = ArgValueCompleter::new(complete::servers)
+        value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers)
     )]
     pub server: Option<String>,
     /// Save the recording to this file; an existing one is appended to

@@ -14,6 +14,7 @@ use crate::cli::entry_checks;
 use crate::cli::formats;
 use crate::cli::json::server::ServersJson;
 use crate::cli::output::{CommandError, Format, Output};
+use crate::cli::server_target;
 use crate::host::ToolHost;
 use crate::model::{Error, ServerStatus};
 use crate::present;
@@ -33,7 +34,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(200);
 #[command(arg = formats::option(formats::LIST))]
 pub struct ServersArgs {
     /// Only these servers
-    #[arg(add = ArgValueCompleter::new(complete::servers))]
+    #[arg(value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub names: Vec<String>,
     /// Contact no server: show only what is known
     #[arg(long)]

@@ -15,6 +15,7 @@ use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
 use crate::cli::formats;
 use crate::cli::output::{CommandError, Format};
+use crate::cli::server_target;
 use crate::cli::trace::{TracePrinter, TraceStream};
 use crate::host::ToolHost;
 use crate::host::link::{LinkError, Observation, ObservationSink};
@@ -40,7 +41,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub struct TraceArgs {
     /// Name of the server, or the URL of an ad-hoc server
     #[arg(required_unless_present_any = ["server_command", "server_url"],
-          add = ArgValueCompleter::new(complete::servers))]
+          value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Option<String>,
     /// Keep printing what the server sends, until Ctrl-C
     #[arg(long)]

@@ -16,6 +16,7 @@ use crate::cli::formats;
 use crate::cli::json::pins::PinReportJson;
 use crate::cli::output::Format;
 use crate::cli::pin_selection::PinSelection;
+use crate::cli::server_target;
 use crate::model::{Error, ErrorKind, unreadable_file};
 use crate::present;
 use crate::present::{Line, plural};
@@ -31,7 +32,7 @@ pub struct VerifyArgs {
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub names: Vec<String>,
     /// Only tools of this server (repeatable)
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Compare with this pin file instead of the one in the state directory
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

@@ -172,9 +172,9 @@ impl Editor {
     }
 }
 
-/// The servers of an editor's file, as entries of a file of servers. Without an `editor` the
-/// structure of the file determines it; one without servers is a warning. For Claude Code, the servers that it stores for the
-/// directory `cwd` are included.
+/// The servers of an editor's file, as entries of a file of servers. Without an `editor` the structure
+/// of the file determines it; one without servers is a warning. For Claude Code, the servers that it
+/// stores for the directory `cwd` are included.
 pub fn read_file(
     path: &Path,
     editor: Option<&Editor>,

@@ -13,6 +13,7 @@ use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::complete;
 use crate::cli::formats;
+use crate::cli::server_target;
 
 /// Benchmark a tool: call it many times and report latencies and throughput.
 ///
@@ -37,7 +38,7 @@ pub struct BenchArgs {
           conflicts_with_all = ["args", "words"])]
     pub args_lines: Option<PathBuf>,
     /// Only look for the tool on this server (repeatable)
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Allow benchmarking a tool that needs approval or may write
     #[arg(long)]

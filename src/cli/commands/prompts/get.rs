@@ -13,6 +13,7 @@ use crate::cli::json::offerings::PromptMessagesJson;
 use crate::cli::offering_lists;
 use crate::cli::output::Format;
 use crate::cli::raw_arguments::{self, RawArguments};
+use crate::cli::server_target;
 use crate::host::request::{ArgumentWord, CallArguments, ItemRequest};
 use crate::model::{Error, JsonObject, ToolResult};
 use crate::present::offerings;
@@ -34,7 +35,7 @@ pub struct PromptGetArgs {
     #[arg(value_name = "ARGS", add = ArgValueCompleter::new(complete::prompt_arguments))]
     pub words: Vec<String>,
     /// Only look for the prompt on this server (repeatable)
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// An ad-hoc server, if the command line names one.
     #[command(flatten)]

@@ -10,6 +10,7 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::offerings::PromptsJson;
 use crate::cli::offering_lists::{self, OfferingList};
+use crate::cli::server_target;
 use crate::host::request::LookupScope;
 use crate::model::Prompt;
 use crate::present::offerings;
@@ -25,7 +26,7 @@ pub struct PromptListArgs {
     /// Only prompts whose name, title or description contains these words
     pub query: Vec<String>,
     /// Only ask this server (repeatable)
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// An ad-hoc server, if the command line names one.
     #[command(flatten)]

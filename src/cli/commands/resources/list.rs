@@ -10,6 +10,7 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::offerings::{ResourcesJson, TemplatesJson};
 use crate::cli::offering_lists::{self, OfferingList};
+use crate::cli::server_target;
 use crate::host::request::LookupScope;
 use crate::model::{Resource, ResourceTemplate};
 use crate::present::offerings;
@@ -25,7 +26,7 @@ pub struct ResourceListArgs {
     /// Only resources whose URI, name, title or description contains these words
     pub query: Vec<String>,
     /// Only ask this server (repeatable)
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// List resource templates instead
     #[arg(long)]

@@ -15,6 +15,7 @@ use crate::cli::json::offerings::ResourceContentsJson;
 use crate::cli::offering_lists;
 use crate::cli::output::Format;
 use crate::cli::save;
+use crate::cli::server_target;
 use crate::host::request::ItemRequest;
 use crate::model::{Error, ToolResult};
 use crate::present::{Page, Role, content, offerings};
@@ -34,7 +35,7 @@ pub struct ResourceReadArgs {
     #[arg(add = ArgValueCompleter::new(complete::resources))]
     pub uri: String,
     /// Read it from this server, even if it does not list the URI
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Save it to this file; multiple parts go to FILE-1, FILE-2, …
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

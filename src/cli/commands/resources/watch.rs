@@ -13,6 +13,7 @@ use crate::cli::json::offerings::ResourceUpdateJson;
 use crate::cli::offering_lists;
 use crate::cli::output::{CommandError, Format, Output};
 use crate::cli::records;
+use crate::cli::server_target;
 use crate::host::ToolHost;
 use crate::host::offerings::ServerChange;
 use crate::host::request::{ItemRequest, LookupScope};
@@ -36,7 +37,7 @@ pub struct ResourceWatchArgs {
     #[arg(required = true, value_name = "URI", add = ArgValueCompleter::new(complete::resources))]
     pub uris: Vec<String>,
     /// Watch them on this server, even if it does not list the URIs
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Stop after this many changes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

@@ -109,11 +109,13 @@ fn row(styler: Styler, call: &PastCall, is_marked: bool, width: u16) -> Line<'st
 }
 
 fn entry(pen: &mut Pen<'_>, history: &HistoryView, focused: bool, area: Rect) {
-    let inner = if history.is_comparing() {
-        pen.open(area, "Diff  (Esc closes it)", focused)
-    } else {
-        let looks = EntryFormat::ALL.map(|look| (look.title(), look == history.format));
-        pen.open_tabs(area, history.shown_tool().unwrap_or("Call"), focused, &looks)
+    let inner = match history.shown_tool() {
+        _ if history.is_comparing() => pen.open(area, "Diff  (Esc closes it)", focused),
+        Some(tool) => {
+            let looks = EntryFormat::ALL.map(|look| (look.title(), look == history.format));
+            pen.open_tabs(area, tool, focused, &looks)
+        }
+        None => pen.open(area, "Call", focused),
     };
     pen.text(&history.details, inner);
 }

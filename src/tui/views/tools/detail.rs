@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::model::{JsonObject, ToolDefinition, ToolStatus};
+use crate::model::{ToolDefinition, ToolStatus};
 use crate::present::{self, Page};
+use crate::tui::calls::ConsoleCalls;
+use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
 use crate::tui::views::form::{self, SchemaForm};
 use crate::tui::views::tools;
@@ -49,7 +51,7 @@ pub struct ToolDetail {
     /// The form that Enter opens; `None` for what cannot be called, of which the documentation says
     /// why.
     pub preview: Option<SchemaForm>,
-    source: Option<(Arc<ToolDefinition>, DetailTab, Option<JsonObject>)>,
+    source: Option<(Arc<ToolDefinition>, DetailTab, Option<ConsoleCallId>)>,
 }
 
 impl ToolDetail {
@@ -71,11 +73,12 @@ impl ToolDetail {
         self.text.scroll_to_top();
     }
 
-    /// Takes in which tool is chosen, and with which arguments its form begins.
-    pub fn refresh(&mut self, tool: Option<&Arc<ToolDefinition>>, earlier: Option<&JsonObject>) {
+    /// Takes in which tool is chosen; its form begins with the arguments of its newest call.
+    pub fn refresh(&mut self, tool: Option<&Arc<ToolDefinition>>, calls: &ConsoleCalls) {
+        let newest = tool.and_then(|tool| calls.newest_of(&tool.name.full())).map(|call| call.run);
         let same = match (&self.source, tool) {
-            (Some((made_of, side, arguments)), Some(tool)) => {
-                Arc::ptr_eq(made_of, tool) && *side == self.tab && arguments.as_ref() == earlier
+            (Some((made_of, side, call)), Some(tool)) => {
+                Arc::ptr_eq(made_of, tool) && *side == self.tab && *call == newest
             }
             (None, None) => true,
             _ => false,
@@ -83,13 +86,14 @@ impl ToolDetail {
         if same {
             return;
         }
-        self.source = tool.map(|tool| (Arc::clone(tool), self.tab, earlier.cloned()));
+        self.source = tool.map(|tool| (Arc::clone(tool), self.tab, newest));
         (self.text, self.preview) = (ScrollText::default(), None);
         match (tool, self.tab) {
             (None, _) | (_, DetailTab::Docs) => {}
             (Some(tool), DetailTab::Form) => {
                 let is_callable =
                     tool.unavailable_reason.is_none() && tool.status != ToolStatus::Untrusted;
+                let earlier = calls.arguments_of(&tool.name.full());
                 self.preview = is_callable.then(|| SchemaForm::of(tool, earlier));
             }
             (Some(tool), DetailTab::Schema) => self.text = definition(tool),
@@ -180,9 +184,11 @@ pub fn about(
     let warnings = tool.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}")));
     lines.extend(warnings);
     let text = tool.description.as_deref().unwrap_or_default().trim();
-    let first = styler.line(Role::Plain, text.lines().next().unwrap_or_default());
-    let rows = wrap(&first, usize::from(width));
-    let is_whole = rows.len() <= ABOUT && !text.contains('\n');
+    // No more than could be seen is laid out, however long a server made it.
+    let first: String = text.lines().next().unwrap_or_default().chars().take(MOST).collect();
+    let is_cut = first.len() < text.len();
+    let rows = wrap(&styler.line(Role::Plain, first), usize::from(width));
+    let is_whole = rows.len() <= ABOUT && !is_cut;
     lines.extend(rows.into_iter().take(ABOUT).filter(|row| row.width() > 0));
     if let Some(last) = lines.last_mut().filter(|_| !is_whole) {
         last.push_span(styler.dim("…"));
@@ -193,8 +199,9 @@ pub fn about(
     lines
 }
 
-/// How many rows of a description stand above a form.
+/// How many rows of a description stand above a form, made of at most so many characters.
 const ABOUT: usize = 2;
+const MOST: usize = 1_000;
 
 fn slower(styler: Styler, state: &AppState, tool: &ToolDefinition) -> Vec<Line<'static>> {
     let Some(slower) = state.stats.exceeded_speed_of(tool) else { return Vec::new() };

@@ -303,9 +303,7 @@ impl ToolsView {
             let format = self.subject.as_ref().and_then(|tool| self.formats.get(tool));
             self.viewer.format = format.copied().unwrap_or_default();
         }
-        let chosen = self.catalogue.chosen();
-        let earlier = chosen.and_then(|row| context.calls.arguments_of(&row.name));
-        self.detail.refresh(chosen.map(|row| &row.tool), earlier);
+        self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool), &context.calls);
         let (tool, room) = (self.subject.as_deref(), context.picture_box(Pane::Result));
         self.viewer.refresh(tool, &context.calls, room).map(AppEffect::Task)
     }
