@@ -123,10 +123,6 @@ pub struct Confinement {
 
 /// Why a child cannot be confined as asked. It is not started then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(dead_code, reason = "elsewhere there is nothing that could fail")
-)]
 pub enum ConfinementError {
     /// The system lacks what the level needs.
     #[error("{missing}")]

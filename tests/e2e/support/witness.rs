@@ -123,8 +123,10 @@ impl Recorder {
     pub fn new(room: &Sandbox) -> Self {
         let (program, log) = (room.path("run/recorder"), room.path("run/starts"));
         let text = format!(
-            "#!/bin/sh\n{{ echo \"start: $0 $*\"; /usr/bin/env; echo end; }} >> '{}'\nexit 0\n",
-            log.display()
+            // Starts at the same time do not mix: each is appended by one write.
+            "#!/bin/sh\n{{ echo \"start: $0 $*\"; /usr/bin/env; echo end; }} > '{log}'.$$\n\
+             /bin/cat '{log}'.$$ >> '{log}'\nexit 0\n",
+            log = log.display()
         );
         script(&program, &text);
         Self { program, log }
