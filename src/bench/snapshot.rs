@@ -3,11 +3,11 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::distribution::{Distribution, logarithmic};
 use super::meter::Meter;
 use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, RunLimits, Sharing};
 use super::report::TimelineSlice;
+use crate::util::distribution::{Distribution, logarithmic};
 use crate::util::histogram::Durations;
 use crate::util::number::float;
 

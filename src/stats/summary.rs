@@ -125,52 +125,6 @@ pub struct TimeSlice {
     pub counts: CallCounts,
 }
 
-/// A class of durations: those that are longer than that of the class before, and not longer than
-/// this.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DurationBucket {
-    pub upper_bound: Duration,
-    pub calls: u64,
-}
-
-/// Durations in at most so many classes, each up to the same factor longer than the one before, one
-/// of 1.25, 1.5, 2, 4, 8, …; those at the ends are not empty.
-pub fn duration_buckets(counts: &CallCounts, most: usize) -> Vec<DurationBucket> {
-    let Some(longest) = counts.durations.max() else { return Vec::new() };
-    let bound = |up_to: Duration| up_to.min(longest).as_secs_f64().max(1e-6);
-    let fine: Vec<(f64, u64)> =
-        counts.durations.buckets().map(|(up_to, calls)| (bound(up_to), calls)).collect();
-    let (Some((least, _)), Some((greatest, _))) = (fine.first(), fine.last()) else {
-        return Vec::new();
-    };
-    let wide = std::iter::successors(Some(2.0), |factor: &f64| Some(factor * 2.0)).take(50);
-    for factor in [1.25, 1.5].into_iter().chain(wide) {
-        let bounds = std::iter::successors(Some(*least), |bound| Some(bound * factor));
-        let bounds: Vec<f64> = bounds.take(most.max(1)).collect();
-        // A class whose bound is that of a fine one by calculation must not lie beside it.
-        let reaches = |bound: f64, value: f64| bound * (1.0 + 1e-9) >= value;
-        if !bounds.last().is_some_and(|last| reaches(*last, *greatest)) && most > 1 {
-            continue;
-        }
-        let mut buckets: Vec<DurationBucket> = Vec::new();
-        let mut fine = fine.iter().peekable();
-        for (index, bound) in bounds.iter().enumerate() {
-            let last = index + 1 == bounds.len();
-            let mut calls = 0;
-            while let Some((_, more)) = fine.next_if(|(value, _)| last || reaches(*bound, *value)) {
-                calls += more;
-            }
-            let up_to = Duration::try_from_secs_f64(*bound).unwrap_or(Duration::MAX);
-            buckets.push(DurationBucket { upper_bound: up_to, calls });
-            if fine.peek().is_none() {
-                break;
-            }
-        }
-        return buckets;
-    }
-    Vec::new()
-}
-
 #[derive(Debug, Default)]
 pub(super) struct UsageTally {
     tools: BTreeMap<ToolKey, (CallCounts, UsagePeriod)>,
@@ -422,27 +376,6 @@ mod tests {
         assert!((29..=30).contains(&about(counts.durations.min())));
         assert!((39..=40).contains(&about(counts.durations.max())));
         assert_eq!(since.from, Some(Duration::from_mins(1)));
-    }
-
-    #[test]
-    fn classes_are_few_and_hold_every_call() {
-        assert_eq!(duration_buckets(&CallCounts::default(), 10), []);
-        let one = duration_buckets(&counts(&[5, 5]), 10);
-        assert_eq!(one.len(), 1);
-        assert_eq!(one[0].calls, 2);
-        for millis in [vec![1, 2, 3, 1_000, 60_000], vec![1, 1], (1..500).collect()] {
-            let all = counts(&millis);
-            for most in [2, 8, 20] {
-                let buckets = duration_buckets(&all, most);
-                assert!(buckets.len() <= most, "{buckets:?}");
-                assert_eq!(buckets.iter().map(|class| class.calls).sum::<u64>(), all.ok);
-                assert!(buckets.is_sorted_by(|a, b| a.upper_bound < b.upper_bound), "{buckets:?}");
-                assert!(
-                    buckets[0].calls > 0 && buckets[buckets.len() - 1].calls > 0,
-                    "{buckets:?}"
-                );
-            }
-        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod confine;
 pub mod current;
 pub mod database;
 pub mod diff;
+pub mod distribution;
 pub mod hex;
 pub mod histogram;
 pub mod hosts;

@@ -12,7 +12,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::baseline::{self, BaselineChange, BaselineReport, FORMAT, RegressionVerdict};
-use super::buckets;
 use super::compare::{Ratio, TargetComparison, letter};
 use super::environment::{BenchEnvironment, ServerIdentity};
 use super::findings::BenchFindings;
@@ -25,6 +24,7 @@ use super::statistic::Statistic;
 use super::threshold::{ThresholdLine, ThresholdResult};
 use crate::model::Error;
 use crate::util::base64;
+use crate::util::distribution::{Distribution, logarithmic};
 use crate::util::histogram::Durations;
 use crate::util::number::float;
 use crate::util::shape::shape;
@@ -225,8 +225,9 @@ shape! {
     pub HistogramJson of of: &Durations {
         /// The number of calls in all buckets.
         count: u64 = of.count(),
-        /// Classes of equal ratio: calls above the class before and not above this.
-        buckets: Vec<BenchBucketJson> = buckets::of(of, CLASSES).iter().map(Into::into).collect(),
+        /// Classes of equal ratio: calls above the class before and not above this. The longest thousandth
+        /// is one of its own.
+        buckets: Vec<BenchBucketJson> = logarithmic(of, CLASSES).iter().flat_map(Distribution::all).map(Into::into).collect(),
         /// All of `latency_ms` to three digits, in toolhost's own format (base64), for --baseline.
         data: String = base64::encode(&of.encode()),
     }
@@ -234,11 +235,11 @@ shape! {
 
 shape! {
     /// A class of durations in a histogram.
-    pub BenchBucketJson of bucket: &buckets::Bucket {
+    pub BenchBucketJson of (to, count): (Duration, u64) {
         /// Its upper end, which belongs to it.
-        to_ms: f64 = millis(bucket.to),
+        to_ms: f64 = millis(to),
         /// How many calls fell into it.
-        count: u64 = bucket.count,
+        count: u64 = count,
     }
 }
 

@@ -1,16 +1,18 @@
 //! The JSON of `stats`.
 
-use crate::util::shape::shape;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::present::stats::{QUANTILES, seconds};
 use crate::stats::count::CallCounts;
-use crate::stats::summary::{DurationBucket, TimeSlice, duration_buckets};
+use crate::stats::summary::TimeSlice;
 use crate::stats::{Summary, Usage};
+use crate::util::distribution::{Distribution, logarithmic};
 use crate::util::number::millis;
+use crate::util::shape::shape;
 use crate::util::timestamp::rfc3339;
 
 /// Maximum number of buckets in a tool's histogram.
@@ -160,7 +162,7 @@ shape! {
     pub UsageDetailJson of (usage, course): (&Usage, &[TimeSlice]) {
         /// The durations of successful calls in buckets.
         histogram: Vec<DurationBucketJson> =
-            duration_buckets(&usage.counts, MAX_BUCKETS).iter().map(Into::into).collect(),
+            logarithmic(&usage.counts.durations, MAX_BUCKETS).iter().flat_map(Distribution::all).map(Into::into).collect(),
         /// The window in time slices, earliest first.
         #[serde(rename = "course")]
         slices: Vec<TimeSliceJson> = course.iter().map(Into::into).collect(),
@@ -169,10 +171,10 @@ shape! {
 
 shape! {
     /// Calls of similar duration, as a bucket.
-    pub DurationBucketJson of bucket: &DurationBucket {
+    pub DurationBucketJson of (longest, calls): (Duration, u64) {
         /// The longest duration in the bucket.
-        up_to_ms: f64 = millis(bucket.upper_bound),
-        calls: u64 = bucket.calls,
+        up_to_ms: f64 = millis(longest),
+        calls: u64 = calls,
     }
 }
 

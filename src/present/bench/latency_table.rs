@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::bench::distribution::{self, Distribution};
 use crate::present::{
     Line, Page, Role, chart,
     table::{Table, TableColumn},
 };
+use crate::util::distribution::{self, Distribution};
 use crate::util::histogram::Durations;
 use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};

@@ -185,10 +185,10 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::bench::distribution::Distribution;
     use crate::bench::plan::RunLimits;
     use crate::bench::snapshot::LatencySummary;
     use crate::present::page::LineRenderer;
+    use crate::util::distribution::Distribution;
 
     fn snapshot() -> BenchSnapshot {
         let micros = Duration::from_micros;
@@ -208,6 +208,7 @@ mod tests {
                 from: micros(800),
                 classes: [1, 2, 8, 5, 3, 2, 1, 0, 1].map(|count| (micros(1), count)).into(),
                 beyond: 0,
+                longest: micros(50_000),
             }),
             range: Some((micros(800), micros(50_000))),
             ..TargetSnapshot::default()

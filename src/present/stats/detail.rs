@@ -8,7 +8,8 @@ use crate::present::{
     stats::{quantile, share, time},
 };
 use crate::stats::Usage;
-use crate::stats::summary::{TimeSlice, duration_buckets};
+use crate::stats::summary::TimeSlice;
+use crate::util::distribution::{Distribution, logarithmic};
 use crate::util::number::float;
 use crate::util::timestamp::local_time;
 use crate::util::units::{show_count, show_duration, show_size};
@@ -71,18 +72,18 @@ fn fact(page: &mut Page, key: &str, value: Line) {
 }
 
 fn histogram(page: &mut Page, usage: &Usage, width: Option<usize>) {
-    let classes = duration_buckets(&usage.counts, CLASSES);
-    let highest = classes.iter().map(|class| class.calls).max().unwrap_or(0);
+    let classes = logarithmic(&usage.counts.durations, CLASSES);
+    let classes: Vec<_> = classes.iter().flat_map(Distribution::all).collect();
+    let highest = classes.iter().map(|(_, calls)| *calls).max().unwrap_or(0);
     let room = width.map_or(BAR, |width| width.saturating_sub(BESIDE).clamp(5, BAR));
     page.blank_line();
-    for class in classes {
-        let mut line =
-            Line::styled(Role::Dim, format!("to {:>7}", show_duration(class.upper_bound)));
+    for (longest, calls) in classes {
+        let mut line = Line::styled(Role::Dim, format!("to {:>7}", show_duration(longest)));
         line = line.indented(2);
         line.pad_to(15);
-        line.push(Role::Success, chart::bar(float(class.calls) / float(highest.max(1)), room));
-        if class.calls > 0 {
-            line.push(Role::Plain, format!(" {}", class.calls));
+        line.push(Role::Success, chart::bar(float(calls) / float(highest.max(1)), room));
+        if calls > 0 {
+            line.push(Role::Plain, format!(" {calls}"));
         }
         page.push(line);
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::bench::distribution::Distribution;
 use crate::tui::prelude::*;
+use crate::util::distribution::Distribution;
 use crate::util::number::float;
 use crate::util::units::show_duration;
 
@@ -356,9 +356,9 @@ fn scaled(at: usize, spread: &Distribution, drawn: &[u64]) -> usize {
 #[cfg(test)]
 mod histogram_tests {
     use super::*;
-    use crate::bench::distribution::logarithmic;
     use crate::tui::theme::ColourScheme;
     use crate::tui::theme::Theme;
+    use crate::util::distribution::logarithmic;
     use crate::util::histogram::Durations;
 
     fn sample() -> Distribution {

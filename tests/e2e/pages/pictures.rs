@@ -103,7 +103,7 @@ fn take(script: &str, pages: &[Page]) -> Vec<Frame> {
 
 /// What a person does in the pictures under `docs/`: in the one on the first page, which moves, they find
 /// a tool, call it, look at the messages and benchmark it.
-const PICTURES: [(&str, &str); 8] = [
+const PICTURES: [(&str, &str); 10] = [
     (
         "console.svg",
         "112x32; until Tools 31; show 1500; type /wea; until Tools 1/; show 1000; press Enter; \
@@ -149,6 +149,17 @@ const PICTURES: [(&str, &str); 8] = [
         "console/approval.svg",
         "112x30; until ● 1 server; type /notes-del; until Tools 1/; press Enter; until Arguments; \
          type draft; press F5; until may destroy; until Enter deny; glimpse 1",
+    ),
+    (
+        "console/resources.svg",
+        "112x30; until ● 1 server; press 7; until demo://readme; press Down; press Down; \
+         press Enter; until The demo server; glimpse 1",
+    ),
+    (
+        "console/inbox.svg",
+        "112x30; until ● 1 server; type /demo-ask; until Tools 1/; press Enter; \
+         until No arguments; press F5; until 1 question; press Esc; press 8; until during; \
+         glimpse 1",
     ),
 ];
 

@@ -3,7 +3,6 @@
 use super::*;
 use std::time::Duration;
 
-use crate::bench::distribution::logarithmic;
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
 use crate::bench::fixtures::{report, rounds, target};
@@ -14,6 +13,7 @@ use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{press, sample, tell};
 use crate::tui::theme::Theme;
+use crate::util::distribution::logarithmic;
 use crate::util::histogram::Durations;
 
 fn times(micros: u64) -> Vec<Duration> {

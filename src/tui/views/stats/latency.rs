@@ -1,12 +1,12 @@
 //! Draws the selected row's latency histogram, errors and timeline.
 
-use crate::bench::distribution::Distribution;
 use crate::stats::Usage;
 use crate::stats::comparison::UsageChange;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::prelude::*;
 use crate::tui::views::stats::draw::{QUANTILES, per_second, quantile};
 use crate::tui::widgets::chart;
+use crate::util::distribution::Distribution;
 use crate::util::number::float;
 use crate::util::units::{show_count, show_duration, show_size};
 

@@ -9,7 +9,6 @@ pub mod tests;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::bench::distribution::{Distribution, linear, logarithmic};
 use crate::model::{Error, ToolDefinition};
 use crate::stats::Usage;
 use crate::stats::count::ToolKey;
@@ -20,6 +19,7 @@ use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
 use crate::tui::views::stats::tasks::{StatsSnapshot, StatsViewQuery, StatsWindow};
 use crate::tui::views::tools::list::{UsageByName, UsageFigures};
+use crate::util::distribution::{Distribution, linear, logarithmic};
 use crate::util::number::float;
 
 /// How often is looked while the view is shown.

@@ -11,6 +11,8 @@ pub struct Distribution {
     pub classes: Vec<(Duration, u64)>,
     /// How many are longer than the last class.
     pub beyond: u64,
+    /// The longest of all.
+    pub longest: Duration,
 }
 
 /// Durations in so many classes of equal ratio; the longest few of a thousand are left out of them,
@@ -52,10 +54,17 @@ fn classed(
         below = up_to;
     }
     let beyond = durations.count().saturating_sub(below);
-    Some(Distribution { from: durations.min()?, classes: counts, beyond })
+    let longest = durations.max()?;
+    Some(Distribution { from: durations.min()?, classes: counts, beyond, longest })
 }
 
 impl Distribution {
+    /// The classes, and what is longer as another one.
+    pub fn all(&self) -> impl Iterator<Item = (Duration, u64)> {
+        let longer = (self.beyond > 0).then_some((self.longest, self.beyond));
+        self.classes.iter().copied().chain(longer)
+    }
+
     pub fn highest_count(&self) -> u64 {
         self.classes.iter().map(|(_, count)| *count).max().unwrap_or(0)
     }
@@ -76,6 +85,7 @@ mod tests {
             for spread in [logarithmic(&all, classes), linear(&all, classes)].map(Option::unwrap) {
                 let within: u64 = spread.classes.iter().map(|(_, count)| count).sum();
                 assert_eq!(within + spread.beyond, all.count(), "{classes}");
+                assert_eq!(spread.all().map(|(_, count)| count).sum::<u64>(), all.count());
                 assert_eq!(spread.classes.len(), classes);
                 assert!(spread.classes.is_sorted_by(|a, b| a.0 < b.0), "{spread:?}");
             }
