@@ -1,18 +1,14 @@
 //! `toolhost add`: adding a server to mcp.yaml.
 
-use std::sync::Arc;
-
-use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::prelude::*;
 use crate::assembly;
 use crate::cli::ad_hoc::{self, AdHocServer};
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
 use crate::config::secrets;
 use crate::host::request::ListScope;
-use crate::model::{Error, Layer, ToolDefinition, check_name};
-use crate::present::{Line, Role, plural};
+use crate::model::{Layer, ToolDefinition, check_name};
 
 const SHOWN_TOOLS: usize = 8;
 

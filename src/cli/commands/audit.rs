@@ -1,22 +1,11 @@
 //! `toolhost audit`: showing and following the audit log.
 
-use std::time::Duration;
-
-use clap::Args;
-
-use clap_complete::ArgValueCompleter;
-
+use super::prelude::*;
 use crate::audit;
 use crate::audit::read::{self, AuditJoiner};
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
 use crate::cli::json::audit::AuditedCallJson;
-use crate::cli::output::{CommandError, Format};
 use crate::cli::records::{self, Since, parse_since};
-use crate::model::{CallFilter, Error};
-use crate::present;
-use crate::present::{Line, Role};
+use crate::model::CallFilter;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{LineFollower, ReverseLines};
 

@@ -1,27 +1,14 @@
 //! `toolhost auth`: logging in to servers and managing logins.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use clap::{Args, Subcommand};
-use clap_complete::ArgValueCompleter;
-
+use super::prelude::*;
 use crate::assembly::logins;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::entry_checks;
-use crate::cli::formats;
 use crate::cli::json::auth::{LoginJson, LoginsJson};
 use crate::cli::login::TerminalBrowser;
-use crate::cli::output::Format;
-use crate::cli::server_target;
 use crate::config::spec::{Configuration, Endpoint};
-use crate::model::{Error, LoginReport};
-use crate::present::{
-    Line, Role,
-    login::{LoginRow, line, table},
-    plural,
-};
+use crate::model::LoginReport;
+use crate::present::login::{LoginRow, line, table};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Log in to servers and manage logins.

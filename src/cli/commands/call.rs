@@ -1,30 +1,18 @@
 //! `toolhost call`: calling one tool.
 
-use std::path::PathBuf;
 use std::slice::from_ref;
-use std::time::Duration;
-
-use clap::Args;
-use clap_complete::ArgValueCompleter;
 
 use super::call_output::{self, PrintOptions};
+use super::prelude::*;
 use crate::assembly::Assembly;
-use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::answers::AnswerRules;
 use crate::cli::call_context::{self, ContextArg};
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::formats;
 use crate::cli::json::call::{CallJson, DryRunJson};
-use crate::cli::output::{CommandError, Format};
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::save;
-use crate::cli::server_target;
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::request::{CallOutcome, CallRequest};
-use crate::model::{Error, ErrorKind};
-use crate::present;
-use crate::present::{Line, Role};
+use crate::model::ErrorKind;
 use crate::util::units;
 
 /// Call a tool.

@@ -1,21 +1,14 @@
 //! Writing the result of a call: as text, rows, JSON, bytes, or to files.
 
-use std::path::Path;
-
 use serde_json::Value;
 
-use crate::cli::context::CommandResult;
+use super::prelude::*;
 use crate::cli::json::call::CallJson;
-use crate::cli::output::{CommandError, Format, Output};
 use crate::cli::save;
 use crate::host::request::CallOutcome;
-use crate::model::{Error, ToolResult};
-use crate::present::{
-    Line, Page, Role, content,
-    content::ContentPayload,
-    plural,
-    table::{Table, TableColumn},
-};
+use crate::model::ToolResult;
+use crate::present::content;
+use crate::present::content::ContentPayload;
 use crate::util::json;
 use crate::util::{jq, units};
 

@@ -2,20 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-
 use super::call::ParseOptionError;
-use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use super::prelude::*;
 use crate::cli::offering_lists;
-use crate::cli::output::Format;
-use crate::cli::server_target;
 use crate::host::request::ItemRequest;
 use crate::model::{Completion, CompletionQuery, CompletionReference};
-use crate::present::{Line, Page, Role, plural};
 
 /// Show completions for an argument of a prompt or resource template.
 ///

@@ -1,11 +1,8 @@
 //! `toolhost completions`: printing shell completion scripts.
 
-use clap::{Args, ValueEnum};
-
+use super::prelude::*;
 use crate::cli::complete::VARIABLE;
-use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::shells;
-use crate::model::Error;
 
 /// Print a shell completion script.
 ///

@@ -3,21 +3,19 @@
 use std::sync::LazyLock;
 
 use clap::builder::PossibleValue;
-use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::prelude::*;
 use crate::assembly::{self, Assembly};
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
 use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
 use crate::cli::json::schema::OutputSchema;
-use crate::cli::output::Format;
 use crate::config::environment::Environment;
 use crate::config::{schema, show};
 use crate::host::request::ListScope;
-use crate::model::{Diagnostic, Error};
-use crate::present::{Line, Page, configuration, configuration::count_diagnostics, plural};
+use crate::model::Diagnostic;
+use crate::present::configuration;
+use crate::present::configuration::count_diagnostics;
 
 /// Check and show the configuration.
 #[derive(Debug, Args)]

@@ -2,19 +2,15 @@
 
 use std::io::Read as _;
 
-use clap::Args;
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
 use super::export::{FormatArg, chosen_format};
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::output::Format;
+use super::prelude::*;
 use crate::formats::{ExportedCatalogue, ModelFormat, RequestedCall};
 use crate::host::ToolHost;
 use crate::host::limits::MAX_PARALLEL_CALLS;
 use crate::host::request::ListScope;
-use crate::model::Error;
-use crate::present::plural;
 
 /// Maximum size of the response in bytes.
 const MAX_RESPONSE: u64 = 16 << 20;

@@ -1,19 +1,14 @@
 //! `toolhost down`: stopping background hosts.
 
-use clap::Args;
 use futures_util::future::join_all;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::prelude::*;
 use crate::assembly::host_identity;
 use crate::cli::background_host;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
 use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
 use crate::cli::host_sockets::{self, RunningHost};
 use crate::cli::json::background::{EndedHostJson, EndedHostsJson};
-use crate::cli::output::Format;
-use crate::model::Error;
-use crate::present::{Line, Role};
 use crate::util::stopped_process;
 
 /// Stop the background host of this directory.

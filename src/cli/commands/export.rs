@@ -2,20 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Args, ValueEnum};
-use clap_complete::ArgValueCompleter;
-
-use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::entry_checks;
-use crate::cli::output::{Format, Output};
-use crate::cli::server_target;
+use super::prelude::*;
 use crate::formats::{ExportedCatalogue, ModelFormat};
 use crate::host::request::ListScope;
-use crate::model::Error;
-use crate::present;
-use crate::present::plural;
 use crate::util::pattern;
 
 /// Print tool definitions for a model.

@@ -1,23 +1,10 @@
 //! `toolhost import`: importing servers from editors and agents.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap_complete::ArgValueCompleter;
 
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
+use super::prelude::*;
 use crate::cli::mcp_file::{self, McpFile, McpFileArgs};
-use crate::cli::prompt;
 use crate::config::editors::{self, EDITORS, Editor, ImportedServer};
-use crate::model::Error;
-use crate::present;
-use crate::present::{
-    Line, Page, Role, plural,
-    table::{Table, TableColumn},
-};
 use crate::util::diff;
 
 /// Import servers from the configuration of editors and agents.

@@ -1,10 +1,6 @@
 //! `toolhost init`: creating example configuration files.
 
-use clap::Args;
-
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::model::Error;
-use crate::present::{Line, Role};
+use super::prelude::*;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 

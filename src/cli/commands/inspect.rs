@@ -1,26 +1,15 @@
 //! `toolhost inspect`: everything about a tool or a server.
 
-use std::sync::Arc;
-
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-
+use super::prelude::*;
 use crate::assembly::Assembly;
 use crate::catalogue::fingerprint;
 use crate::catalogue::scan::{self, ToolNameIndex};
-use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::formats;
 use crate::cli::json::server::ServerDetailJson;
 use crate::cli::json::stats::UsageJson;
 use crate::cli::json::tool::ToolDetailJson;
-use crate::cli::output::Format;
-use crate::cli::server_target;
 use crate::cli::usage::UsageReading;
 use crate::host::request::{ListScope, LookupScope};
-use crate::present;
-use crate::present::{Line, Page, server_entry::ServerEntryView};
+use crate::present::server_entry::ServerEntryView;
 use crate::stats::declared_speed::ExceededSpeed;
 
 /// Show everything about a tool or a server.

@@ -1,32 +1,20 @@
 //! `toolhost list`: the tools of the catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use clap::{Args, ValueEnum};
-use clap_complete::ArgValueCompleter;
 
 use super::export::FormatArg;
 use super::list_tokens;
+use super::prelude::*;
 use crate::assembly;
 use crate::catalogue::Catalogue;
 use crate::catalogue::query::{CatalogueQuery, may_show_entry, may_show_untrusted};
 use crate::catalogue::scan::FindingsByTool;
 use crate::catalogue::scan::{self, ToolNameIndex};
-use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::entry_checks;
-use crate::cli::formats;
 use crate::cli::json::list::{ListJson, ListedServers};
-use crate::cli::output::{Format, Output};
-use crate::cli::server_target;
 use crate::cli::usage::UsageReading;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::ListScope;
-use crate::model::{Diagnostic, Error, ErrorKind, Safety, ToolDefinition, ToolSource, ToolStatus};
-use crate::present;
-use crate::present::{Line, Role, plural};
+use crate::model::{Diagnostic, ErrorKind, Safety, ToolDefinition, ToolSource, ToolStatus};
 
 /// The value of `--source` for all internal tools.
 const INTERNAL: &str = "internal";

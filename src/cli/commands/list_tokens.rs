@@ -3,15 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::export::FormatArg;
+use super::prelude::*;
 use crate::catalogue::Catalogue;
-use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::json::token_costs::TokenCostsJson;
-use crate::cli::output::Format;
 use crate::formats::{ToolCost, tool_costs};
 use crate::host::ToolHost;
 use crate::model::{ToolDefinition, ToolName};
-use crate::present;
-use crate::present::Line;
 
 /// Prints the size of the tools in `shown` that may be offered to a model.
 pub(super) fn print(

@@ -1,12 +1,8 @@
 //! `toolhost man`: printing or writing man pages.
 
-use std::path::{Path, PathBuf};
+use clap::Command;
 
-use clap::{Args, Command};
-
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::model::Error;
-use crate::present::{Line, Role};
+use super::prelude::*;
 
 /// Print a man page.
 ///

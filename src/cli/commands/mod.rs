@@ -21,6 +21,7 @@ pub mod list;
 mod list_tokens;
 pub mod man;
 pub mod pin;
+mod prelude;
 pub mod prompts;
 pub mod ps;
 pub mod record;

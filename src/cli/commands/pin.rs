@@ -1,28 +1,14 @@
 //! `toolhost pin`: pinning tool definitions.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-
+use super::prelude::*;
 use crate::assembly::Assembly;
 use crate::assembly::pin_update::PinUpdate;
 use crate::assembly::pins::PinFile;
 use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, Pins};
 use crate::catalogue::scan::FindingsByTool;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
 use crate::cli::json::pins::PinReportJson;
-use crate::cli::output::Format;
 use crate::cli::pin_selection::PinSelection;
-use crate::cli::prompt;
-use crate::cli::server_target;
 use crate::host::approval::Approval;
-use crate::model::Error;
-use crate::present;
-use crate::present::{Line, plural};
 
 /// Pin tool definitions, so that a changed definition blocks calls.
 ///

@@ -1,14 +1,8 @@
 //! `toolhost ps`: listing background hosts.
 
-use clap::Args;
-
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use super::prelude::*;
 use crate::cli::host_sockets;
 use crate::cli::json::background::HostsJson;
-use crate::cli::output::Format;
-use crate::present;
-use crate::present::{Line, plural};
 use crate::serve::background::protocol::HostStatus;
 
 /// List background hosts.

@@ -1,18 +1,10 @@
 //! `toolhost record`: recording the traffic of a server.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::slice;
 
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-
+use super::prelude::*;
 use crate::assembly::recording;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::entry_checks;
-use crate::cli::server_target;
-use crate::model::Error;
 use crate::serve::record;
 use crate::util::orphans;
 

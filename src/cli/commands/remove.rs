@@ -1,13 +1,7 @@
 //! `toolhost remove`: removing a server from mcp.yaml.
 
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
+use super::prelude::*;
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
-use crate::model::Error;
-use crate::present::{Line, Role};
 
 /// Remove a server from mcp.yaml.
 ///

@@ -1,12 +1,7 @@
 //! `toolhost replay`: serving a recording as an MCP server.
 
-use std::path::PathBuf;
-
-use clap::Args;
-
+use super::prelude::*;
 use crate::audit::trace::read;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::present::{Line, Role, plural};
 use crate::serve::replay::{self, ServerRecording};
 
 /// Serve a recording as an MCP server over stdio.

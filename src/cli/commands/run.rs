@@ -1,24 +1,10 @@
 //! `toolhost run`: a saved call.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-
 use super::call::{self, CallArgs};
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use super::prelude::*;
 use crate::cli::json::saved_calls::SavedCallsJson;
-use crate::cli::output::Format;
 use crate::config::consent::shell_quoted;
 use crate::config::saved_calls::SavedCalls;
-use crate::model::Error;
-use crate::present::{
-    Line, Role,
-    table::{Table, TableColumn},
-};
 
 /// Run a call saved with 'call --save-as NAME'.
 ///

@@ -1,22 +1,14 @@
 //! `toolhost serve`: the catalogue as an MCP server.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-
-use clap::{Args, Subcommand};
 use futures_util::future::{BoxFuture, FutureExt as _, join_all};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use super::prelude::*;
 use super::serve_token::{self, ServeTokenArgs};
 use crate::assembly::FrontEnd;
-use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::config_watch::ConfigWatch;
-use crate::cli::context::{CommandContext, CommandResult};
 use crate::host::ToolHost;
-use crate::model::Error;
-use crate::present::Line;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
 use crate::serve::listen::authentication::Authenticator;

@@ -1,18 +1,12 @@
 //! `toolhost serve token`: issuing, listing and revoking access tokens.
 
-use std::time::Duration;
-
-use clap::{Args, Subcommand};
 use secrecy::ExposeSecret as _;
 
 use super::call::parse_timeout;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use super::prelude::*;
 use crate::cli::json::serve_token::{NewTokenJson, TokenListJson};
-use crate::cli::output::Format;
 use crate::host::unknown_profile;
-use crate::model::Error;
-use crate::present::{Line, Page, Role, serve_token};
+use crate::present::serve_token;
 use crate::serve::listen::token_store::{TokenGrant, TokenStore};
 
 /// Issue, list and revoke access tokens for clients.

@@ -1,24 +1,12 @@
 //! `toolhost servers`: the status of the servers.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
-
-use clap::Args;
-use clap_complete::ArgValueCompleter;
 
 use super::call::ParseOptionError;
-use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::entry_checks;
-use crate::cli::formats;
+use super::prelude::*;
 use crate::cli::json::server::ServersJson;
-use crate::cli::output::{CommandError, Format, Output};
-use crate::cli::server_target;
 use crate::host::ToolHost;
-use crate::model::{Error, ServerStatus};
-use crate::present;
-use crate::present::{Line, Page, Role, plural};
+use crate::model::ServerStatus;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::timestamp::local_time;
 use crate::util::units::{self, show_duration};

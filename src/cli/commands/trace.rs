@@ -1,28 +1,15 @@
 //! `toolhost trace`: the traffic of one server, as it happens.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use clap_complete::ArgValueCompleter;
 use tokio::sync::{Notify, mpsc};
 
-use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::entry_checks;
-use crate::cli::formats;
-use crate::cli::output::{CommandError, Format};
-use crate::cli::server_target;
+use super::prelude::*;
 use crate::cli::trace::{TracePrinter, TraceStream};
 use crate::host::ToolHost;
 use crate::host::link::{LinkError, Observation, ObservationSink};
 use crate::model::traffic::{Direction, TrafficFilter};
-use crate::model::{Error, ListKind, ServerState, ServerStatus, SubscriptionFilter};
-use crate::present;
-use crate::present::{Line, Role, plural};
+use crate::model::{ListKind, ServerState, ServerStatus, SubscriptionFilter};
 use crate::util::units::show_duration;
 
 const PING_INTERVAL: Duration = Duration::from_secs(30);

@@ -1,19 +1,9 @@
 //! `toolhost trust`: reviewing and trusting a project.
 
-use std::path::{Path, PathBuf};
-
-use clap::{Args, Subcommand};
-
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use super::prelude::*;
 use crate::cli::json::trust::TrustListJson;
-use crate::cli::output::Format;
-use crate::cli::prompt;
 use crate::config::consent::TrustRequest;
 use crate::config::environment::Environment;
-use crate::model::Error;
-use crate::present;
-use crate::present::{Line, Role};
 
 /// Review what a project's files would do, and trust them.
 ///

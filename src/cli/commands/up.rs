@@ -1,17 +1,10 @@
 //! `toolhost up`: starting a background host.
 
-use std::time::Duration;
-
-use clap::Args;
-
 use super::call::{ParseOptionError, parse_timeout};
+use super::prelude::*;
 use crate::cli::background_host::{self, HostOptions};
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
 use crate::cli::host_sockets::start;
 use crate::cli::json::background::StartedHostJson;
-use crate::cli::output::Format;
-use crate::present::{Line, Role};
 use crate::util::units;
 
 /// Start a background host that keeps servers connected.

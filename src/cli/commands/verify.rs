@@ -1,25 +1,15 @@
 //! `toolhost verify`: comparing tools with their pins.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-
+use super::prelude::*;
 use crate::catalogue::Catalogue;
 use crate::catalogue::pins::{PinReport, PinReportState};
 use crate::catalogue::scan::FindingsByTool;
 use crate::catalogue::scan::{self, ToolNameIndex};
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
 use crate::cli::json::pins::PinReportJson;
-use crate::cli::output::Format;
 use crate::cli::pin_selection::PinSelection;
-use crate::cli::server_target;
-use crate::model::{Error, ErrorKind, unreadable_file};
-use crate::present;
-use crate::present::{Line, plural};
+use crate::model::{ErrorKind, unreadable_file};
 
 /// Compare tool definitions with their pins and show the differences.
 ///

@@ -1,19 +1,10 @@
 //! The options of `toolhost bench`. Doc comments are the help texts.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-use clap::{Args, ValueEnum};
-use clap_complete::ArgValueCompleter;
-
 use super::export_spec::ExportSpec;
 use crate::bench::plan::WarmUp;
 use crate::bench::syntax::{self, ConcurrencySpec};
-use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call::parse_timeout;
-use crate::cli::complete;
-use crate::cli::formats;
-use crate::cli::server_target;
+use crate::cli::commands::prelude::*;
 
 /// Benchmark a tool: call it many times and report latencies and throughput.
 ///

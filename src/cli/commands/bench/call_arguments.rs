@@ -3,10 +3,9 @@
 use super::args::BenchArgs;
 use crate::bench::argument_lines;
 use crate::bench::targets::ArgumentInput;
-use crate::cli::context::CommandContext;
+use crate::cli::commands::prelude::*;
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::host::request::CallArguments;
-use crate::model::Error;
 
 pub(super) async fn read(
     args: &BenchArgs,

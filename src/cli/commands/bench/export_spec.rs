@@ -1,9 +1,9 @@
 //! Parsing of `--export FORMAT=FILE`.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::bench::bench_result::ExportFormat;
+use crate::cli::commands::prelude::*;
 
 /// `--export`: a format and a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,9 @@
 //! Writing the result files of a run.
 
-use std::path::{Path, PathBuf};
-
 use super::args::BenchArgs;
 use crate::bench::bench_result::{BenchResult, ExportFormat};
-use crate::cli::context::CommandContext;
+use crate::cli::commands::prelude::*;
 use crate::cli::save;
-use crate::model::Error;
-use crate::present::{Line, Role};
 
 /// Makes sure that every file can be written, before anything is started.
 pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {

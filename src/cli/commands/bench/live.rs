@@ -1,12 +1,8 @@
 //! The live display of a run, and ending it on a key or a signal.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use crate::bench::snapshot::BenchSnapshot;
 use crate::bench::{BenchResult, Benchmark};
-use crate::cli::context::CommandContext;
-use crate::model::Error;
+use crate::cli::commands::prelude::*;
 use crate::present::bench::live;
 use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;

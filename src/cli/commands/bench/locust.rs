@@ -1,14 +1,11 @@
 //! `--export-locust`: writing a locustfile instead of running the benchmark.
 
-use std::path::Path;
-
 use crate::assembly::Assembly;
 use crate::bench::bench_runner::PreparedTarget;
 use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
 use crate::bench::plan::BenchPlan;
-use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::commands::prelude::*;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ServerSpec};
-use crate::model::Error;
 use secrecy::ExposeSecret as _;
 
 const TOKEN: &str = "LOCUST_TOKEN";

@@ -14,12 +14,7 @@ pub use args::BenchArgs;
 use crate::bench::json::RunJson;
 use crate::bench::{AcceptanceCriteria, BenchResult, Benchmark, ExportFormat};
 use crate::bench::{baseline, threshold};
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::formats;
-use crate::cli::output::Format;
-use crate::model::Error;
-use crate::present;
-use crate::present::{Line, Page, Role};
+use crate::cli::commands::prelude::*;
 use tokio_util::sync::CancellationToken;
 
 pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {

@@ -3,7 +3,7 @@
 use super::args::{ArrivalsArg, BenchArgs, OverflowArg};
 use crate::bench::plan::{BenchPlan, OverflowPolicy};
 use crate::bench::plan_options::PlanOptions;
-use crate::model::Error;
+use crate::cli::commands::prelude::*;
 
 pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
     if args.vs_args.is_some() && args.vs.is_none() {

@@ -4,9 +4,8 @@ use super::args::BenchArgs;
 use super::call_arguments;
 use crate::bench::bench_runner::PreparedTarget;
 use crate::bench::targets::{self, ArgumentInput, TargetOptions, TargetSpec};
-use crate::cli::context::CommandContext;
+use crate::cli::commands::prelude::*;
 use crate::host::ToolHost;
-use crate::model::Error;
 use tokio_util::sync::CancellationToken;
 
 /// The number of targets in the report: the tools of a command line, or the steps of one tool.

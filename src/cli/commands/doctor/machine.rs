@@ -1,17 +1,13 @@
 //! Checks of `doctor` for the machine, the files and the directories of this user.
 
 use std::io::IsTerminal as _;
-use std::path::Path;
 
 use crate::assembly;
-use crate::cli::context::CommandContext;
+use crate::cli::commands::prelude::*;
 use crate::cli::json::doctor::{DoctorCheck, Severity};
 use crate::cli::output::settings;
 use crate::config::spec::Configuration;
-use crate::present::{
-    configuration::{count_diagnostics, diagnostic_counts},
-    plural,
-};
+use crate::present::configuration::{count_diagnostics, diagnostic_counts};
 use crate::util::{confine, units};
 
 const LITTLE_SPACE: u64 = 100 << 20;

@@ -3,17 +3,12 @@
 mod machine;
 mod server_programs;
 
-use clap::Args;
-
 use super::config;
 use crate::assembly::{self, Assembly};
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use crate::cli::commands::prelude::*;
 use crate::cli::json::doctor::{DoctorCheck, DoctorJson, Severity};
-use crate::cli::output::Format;
 use crate::config::spec::Configuration;
-use crate::model::{Error, ServerStatus};
-use crate::present::{Line, Page, Role, plural};
+use crate::model::ServerStatus;
 
 /// Diagnose problems with the environment, files and servers.
 ///

@@ -1,10 +1,9 @@
 //! Checks of `doctor` for servers that are programs: whether each is found, and which variables it
 //! does not receive.
 
-use std::path::{Path, PathBuf};
-
 use secrecy::ExposeSecret as _;
 
+use crate::cli::commands::prelude::*;
 use crate::cli::json::doctor::{DoctorCheck, Severity};
 use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};

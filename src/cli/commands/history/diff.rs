@@ -1,19 +1,11 @@
 //! `toolhost history diff`: the results of two calls, compared line by line.
 
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use crate::cli::commands::prelude::*;
 use crate::cli::json::history::HistoryDiffJson;
-use crate::cli::output::Format;
 use crate::history::compare::CallText;
 use crate::history::log;
 use crate::host::request::{CallOutcome, CallRequest};
-use crate::model::{Error, ErrorKind};
-use crate::present;
-use crate::present::Line;
+use crate::model::ErrorKind;
 
 /// Compare the results of two calls, line by line.
 ///

@@ -3,22 +3,13 @@
 mod diff;
 mod rerun;
 
-use clap::{Args, Subcommand};
-use clap_complete::ArgValueCompleter;
-
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
-use crate::cli::output::Format;
-use crate::cli::prompt;
+use crate::cli::commands::prelude::*;
 use crate::cli::records::{self, Since, parse_since};
 use crate::history;
 use crate::history::HistoryEntry;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
 use crate::history::read::{self, HistoryLookup};
-use crate::model::{CallFilter, Error};
-use crate::present;
-use crate::present::{Line, Page, Role, plural};
+use crate::model::CallFilter;
 use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{self, ReverseLines};

@@ -1,25 +1,17 @@
 //! `toolhost history rerun`: repeating a recorded call.
 
 use std::slice::from_ref;
-use std::time::Duration;
-
-use clap::Args;
-use clap_complete::ArgValueCompleter;
 
 use crate::assembly::Assembly;
-use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call::{self, CallArgs};
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope};
-use crate::cli::formats;
-use crate::cli::prompt;
+use crate::cli::commands::prelude::*;
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::history::HistoryEntry;
 use crate::host::command;
 use crate::host::request::{ArgumentWord, CallArguments, CallRequest};
 use crate::host::rerun::{masked_paths, restore_secret};
 use crate::host::validate::{ValuePath, ValuePathSegment};
-use crate::model::{Error, JsonObject};
+use crate::model::JsonObject;
 
 /// Rerun a call with the same arguments.
 ///

@@ -1,21 +1,14 @@
 //! `toolhost prompts get`: rendering one prompt.
 
-use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
-use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call_output;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use crate::cli::commands::prelude::*;
 use crate::cli::json::offerings::PromptMessagesJson;
 use crate::cli::offering_lists;
-use crate::cli::output::Format;
 use crate::cli::raw_arguments::{self, RawArguments};
-use crate::cli::server_target;
 use crate::host::request::{ArgumentWord, CallArguments, ItemRequest};
-use crate::model::{Error, JsonObject, ToolResult};
+use crate::model::{JsonObject, ToolResult};
 use crate::present::offerings;
 use crate::util::json;
 

@@ -1,16 +1,9 @@
 //! `toolhost prompts list`: the prompts of all servers.
 
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-
 use crate::catalogue::query::WordMatcher;
-use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use crate::cli::commands::prelude::*;
 use crate::cli::json::offerings::PromptsJson;
 use crate::cli::offering_lists::{self, OfferingList};
-use crate::cli::server_target;
 use crate::host::request::LookupScope;
 use crate::model::Prompt;
 use crate::present::offerings;

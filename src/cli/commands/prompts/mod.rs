@@ -3,9 +3,7 @@
 mod get;
 mod list;
 
-use clap::{Args, Subcommand};
-
-use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::commands::prelude::*;
 
 /// List and render prompts of MCP servers.
 #[derive(Debug, Args)]

@@ -4,9 +4,7 @@ mod list;
 mod read;
 mod watch;
 
-use clap::{Args, Subcommand};
-
-use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::commands::prelude::*;
 
 /// List, read and watch resources of MCP servers.
 #[derive(Debug, Args)]

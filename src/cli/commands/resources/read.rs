@@ -1,24 +1,15 @@
 //! `toolhost resources read`: reading one resource.
 
-use std::path::PathBuf;
-
-use clap::Args;
-use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
-use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call_output;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use crate::cli::commands::prelude::*;
 use crate::cli::json::offerings::ResourceContentsJson;
 use crate::cli::offering_lists;
-use crate::cli::output::Format;
 use crate::cli::save;
-use crate::cli::server_target;
 use crate::host::request::ItemRequest;
-use crate::model::{Error, ToolResult};
-use crate::present::{Page, Role, content, offerings};
+use crate::model::ToolResult;
+use crate::present::{content, offerings};
 use crate::util::jq;
 use crate::util::json;
 

@@ -1,24 +1,17 @@
 //! `toolhost resources watch`: printing changes of resources.
 
-use clap::Args;
-use clap_complete::ArgValueCompleter;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use crate::cli::commands::prelude::*;
 use crate::cli::json::offerings::ResourceUpdateJson;
 use crate::cli::offering_lists;
-use crate::cli::output::{CommandError, Format, Output};
 use crate::cli::records;
-use crate::cli::server_target;
 use crate::host::ToolHost;
 use crate::host::offerings::ServerChange;
 use crate::host::request::{ItemRequest, LookupScope};
 use crate::model::SubscriptionEvent;
-use crate::present::{Line, Role, content, offerings};
+use crate::present::{content, offerings};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Maximum number of changes waiting to be printed; more are only counted.

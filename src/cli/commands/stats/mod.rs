@@ -2,22 +2,13 @@
 
 mod stats_scope;
 
-use std::time::Duration;
-
-use clap::{Args, ValueEnum};
-use clap_complete::ArgValueCompleter;
-
 use crate::assembly;
-use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::formats;
+use crate::cli::commands::prelude::*;
 use crate::cli::json::stats::StatsJson;
-use crate::cli::output::{Format, Output};
 use crate::cli::records::{Since, parse_since};
-use crate::model::{CallFilter, Error};
-use crate::present;
+use crate::model::CallFilter;
+use crate::present::stats::StatsRows;
 use crate::present::stats::detail::slices_in;
-use crate::present::{Line, Page, Role, stats::StatsRows};
 use crate::stats::summary::{TimeSlice, UsageOrder, sort};
 use crate::stats::{ReadBudget, Statistics, Summary};
 use crate::util::clock::{Clock as _, SystemClock};

@@ -1,9 +1,9 @@
 //! Resolving a name to tools with recorded calls.
 
 use crate::catalogue::naming::{self, NameResolution};
-use crate::cli::context::CommandContext;
+use crate::cli::commands::prelude::*;
 use crate::host::request::ListScope;
-use crate::model::{CallFilter, Error, ToolName};
+use crate::model::{CallFilter, ToolName};
 use crate::stats::count::ToolKey;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
