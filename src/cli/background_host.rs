@@ -12,7 +12,6 @@ use crate::config::consent::store::TrustStore;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::{FileStamp, WatchedFiles};
 use crate::model::Error;
-use crate::present::Line;
 use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::{CurrencyCheck, HostCurrency, HostLifetime};
 use crate::serve::background::observers::ObserverHub;
@@ -73,7 +72,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
     let socket = directory.socket(&identity);
     let listener = UnixSocketListener::bind(&socket)?;
     context.warn_unserved(&assembly.configuration);
-    context.output.note(&Line::plain(format!("listening on {}", socket.display())));
+    context.output.note(format!("listening on {}", socket.display()));
     if options.is_detached {
         // The starter waits for this line, and reads nothing after it.
         context.output.line(&true)?;

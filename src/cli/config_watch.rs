@@ -18,7 +18,6 @@ use crate::config::spec::Configuration;
 use crate::config::watched_files::WatchedFiles;
 use crate::host::ToolHost;
 use crate::model::{Diagnostic, Error};
-use crate::present::Line;
 
 /// Poll interval of the files. A file that is still being written is waited for.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -147,7 +146,7 @@ impl<'a> ConfigWatch<'a> {
     }
 
     fn tell(&self, report: &ReloadReport) {
-        self.context.output.note(&Line::plain(describe(report)));
+        self.context.output.note(describe(report));
         if report.needs_restart {
             self.warn("changed audit, history and stats settings apply after a restart");
         }

@@ -20,7 +20,6 @@ pub mod json;
 pub mod log;
 pub mod login;
 pub mod mcp_file;
-pub mod offering_lists;
 pub mod options;
 pub mod output;
 pub mod parse_errors;

@@ -96,13 +96,13 @@ impl ProgressDisplay {
                         self.output.status_line(&line);
                     }
                 } else {
-                    self.output.note(&line);
+                    self.output.note(line);
                 }
             }
             HostEvent::Log { origin, level, text: line, .. } => {
                 if verbose || self.logs.is_some() || self.may_log() {
                     self.output.note(
-                        &Line::styled(Role::Dim, format!("{origin} {}: ", level.0))
+                        Line::styled(Role::Dim, format!("{origin} {}: ", level.0))
                             .then(Role::Plain, text::shorten(line, LOG_TEXT)),
                     );
                 }
@@ -118,12 +118,12 @@ impl ProgressDisplay {
             }
             HostEvent::QuestionAnswered { .. } => {
                 if verbose || self.may_log() {
-                    self.output.note(&Line::styled(Role::Dim, question_line(event)));
+                    self.output.note(Line::styled(Role::Dim, question_line(event)));
                 }
             }
             HostEvent::ServerStateChanged { server, state } if verbose => {
                 let line = Line::styled(Role::Dim, format!("{server}: {}", state.as_str()));
-                self.output.note(&line);
+                self.output.note(line);
             }
             HostEvent::ServerStateChanged { server, state: ServerState::Starting } => {
                 self.wait_for(server, format!("starting {server}…"));
@@ -135,7 +135,7 @@ impl ProgressDisplay {
             HostEvent::CallFinished { call_id, .. } => self.stop_waiting(&call_id.0),
             HostEvent::ListChanged { owner: ListOwner::Server(server), list } if verbose => {
                 let text = format!("{server}: its {} changed", list.as_str());
-                self.output.note(&Line::styled(Role::Dim, text));
+                self.output.note(Line::styled(Role::Dim, text));
             }
             HostEvent::ListChanged { .. }
             | HostEvent::ResourceUpdated { .. }
@@ -199,7 +199,7 @@ impl ProgressDisplay {
             let dropped = std::mem::take(&mut pace.dropped);
             if dropped > 0 {
                 let line = format!("({dropped} log lines omitted, -v shows all)");
-                self.output.note(&Line::styled(Role::Dim, line));
+                self.output.note(Line::styled(Role::Dim, line));
             }
             pace.second = Some(now);
             pace.logged = 0;

@@ -22,9 +22,19 @@ pub struct RawArguments {
 
 impl RawArguments {
     /// Whether reading may block: on stdin, or on a named file that is a pipe.
-    pub fn may_block(&self) -> bool {
+    fn may_block(&self) -> bool {
         let whole = self.json_option.as_deref().is_some_and(|w| w == "-" || w.starts_with('@'));
         whole || self.words.iter().any(|word| word.contains("=@"))
+    }
+
+    /// Reads them, on a thread of their own where that may block: signals must still be handled.
+    pub async fn read(self) -> Result<CallArguments, Error> {
+        if !self.may_block() {
+            return read(&self, &mut io::empty());
+        }
+        tokio::task::spawn_blocking(move || read(&self, &mut io::stdin()))
+            .await
+            .map_err(|error| Error::internal(format!("cannot read the arguments: {error}")))?
     }
 }
 

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use crate::audit::read::{AuditOutcome, AuditedCall};
-use crate::present::{
-    Line, Page, Role,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn};
 use crate::util::json::short as short_arguments;
 use crate::util::timestamp::local_time;
 use crate::util::units::{show_duration, show_span};

@@ -1,9 +1,6 @@
 //! Background hosts as a table.
 
-use crate::present::{
-    Line, Page, Role,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn};
 use crate::serve::background::protocol::HostStatus;
 use crate::util::units::{show_size, show_span};
 

@@ -9,10 +9,8 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::host::example::resolve;
 use crate::model::{Diagnostic, Error, ErrorKind, Speed, ToolDefinition, ToolSource, ToolStatus};
 use crate::present::{
-    Line, Page, Role, caret,
-    configuration::out_of_service,
-    findings, first_sentence, messages, plural,
-    table::{Table, TableColumn},
+    Line, Page, Role, Table, TableColumn, caret, configuration::out_of_service, findings,
+    first_sentence, messages, plural,
 };
 use crate::stats::Usage;
 use crate::stats::declared_speed::ExceededSpeed;

@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::history::HistoryEntry;
-use crate::present::{
-    Line, Page, Role,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn};
 use crate::util::json::short as short_arguments;
 use crate::util::timestamp::local_time;
 use crate::util::units::{show_duration, show_size};

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use crate::model::LoginReport;
-use crate::present::{
-    Line, Page, Role,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn};
 use crate::util::units::show_duration;
 
 pub struct LoginRow {

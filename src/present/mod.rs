@@ -33,6 +33,7 @@ pub mod traffic;
 pub mod trust;
 
 pub use page::{Line, Page, Role};
+pub use table::{Table, TableColumn};
 
 use crate::util::units::show_count;
 

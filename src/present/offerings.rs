@@ -7,10 +7,7 @@ use crate::host::offerings::Offerings;
 use crate::model::{
     Error, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate, ToolResult,
 };
-use crate::present::{
-    Line, Page, Role, content, first_sentence,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn, content, first_sentence};
 use crate::util::text;
 use crate::util::units::show_size;
 

@@ -189,6 +189,18 @@ impl Line {
     }
 }
 
+impl From<&str> for Line {
+    fn from(text: &str) -> Self {
+        Self::plain(text)
+    }
+}
+
+impl From<String> for Line {
+    fn from(text: String) -> Self {
+        Self::plain(text)
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
     lines: Vec<Line>,

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use crate::present::{
-    Line, Page, Role,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn};
 use crate::serve::listen::token_store::IssuedToken;
 use crate::util::timestamp::local_time;
 

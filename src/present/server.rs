@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use crate::present::{
-    Line, Page, Role, messages, plural,
-    server_entry::ServerEntryView,
-    table::{Table, TableColumn},
+    Line, Page, Role, Table, TableColumn, messages, plural, server_entry::ServerEntryView,
 };
 use serde_json::Value;
 

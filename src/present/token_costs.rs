@@ -1,10 +1,7 @@
 //! `list --tokens`: the cost of tool definitions in tokens, as tables.
 
 use crate::formats::{DefinitionCost, ModelFormat, ToolCost};
-use crate::present::{
-    Line, Page, Role,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn};
 use crate::util::units::show_count;
 
 /// The costs in each format; then in `format` by component and by tool, most expensive first.

@@ -10,10 +10,7 @@ use crate::host::example::{self, resolve, type_of};
 use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
 use crate::model::{Origin, PinState, ToolDefinition, ToolStatus};
-use crate::present::{
-    Line, Page, Role, caret,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn, caret};
 use crate::util::units::show_duration;
 use crate::util::{json, text};
 

@@ -63,20 +63,20 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
         .then(Role::Name, &args.name)
         .then(Role::Plain, " to ")
         .then(Role::Name, file.path.display().to_string());
-    context.output.note(&added);
+    context.output.note(added);
     if let Some(replaced) = replaced {
-        context.output.note(&Line::plain(format!(
+        context.output.note(format!(
             "your own files now replace the built-in examples: {replaced}; \
              'toolhost init --user' writes a tools.yaml to start from"
-        )));
+        ));
     }
     show_tools(&args.name, context).await;
     if let Some(command) = trust_command {
         let hint = format!("review and trust the project first: {command}");
-        context.output.note(&Line::plain(hint));
+        context.output.note(hint);
     }
     let next = format!("try it: toolhost list --server {}", args.name);
-    context.output.note(&Line::styled(Role::Dim, next));
+    context.output.note(Line::styled(Role::Dim, next));
     Ok(())
 }
 
@@ -106,7 +106,7 @@ async fn show_tools(name: &str, context: &CommandContext) {
                 let count = plural(tools.len(), "tool", "tools");
                 let shown = tools.iter().take(SHOWN_TOOLS).copied().collect::<Vec<_>>().join(", ");
                 let more = if tools.len() > SHOWN_TOOLS { ", …" } else { "" };
-                context.output.note(&Line::plain(format!("{count}: {shown}{more}")));
+                context.output.note(format!("{count}: {shown}{more}"));
             }
             statuses
         }
@@ -115,7 +115,7 @@ async fn show_tools(name: &str, context: &CommandContext) {
     for error in statuses.iter().filter_map(|status| status.state.error()) {
         context.output.warn(&format!("it does not start yet: {}", error.message()));
         for line in error.details().iter().map(String::as_str).chain(error.hint()) {
-            context.output.note(&Line::plain(format!("  {line}")));
+            context.output.note(format!("  {line}"));
         }
     }
 }

@@ -95,15 +95,12 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
             let show = |call: &_| output.page(&present::audit::line(call, width));
             watch(follow, joiner, &filter, context, show).await
         }
-        (Format::Json | Format::Yaml, None) => {
-            let all: Vec<_> = page.calls.iter().map(AuditedCallJson::from).collect();
-            output.value(format, &all)
-        }
         (_, None) => {
-            output.page(&present::audit::page(&page.calls, output.width()))?;
-            if page.calls.is_empty() {
+            let all: Vec<_> = page.calls.iter().map(AuditedCallJson::from).collect();
+            let shown = || present::audit::page(&page.calls, output.width());
+            if output.report(format, &all, shown)? && page.calls.is_empty() {
                 let path = location.path.display();
-                output.note(&Line::styled(Role::Dim, format!("no such call in {path}")));
+                output.note(Line::styled(Role::Dim, format!("no such call in {path}")));
             }
             Ok(())
         }

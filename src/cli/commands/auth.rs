@@ -61,7 +61,7 @@ pub async fn run(args: &AuthArgs, context: &CommandContext) -> CommandResult {
         AuthAction::Logout { all: true, .. } => {
             let any = logins::forget_all(context.environment.as_ref()).await?;
             let text = if any { "logged out of all servers" } else { "no logins" };
-            context.output.note(&Line::plain(text));
+            context.output.note(text);
             Ok(())
         }
         AuthAction::Logout { server, .. } => {
@@ -88,33 +88,22 @@ async fn login(
         headless,
     );
     let login = assembly.host.login(server, &browser, scopes).await?;
-    match format {
-        Format::Text => {
-            context.output.note(&line(server, &login, SystemClock.unix()));
-            Ok(())
-        }
-        format => {
-            let row = LoginRow { servers: names.to_vec(), login };
-            context.output.value(format, &LoginJson::from((&row.servers[..], &row.login)))
-        }
+    if context.output.report(format, &LoginJson::from((&names[..], &login)), Page::default)? {
+        context.output.note(line(server, &login, SystemClock.unix()));
     }
+    Ok(())
 }
 
 async fn logout(server: &str, context: &CommandContext) -> CommandResult {
     let assembly = context.assemble(StartScope::Nothing).await?;
     require_servers(&assembly.configuration, &[server.to_owned()])?;
     let gone = assembly.host.logout(server).await?;
-    let line = if gone == 0 {
-        Line::plain("no login for ").then(Role::Name, server)
-    } else {
-        Line::plain("logged out of ").then(Role::Name, server)
-    };
-    context.output.note(&line);
+    let what = if gone == 0 { "no login for " } else { "logged out of " };
+    context.output.note(Line::plain(what).then(Role::Name, server));
     Ok(())
 }
 
 async fn list(context: &CommandContext) -> CommandResult {
-    use Format::{Json, Names, Yaml};
     let format = context.format(formats::LIST)?;
     let assembly = context.assemble(StartScope::Nothing).await?;
     let logins = logins::list(context.environment.as_ref()).await?;
@@ -122,22 +111,18 @@ async fn list(context: &CommandContext) -> CommandResult {
         .into_iter()
         .map(|login| LoginRow { servers: entries_using(&assembly.configuration, &login), login })
         .collect();
-    match format {
-        Json | Yaml => {
-            let logins = rows.iter().map(|row| LoginJson::from((&row.servers[..], &row.login)));
-            context.output.value(format, &LoginsJson { logins: logins.collect() })
-        }
-        Names => context.output.names(rows.iter().flat_map(|row| &row.servers)),
-        _ => {
-            context.output.page(&table(&rows, SystemClock.unix(), context.output.width()))?;
-            if rows.is_empty() {
-                context.output.note(&Line::plain("no logins"));
-            } else if context.output.is_terminal() {
-                context.output.note(&Line::plain(plural(rows.len(), "login", "logins")));
-            }
-            Ok(())
+    let output = &context.output;
+    let logins = rows.iter().map(|row| LoginJson::from((&row.servers[..], &row.login)));
+    let value = LoginsJson { logins: logins.collect() };
+    let names = rows.iter().flat_map(|row| &row.servers);
+    if output.listing(format, &value, names, || table(&rows, SystemClock.unix(), output.width()))? {
+        if rows.is_empty() {
+            output.note("no logins");
+        } else if output.is_terminal() {
+            output.note(plural(rows.len(), "login", "logins"));
         }
     }
+    Ok(())
 }
 
 fn entries_using(configuration: &Configuration, login: &LoginReport) -> Vec<String> {

@@ -8,7 +8,7 @@ use crate::assembly::Assembly;
 use crate::cli::answers::AnswerRules;
 use crate::cli::call_context::{self, ContextArg};
 use crate::cli::json::call::{CallJson, DryRunJson};
-use crate::cli::raw_arguments::{self, RawArguments};
+use crate::cli::raw_arguments::RawArguments;
 use crate::cli::save;
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::request::{CallOutcome, CallRequest};
@@ -174,7 +174,7 @@ fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResu
     let place = calls.save(name, call)?.map_or("", |_before| "in place of an earlier call ");
     let saved = Line::styled(Role::Success, "saved ")
         .then(Role::Dim, format!("{place}as '{name}': toolhost run {name}"));
-    context.output.note(&saved);
+    context.output.note(saved);
     Ok(())
 }
 
@@ -195,12 +195,9 @@ pub(super) async fn perform(
         for warning in &dry_run.warnings {
             context.output.warn(warning);
         }
-        return match format {
-            Format::Json | Format::Yaml => {
-                context.output.value(format, &DryRunJson::from(&dry_run))
-            }
-            _ => context.output.page(&present::outcome::preview(&dry_run)),
-        };
+        let page = || present::outcome::preview(&dry_run);
+        context.output.report(format, &DryRunJson::from(&dry_run), page)?;
+        return Ok(());
     }
     report(args, context, format, assembly.host.call(request).await)
 }
@@ -247,15 +244,7 @@ async fn request(args: &CallArgs, context: &CommandContext) -> Result<CallReques
         json_option: args.args.clone(),
         cwd: context.environment.cwd(),
     };
-    // Reading stdin or a named pipe may block; signals must still be handled.
-    let arguments = if sources.may_block() {
-        tokio::task::spawn_blocking(move || raw_arguments::read(&sources, &mut std::io::stdin()))
-            .await
-            .map_err(|error| Error::internal(format!("cannot read the arguments: {error}")))??
-    } else {
-        raw_arguments::read(&sources, &mut std::io::empty())?
-    };
-    let mut request = CallRequest::new(&args.name, arguments);
+    let mut request = CallRequest::new(&args.name, sources.read().await?);
     request.servers.clone_from(&args.server);
     request.timeout = args.timeout;
     request.idle_timeout = args.idle_timeout;

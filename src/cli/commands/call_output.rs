@@ -35,7 +35,7 @@ pub(super) fn print(
     if let Some(hidden @ 1..) = warnings.len().checked_sub(shown) {
         // A noisy server repeats itself on each call.
         let count = plural(hidden, "more warning", "more warnings");
-        output.note(&Line::styled(Role::Dim, format!("{count}, -v shows all")));
+        output.note(Line::styled(Role::Dim, format!("{count}, -v shows all")));
     }
     output.note_routing(outcome.metadata.routing.as_ref());
     let filtered = match (options.query, result) {
@@ -152,7 +152,7 @@ pub(super) fn save_result(
         save::write(target, &payload.bytes)?;
         let size = units::show_size(payload.bytes.len() as u64);
         output.note(
-            &Line::plain("saved ")
+            Line::plain("saved ")
                 .then(Role::Name, target.display().to_string())
                 .then(Role::Dim, format!(" ({}, {size})", payload.media_type)),
         );

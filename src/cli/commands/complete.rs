@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::call::ParseOptionError;
+use super::offerings;
 use super::prelude::*;
-use crate::cli::offering_lists;
 use crate::host::request::ItemRequest;
 use crate::model::{Completion, CompletionQuery, CompletionReference};
 
@@ -42,7 +42,6 @@ fn parse_pair(text: &str) -> Result<(String, String), ParseOptionError> {
 }
 
 pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Yaml};
     let format = context.format(formats::WORDS)?;
     // A prompt name may contain a colon, but does not look like a URI.
     let is_address = args.reference.contains("://") || args.reference.contains('{');
@@ -56,21 +55,17 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
         value: args.value.clone(),
         context: args.context.iter().cloned().collect::<BTreeMap<_, _>>(),
     };
-    let assembly = offering_lists::assemble(context, &args.server).await?;
+    let assembly = offerings::assemble(context, &args.server).await?;
     let done = assembly
         .host
         .complete(query, &ItemRequest::to_servers(&args.server, &context.cancel))
         .await?;
-    if matches!(format, Json | Yaml) {
+    if matches!(format, Format::Json | Format::Yaml) {
         return context.output.value(format, &done);
     }
-    let mut page = Page::default();
-    for value in &done.values {
-        page.push(Line::plain(value));
-    }
-    context.output.page(&page)?;
+    context.output.names(&done.values)?;
     if let Some(text) = remark(&done) {
-        context.output.note(&Line::styled(Role::Dim, text));
+        context.output.note(Line::styled(Role::Dim, text));
     }
     Ok(())
 }

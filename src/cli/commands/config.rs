@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use clap::builder::PossibleValue;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::prelude::*;
@@ -86,21 +85,18 @@ pub async fn run(
 ) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     match args.action {
-        ConfigAction::Check => check(context, format, console).await,
+        ConfigAction::Check => check(context, format, console).await?,
         ConfigAction::Show => {
             let values = show::show(&context.load_request(), &*context.environment);
-            print(
-                context,
-                format,
-                || configuration::values(&values),
-                &ConfigValuesJson::from(values.as_slice()),
-            )
+            let value = ConfigValuesJson::from(values.as_slice());
+            context.output.report(format, &value, || configuration::values(&values))?;
         }
         ConfigAction::Paths => {
             let loaded = context.load();
             let environment = &*context.environment;
+            let value = ConfigPathsJson::new(&loaded, environment);
             let page = || configuration::paths(&loaded, environment);
-            print(context, format, page, &ConfigPathsJson::new(&loaded, environment))
+            context.output.report(format, &value, page)?;
         }
         ConfigAction::Schema { of } => {
             let schema = match of {
@@ -111,9 +107,10 @@ pub async fn run(
             };
             // A schema is JSON in any format.
             let format = if format == Format::Yaml { format } else { Format::Json };
-            context.output.value(format, &schema)
+            context.output.value(format, &schema)?;
         }
     }
+    Ok(())
 }
 
 /// What is wrong with a configuration, as far as that shows without starting anything: in its files,
@@ -142,17 +139,13 @@ async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -
         diagnostic.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))
     });
     let diagnostics = loaded.diagnostics.as_slice();
-    print(
-        context,
-        format,
-        || configuration::findings(diagnostics),
-        &ConfigCheckJson::from(diagnostics),
-    )?;
+    let value = ConfigCheckJson::from(diagnostics);
+    context.output.report(format, &value, || configuration::findings(diagnostics))?;
     // Untrusted entries were not resolved, so problems that only show then are unknown.
     if let (Format::Text, Some(first)) = (format, loaded.untrusted.first()) {
         let count = plural(loaded.untrusted.len(), "entry is", "entries are");
         let note = format!("{count} not trusted and not checked; see: {}", first.trust_command);
-        context.output.note(&Line::plain(note));
+        context.output.note(note);
     }
     let (errors, warnings) = count_diagnostics(&loaded);
     let tally = configuration::diagnostic_counts(errors, warnings);
@@ -161,19 +154,7 @@ async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -
     }
     let entries = plural(loaded.tools.len() + loaded.servers.len(), "entry", "entries");
     if format == Format::Text {
-        context.output.note(&Line::plain(format!("{entries}, {tally}")));
+        context.output.note(format!("{entries}, {tally}"));
     }
     Ok(())
-}
-
-fn print(
-    context: &CommandContext,
-    format: Format,
-    page: impl FnOnce() -> Page,
-    value: &impl Serialize,
-) -> CommandResult {
-    match format {
-        Format::Text => context.output.page(&page()),
-        _ => context.output.value(format, value),
-    }
 }

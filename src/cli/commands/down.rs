@@ -44,12 +44,12 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
         context.output.value(format, &EndedHostsJson { ended })?;
     } else if ended.is_empty() && failed.is_empty() {
         let of = if args.all { String::new() } else { format!(" for {}", own.display()) };
-        context.output.note(&Line::plain(format!("no background host is running{of}")));
+        context.output.note(format!("no background host is running{of}"));
     } else {
         for host in ended {
             let line = Line::styled(Role::Success, "ended")
                 .then(Role::Plain, format!(" (pid {})", host.pid));
-            context.output.note(&match host.directory {
+            context.output.note(match host.directory {
                 Some(directory) => line.then(Role::Plain, " for ").then(Role::Name, directory),
                 None => line,
             });

@@ -103,10 +103,7 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
         context.output.warn(&format!("{count} in the format {}", dialect.as_str()));
     }
     let broken = assembly.configuration.count_broken_servers(|_| true);
-    match present::catalogue::verdict(&catalogue, broken, !exported.tools.is_empty()) {
-        None => Ok(()),
-        Some(error) => Err(error.into()),
-    }
+    conclude(present::catalogue::verdict(&catalogue, broken, !exported.tools.is_empty()))
 }
 
 fn warn_of_size(exported: &ExportedCatalogue, dialect: ModelFormat, output: &Output) {

@@ -79,7 +79,7 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     let mut file = McpFile::open(args.file, &*context.environment)?;
     let added = add_all(&servers, &mut file, context)?;
     if added.is_empty() {
-        context.output.note(&Line::plain("nothing to import"));
+        context.output.note("nothing to import");
         return Ok(());
     }
     let page = difference(&file, &added);
@@ -96,10 +96,10 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     let trust_command = context.write_server_file(&file)?;
     let count = plural(added.len(), "server", "servers");
     let line = Line::styled(Role::Success, format!("added {count} to "));
-    context.output.note(&line.then(Role::Name, file.path.display().to_string()));
+    context.output.note(line.then(Role::Name, file.path.display().to_string()));
     if let Some(command) = trust_command {
         let hint = format!("review and trust the project first: {command}");
-        context.output.note(&Line::plain(hint));
+        context.output.note(hint);
     }
     Ok(())
 }
@@ -166,11 +166,11 @@ fn list(context: &CommandContext) -> CommandResult {
     if is_empty {
         let names: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
         let message = format!("no servers of {} found", names.join(", "));
-        context.output.note(&Line::plain(message));
+        context.output.note(message);
         return Ok(());
     }
     context.output.page(&table.layout(context.output.width()))?;
-    context.output.note(&Line::styled(Role::Dim, "import them: toolhost import EDITOR"));
+    context.output.note(Line::styled(Role::Dim, "import them: toolhost import EDITOR"));
     Ok(())
 }
 

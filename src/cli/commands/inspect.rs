@@ -29,7 +29,6 @@ pub struct InspectArgs {
 }
 
 pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Names, Yaml};
     let format = context.format(formats::LIST)?;
     let name = args.name.as_deref().unwrap_or_default();
     let starts = StartScope::Named(args.name.as_slice(), &args.server);
@@ -47,37 +46,30 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
         scan::scan(&tool, &ToolNameIndex::of(neighbours.iter().map(Arc::as_ref).chain([&tool])));
     let used = usage.of([&tool], context).await.pop();
     let slower = used.as_ref().and_then(|used| ExceededSpeed::of(&tool, used));
-    match format {
-        Json | Yaml => {
-            let stats = used.as_ref().map(UsageJson::from);
-            output.value(
-                format,
-                &ToolDetailJson::from((&tool, &decision, (stats, slower), &findings[..])),
-            )
+    let stats = used.as_ref().map(UsageJson::from);
+    let value = ToolDetailJson::from((&tool, &decision, (stats, slower), &findings[..]));
+    let page = || {
+        let fingerprint = fingerprint::fingerprint(&tool);
+        let width = output.width();
+        let mut page = Page::default();
+        for tool in host.masked_definitions(&[Arc::new(tool.clone())]) {
+            page.append(present::tool::page(&tool, &fingerprint, Some(&decision), width));
         }
-        Names => output.page(&Page::from(Line::plain(tool.name.full()))),
-        _ => {
-            let fingerprint = fingerprint::fingerprint(&tool);
-            let shown = host.masked_definitions(&[Arc::new(tool)]);
-            let width = output.width();
-            let mut page = Page::default();
-            for tool in &shown {
-                page.append(present::tool::page(tool, &fingerprint, Some(&decision), width));
+        if let Some(used) = &used {
+            page.heading("Statistics");
+            page.push(present::stats::summary_line(used).indented(2));
+            if let Some(slower) = &slower {
+                page.push(present::stats::slower_line(slower).indented(2));
             }
-            if let Some(used) = &used {
-                page.heading("Statistics");
-                page.push(present::stats::summary_line(used).indented(2));
-                if let Some(slower) = &slower {
-                    page.push(present::stats::slower_line(slower).indented(2));
-                }
-            }
-            if !findings.is_empty() {
-                page.blank_line();
-            }
-            page.append(present::findings::page(&findings, output.width()));
-            output.page(&page)
         }
-    }
+        if !findings.is_empty() {
+            page.blank_line();
+        }
+        page.append(present::findings::page(&findings, width));
+        page
+    };
+    output.listing(format, &value, [tool.name.full()], page)?;
+    Ok(())
 }
 
 /// Everything about a server: it is pinged and asked for its tools.
@@ -87,7 +79,6 @@ async fn inspect_server(
     assembly: &Assembly,
     format: Format,
 ) -> CommandResult {
-    use Format::{Json, Names, Table, Text, Yaml};
     let (host, output) = (&assembly.host, &context.output);
     let names = [name.to_owned()];
     let servers = host.check_servers(&names).await;
@@ -120,20 +111,10 @@ async fn inspect_server(
             flagged,
             instructions: &findings,
         });
-        match format {
-            Json | Yaml => {
-                let entry = entry.as_ref().map(Into::into);
-                output.value(format, &ServerDetailJson { server: server.into(), entry })?;
-            }
-            Names => output.page(&Page::from(Line::plain(&server.name)))?,
-            _ => output.page(&present::server::page(server, entry.as_ref(), output.width()))?,
-        }
+        let page = || present::server::page(server, entry.as_ref(), output.width());
+        let value =
+            ServerDetailJson { server: server.into(), entry: entry.as_ref().map(Into::into) };
+        output.listing(format, &value, [&server.name], page)?;
     }
-    match present::server::verdict(&servers) {
-        None => Ok(()),
-        Some(error) if output.is_terminal() && matches!(format, Text | Table) => {
-            Err(present::server::without_details(&error).into())
-        }
-        Some(error) => Err(error.into()),
-    }
+    super::servers::conclude_servers(&servers, output, format)
 }

@@ -127,24 +127,16 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     let verdict = present::catalogue::with_disabled_entries(verdict, &problems);
     let verdict =
         verdict.or_else(|| untrusted_refusal(args, &assembly.configuration, profile, answered));
-    match &context.global.rare.profile {
-        // A profile hides names; a hidden tool is not missing.
-        None => {
-            complete::save_tools(
-                &*context.environment,
-                &assembly.configuration,
-                &assembly.masker,
-                &catalogue,
-            );
-        }
-        Some(profile) if catalogue.tools.is_empty() && reach == ListScope::Everything => {
-            context.output.warn(&format!("the profile '{profile}' contains no tools"));
-        }
-        Some(_) => {}
+    complete::update_names(context, &assembly, |names| names.add_tools(&catalogue));
+    if let Some(profile) = &context.global.rare.profile
+        && catalogue.tools.is_empty()
+        && reach == ListScope::Everything
+    {
+        context.output.warn(&format!("the profile '{profile}' contains no tools"));
     }
     if let Some(dialect) = args.tokens {
         list_tokens::print(&assembly.host, &catalogue, &tools, dialect, (format, context))?;
-        return verdict.map_or(Ok(()), |error| Err(error.into()));
+        return conclude(verdict);
     }
     match format {
         Json | Yaml => {
@@ -179,11 +171,11 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             remarks(&unreported_diagnostics(&catalogue), &context.output);
             // In a pipe, a count is noise unless it explains an empty list.
             if context.output.is_terminal() || tools.is_empty() {
-                context.output.note(&Line::plain(summary(&tools, args, &catalogue.tools)));
+                context.output.note(summary(&tools, args, &catalogue.tools));
             }
         }
     }
-    verdict.map_or(Ok(()), |error| Err(error.into()))
+    conclude(verdict)
 }
 
 /// Reports requested entries that are not trusted: as an error if nothing else was listed.
@@ -257,7 +249,7 @@ fn remarks(problems: &[&Diagnostic], output: &Output) {
         if problems.len() > most {
             let more = if errors { "more " } else { "" };
             let count = plural(hidden, "warning", "warnings");
-            output.note(&Line::styled(Role::Dim, format!("{more}{count}, -v shows all")));
+            output.note(Line::styled(Role::Dim, format!("{more}{count}, -v shows all")));
         }
     }
 }

@@ -29,21 +29,15 @@ pub(super) fn print(
         servers.entry(tool.component.as_deref()).or_default().push(tool);
     }
     let servers: Vec<_> = servers.into_iter().collect();
-    match format {
-        Format::Json | Format::Yaml => {
-            context.output.value(format, &TokenCostsJson::new(&costs, &servers))
-        }
-        Format::Names => context.output.names(costs.iter().map(|tool| &tool.name)),
-        _ => {
-            let dialect = dialect.format();
-            let width = context.output.width();
-            context.output.page(&present::token_costs::page(&costs, &servers, dialect, width))?;
-            let note = format!(
-                "servers and tools in the {} format; tokens are estimated, bytes are exact",
-                dialect.as_str()
-            );
-            context.output.note(&Line::plain(note));
-            Ok(())
-        }
+    let (output, dialect) = (&context.output, dialect.format());
+    let value = TokenCostsJson::new(&costs, &servers);
+    let names = costs.iter().map(|tool| &tool.name);
+    let page = || present::token_costs::page(&costs, &servers, dialect, output.width());
+    if output.listing(format, &value, names, page)? {
+        output.note(format!(
+            "servers and tools in the {} format; tokens are estimated, bytes are exact",
+            dialect.as_str()
+        ));
     }
+    Ok(())
 }

@@ -20,6 +20,7 @@ pub mod inspect;
 pub mod list;
 mod list_tokens;
 pub mod man;
+mod offerings;
 pub mod pin;
 mod prelude;
 pub mod prompts;

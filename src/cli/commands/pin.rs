@@ -57,25 +57,18 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     if writes {
         file.change(|pinned| book.apply(pinned, file.own))?;
     }
-    match format {
-        Format::Json | Format::Yaml => {
-            let none = FindingsByTool::new();
-            let value =
-                PinReportJson::from((&report, &none, &*file.path, Some((writes, accepted))));
-            context.output.value(format, &value)?;
+    let none = FindingsByTool::new();
+    let value = PinReportJson::from((&report, &none, &*file.path, Some((writes, accepted))));
+    // A person who was asked has already seen it.
+    let page = || {
+        if !args.yes && accepted && open > 0 {
+            return Page::default();
         }
-        _ => {
-            // A person who was asked has already seen it.
-            if args.yes || !accepted || open == 0 {
-                context.output.page(&present::pins::page(
-                    &report,
-                    &FindingsByTool::new(),
-                    context.output.width(),
-                ))?;
-            }
-            let what = present::pins::summary(&report);
-            context.output.note(&Line::plain(format!("{what}; pins: {}", file.path.display())));
-        }
+        present::pins::page(&report, &none, context.output.width())
+    };
+    if context.output.report(format, &value, page)? {
+        let what = present::pins::summary(&report);
+        context.output.note(format!("{what}; pins: {}", file.path.display()));
     }
     if !accepted {
         let what = plural(open, "change was not accepted", "changes were not accepted");
@@ -87,10 +80,7 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     let reach = selection.reach();
     let broken =
         assembly.configuration.count_broken_servers(|server| reach.includes_server(server));
-    match present::catalogue::verdict(&catalogue, broken, answered) {
-        None => Ok(()),
-        Some(error) => Err(error.into()),
-    }
+    conclude(present::catalogue::verdict(&catalogue, broken, answered))
 }
 
 /// The selected pin file and its pins; `None` if it does not exist.

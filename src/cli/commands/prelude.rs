@@ -9,8 +9,7 @@ pub(super) use clap_complete::ArgValueCompleter;
 
 pub(super) use crate::cli::ad_hoc::ServerCommandArgs;
 pub(super) use crate::cli::context::{CommandContext, CommandResult, StartScope};
-pub(super) use crate::cli::output::{CommandError, Format, Output};
+pub(super) use crate::cli::output::{CommandError, Format, Output, conclude};
 pub(super) use crate::cli::{complete, entry_checks, formats, prompt, server_target};
 pub(super) use crate::model::Error;
-pub(super) use crate::present::table::{Table, TableColumn};
-pub(super) use crate::present::{self, Line, Page, Role, plural};
+pub(super) use crate::present::{self, Line, Page, Role, Table, TableColumn, plural};

@@ -15,13 +15,10 @@ pub async fn run(_args: &PsArgs, context: &CommandContext) -> CommandResult {
     let hosts = host_sockets::running_hosts(context.environment.as_ref()).await;
     let silent = hosts.iter().filter(|host| host.status.is_none()).count();
     let hosts: Vec<HostStatus> = hosts.into_iter().filter_map(|host| host.status).collect();
-    if matches!(format, Format::Json | Format::Yaml) {
-        context.output.value(format, &HostsJson::from(hosts.as_slice()))?;
-    } else {
-        context.output.page(&present::background::table(&hosts, context.output.width()))?;
-        if hosts.is_empty() {
-            context.output.note(&Line::plain("no background host is running"));
-        }
+    let page = || present::background::table(&hosts, context.output.width());
+    if context.output.report(format, &HostsJson::from(hosts.as_slice()), page)? && hosts.is_empty()
+    {
+        context.output.note("no background host is running");
     }
     if silent > 0 {
         let hosts = plural(silent, "background host does", "background hosts do");

@@ -29,9 +29,9 @@ pub fn run(args: &RemoveArgs, context: &CommandContext) -> CommandResult {
         .then(Role::Name, &args.name)
         .then(Role::Plain, " from ")
         .then(Role::Name, file.path.display().to_string());
-    context.output.note(&removed);
+    context.output.note(removed);
     if let Some(command) = trust_command {
-        context.output.note(&Line::plain(format!("review and trust the project: {command}")));
+        context.output.note(format!("review and trust the project: {command}"));
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
     drop(recorded);
     if output.verbosity() > 0 {
         let count = plural(tape.len(), "request", "requests");
-        output.note(&Line::styled(Role::Dim, format!("replaying {count}")));
+        output.note(Line::styled(Role::Dim, format!("replaying {count}")));
     }
     let note = |text: &str| output.warn(text);
     let served = replay::run(tape, context.global.rare.strict, &note);

@@ -46,7 +46,7 @@ pub async fn run(args: &RunArgs, context: &CommandContext) -> CommandResult {
     if args.remove {
         saved.remove(name)?;
         let gone = Line::styled(Role::Success, "removed ").then(Role::Name, name);
-        context.output.note(&gone);
+        context.output.note(gone);
         return Ok(());
     }
     let kept = saved.get(name)?;
@@ -72,23 +72,16 @@ pub async fn run(args: &RunArgs, context: &CommandContext) -> CommandResult {
 }
 
 fn list(saved: &SavedCalls, context: &CommandContext, format: Format) -> CommandResult {
-    match format {
-        Format::Json | Format::Yaml => {
-            return context.output.value(format, &SavedCallsJson::from(&saved.calls));
-        }
-        Format::Names => return context.output.names(saved.calls.keys()),
-        _ => {}
-    }
-    if saved.calls.is_empty() {
-        let message = "no saved calls; save one: toolhost call NAME [ARGS] --save-as NAME";
-        context.output.note(&Line::plain(message));
-        return Ok(());
-    }
     let columns = [TableColumn::new("NAME"), TableColumn::new("CALL").shrinks_to(20)];
     let mut table = Table::new(columns);
     for (name, call) in &saved.calls {
         let command = shell_quoted(&call.command_words());
         table.row([Line::styled(Role::Name, name), Line::plain(command)]);
     }
-    context.output.page(&table.layout(context.output.width()))
+    let (output, value) = (&context.output, SavedCallsJson::from(&saved.calls));
+    let page = || table.layout(output.width());
+    if output.listing(format, &value, saved.calls.keys(), page)? && saved.calls.is_empty() {
+        output.note("no saved calls; save one: toolhost call NAME [ARGS] --save-as NAME");
+    }
+    Ok(())
 }

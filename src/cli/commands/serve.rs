@@ -156,7 +156,7 @@ async fn open_listeners<'a>(
     stop: &'a CancellationToken,
 ) -> Result<(Option<TokenFile>, Vec<RunningListener<'a>>), Error> {
     let mut listeners: Vec<RunningListener<'a>> = Vec::new();
-    let note = |text: String| context.output.note(&Line::plain(text));
+    let note = |text: String| context.output.note(text);
     if let Some(path) = &args.unix {
         let listener = UnixSocketListener::bind(path)?;
         note(format!("listening on {}", path.display()));

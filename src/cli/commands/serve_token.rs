@@ -81,11 +81,11 @@ fn issue(store: &TokenStore, grant: TokenGrant, context: &CommandContext) -> Com
     let format = context.format(formats::REPORT)?;
     let (token, issued) = store.issue(grant, context.now())?;
     let token = token.expose_secret();
-    if matches!(format, Format::Json | Format::Yaml) {
-        return context.output.value(format, &NewTokenJson::new(token, &issued));
+    let page = || Page::from(Line::plain(token));
+    if !context.output.report(format, &NewTokenJson::new(token, &issued), page)? {
+        return Ok(());
     }
-    context.output.page(&Page::from(Line::plain(token)))?;
-    context.output.note(&serve_token::issued(&issued));
+    context.output.note(serve_token::issued(&issued));
     if issued.profile.is_none() && issued.tools.is_empty() {
         context.output.warn(
             "this client may use everything that is served; limit it with --profile or --tool",
@@ -97,33 +97,27 @@ fn issue(store: &TokenStore, grant: TokenGrant, context: &CommandContext) -> Com
 fn list(store: &TokenStore, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::LIST)?;
     let (tokens, now) = (store.list()?, context.now());
-    match format {
-        Format::Json | Format::Yaml => {
-            context.output.value(format, &TokenListJson::new(&tokens, now))
-        }
-        Format::Names => context.output.names(tokens.iter().map(|token| &token.id)),
-        _ => {
-            if tokens.is_empty() {
-                let hint = "no token was issued; `toolhost serve token issue CLIENT` issues one";
-                context.output.note(&Line::plain(hint));
-                return Ok(());
-            }
-            context.output.page(&serve_token::table(&tokens, now, context.output.width()))
-        }
+    let value = TokenListJson::new(&tokens, now);
+    let names = tokens.iter().map(|token| &token.id);
+    let page = || serve_token::table(&tokens, now, context.output.width());
+    if context.output.listing(format, &value, names, page)? && tokens.is_empty() {
+        context.output.note("no token was issued; `toolhost serve token issue CLIENT` issues one");
     }
+    Ok(())
 }
 
 fn revoke(store: &TokenStore, name: &str, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let revoked = store.revoke(name)?;
-    if matches!(format, Format::Json | Format::Yaml) {
-        return context.output.value(format, &TokenListJson::new(&revoked, context.now()));
+    let value = TokenListJson::new(&revoked, context.now());
+    if !context.output.report(format, &value, Page::default)? {
+        return Ok(());
     }
-    for token in revoked {
+    for token in &revoked {
         let line = Line::styled(Role::Success, "revoked ")
             .then(Role::Name, &token.id)
             .then(Role::Plain, format!(" of {}", token.client));
-        context.output.note(&line);
+        context.output.note(line);
     }
     Ok(())
 }

@@ -48,9 +48,8 @@ fn parse_interval(text: &str) -> Result<Duration, ParseOptionError> {
 }
 
 pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(formats::LIST)?;
-    if args.watch && matches!(format, Yaml | Names) {
+    if args.watch && matches!(format, Format::Yaml | Format::Names) {
         return Err(Error::usage("--watch prints only tables or JSON lines").into());
     }
     let starts = if args.declared { StartScope::Nothing } else { StartScope::Servers(&args.names) };
@@ -72,30 +71,36 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
         assembly.host.check_servers(&args.names).await
     };
     servers.extend(broken);
-    match format {
-        Json | Yaml => context.output.value(format, &ServersJson::from(servers.as_slice()))?,
-        Names => context.output.names(servers.iter().map(|server| &server.name))?,
-        _ => {
-            context.output.page(&table(&servers, &context.output))?;
-            if servers.is_empty() {
-                let nothing = match assembly.configuration.servers.as_slice() {
-                    [] => "no servers configured; add one under mcp_servers in mcp.yaml",
-                    _ => "the profile contains no servers",
-                };
-                context.output.note(&Line::plain(nothing));
-            } else if context.output.is_terminal() {
-                context.output.note(&Line::plain(plural(servers.len(), "server", "servers")));
-            }
+    let output = &context.output;
+    let value = ServersJson::from(servers.as_slice());
+    let names = servers.iter().map(|server| &server.name);
+    if output.listing(format, &value, names, || table(&servers, output))? {
+        if servers.is_empty() {
+            let nothing = match assembly.configuration.servers.as_slice() {
+                [] => "no servers configured; add one under mcp_servers in mcp.yaml",
+                _ => "the profile contains no servers",
+            };
+            output.note(nothing);
+        } else if output.is_terminal() {
+            output.note(plural(servers.len(), "server", "servers"));
         }
     }
-    match present::server::verdict(&servers) {
-        None => Ok(()),
-        // The table shows the details; stderr repeats them for readers of stderr alone.
-        Some(error) if context.output.is_terminal() && matches!(format, Text | Table) => {
-            Err(present::server::without_details(&error).into())
-        }
-        Some(error) => Err(error.into()),
-    }
+    conclude_servers(&servers, output, format)
+}
+
+/// Ends a command that showed these servers. On a terminal its page has the details; stderr repeats
+/// them for readers of stderr alone.
+pub(super) fn conclude_servers(
+    servers: &[ServerStatus],
+    output: &Output,
+    format: Format,
+) -> CommandResult {
+    let is_shown = output.is_terminal() && matches!(format, Format::Text | Format::Table);
+    let verdict = present::server::verdict(servers);
+    conclude(match verdict {
+        Some(error) if is_shown => Some(present::server::without_details(&error)),
+        verdict => verdict,
+    })
 }
 
 /// Polls and shows the servers until a signal arrives or stdout is closed. A server that does not

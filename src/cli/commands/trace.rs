@@ -141,7 +141,7 @@ fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), 
     if let Some(connect) = server.connect {
         line.push(Role::Dim, format!(", connected in {}", show_duration(connect)));
     }
-    context.output.note(&line);
+    context.output.note(line);
     Ok(())
 }
 

@@ -114,7 +114,7 @@ fn already_trusted(
         Some(_) => "already trusted",
         None => "nothing to trust: no entry here reaches beyond its project",
     };
-    context.output.note(&Line::plain(message));
+    context.output.note(message);
     Ok(())
 }
 
@@ -137,28 +137,19 @@ fn list(context: &CommandContext) -> CommandResult {
     let format = context.format(formats::WORDS)?;
     let store = context.trust_store()?;
     let projects = store.list();
-    match format {
-        Format::Json | Format::Yaml => {
-            let list = TrustListJson::new(projects.iter().map(AsRef::as_ref));
-            context.output.value(format, &list)
-        }
-        Format::Names => {
-            context.output.names(projects.iter().map(|project| project.root.display().to_string()))
-        }
-        _ => {
-            context.output.page(&present::trust::list(projects.iter().map(AsRef::as_ref)))?;
-            if projects.is_empty() {
-                context.output.note(&Line::plain("no project is trusted"));
-            }
-            Ok(())
-        }
+    let value = TrustListJson::new(projects.iter().map(AsRef::as_ref));
+    let names = projects.iter().map(|project| project.root.display().to_string());
+    let page = || present::trust::list(projects.iter().map(AsRef::as_ref));
+    if context.output.listing(format, &value, names, page)? && projects.is_empty() {
+        context.output.note("no project is trusted");
     }
+    Ok(())
 }
 
 fn print_change(context: &CommandContext, message: &str, root: &Path) {
     context
         .output
-        .note(&Line::styled(Role::Success, message).then(Role::Name, root.display().to_string()));
+        .note(Line::styled(Role::Success, message).then(Role::Name, root.display().to_string()));
 }
 
 fn resolve_directory(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {

@@ -44,16 +44,15 @@ pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
     let identity = context.require_host_identity(&directory.make_key()?)?;
     let arguments = context.global.host_arguments();
     let started = start::start(&arguments, environment, &directory, &identity, args.idle).await?;
-    if matches!(format, Format::Json | Format::Yaml) {
-        return context
-            .output
-            .value(format, &StartedHostJson::new(started.is_new, &started.status));
+    let value = StartedHostJson::new(started.is_new, &started.status);
+    if !context.output.report(format, &value, Page::default)? {
+        return Ok(());
     }
     let state = if started.is_new { "started" } else { "already running" };
     let line = Line::styled(Role::Success, state)
         .then(Role::Plain, format!(" (pid {}) for ", started.status.pid))
         .then(Role::Name, started.status.directory.display().to_string());
-    context.output.note(&line);
+    context.output.note(line);
     let limit = started.status.idle_limit;
     if limit != args.idle {
         let limit = units::show_span(limit);

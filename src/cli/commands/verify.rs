@@ -61,15 +61,10 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
         report.tools.retain(|tool| tool.state != PinReportState::Missing);
     }
     let flagged = flagged(&report, &catalogue, args.scan);
-    match format {
-        Format::Json | Format::Yaml => {
-            let value = PinReportJson::from((&report, &flagged, &*file.path, None));
-            context.output.value(format, &value)?;
-        }
-        _ => {
-            context.output.page(&present::pins::page(&report, &flagged, context.output.width()))?;
-            context.output.note(&Line::plain(present::pins::summary(&report)));
-        }
+    let value = PinReportJson::from((&report, &flagged, &*file.path, None));
+    let page = || present::pins::page(&report, &flagged, context.output.width());
+    if context.output.report(format, &value, page)? {
+        context.output.note(present::pins::summary(&report));
     }
     // A failed server matters only if it has pins or was asked for by name.
     let matters = |name: &str| {
@@ -79,7 +74,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
     let broken = assembly.configuration.count_broken_servers(matters);
     let incomplete = present::catalogue::verdict(&catalogue, broken, answered);
-    verdict(&report, args.strict_new, incomplete).map_or(Ok(()), |error| Err(error.into()))
+    conclude(verdict(&report, args.strict_new, incomplete))
 }
 
 /// The suspicious findings about changed and new tools; with `all` about every tool.

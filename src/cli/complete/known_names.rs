@@ -8,8 +8,10 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::values;
+use crate::assembly::Assembly;
 use crate::audit::Masker;
 use crate::catalogue::{Catalogue, ServerListing};
+use crate::cli::context::CommandContext;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::host::offerings::Offerings;
@@ -24,13 +26,13 @@ pub(super) const MAX_NAMES: usize = 10_000;
 const MAX_KEYS: usize = 50;
 const MAX_BYTES: u64 = 4 << 20;
 
-pub(super) type CandidateNames = BTreeMap<String, String>;
+pub type CandidateNames = BTreeMap<String, String>;
 
 /// What is known without contacting a server. The description of cached tools, prompts and
 /// resources is their server.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct KnownNames {
+pub struct KnownNames {
     pub(super) tools: CandidateNames,
     #[serde(rename = "tool_arguments")]
     pub(super) arguments: BTreeMap<String, BTreeMap<String, KnownArgument>>,
@@ -44,7 +46,7 @@ pub(super) struct KnownNames {
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KnownArgument {
+pub struct KnownArgument {
     pub(super) about: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) values: Vec<String>,
@@ -63,60 +65,72 @@ pub(super) fn arguments(tool: &ToolDefinition) -> BTreeMap<String, KnownArgument
         .collect()
 }
 
-/// Caches the names of a listing for the next completion. A failure only affects completion.
-pub fn save_tools(
-    environment: &dyn Environment,
-    configuration: &Configuration,
-    masker: &Masker,
-    catalogue: &Catalogue,
-) {
-    if catalogue.servers.is_empty() {
-        return;
-    }
-    update(environment, configuration, masker, |names| {
+impl KnownNames {
+    pub fn add_tools(&mut self, catalogue: &Catalogue) {
+        if catalogue.servers.is_empty() {
+            return;
+        }
         let listed =
             || catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp).take(MAX_NAMES);
-        names.tools.retain(|_, server| !has_answered(&catalogue.servers, server));
-        names.arguments.retain(|tool, _| names.tools.contains_key(tool));
-        names.tools.extend(listed().map(|tool| with_server(&tool.name)));
-        names.arguments.extend(listed().map(|tool| (tool.name.full(), arguments(tool))));
-    });
-}
+        self.tools.retain(|_, server| !has_answered(&catalogue.servers, server));
+        self.arguments.retain(|tool, _| self.tools.contains_key(tool));
+        self.tools.extend(listed().map(|tool| with_server(&tool.name)));
+        self.arguments.extend(listed().map(|tool| (tool.name.full(), arguments(tool))));
+    }
 
-/// Caches the prompt names of a listing for the next completion.
-pub fn save_prompts(
-    environment: &dyn Environment,
-    configuration: &Configuration,
-    masker: &Masker,
-    listed: &Offerings<Prompt>,
-) {
-    let arguments = |prompt: &Prompt| -> CandidateNames {
-        let arguments = prompt.arguments.iter().take(MAX_KEYS);
-        arguments
-            .map(|one| (one.name.clone(), summary(one.description.as_deref().unwrap_or_default())))
-            .collect()
-    };
-    update(environment, configuration, masker, |names| {
+    pub fn add_prompts(&mut self, listed: &Offerings<Prompt>) {
+        let arguments = |prompt: &Prompt| -> CandidateNames {
+            let arguments = prompt.arguments.iter().take(MAX_KEYS);
+            let about = |about: &Option<String>| summary(about.as_deref().unwrap_or_default());
+            arguments.map(|one| (one.name.clone(), about(&one.description))).collect()
+        };
         let prompts = || listed.items.iter().take(MAX_NAMES);
-        names.prompts.retain(|_, server| !has_answered(&listed.servers, server));
-        names.prompts.extend(prompts().map(|prompt| with_server(&prompt.name)));
-        names.prompt_arguments.extend(prompts().map(|one| (one.name.full(), arguments(one))));
-        names.prompt_arguments.retain(|prompt, _| names.prompts.contains_key(prompt));
-    });
+        self.prompts.retain(|_, server| !has_answered(&listed.servers, server));
+        self.prompts.extend(prompts().map(|prompt| with_server(&prompt.name)));
+        self.prompt_arguments.extend(prompts().map(|one| (one.name.full(), arguments(one))));
+        self.prompt_arguments.retain(|prompt, _| self.prompts.contains_key(prompt));
+    }
+
+    pub fn add_resources(&mut self, listed: &Offerings<Resource>) {
+        let items = listed.items.iter().take(MAX_NAMES);
+        self.resources.retain(|_, server| !has_answered(&listed.servers, server));
+        self.resources.extend(items.map(|one| (one.uri.clone(), one.server.clone())));
+    }
 }
 
-/// Caches the resource URIs of a listing for the next completion.
-pub fn save_resources(
+/// Caches what a command listed for the next completion, unless a profile hid some of it: a hidden
+/// name is not missing. A failure only affects completion.
+pub fn update_names(
+    context: &CommandContext,
+    assembly: &Assembly,
+    change: impl FnOnce(&mut KnownNames),
+) {
+    if context.global.rare.profile.is_none() {
+        update(&*context.environment, &assembly.configuration, &assembly.masker, change);
+    }
+}
+
+fn update(
     environment: &dyn Environment,
     configuration: &Configuration,
     masker: &Masker,
-    listed: &Offerings<Resource>,
+    change: impl FnOnce(&mut KnownNames),
 ) {
-    update(environment, configuration, masker, |names| {
-        let items = listed.items.iter().take(MAX_NAMES);
-        names.resources.retain(|_, server| !has_answered(&listed.servers, server));
-        names.resources.extend(items.map(|one| (one.uri.clone(), one.server.clone())));
-    });
+    let before = read(environment, configuration);
+    let mut names = before.clone();
+    change(&mut names);
+    let names = without_secrets(names, masker);
+    if names == before {
+        return;
+    }
+    let Some(path) = path(environment, configuration) else { return };
+    let Ok(kept) = serde_json::to_string(&names) else { return };
+    if let Some(directory) = path.parent()
+        && private_file::make_own_directory(directory).is_ok()
+    {
+        // If the cache cannot be written, completion is slower or incomplete, nothing else.
+        let _unwritten = atomic_file::replace(&path, kept.as_bytes(), FileMode::Private);
+    }
 }
 
 fn with_server(name: &ToolName) -> (String, String) {
@@ -155,29 +169,6 @@ fn without_secrets(mut names: KnownNames, masker: &Masker) -> KnownNames {
     names.arguments.retain(|tool, _| names.tools.contains_key(tool));
     names.prompt_arguments.retain(|prompt, _| names.prompts.contains_key(prompt));
     names
-}
-
-fn update(
-    environment: &dyn Environment,
-    configuration: &Configuration,
-    masker: &Masker,
-    change: impl FnOnce(&mut KnownNames),
-) {
-    let before = read(environment, configuration);
-    let mut names = before.clone();
-    change(&mut names);
-    let names = without_secrets(names, masker);
-    if names == before {
-        return;
-    }
-    let Some(path) = path(environment, configuration) else { return };
-    let Ok(kept) = serde_json::to_string(&names) else { return };
-    if let Some(directory) = path.parent()
-        && private_file::make_own_directory(directory).is_ok()
-    {
-        // If the cache cannot be written, completion is slower or incomplete, nothing else.
-        let _unwritten = atomic_file::replace(&path, kept.as_bytes(), FileMode::Private);
-    }
 }
 
 /// The names cached for these configuration files, each with its server. Edits to the file can only
@@ -250,17 +241,16 @@ mod tests {
         };
         let here = files("/here/mcp.yaml");
         let both = [("a", true), ("b", true)];
-        save_tools(
-            &environment,
-            &here,
-            &Masker::default(),
-            &catalogue(&[("a", "x"), ("b", "y")], &both),
-        );
+        update(&environment, &here, &Masker::default(), |names| {
+            names.add_tools(&catalogue(&[("a", "x"), ("b", "y")], &both))
+        });
         assert_eq!(kept(&environment, &here), ["a-x", "b-y"]);
         assert_eq!(kept(&environment, &files("/there/mcp.yaml")), [""; 0]);
         // `a` answers with another tool, `b` does not answer.
         let one = [("a", true), ("b", false)];
-        save_tools(&environment, &here, &Masker::default(), &catalogue(&[("a", "z")], &one));
+        update(&environment, &here, &Masker::default(), |names| {
+            names.add_tools(&catalogue(&[("a", "z")], &one))
+        });
         assert_eq!(kept(&environment, &here), ["a-z", "b-y"]);
     }
 
@@ -291,7 +281,7 @@ mod tests {
         Arc::make_mut(&mut listed.tools[0]).input_schema = Arc::new(json!({
             "properties": { "city": { "description": "Where. In words.", "enum": ["Oslo"] } }
         }));
-        save_tools(&environment, &files("f"), &Masker::default(), &listed);
+        update(&environment, &files("f"), &Masker::default(), |names| names.add_tools(&listed));
         let known = read(&environment, &files("f"));
         let city = KnownArgument { about: "Where".to_owned(), values: vec!["Oslo".to_owned()] };
         assert_eq!(known.arguments["a-x"], BTreeMap::from([("city".to_owned(), city)]));

@@ -29,8 +29,8 @@ use crate::model::{CallFilter, Error, Origin, ToolDefinition, ToolName, ToolSour
 use crate::util::segments::ReverseLines;
 use crate::util::text;
 
+pub use known_names::update_names;
 use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, read, summary};
-pub use known_names::{save_prompts, save_resources, save_tools};
 use line::{find_by_name, given_keys, options, plain_words};
 
 pub const VARIABLE: &str = "COMPLETE";

@@ -13,7 +13,7 @@ use crate::host::ToolHost;
 use crate::host::link::HostLink as _;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::Error;
-use crate::present::{Line, configuration::out_of_service, plural};
+use crate::present::{configuration::out_of_service, plural};
 use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 
 const MAX_NAMED: usize = 5;
@@ -105,7 +105,7 @@ impl CommandContext {
     fn note_host(&self, client: &HostClient) {
         if self.output.verbosity() > 0 {
             let message = format!("using the background host (pid {})", client.pid());
-            self.output.note(&Line::plain(message));
+            self.output.note(message);
         }
     }
 

@@ -14,34 +14,37 @@ use crate::model::{
     ResourceTemplate, Routing,
 };
 
-/// The resources of the servers: `resources list`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ResourcesJson<'a> {
-    /// The resources that match.
-    pub resources: Vec<ResourceJson<'a>>,
-    /// How each server responded.
-    #[serde(flatten)]
-    pub sources: OfferingSourcesJson<'a>,
+shape! {
+    /// The resources of the servers: `resources list`.
+    pub ResourcesJson<'a> of (items, all): (&[&'a Resource], &'a Offerings<Resource>) {
+        /// The resources that match.
+        resources: Vec<ResourceJson<'a>> = items.iter().map(|item| (*item).into()).collect(),
+        /// How each server responded.
+        #[serde(flatten)]
+        sources: OfferingSourcesJson<'a> = all.into(),
+    }
 }
 
-/// The templates of the servers: `resources list --templates`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct TemplatesJson<'a> {
-    /// The templates that match.
-    pub templates: Vec<TemplateJson<'a>>,
-    /// How each server responded.
-    #[serde(flatten)]
-    pub sources: OfferingSourcesJson<'a>,
+shape! {
+    /// The templates of the servers: `resources list --templates`.
+    pub TemplatesJson<'a> of (items, all): (&[&'a ResourceTemplate], &'a Offerings<ResourceTemplate>) {
+        /// The templates that match.
+        templates: Vec<TemplateJson<'a>> = items.iter().map(|item| (*item).into()).collect(),
+        /// How each server responded.
+        #[serde(flatten)]
+        sources: OfferingSourcesJson<'a> = all.into(),
+    }
 }
 
-/// The prompts of the servers: `prompts list`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct PromptsJson<'a> {
-    /// The prompts that match.
-    pub prompts: Vec<PromptJson<'a>>,
-    /// How each server responded.
-    #[serde(flatten)]
-    pub sources: OfferingSourcesJson<'a>,
+shape! {
+    /// The prompts of the servers: `prompts list`.
+    pub PromptsJson<'a> of (items, all): (&[&'a Prompt], &'a Offerings<Prompt>) {
+        /// The prompts that match.
+        prompts: Vec<PromptJson<'a>> = items.iter().map(|item| (*item).into()).collect(),
+        /// How each server responded.
+        #[serde(flatten)]
+        sources: OfferingSourcesJson<'a> = all.into(),
+    }
 }
 
 /// The servers that were queried for a list.

@@ -5,4 +5,4 @@ pub mod streams;
 pub mod yaml;
 
 pub use settings::{ColourChoice, Format};
-pub use streams::{CommandError, Output};
+pub use streams::{CommandError, Output, conclude};

@@ -28,6 +28,11 @@ pub enum CommandError {
     OutputClosed,
 }
 
+/// Ends a command that printed its answer: with an error, if something is wrong with it.
+pub fn conclude(verdict: Option<Error>) -> Result<(), CommandError> {
+    verdict.map_or(Ok(()), |error| Err(error.into()))
+}
+
 impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
@@ -216,6 +221,34 @@ impl Output {
         self.write(text.as_bytes())
     }
 
+    /// Writes a value as JSON or YAML, and in every other format its page; returns whether that was
+    /// the page, which notes may follow.
+    pub fn report(
+        &self,
+        format: Format,
+        value: &impl Serialize,
+        page: impl FnOnce() -> Page,
+    ) -> Result<bool, CommandError> {
+        if matches!(format, Format::Json | Format::Yaml) {
+            return self.value(format, value).map(|()| false);
+        }
+        self.page(&page()).map(|()| true)
+    }
+
+    /// The same for items that have names.
+    pub fn listing(
+        &self,
+        format: Format,
+        value: &impl Serialize,
+        names: impl IntoIterator<Item = impl AsRef<str>>,
+        page: impl FnOnce() -> Page,
+    ) -> Result<bool, CommandError> {
+        if format == Format::Names {
+            return self.names(names).map(|()| false);
+        }
+        self.report(format, value, page)
+    }
+
     /// Writes a value to stdout as one line of JSON, terminal or not.
     pub fn line(&self, value: &impl Serialize) -> Result<(), CommandError> {
         self.write((json::compact(value) + "\n").as_bytes())
@@ -248,9 +281,9 @@ impl Output {
     }
 
     /// Writes a message to stderr, unless `-q` was given.
-    pub fn note(&self, line: &Line) {
+    pub fn note(&self, line: impl Into<Line>) {
         if !self.options.quiet {
-            self.stderr_page(&Page::from(line.clone()));
+            self.stderr_page(&Page::from(line.into()));
         }
     }
 
@@ -258,14 +291,14 @@ impl Output {
     pub fn note_routing(&self, routing: Option<&Routing>) {
         if self.options.verbose > 0 {
             for line in routing.into_iter().flat_map(outcome::routing) {
-                self.note(&line);
+                self.note(line);
             }
         }
     }
 
     /// Writes a warning to stderr, unless `-q` was given.
     pub fn warn(&self, text: &str) {
-        self.note(&messages::warning(text));
+        self.note(messages::warning(text));
     }
 
     /// Writes an error to stderr, as text or as one line of JSON.
@@ -514,7 +547,7 @@ pub(crate) mod tests {
         let (output, _, err) =
             captured(OutputOptions { quiet: true, ..OutputOptions::default() }, false);
         output.warn("odd");
-        output.note(&Line::plain("23 tools"));
+        output.note("23 tools");
         assert_eq!(err.text(), "");
         output.error(&Error::usage("no such tool"));
         assert_eq!(err.text(), "error: no such tool\n");

@@ -3,11 +3,7 @@
 use crate::bench::baseline::{BaselineReport, RegressionVerdict};
 use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison};
 use crate::bench::threshold::ThresholdResult;
-use crate::present::{
-    Line, Page, Role,
-    bench::latency_table,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn, bench::latency_table};
 
 const ROOM_FOR_INTERVALS: usize = 60;
 

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use crate::present::{
-    Line, Page, Role, chart,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn, chart};
 use crate::util::distribution::{self, Distribution};
 use crate::util::histogram::Durations;
 use crate::util::number::float;

@@ -11,10 +11,7 @@ use crate::bench::report::BenchReport;
 use crate::bench::steps::{self, StepRow};
 use crate::bench::summary::{LineTone, summarize};
 use crate::bench::{machine_facts, run_facts};
-use crate::present::{
-    Line, Page, Role,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn};
 
 /// The report: the results of each tool, how they compare, what limits them, and what
 /// to know before believing it.

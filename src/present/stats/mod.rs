@@ -5,10 +5,7 @@ pub mod detail;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::present::{
-    Line, Page, Role, plural,
-    table::{Table, TableColumn},
-};
+use crate::present::{Line, Page, Role, Table, TableColumn, plural};
 use crate::stats::count::{CallCounts, ToolKey};
 use crate::stats::declared_speed::ExceededSpeed;
 use crate::stats::{Summary, Usage};

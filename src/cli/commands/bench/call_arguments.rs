@@ -4,7 +4,7 @@ use super::args::BenchArgs;
 use crate::bench::argument_lines;
 use crate::bench::targets::ArgumentInput;
 use crate::cli::commands::prelude::*;
-use crate::cli::raw_arguments::{self, RawArguments};
+use crate::cli::raw_arguments::RawArguments;
 use crate::host::request::CallArguments;
 
 pub(super) async fn read(
@@ -24,11 +24,5 @@ pub(super) async fn read_words(
     context: &CommandContext,
 ) -> Result<CallArguments, Error> {
     let sources = RawArguments { words, json_option: whole, cwd: context.environment.cwd() };
-    if !sources.may_block() {
-        return raw_arguments::read(&sources, &mut std::io::empty());
-    }
-    // Reading stdin or a named pipe may block; signals must still be handled.
-    tokio::task::spawn_blocking(move || raw_arguments::read(&sources, &mut std::io::stdin()))
-        .await
-        .map_err(|error| Error::internal(format!("cannot read the arguments: {error}")))?
+    sources.read().await
 }

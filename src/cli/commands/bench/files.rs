@@ -48,6 +48,6 @@ pub(super) fn write(
 
 pub(super) fn write_one(path: &Path, text: &str, context: &CommandContext) -> Result<(), Error> {
     save::write(&context.environment.cwd().join(path), text.as_bytes())?;
-    context.output.note(&Line::plain("saved ").then(Role::Name, path.display().to_string()));
+    context.output.note(Line::plain("saved ").then(Role::Name, path.display().to_string()));
     Ok(())
 }

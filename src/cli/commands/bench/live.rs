@@ -51,7 +51,7 @@ pub(super) async fn drive(
                     let width = output.stderr_width().unwrap_or(80);
                     output.status_page(&live::block(&seen, plan, width));
                 } else if !output.has_json_errors() {
-                    output.note(&live::line(&seen));
+                    output.note(live::line(&seen));
                 }
             }
         }

@@ -33,7 +33,7 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
             "measured with separate servers, not through the background host (pid {pid}), whose socket, \
              records and other clients would affect the figures"
         );
-        context.output.note(&Line::styled(Role::Dim, message));
+        context.output.note(Line::styled(Role::Dim, message));
     }
     let abort = CancellationToken::new();
     let targets = targets::resolve(specs, args, context, &assembly.host, &abort).await?;
@@ -64,15 +64,12 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
             context.output.page(&page)?;
             if !is_whole && args.html.is_none() {
                 let hint = "more: -v, --html FILE";
-                context.output.note(&Line::styled(Role::Dim, hint));
+                context.output.note(Line::styled(Role::Dim, hint));
             }
         }
     }
     written?;
-    match result.failure() {
-        Some(error) => Err(error.into()),
-        None => Ok(()),
-    }
+    conclude(result.failure())
 }
 
 fn print(text: &str, context: &CommandContext) -> CommandResult {

@@ -40,12 +40,8 @@ pub async fn run(_args: &DoctorArgs, context: &CommandContext) -> CommandResult 
         check.hint = check.hint.take().map(|hint| masker.text(&hint));
         check.details.iter_mut().for_each(|line| *line = masker.text(line));
     }
-    if format == Format::Text {
-        context.output.page(&page(&checks))?;
-    } else {
-        let version = env!("CARGO_PKG_VERSION");
-        context.output.value(format, &DoctorJson { version, checks: &checks })?;
-    }
+    let value = DoctorJson { version: env!("CARGO_PKG_VERSION"), checks: &checks };
+    context.output.report(format, &value, || page(&checks))?;
     match checks.iter().filter(|check| check.severity == Severity::Error).count() {
         0 => Ok(()),
         count => Err(Error::partial(plural(count, "error", "errors")).into()),

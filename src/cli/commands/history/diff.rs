@@ -56,7 +56,7 @@ pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> Com
             let value = HistoryDiffJson::new(&then.name, &now.name, equal, &hunks);
             context.output.value(format, &value)?;
         }
-        _ if equal => context.output.note(&Line::plain("the results are the same")),
+        _ if equal => context.output.note("the results are the same"),
         _ => context.output.page(&present::difference::page(&hunks, &then.name, &now.name))?,
     }
     if equal {

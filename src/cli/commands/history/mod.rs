@@ -91,7 +91,6 @@ pub async fn run(args: &HistoryArgs, context: &CommandContext) -> CommandResult 
 }
 
 fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Names, Yaml};
     let format = context.format(formats::LIST)?;
     let location = location(context)?;
     let filter = CallFilter {
@@ -107,34 +106,25 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
         read::newest(lines(&location)?, &filter, limit).map_err(Error::unreadable_records)?;
     let output = &context.output;
     records::warn_unreadable_lines(output, page.damaged, &location.path);
-    match format {
-        Json | Yaml => {
-            let all: Vec<_> = page.entries.iter().map(HistoryCallJson::from).collect();
-            output.value(format, &all)
-        }
-        Names => output.names(page.entries.iter().map(|entry| &entry.id)),
-        _ => {
-            output.page(&present::history::page(&page.entries, output.width()))?;
-            if page.entries.is_empty() {
-                let path = location.path.display();
-                let place = filter.project.map(|root| format!(" of {root}")).unwrap_or_default();
-                let message = format!("no such call{place} in {path}");
-                output.note(&Line::styled(Role::Dim, message));
-            }
-            Ok(())
-        }
+    let all: Vec<_> = page.entries.iter().map(HistoryCallJson::from).collect();
+    let names = page.entries.iter().map(|entry| &entry.id);
+    let shown = || present::history::page(&page.entries, output.width());
+    if output.listing(format, &all, names, shown)? && page.entries.is_empty() {
+        let path = location.path.display();
+        let place = filter.project.map(|root| format!(" of {root}")).unwrap_or_default();
+        let message = format!("no such call{place} in {path}");
+        output.note(Line::styled(Role::Dim, message));
     }
+    Ok(())
 }
 
 fn show(id: &str, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let entry = find_entry(id, context)?;
-    match format {
-        Format::Json | Format::Yaml => {
-            context.output.value(format, &HistoryDetailJson::from(&entry))
-        }
-        _ => context.output.page(&present::history::whole(&entry, context.output.width())),
-    }
+    let output = &context.output;
+    let page = || present::history::whole(&entry, output.width());
+    output.report(format, &HistoryDetailJson::from(&entry), page)?;
+    Ok(())
 }
 
 async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
@@ -143,7 +133,7 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
     let files: Vec<RecordLocation> =
         files.into_iter().filter(|file| file.path.symlink_metadata().is_ok()).collect();
     if files.is_empty() {
-        context.output.note(&Line::plain("no history to remove"));
+        context.output.note("no history to remove");
         return Ok(());
     }
     if !yes {
@@ -160,7 +150,7 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
         })?;
     }
     let count = plural(files.len(), "file", "files");
-    context.output.note(&Line::plain(format!("{count} removed")));
+    context.output.note(format!("{count} removed"));
     Ok(())
 }
 

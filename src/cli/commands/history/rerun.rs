@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use crate::assembly::Assembly;
 use crate::cli::commands::call::{self, CallArgs};
 use crate::cli::commands::prelude::*;
-use crate::cli::raw_arguments::{self, RawArguments};
+use crate::cli::raw_arguments::RawArguments;
 use crate::history::HistoryEntry;
 use crate::host::command;
 use crate::host::request::{ArgumentWord, CallArguments, CallRequest};
@@ -89,7 +89,7 @@ pub(super) async fn prepare(
         ))
         .with_hint("call it with 'toolhost call'"));
     };
-    let given = parse_overrides(words, context)?;
+    let given = parse_overrides(words, context).await?;
     let arguments = merge_arguments(recorded, given, context).await?;
     let starts = StartScope::Named(from_ref(&entry.tool), &[]);
     let assembly = context.assemble_attached(starts, "toolhost history rerun").await?;
@@ -99,10 +99,13 @@ pub(super) async fn prepare(
     Ok((assembly, request))
 }
 
-fn parse_overrides(words: &[String], context: &CommandContext) -> Result<Vec<ArgumentWord>, Error> {
+async fn parse_overrides(
+    words: &[String],
+    context: &CommandContext,
+) -> Result<Vec<ArgumentWord>, Error> {
     let sources =
         RawArguments { words: words.to_vec(), json_option: None, cwd: context.environment.cwd() };
-    match raw_arguments::read(&sources, &mut std::io::empty())? {
+    match sources.read().await? {
         CallArguments::Words(words) => Ok(words),
         CallArguments::Object(object) => {
             let json = |(key, value)| ArgumentWord::Json { key, value };

@@ -130,19 +130,14 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     })
     .await?;
     sort(&mut summary.tools, args.sort.order());
-    match format {
-        Format::Json | Format::Yaml => {
-            let is_single = summary.tools.len() == 1 && scope.is_single_tool();
-            let slices = is_single.then_some(slices.as_slice());
-            output.value(format, &StatsJson::new(&summary, slices))
-        }
-        Format::Names => output.names(summary.tools.iter().map(|usage| &usage.tool.name)),
-        _ => {
-            output.page(&page(args, &summary, &scope, &slices, output.width()))?;
-            remark(args, &summary, &scope, project.is_some(), context);
-            Ok(())
-        }
+    let is_alone = summary.tools.len() == 1 && is_single;
+    let value = StatsJson::new(&summary, is_alone.then_some(slices.as_slice()));
+    let names = summary.tools.iter().map(|usage| &usage.tool.name);
+    let shown = || page(args, &summary, &scope, &slices, output.width());
+    if output.listing(format, &value, names, shown)? {
+        remark(args, &summary, &scope, project.is_some(), context);
     }
+    Ok(())
 }
 
 /// Works with the statistics on their own thread: a command that waits for another process's lock
@@ -194,7 +189,7 @@ fn remark(
 ) {
     let output = &context.output;
     for line in present::stats::remarks(summary, &summary.tools) {
-        output.note(&line);
+        output.note(line);
     }
     if summary.tools.is_empty() {
         let what = match (scope, &args.name) {
@@ -203,6 +198,6 @@ fn remark(
         };
         let when = if args.since.is_some() { "in this window" } else { "recorded yet" };
         let place = if is_of_project { " in this project (--all-projects: in any)" } else { "" };
-        output.note(&Line::styled(Role::Dim, format!("{what} {when}{place}")));
+        output.note(Line::styled(Role::Dim, format!("{what} {when}{place}")));
     }
 }

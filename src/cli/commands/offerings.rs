@@ -1,0 +1,88 @@
+//! What the commands for prompts and resources share.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::prelude::*;
+use crate::assembly::Assembly;
+use crate::catalogue::query::WordMatcher;
+use crate::host::offerings::Offerings;
+use crate::model::Diagnostic;
+
+const MAX_DIAGNOSTICS: usize = 20;
+
+/// How a list shows its items.
+pub(super) struct ItemList<T> {
+    /// One of the items, and several.
+    pub nouns: (&'static str, &'static str),
+    pub name: fn(&T) -> String,
+    /// What a search looks at beside the name.
+    pub texts: for<'t> fn(&'t T) -> [Option<&'t str>; 3],
+    pub table: fn(&[&T], Option<usize>) -> Page,
+    /// What follows the count when there are none.
+    pub empty_note: &'static str,
+}
+
+pub(super) async fn assemble(
+    context: &CommandContext,
+    servers: &[String],
+) -> Result<Assembly, Error> {
+    let assembly =
+        context.assemble_attached(StartScope::Servers(servers), "toolhost resources").await?;
+    let statuses = assembly.host.servers();
+    let names: BTreeSet<&str> = statuses.iter().map(|server| server.name.as_str()).collect();
+    entry_checks::require_servers(&assembly.configuration, servers, &names)?;
+    Ok(assembly)
+}
+
+impl<T> ItemList<T> {
+    /// Prints the items that match all words of `query`, and fails with what could not be listed.
+    pub(super) fn print<'a, J: Serialize>(
+        &self,
+        all: &'a Offerings<T>,
+        query: &[String],
+        json: impl FnOnce(&[&'a T]) -> J,
+        (format, context): (Format, &CommandContext),
+    ) -> CommandResult {
+        let matcher = WordMatcher::new(query);
+        let matches = |item: &&T| {
+            let [first, second, third] = (self.texts)(item);
+            matcher.matches(&[Some(&(self.name)(item)), first, second, third])
+        };
+        let items: Vec<&T> = all.items.iter().filter(matches).collect();
+        let output = &context.output;
+        let names = items.iter().map(|item| (self.name)(item));
+        if output.listing(format, &json(&items), names, || (self.table)(&items, output.width()))? {
+            remarks(context, &all.diagnostics);
+            let count = plural(items.len(), self.nouns.0, self.nouns.1);
+            if items.is_empty() {
+                let more = if all.servers.iter().any(|server| server.error.is_none()) {
+                    self.empty_note
+                } else if !all.servers.is_empty() {
+                    "" // the error that follows says why
+                } else if context.global.rare.profile.is_some() {
+                    "; the profile contains no servers"
+                } else {
+                    ": no servers configured; add one under mcp_servers in mcp.yaml"
+                };
+                output.note(format!("{count}{more}"));
+            } else if output.is_terminal() {
+                output.note(count);
+            }
+        }
+        conclude(present::offerings::verdict(all))
+    }
+}
+
+fn remarks(context: &CommandContext, problems: &[Diagnostic]) {
+    let most = if context.output.verbosity() > 0 { usize::MAX } else { MAX_DIAGNOSTICS };
+    for problem in problems.iter().take(most) {
+        let owner = problem.entry.as_deref().unwrap_or_default();
+        context.output.warn(&format!("{owner}: {}", problem.message));
+    }
+    if let Some(hidden @ 1..) = problems.len().checked_sub(most) {
+        let count = plural(hidden, "more warning", "more warnings");
+        context.output.note(format!("{count}, -v shows all"));
+    }
+}

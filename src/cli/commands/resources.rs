@@ -1,0 +1,323 @@
+//! `toolhost resources`: listing, reading and watching the resources of servers.
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::offerings::{self, ItemList};
+use super::{call_output, prelude::*};
+use crate::cli::json::offerings::{
+    ResourceContentsJson, ResourceUpdateJson, ResourcesJson, TemplatesJson,
+};
+use crate::cli::{records, save};
+use crate::host::ToolHost;
+use crate::host::offerings::ServerChange;
+use crate::host::request::{ItemRequest, LookupScope};
+use crate::model::{Resource, ResourceTemplate, SubscriptionEvent, ToolResult};
+use crate::present::{content, offerings as documents};
+use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::jq;
+use crate::util::json;
+
+/// Maximum number of changes waiting to be printed; more are only counted.
+const WAITING: usize = 16;
+
+/// List, read and watch resources of MCP servers.
+#[derive(Debug, Args)]
+pub struct ResourcesArgs {
+    /// What to do with them.
+    #[command(subcommand)]
+    pub action: ResourcesAction,
+}
+
+/// What to do with resources.
+#[derive(Debug, Subcommand)]
+pub enum ResourcesAction {
+    /// List the resources of all servers.
+    List(ResourceListArgs),
+    /// Read a resource.
+    Read(ResourceReadArgs),
+    /// Print a line each time a resource changes, until Ctrl-C.
+    Watch(ResourceWatchArgs),
+}
+
+/// List the resources of all servers.
+///
+/// If a server fails, the others are still listed and the exit code is 11.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+JSON: {\"resources\": [...], \"servers\": [...], \"problems\": [...]}; \"templates\" with --templates")]
+#[command(arg = formats::option(formats::LIST))]
+pub struct ResourceListArgs {
+    /// Only resources whose URI, name, title or description contains these words
+    pub query: Vec<String>,
+    /// Only ask this server (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// List resource templates instead
+    #[arg(long)]
+    pub templates: bool,
+    /// An ad-hoc server, if the command line names one.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
+}
+
+/// Read a resource.
+///
+/// Prints text; for anything else, its type and size. With -o raw the bytes are written unchanged,
+/// unless stdout is a terminal.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+JSON: {\"server\", \"uri\", \"contents\": [...], \"ttl_ms\", \"cache_scope\", \"meta\"}")]
+#[command(arg = formats::option(formats::CONTENT))]
+pub struct ResourceReadArgs {
+    /// URI of the resource
+    #[arg(add = ArgValueCompleter::new(complete::resources))]
+    pub uri: String,
+    /// Read it from this server, even if it does not list the URI
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// Save it to this file; multiple parts go to FILE-1, FILE-2, …
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub save: Option<PathBuf>,
+    /// Apply a jq expression, if the resource is JSON
+    #[arg(long, value_name = "EXPR")]
+    pub query: Option<String>,
+    /// An ad-hoc server, if the command line names one.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
+}
+
+/// Print a line each time a resource changes, until Ctrl-C.
+///
+/// The server must support subscriptions. Lost connections are reopened.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+JSON, a line for each change: {\"at\", \"server\", \"event\": \"updated\", \"uri\", \"times\"};
+\"contents\" or \"error\" with --read")]
+#[command(arg = formats::option(formats::STREAM))]
+pub struct ResourceWatchArgs {
+    /// URIs of the resources
+    #[arg(required = true, value_name = "URI", add = ArgValueCompleter::new(complete::resources))]
+    pub uris: Vec<String>,
+    /// Watch them on this server, even if it does not list the URIs
+    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    pub server: Vec<String>,
+    /// Stop after this many changes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// Read and print the resource after each change
+    #[arg(long)]
+    pub read: bool,
+    /// An ad-hoc server, if the command line names one.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
+}
+
+pub async fn run(args: &ResourcesArgs, context: &CommandContext) -> CommandResult {
+    match &args.action {
+        ResourcesAction::List(args) => list(args, context).await,
+        ResourcesAction::Read(args) => read(args, context).await,
+        ResourcesAction::Watch(args) => watch(args, context).await,
+    }
+}
+
+async fn list(args: &ResourceListArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::LIST)?;
+    let assembly = offerings::assemble(context, &args.server).await?;
+    let scope = LookupScope::of_servers(&args.server);
+    if args.templates {
+        let all = assembly.host.templates(&scope).await?;
+        let shown = ItemList::<ResourceTemplate> {
+            nouns: ("template", "templates"),
+            name: |item| item.template.clone(),
+            texts: |item| [Some(&item.name), item.title.as_deref(), item.description.as_deref()],
+            table: documents::templates,
+            empty_note: "",
+        };
+        return shown.print(
+            &all,
+            &args.query,
+            |items| TemplatesJson::from((items, &all)),
+            (format, context),
+        );
+    }
+    let all = assembly.host.resources(&scope).await?;
+    complete::update_names(context, &assembly, |names| names.add_resources(&all));
+    let shown = ItemList::<Resource> {
+        nouns: ("resource", "resources"),
+        name: |item| item.uri.clone(),
+        texts: |item| [Some(&item.name), item.title.as_deref(), item.description.as_deref()],
+        table: documents::resources,
+        empty_note: "; --templates lists URI templates",
+    };
+    shown.print(&all, &args.query, |items| ResourcesJson::from((items, &all)), (format, context))
+}
+
+async fn read(args: &ResourceReadArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::CONTENT)?;
+    if let Some(path) = &args.save {
+        save::check(path)?;
+    }
+    if let Some(filter) = &args.query {
+        call_output::check_filter(filter)?;
+    }
+    let assembly = offerings::assemble(context, &args.server).await?;
+    let read = assembly
+        .host
+        .read(&args.uri, &ItemRequest::to_servers(&args.server, &context.cancel))
+        .await?;
+    let output = &context.output;
+    output.note_routing(read.routing.as_ref());
+    let result = documents::as_result(&read);
+    if read.contents.is_empty() {
+        output.warn("the resource is empty");
+    }
+    let filtered = match &args.query {
+        Some(filter) => Some(filtered(filter, &result)?),
+        None => None,
+    };
+    if let Some(path) = &args.save {
+        call_output::save_result(path, output, &result, filtered.as_deref())?;
+    }
+    match (format, filtered) {
+        (Format::Json | Format::Yaml, Some(values)) => {
+            values.iter().try_for_each(|value| output.value(format, value))
+        }
+        (Format::Json | Format::Yaml, None) => {
+            output.value(format, &ResourceContentsJson::from(&read))
+        }
+        _ if args.save.is_some() => Ok(()),
+        (Format::Raw, Some(values)) => output.raw(&call_output::lines(&values)),
+        (Format::Raw, None) => {
+            let payloads = call_output::payloads(&result)?;
+            output.raw(&payloads.into_iter().flat_map(|payload| payload.bytes).collect::<Vec<u8>>())
+        }
+        (_, Some(values)) => {
+            let mut page = Page::default();
+            for value in &values {
+                let text = value.as_str().map_or_else(|| json::pretty(value), str::to_owned);
+                page.text(Role::Plain, 0, &text);
+            }
+            output.page(&page)
+        }
+        (_, None) => output.page(&content::page(&result, output.verbosity() > 0)),
+    }
+}
+
+fn filtered(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Error> {
+    jq::query(filter, &content::filter_input(result))
+        .map_err(|why| Error::usage(format!("--query: {why}")))
+}
+
+async fn watch(args: &ResourceWatchArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::STREAM)?;
+    let assembly = offerings::assemble(context, &args.server).await?;
+    let (sender, mut seen) = mpsc::channel(WAITING);
+    let stop = context.cancel.child_token();
+    let show = ChangePrinter { args, format, context, host: &assembly.host, cancel: &stop };
+    // A closed stdout ends watching, and the subscriptions are cancelled.
+    let end = stop.clone().drop_guard();
+    let printing = async move {
+        let _end = end;
+        let mut left = args.count;
+        while let Some(each) = seen.recv().await {
+            if show.print_event(each).await? {
+                left = left.map(|count| count - 1);
+            }
+            if left == Some(0) {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let scope = LookupScope::of_servers(&args.server);
+    let watching = async {
+        let outcome = assembly.host.watch_resources(&args.uris, &scope, &sender, &stop).await;
+        drop(sender);
+        outcome
+    };
+    let (watched, printed): (_, CommandResult) = tokio::join!(watching, printing);
+    printed?;
+    Ok(watched?)
+}
+
+struct ChangePrinter<'a> {
+    args: &'a ResourceWatchArgs,
+    format: Format,
+    context: &'a CommandContext,
+    host: &'a ToolHost,
+    cancel: &'a CancellationToken,
+}
+
+impl ChangePrinter<'_> {
+    /// Shows an event; returns whether it was a change.
+    async fn print_event(&self, seen: ServerChange) -> Result<bool, CommandError> {
+        let (output, server) = (&self.context.output, &seen.server);
+        match seen.change {
+            SubscriptionEvent::Subscribed { refused } => {
+                for uri in &refused {
+                    output.warn(&format!("{server}: does not report changes of '{uri}'"));
+                }
+                if output.is_stderr_terminal() || output.verbosity() > 0 {
+                    output.note(Line::styled(Role::Dim, format!("{server}: watching")));
+                }
+            }
+            SubscriptionEvent::ListChanged(_) => {}
+            SubscriptionEvent::Interrupted(error) => output.warn(&format!("{error}; retrying")),
+            // The last one is the outcome of the command.
+            SubscriptionEvent::Failed(error) => {
+                if self.args.uris.len() > 1 {
+                    output.warn(&error.to_string());
+                }
+            }
+            SubscriptionEvent::ResourceUpdated { uri, times } => {
+                self.print_update(output, server, &uri, times).await?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn print_update(
+        &self,
+        output: &Output,
+        server: &str,
+        uri: &str,
+        times: u64,
+    ) -> CommandResult {
+        let at = SystemClock.unix().as_secs_f64();
+        let request = ItemRequest::to_servers(&[server.to_owned()], self.cancel);
+        let read = if self.args.read { Some(self.host.read(uri, &request).await) } else { None };
+        if self.format == Format::Json {
+            let read = read.as_ref();
+            return output.line(&ResourceUpdateJson {
+                at: records::rfc3339(at),
+                server,
+                event: "updated",
+                uri,
+                times,
+                contents: read.and_then(|read| Some(read.as_ref().ok()?.contents.as_slice())),
+                error: read.and_then(|read| Some(read.as_ref().err()?.into())),
+            });
+        }
+        let mut line = Line::styled(Role::Dim, records::local_time(at))
+            .then(Role::Plain, "  ")
+            .then(Role::Name, uri)
+            .then(Role::Plain, format!(" changed at {server}"));
+        if times > 1 {
+            line.push(Role::Dim, format!(" ({times} times)"));
+        }
+        output.page(&line.into())?;
+        match read {
+            Some(Ok(read)) => {
+                output.page(&content::page(&documents::as_result(&read), output.verbosity() > 0))
+            }
+            Some(Err(failed)) => {
+                output.warn(&failed.to_string());
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
