@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::commands::{
     add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
@@ -80,80 +80,99 @@ impl Cli {
     }
 }
 
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub enum CliCommand {
+/// The commands: the enumeration that the parser fills in, and the grammar of each.
+macro_rules! commands {
+    ($($(#[$help:meta])* $name:literal $(| $alias:literal)? => $variant:ident($arguments:ty),)*) => {
+        /// The commands.
+        #[derive(Debug, Subcommand)]
+        pub enum CliCommand {
+            $($(#[$help])* $(#[command(visible_alias = $alias)])? $variant($arguments),)*
+            /// Serve the demo tools over stdio.
+            #[command(hide = true)]
+            DemoServer,
+        }
+
+        /// The grammar of one command, without help texts.
+        pub fn command_grammar(name: &str) -> Option<clap::Command> {
+            Some(match name {
+                $($name $(| $alias)? => {
+                    let named = clap::Command::new($name)$(.alias($alias))?;
+                    <$arguments>::augment_args(named)
+                })*
+                "demo-server" => clap::Command::new("demo-server"),
+                _ => return None,
+            })
+        }
+    };
+}
+
+commands! {
     /// List the tools of the catalogue.
-    List(list::ListArgs),
+    "list" => List(list::ListArgs),
     /// Show everything about a tool or a server.
-    #[command(visible_alias = "show")]
-    Inspect(inspect::InspectArgs),
+    "inspect" | "show" => Inspect(inspect::InspectArgs),
     /// Call a tool.
-    #[command(visible_alias = "invoke")]
-    Call(Box<call::CallArgs>),
+    "call" | "invoke" => Call(Box<call::CallArgs>),
     /// Run a call saved with 'call --save-as NAME'.
-    Run(run::RunArgs),
+    "run" => Run(run::RunArgs),
     /// Benchmark a tool: call it many times and report latencies and throughput.
-    Bench(Box<bench::BenchArgs>),
+    "bench" => Bench(Box<bench::BenchArgs>),
     /// Show the status of MCP servers: connection, latency and what they offer.
-    Servers(servers::ServersArgs),
+    "servers" => Servers(servers::ServersArgs),
     /// List, read and watch resources of MCP servers.
-    Resources(resources::ResourcesArgs),
+    "resources" => Resources(resources::ResourcesArgs),
     /// List and render prompts of MCP servers.
-    Prompts(prompts::PromptsArgs),
+    "prompts" => Prompts(prompts::PromptsArgs),
     /// Show completions for an argument of a prompt or resource template.
-    Complete(complete::CompleteArgs),
+    "complete" => Complete(complete::CompleteArgs),
     /// Connect to a server and print everything sent and received.
-    Trace(trace::TraceArgs),
+    "trace" => Trace(trace::TraceArgs),
     /// Record the traffic between another client and a server.
-    Record(record::RecordArgs),
+    "record" => Record(record::RecordArgs),
     /// Serve a recording as an MCP server over stdio.
-    Replay(replay::ReplayArgs),
+    "replay" => Replay(replay::ReplayArgs),
     /// Print tool definitions for a model.
-    Export(export::ExportArgs),
+    "export" => Export(export::ExportArgs),
     /// Run the tool calls in a model's response and print the messages to send back.
-    Dispatch(dispatch::DispatchArgs),
+    "dispatch" => Dispatch(dispatch::DispatchArgs),
     /// Serve the catalogue as an MCP server.
-    Serve(serve::ServeArgs),
+    "serve" => Serve(serve::ServeArgs),
     /// Start a background host that keeps servers connected.
-    Up(up::UpArgs),
+    "up" => Up(up::UpArgs),
     /// List background hosts.
-    Ps(ps::PsArgs),
+    "ps" => Ps(ps::PsArgs),
     /// Stop the background host of this directory.
-    Down(down::DownArgs),
+    "down" => Down(down::DownArgs),
     /// Show the audit log: calls made and calls refused.
-    Audit(audit::AuditArgs),
+    "audit" => Audit(audit::AuditArgs),
     /// Show, rerun and compare past calls.
-    History(Box<history::HistoryArgs>),
+    "history" => History(Box<history::HistoryArgs>),
     /// Show usage, latencies and failures of tools.
-    Stats(stats::StatsArgs),
+    "stats" => Stats(stats::StatsArgs),
     /// Pin tool definitions, so that a changed definition blocks calls.
-    Pin(pin::PinArgs),
+    "pin" => Pin(pin::PinArgs),
     /// Compare tool definitions with their pins and show the differences.
-    Verify(verify::VerifyArgs),
+    "verify" => Verify(verify::VerifyArgs),
     /// Review what a project's files would do, and trust them.
-    Trust(trust::TrustArgs),
+    "trust" => Trust(trust::TrustArgs),
     /// Log in to servers and manage logins.
-    Auth(auth::AuthArgs),
+    "auth" => Auth(auth::AuthArgs),
     /// Create tools.yaml and mcp.yaml with examples.
-    Init(init::InitArgs),
+    "init" => Init(init::InitArgs),
     /// Add a server to mcp.yaml.
-    Add(add::AddArgs),
+    "add" => Add(add::AddArgs),
     /// Remove a server from mcp.yaml.
-    Remove(remove::RemoveArgs),
+    "remove" => Remove(remove::RemoveArgs),
     /// Import servers from the configuration of editors and agents.
-    Import(import::ImportArgs),
+    "import" => Import(import::ImportArgs),
     /// Diagnose problems with the environment, files and servers.
-    Doctor(doctor::DoctorArgs),
+    "doctor" => Doctor(doctor::DoctorArgs),
     /// Check and show the configuration.
-    Config(config::ConfigArgs),
+    "config" => Config(config::ConfigArgs),
     /// Print a shell completion script.
-    Completions(completions::CompletionsArgs),
+    "completions" => Completions(completions::CompletionsArgs),
     /// Print a man page.
-    Man(man::ManArgs),
-    /// Serve the demo tools over stdio.
-    #[command(hide = true)]
-    DemoServer,
+    "man" => Man(man::ManArgs),
 }
 
 /// What `--help` prints of a command: every option, and the examples before them.
@@ -165,25 +184,12 @@ fn whole_help(command: clap::Command) -> clap::Command {
 }
 
 /// The commands that `-h` names.
-const GROUPS: [(&str, &[&str]); 4] = [
-    (
-        "Tools and calls",
-        &[
-            "list",
-            "inspect",
-            "call",
-            "run",
-            "bench",
-            "resources",
-            "prompts",
-            "history",
-            "stats",
-            "audit",
-        ],
-    ),
-    ("Servers", &["servers", "add", "import", "auth", "trace", "pin", "verify"]),
-    ("Projects", &["init", "trust", "config", "doctor"]),
-    ("Serving", &["serve", "up", "export", "dispatch"]),
+const GROUPS: [(&str, &str); 5] = [
+    ("Find and call", "list inspect call run bench resources prompts"),
+    ("Servers", "servers add import auth trace pin verify"),
+    ("Records", "history stats audit"),
+    ("Projects", "init trust config doctor"),
+    ("Serving", "serve up export dispatch"),
 ];
 
 /// The commands in groups, with what each does.
@@ -192,7 +198,7 @@ pub fn commands_in_groups() -> String {
     let mut text = String::new();
     for (group, names) in GROUPS {
         let _infallible = writeln!(text, "{group}:");
-        for command in names.iter().filter_map(|name| all.find_subcommand(name)) {
+        for command in names.split(' ').filter_map(|name| all.find_subcommand(name)) {
             let about = command.get_about().unwrap_or_default();
             let _infallible = writeln!(text, "  {:<10} {about}", command.get_name());
         }

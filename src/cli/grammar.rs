@@ -7,12 +7,7 @@ use std::mem::ManuallyDrop;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _};
 
-use super::args::{Cli, CliCommand, commands_in_groups};
-use super::commands::{
-    add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
-    history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay, resources,
-    run, serve, servers, stats, trace, trust, up, verify,
-};
+use super::args::{Cli, CliCommand, command_grammar, commands_in_groups};
 use super::options::{GlobalOptions, RareOptions};
 use crate::util::spelling::nearest;
 
@@ -77,6 +72,11 @@ fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
             || ["host_tools", "server_url"].contains(&id.as_str())
             || (!names_command && OF_COMMANDS.contains(&id.as_str()));
         let hides_values = !names_command && argument.get_action().takes_values();
+        let argument = if id == "help" && !names_command {
+            argument.help("Print this; --help prints all commands and options, and exit codes")
+        } else {
+            argument
+        };
         argument.hide(is_rare).hide_possible_values(hides_values)
     };
     let help = Cli::command()
@@ -84,10 +84,9 @@ fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
         .disable_version_flag(!names_command)
         .override_usage("toolhost [OPTIONS] [COMMAND]")
         .help_template(format!(
-            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{all-args}}{{after-help}}",
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{all-args}}",
             commands_in_groups()
         ))
-        .after_help("--help shows every command and option, and what exit codes mean.")
         .mut_subcommands(|command| {
             command.hide(!names_command).after_help("--help shows every option, and examples.")
         });
@@ -177,49 +176,6 @@ fn may_be_given(option: &clap::Arg, arguments: &[OsString]) -> bool {
     NAMED_BY_OTHERS.contains(&option.get_id().as_str()) || arguments.iter().skip(1).any(is_given)
 }
 
-/// The grammar of one command, without help texts. A name missing here is not an error: the whole
-/// grammar has it.
-fn command_grammar(name: &str) -> Option<clap::Command> {
-    let named = clap::Command::new;
-    Some(match name {
-        "list" => list::ListArgs::augment_args(named("list")),
-        "inspect" | "show" => inspect::InspectArgs::augment_args(named("inspect").alias("show")),
-        "call" | "invoke" => call::CallArgs::augment_args(named("call").alias("invoke")),
-        "export" => export::ExportArgs::augment_args(named("export")),
-        "dispatch" => dispatch::DispatchArgs::augment_args(named("dispatch")),
-        "serve" => serve::ServeArgs::augment_args(named("serve")),
-        "up" => up::UpArgs::augment_args(named("up")),
-        "ps" => ps::PsArgs::augment_args(named("ps")),
-        "down" => down::DownArgs::augment_args(named("down")),
-        "servers" => servers::ServersArgs::augment_args(named("servers")),
-        "resources" => resources::ResourcesArgs::augment_args(named("resources")),
-        "prompts" => prompts::PromptsArgs::augment_args(named("prompts")),
-        "bench" => bench::BenchArgs::augment_args(named("bench")),
-        "stats" => stats::StatsArgs::augment_args(named("stats")),
-        "complete" => complete::CompleteArgs::augment_args(named("complete")),
-        "trace" => trace::TraceArgs::augment_args(named("trace")),
-        "record" => record::RecordArgs::augment_args(named("record")),
-        "replay" => replay::ReplayArgs::augment_args(named("replay")),
-        "audit" => audit::AuditArgs::augment_args(named("audit")),
-        "history" => history::HistoryArgs::augment_args(named("history")),
-        "pin" => pin::PinArgs::augment_args(named("pin")),
-        "verify" => verify::VerifyArgs::augment_args(named("verify")),
-        "trust" => trust::TrustArgs::augment_args(named("trust")),
-        "auth" => auth::AuthArgs::augment_args(named("auth")),
-        "config" => config::ConfigArgs::augment_args(named("config")),
-        "run" => run::RunArgs::augment_args(named("run")),
-        "init" => init::InitArgs::augment_args(named("init")),
-        "add" => add::AddArgs::augment_args(named("add")),
-        "remove" => remove::RemoveArgs::augment_args(named("remove")),
-        "import" => import::ImportArgs::augment_args(named("import")),
-        "doctor" => doctor::DoctorArgs::augment_args(named("doctor")),
-        "completions" => completions::CompletionsArgs::augment_args(named("completions")),
-        "man" => man::ManArgs::augment_args(named("man")),
-        "demo-server" => named("demo-server"),
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,7 +199,7 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             for name in std::iter::once(command.get_name()).chain(command.get_all_aliases()) {
                 let alone = command_grammar(name)
-                    .unwrap_or_else(|| panic!("'{name}' needs a line in `alone`"));
+                    .unwrap_or_else(|| panic!("'{name}' needs a row in `commands`"));
                 assert_eq!(alone.get_name(), command.get_name());
                 let aliases = |command: &clap::Command| {
                     command.get_all_aliases().map(str::to_owned).collect::<Vec<_>>()

@@ -198,9 +198,6 @@ fn rows(values: &[Value], width: Option<usize>) -> Page {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
     use insta::assert_snapshot;
     use serde_json::json;
 

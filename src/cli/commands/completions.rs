@@ -56,8 +56,6 @@ pub fn script(shell: CompletionShell) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     fn committed(shell: CompletionShell) -> PathBuf {

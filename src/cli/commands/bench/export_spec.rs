@@ -42,8 +42,6 @@ impl FromStr for ExportSpec {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]

@@ -31,8 +31,6 @@ pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use clap::Parser as _;
 
     use super::*;
