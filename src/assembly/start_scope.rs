@@ -65,7 +65,8 @@ fn needs(
 
 /// Whether `name` is the entry itself or one of its tools, with any separator.
 fn is_entry_or_tool(entry: &str, name: &str) -> bool {
-    !entry.is_empty() && (name == entry || naming::after_component(name, entry).is_some())
+    !entry.is_empty()
+        && (naming::is_meant(name, entry) || naming::after_component(name, entry).is_some())
 }
 
 #[cfg(test)]

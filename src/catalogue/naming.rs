@@ -58,9 +58,22 @@ pub fn components<'a>(input: &str, components: impl IntoIterator<Item = &'a str>
     prefixes
 }
 
+/// Whether a server with this name is meant: by it, or by the name in its file, with characters in
+/// place of which the name here has dashes.
+pub fn is_meant(input: &str, name: &str) -> bool {
+    let here = |c: char| {
+        let differs = c.is_ascii() && !c.is_ascii_alphanumeric() && !"_-./:".contains(c);
+        if differs { '-' } else { c }
+    };
+    input == name || input.chars().map(here).eq(name.chars())
+}
+
 /// What follows `component` and a separator at the start of `input`.
 pub fn after_component<'a>(input: &'a str, component: &str) -> Option<&'a str> {
-    let rest = input.strip_prefix(component)?;
+    let (start, rest) = input.split_at_checked(component.len())?;
+    if !is_meant(start, component) {
+        return None;
+    }
     SEPARATORS.iter().find_map(|s| rest.strip_prefix(s)).filter(|tool| !tool.is_empty())
 }
 
@@ -132,6 +145,14 @@ mod tests {
         ] {
             assert_eq!(find(input, &some_names()), NameResolution::Found(3), "{input}");
         }
+    }
+
+    #[test]
+    fn a_server_answers_to_the_name_in_its_file_too() {
+        let names = [ToolName::of("My-Server", "echo"), ToolName::of("My-Server", "a b")];
+        assert_eq!(find("My Server-echo", &names), NameResolution::Found(0));
+        assert_eq!(find("My Server.a b", &names), NameResolution::Found(1));
+        assert_eq!(find("My/Server-echo", &names), NameResolution::Unknown);
     }
 
     #[test]

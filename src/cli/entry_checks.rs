@@ -2,11 +2,25 @@
 
 use std::collections::BTreeSet;
 
+use crate::assembly::Assembly;
 use crate::config::spec::Configuration;
 use crate::host::hidden_by_profile;
 use crate::model::Error;
 
-/// Checks that every name in `names` is one of `known` servers.
+/// Checks that the host has all of these servers.
+pub fn require_hosted(assembly: &Assembly, names: &[String]) -> Result<(), Error> {
+    let servers = assembly.host.servers();
+    let known = servers.iter().map(|server| server.name.as_str()).collect();
+    require_servers(&assembly.configuration, names, &known)
+}
+
+/// Checks that the configuration has all of these servers.
+pub fn require_configured(configuration: &Configuration, names: &[String]) -> Result<(), Error> {
+    let known = configuration.servers.iter().map(|server| server.name.as_str()).collect();
+    require_servers(configuration, names, &known)
+}
+
+/// Checks that every name is one of the known servers.
 pub fn require_servers(
     configuration: &Configuration,
     names: &[String],

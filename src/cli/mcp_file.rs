@@ -11,7 +11,7 @@ use crate::config::environment::Environment;
 use crate::config::node::{ConfigNode, NodeValue, SourceText};
 use crate::config::parse;
 use crate::config::read;
-use crate::model::{Diagnostic, Error};
+use crate::model::{Diagnostic, Error, ErrorKind};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
@@ -56,16 +56,13 @@ impl McpFile {
                 (existing(&own).unwrap_or_else(|| own.join("mcp.yaml")), true)
             }
         };
-        let old = if path.exists() {
-            read::read(&path, true).map_err(|diagnostic| error(&diagnostic))?.1
-        } else {
-            String::new()
-        };
+        let old =
+            if path.exists() { read::read(&path, true).map_err(error)?.1 } else { String::new() };
         Ok(Self { path, is_own, new: old.clone(), old })
     }
 
     pub fn has(&self, name: &str) -> Result<bool, Error> {
-        editors::has_server(&self.path, &self.new, name).map_err(|diagnostic| error(&diagnostic))
+        editors::has_server(&self.path, &self.new, name).map_err(error)
     }
 
     /// Adds an entry after the existing ones.
@@ -128,7 +125,7 @@ impl McpFile {
 
     fn tree(&self, text: &str) -> Result<ConfigNode, Error> {
         let parsed = parse::parse(&SourceText::new(&self.path, text), text);
-        parsed.map(|file| file.root).map_err(|diagnostic| error(&diagnostic))
+        parsed.map(|file| file.root).map_err(error)
     }
 }
 
@@ -137,15 +134,8 @@ fn existing(directory: &Path) -> Option<PathBuf> {
     names.iter().map(|name| directory.join(name)).find(|path| path.is_file())
 }
 
-pub fn error(diagnostic: &Diagnostic) -> Error {
-    let mut error = Error::config(diagnostic.message.clone());
-    if let Some(location) = &diagnostic.location {
-        error = error.with_location(location.clone());
-    }
-    match &diagnostic.hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
-    }
+pub fn error(diagnostic: Diagnostic) -> Error {
+    Error::of_diagnostic(ErrorKind::Config, diagnostic)
 }
 
 /// The configuration with its servers in a map, even where the file has none.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::context::StartScope;
+use super::context::{CommandContext, StartScope};
 use super::entry_checks;
 use crate::assembly::Assembly;
 use crate::catalogue::Catalogue;
-use crate::catalogue::pins::{PinReport, Pins};
+use crate::catalogue::pins::{PinReport, PinReportState, Pins};
 use crate::host::request::{ListScope, LookupScope};
 use crate::model::{Error, Origin};
 
@@ -66,6 +66,23 @@ impl PinSelection {
         Ok(selection)
     }
 
+    /// What is selected of a comparison with the pins, and the listing behind it.
+    pub async fn compare(
+        &self,
+        assembly: &Assembly,
+        pins: &Pins,
+        context: &CommandContext,
+    ) -> (PinReport, Catalogue) {
+        let mut catalogue = assembly.host.catalogue(&self.reach()).await;
+        let mut report = assembly.host.compare(pins, &catalogue);
+        self.retain_selected(&mut report, &mut catalogue);
+        if context.global.rare.profile.is_some() {
+            // A profile hides names; a hidden tool is not missing.
+            report.tools.retain(|tool| tool.state != PinReportState::Missing);
+        }
+        (report, catalogue)
+    }
+
     pub fn reach(&self) -> ListScope {
         if self.everything {
             return ListScope::Everything;
@@ -73,7 +90,7 @@ impl PinSelection {
         ListScope::Servers(self.listed_servers.iter().cloned().collect())
     }
 
-    pub fn includes(&self, name: &str, server: Option<&str>) -> bool {
+    fn includes(&self, name: &str, server: Option<&str>) -> bool {
         self.everything
             || self.tools.contains(name)
             || server.is_some_and(|server| self.whole_servers.contains(server))
@@ -83,7 +100,7 @@ impl PinSelection {
         self.listed_servers.contains(server)
     }
 
-    pub fn retain_selected(&self, report: &mut PinReport, catalogue: &mut Catalogue) {
+    fn retain_selected(&self, report: &mut PinReport, catalogue: &mut Catalogue) {
         report.tools.retain(|tool| self.includes(&tool.name, tool.server.as_deref()));
         if self.everything {
             return;

@@ -264,6 +264,14 @@ impl Error {
         self.update(|b| b.details.extend(lines))
     }
 
+    /// The problem of a file as an error.
+    pub fn of_diagnostic(kind: ErrorKind, diagnostic: super::Diagnostic) -> Self {
+        Self::new(kind, diagnostic.message).update(|b| {
+            b.hint = diagnostic.hint;
+            b.location = diagnostic.location;
+        })
+    }
+
     /// Sets the position in a file.
     #[must_use]
     pub fn with_location(self, location: SourceLocation) -> Self {

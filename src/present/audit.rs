@@ -56,10 +56,7 @@ pub fn line(call: &AuditedCall, width: Option<usize>) -> Page {
     if let Some(arguments) = &call.arguments {
         line = line.then(Role::Plain, "  ").then(Role::Dim, short_arguments(arguments));
     }
-    page.push(match width {
-        Some(width) => line.truncate(width),
-        None => line,
-    });
+    page.push(line.truncate(width.unwrap_or(usize::MAX)));
     page
 }
 

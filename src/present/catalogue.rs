@@ -44,7 +44,8 @@ pub fn page(
         seen.extend(marks.iter().copied());
         let mut mark = Line::default();
         for each in &marks {
-            mark.push(each.label(), each.sign());
+            let (role, sign, _) = each.look();
+            mark.push(role, sign);
         }
         let dim = matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Untrusted);
         let speed = if tool.speed == Speed::default() { "" } else { tool.speed.as_str() };
@@ -59,9 +60,7 @@ pub fn page(
         if let Some(findings) = flagged.get(&tool.name.full()) {
             let mut below = Page::default();
             findings::lines(&mut below, findings, 0, width.map(|width| width.saturating_sub(4)));
-            for line in below.lines() {
-                table.detail_line(line.clone());
-            }
+            table.details(&below);
         }
     }
     let mut page = table.layout(width);
@@ -69,8 +68,8 @@ pub fn page(
         page.blank_line();
         let mut legend = Line::default();
         for mark in seen {
-            let next = Line::styled(mark.label(), mark.sign())
-                .then(Role::Dim, format!(" {}   ", mark.meaning()));
+            let (role, sign, meaning) = mark.look();
+            let next = Line::styled(role, sign).then(Role::Dim, format!(" {meaning}   "));
             if width.is_some_and(|width| legend.width() + next.width() > width) {
                 page.push(std::mem::take(&mut legend));
             }
@@ -121,10 +120,7 @@ pub fn verdict(catalogue: &Catalogue, broken: usize, answered: bool) -> Option<E
         let shared = shared_hint(&errors);
         let error = Error::new(first.kind(), message)
             .with_details(errors.iter().flat_map(|error| evidence(error, shared.is_none())));
-        return Some(match shared {
-            Some(hint) => error.with_hint(hint),
-            None => error,
-        });
+        return Some(with_shared_hint(error, shared));
     }
     let total = catalogue.servers.len() + broken;
     if errors.is_empty() {
@@ -141,10 +137,14 @@ pub fn verdict(catalogue: &Catalogue, broken: usize, answered: bool) -> Option<E
                 None => vec![missing_part(&server.name)],
             },
         ));
-    Some(match shared {
+    Some(with_shared_hint(error, shared))
+}
+
+fn with_shared_hint(error: Error, hint: Option<&str>) -> Error {
+    match hint {
         Some(hint) => error.with_hint(hint),
         None => error,
-    })
+    }
 }
 
 /// The error of servers that returned only part of their list, if there are any.
@@ -278,46 +278,19 @@ enum ToolMark {
 }
 
 impl ToolMark {
-    fn sign(self) -> &'static str {
+    /// Its sign in the list, and what that means.
+    fn look(self) -> (Role, &'static str, &'static str) {
         match self {
-            Self::Asks => "!",
-            Self::Destructive => "d",
-            Self::ReadOnly => "r",
-            Self::Drifted => "~",
-            Self::Changed => "%",
-            Self::Flagged => "*",
-            Self::Unchecked => "?",
-            Self::Slow => "s",
-            Self::Unavailable => "x",
-            Self::Untrusted => "-",
-        }
-    }
-
-    fn meaning(self) -> &'static str {
-        match self {
-            Self::Asks => "asks before it runs",
-            Self::Destructive => "may destroy something",
-            Self::ReadOnly => "only reads",
-            Self::Drifted => "differs from its declaration",
-            Self::Changed => "differs from its pin, verify shows how",
-            Self::Flagged => "suspicious",
-            Self::Unchecked => "arguments are not checked",
-            Self::Slow => "slower than declared, inspect says how",
-            Self::Unavailable => "cannot be called, inspect says why",
-            Self::Untrusted => "not trusted yet, see 'toolhost trust'",
-        }
-    }
-
-    fn label(self) -> Role {
-        match self {
-            Self::Asks
-            | Self::Drifted
-            | Self::Unchecked
-            | Self::Slow
-            | Self::Flagged
-            | Self::Untrusted => Role::Warning,
-            Self::Unavailable | Self::Changed | Self::Destructive => Role::Error,
-            Self::ReadOnly => Role::Dim,
+            Self::Asks => (Role::Warning, "!", "asks before it runs"),
+            Self::Destructive => (Role::Error, "d", "may destroy something"),
+            Self::ReadOnly => (Role::Dim, "r", "only reads"),
+            Self::Drifted => (Role::Warning, "~", "differs from its declaration"),
+            Self::Changed => (Role::Error, "%", "differs from its pin, verify shows how"),
+            Self::Flagged => (Role::Warning, "*", "suspicious"),
+            Self::Unchecked => (Role::Warning, "?", "arguments are not checked"),
+            Self::Slow => (Role::Warning, "s", "slower than declared, inspect says how"),
+            Self::Unavailable => (Role::Error, "x", "cannot be called, inspect says why"),
+            Self::Untrusted => (Role::Warning, "-", "not trusted yet, see 'toolhost trust'"),
         }
     }
 }

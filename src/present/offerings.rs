@@ -14,38 +14,41 @@ use crate::util::units::show_size;
 const MAX_DESCRIPTION: usize = 160;
 
 pub fn resources(items: &[&Resource], width: Option<usize>) -> Page {
+    let rows = items.iter().map(|item| {
+        let about = about(item.title.as_deref(), item.description.as_deref(), &item.name);
+        (item.uri.as_str(), &*item.server, item.mime_type.as_deref(), item.size, about)
+    });
+    located("URI", rows, width)
+}
+
+pub fn templates(items: &[&ResourceTemplate], width: Option<usize>) -> Page {
+    let rows = items.iter().map(|item| {
+        let about = about(item.title.as_deref(), item.description.as_deref(), &item.name);
+        (item.template.as_str(), &*item.server, item.mime_type.as_deref(), None, about)
+    });
+    located("TEMPLATE", rows, width)
+}
+
+/// Where each is, its server, type and size, and what it is about.
+fn located<'a>(
+    title: &str,
+    rows: impl Iterator<Item = (&'a str, &'a str, Option<&'a str>, Option<u64>, String)>,
+    width: Option<usize>,
+) -> Page {
     let mut table = Table::new([
-        TableColumn::new("URI").shrinks_to(24),
+        TableColumn::new(title).shrinks_to(24),
         TableColumn::new("SERVER").shrinks_to(8).droppable(1),
         TableColumn::new("TYPE").shrinks_to(10).droppable(2),
         TableColumn::new("SIZE").right().droppable(3),
         TableColumn::new("DESCRIPTION").shrinks_to(16),
     ]);
-    for item in items {
+    for (place, server, mime_type, size, about) in rows {
         table.row([
-            Line::styled(Role::Name, &item.uri),
-            Line::styled(Role::Dim, &item.server),
-            Line::plain(item.mime_type.as_deref().unwrap_or_default()),
-            Line::plain(item.size.map(show_size).unwrap_or_default()),
-            Line::plain(about(item.title.as_deref(), item.description.as_deref(), &item.name)),
-        ]);
-    }
-    table.layout(width)
-}
-
-pub fn templates(items: &[&ResourceTemplate], width: Option<usize>) -> Page {
-    let mut table = Table::new([
-        TableColumn::new("TEMPLATE").shrinks_to(24),
-        TableColumn::new("SERVER").shrinks_to(8).droppable(1),
-        TableColumn::new("TYPE").shrinks_to(10).droppable(2),
-        TableColumn::new("DESCRIPTION").shrinks_to(16),
-    ]);
-    for item in items {
-        table.row([
-            Line::styled(Role::Name, &item.template),
-            Line::styled(Role::Dim, &item.server),
-            Line::plain(item.mime_type.as_deref().unwrap_or_default()),
-            Line::plain(about(item.title.as_deref(), item.description.as_deref(), &item.name)),
+            Line::styled(Role::Name, place),
+            Line::styled(Role::Dim, server),
+            Line::plain(mime_type.unwrap_or_default()),
+            Line::plain(size.map(show_size).unwrap_or_default()),
+            Line::plain(about),
         ]);
     }
     table.layout(width)
@@ -106,9 +109,7 @@ pub fn messages(filled: &PromptMessages, width: Option<usize>) -> Page {
         page.heading(message["role"].as_str().unwrap_or_default());
         let block = message.get("content").cloned().unwrap_or_default();
         let shown = ToolResult { content: vec![block], ..ToolResult::default() };
-        for line in content::page(&shown, false).lines() {
-            page.push(line.clone().indented(2));
-        }
+        page.append(content::page(&shown, false).indented(2));
     }
     page
 }

@@ -286,6 +286,18 @@ impl Page {
         self.lines.extend(other.lines);
     }
 
+    /// The page with every line moved right by `cells`.
+    #[must_use]
+    pub fn indented(self, cells: usize) -> Self {
+        Self { lines: self.lines.into_iter().map(|line| line.indented(cells)).collect() }
+    }
+
+    /// The page with every line cut to `width` cells.
+    #[must_use]
+    pub fn truncate(self, width: usize) -> Self {
+        Self { lines: self.lines.into_iter().map(|line| line.truncate(width)).collect() }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -303,7 +315,13 @@ impl Page {
 
 impl From<Line> for Page {
     fn from(line: Line) -> Self {
-        Self { lines: vec![line] }
+        Self::from_iter([line])
+    }
+}
+
+impl FromIterator<Line> for Page {
+    fn from_iter<I: IntoIterator<Item = Line>>(lines: I) -> Self {
+        Self { lines: lines.into_iter().collect() }
     }
 }
 

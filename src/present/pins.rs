@@ -30,9 +30,7 @@ pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) 
             report.tools.iter().filter(|tool| tool.state == state).collect();
         let most = if state == PinReportState::New { MAX_NEW } else { usize::MAX };
         for tool in all.iter().take(most) {
-            let mut line = Line::styled(label(state), state.as_str());
-            line.pad_to(11);
-            page.push(line.then(Role::Name, &tool.name));
+            page.push(headline(tool));
             parts(&mut page, &tool.changes, MAX_LINES);
             notes(&mut page, tool, flagged, width);
         }
@@ -42,13 +40,17 @@ pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) 
     }
     for tool in report.tools.iter().filter(|tool| tool.state == PinReportState::Same) {
         if flagged.contains_key(&tool.name) {
-            let mut line = Line::styled(label(PinReportState::Same), PinReportState::Same.as_str());
-            line.pad_to(11);
-            page.push(line.then(Role::Name, &tool.name));
+            page.push(headline(tool));
             notes(&mut page, tool, flagged, width);
         }
     }
     page
+}
+
+fn headline(tool: &ToolReport) -> Line {
+    let mut line = Line::styled(label(tool.state), tool.state.as_str());
+    line.pad_to(11);
+    line.then(Role::Name, &tool.name)
 }
 
 fn notes(page: &mut Page, tool: &ToolReport, flagged: &FindingsByTool, width: Option<usize>) {

@@ -29,30 +29,26 @@ impl TableColumn {
 
     /// Numbers: aligned to the right.
     #[must_use]
-    pub fn right(mut self) -> Self {
-        self.right = true;
-        self
+    pub fn right(self) -> Self {
+        Self { right: true, ..self }
     }
 
     /// May be truncated to `min` cells before other columns are dropped.
     #[must_use]
-    pub fn shrinks_to(mut self, min: usize) -> Self {
-        self.min = Some(min);
-        self
+    pub fn shrinks_to(self, min: usize) -> Self {
+        Self { min: Some(min), ..self }
     }
 
     /// May be truncated to `min` cells after all droppable columns were dropped.
     #[must_use]
-    pub fn shrinks_last_to(mut self, min: usize) -> Self {
-        self.shrinks_last = true;
-        self.shrinks_to(min)
+    pub fn shrinks_last_to(self, min: usize) -> Self {
+        Self { shrinks_last: true, ..self.shrinks_to(min) }
     }
 
     /// May be dropped, before all columns with a lower `rank`.
     #[must_use]
-    pub fn droppable(mut self, rank: u8) -> Self {
-        self.drop_rank = rank;
-        self
+    pub fn droppable(self, rank: u8) -> Self {
+        Self { drop_rank: rank, ..self }
     }
 }
 
@@ -76,6 +72,11 @@ impl Table {
     /// Appends a row: one line of text for each column.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Line>) {
         self.rows.push(TableRow { cells: cells.into_iter().collect(), details: Vec::new() });
+    }
+
+    /// Adds a page below the last row.
+    pub fn details(&mut self, page: &Page) {
+        page.lines().iter().cloned().for_each(|line| self.detail_line(line));
     }
 
     /// Adds a separate line below the last row.
@@ -110,10 +111,7 @@ impl Table {
             page.push(line);
             for below in row.details {
                 let below = below.indented(GAP);
-                page.push(match width {
-                    Some(width) => below.truncate(width),
-                    None => below,
-                });
+                page.push(below.truncate(width.unwrap_or(usize::MAX)));
             }
         }
         page
@@ -121,16 +119,8 @@ impl Table {
 
     /// The width of each column; `None` omits it.
     fn widths(&self, width: Option<usize>) -> Vec<Option<usize>> {
-        let mut widths: Vec<Option<usize>> = (0..self.columns.len())
-            .map(|index| {
-                let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
-                let widest = cells.map(Line::width).max().unwrap_or(0).min(MAX_CELL_WIDTH);
-                (widest > 0).then(|| {
-                    let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
-                    widest.max(title)
-                })
-            })
-            .collect();
+        let mut widths: Vec<Option<usize>> =
+            (0..self.columns.len()).map(|index| self.natural_width(index)).collect();
         let Some(room) = width else { return widths };
         loop {
             let soon = |index: usize| {
@@ -150,7 +140,9 @@ impl Table {
             if let Some(slot) = next.and_then(|index| widths.get_mut(index)) {
                 // The space this frees goes back to the truncated columns.
                 *slot = None;
-                self.restore(&mut widths);
+                for (index, slot) in widths.iter_mut().enumerate() {
+                    *slot = slot.and_then(|_| self.natural_width(index));
+                }
             } else {
                 shrink(&mut widths, room, |index| self.columns.get(index).and_then(|c| c.min));
                 shrink(&mut widths, room, |_| Some(1));
@@ -159,15 +151,12 @@ impl Table {
         }
     }
 
-    fn restore(&self, widths: &mut [Option<usize>]) {
-        for (index, slot) in widths.iter_mut().enumerate() {
-            if slot.is_some() {
-                let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
-                let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
-                *slot =
-                    Some(cells.map(Line::width).max().unwrap_or(0).min(MAX_CELL_WIDTH).max(title));
-            }
-        }
+    /// The width of a column that has room; `None` for one without any text.
+    fn natural_width(&self, index: usize) -> Option<usize> {
+        let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
+        let widest = cells.map(Line::width).max().unwrap_or(0).min(MAX_CELL_WIDTH);
+        let title = self.columns.get(index).map_or(0, |column| text::width(&column.title));
+        (widest > 0).then(|| widest.max(title))
     }
 }
 

@@ -230,13 +230,9 @@ fn properties(page: &mut Page, root: &Value, width: Option<usize>) {
         if let Some(text) = description.and_then(Value::as_str) {
             details.paragraph(Role::Plain, 0, text, room);
         }
-        for line in details.lines() {
-            table.detail_line(line.clone());
-        }
+        table.details(&details);
     }
-    for line in table.layout(width.map(|w| w.saturating_sub(2))).lines() {
-        page.push(line.clone().indented(2));
-    }
+    page.append(table.layout(width.map(|w| w.saturating_sub(2))).indented(2));
     let hidden = map.len().saturating_sub(MAX_PARAMETERS);
     if hidden > 0 {
         page.push(Line::styled(Role::Dim, format!("and {hidden} more, see -o json")).indented(2));

@@ -63,11 +63,7 @@ fn fitted(page: Page, whole: bool, width: Option<usize>) -> Page {
     if whole {
         return page.wrap(width);
     }
-    let mut cut = Page::default();
-    for line in page.lines() {
-        cut.push(line.clone().truncate(width));
-    }
-    cut
+    page.truncate(width)
 }
 
 fn headline(traffic: &Traffic, since: Duration, look: TrafficLayout) -> Line {

@@ -32,15 +32,10 @@ pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
         // A problem inside the file has a line; without one, the file could not be read.
         let is_unread = problem.location.as_ref().is_some_and(|place| place.line == 0);
         let kind = if is_unread { ErrorKind::Config } else { ErrorKind::Usage };
-        let error = Error::new(kind, format!("--answers: {}", problem.message));
-        let error = match problem.location {
-            Some(place) => error.with_location(place),
-            None => error,
-        };
-        match problem.hint {
-            Some(hint) => error.with_hint(hint),
-            None => error.with_hint("nothing was sent; docs/guide.md has an example"),
-        }
+        let usual = || "nothing was sent; docs/guide.md has an example".to_owned();
+        let hint = problem.hint.or_else(|| Some(usual()));
+        let message = format!("--answers: {}", problem.message);
+        Error::of_diagnostic(kind, Diagnostic { message, hint, ..problem })
     })
 }
 

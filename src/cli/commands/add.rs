@@ -71,10 +71,7 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
         ));
     }
     show_tools(&args.name, context).await;
-    if let Some(command) = trust_command {
-        let hint = format!("review and trust the project first: {command}");
-        context.output.note(hint);
-    }
+    context.note_untrusted(trust_command);
     let next = format!("try it: toolhost list --server {}", args.name);
     context.output.note(Line::styled(Role::Dim, next));
     Ok(())

@@ -1,7 +1,5 @@
 //! `toolhost auth`: logging in to servers and managing logins.
 
-use std::collections::BTreeSet;
-
 use super::prelude::*;
 use crate::assembly::logins;
 use crate::cli::json::auth::{LoginJson, LoginsJson};
@@ -80,7 +78,7 @@ async fn login(
     let format = context.format(formats::REPORT)?;
     let names = [server.to_owned()];
     let assembly = context.assemble(StartScope::Servers(&names)).await?;
-    require_servers(&assembly.configuration, &names)?;
+    entry_checks::require_configured(&assembly.configuration, &names)?;
     let browser = TerminalBrowser::new(
         Arc::clone(&context.output),
         context.environment.as_ref(),
@@ -96,7 +94,7 @@ async fn login(
 
 async fn logout(server: &str, context: &CommandContext) -> CommandResult {
     let assembly = context.assemble(StartScope::Nothing).await?;
-    require_servers(&assembly.configuration, &[server.to_owned()])?;
+    entry_checks::require_configured(&assembly.configuration, &[server.to_owned()])?;
     let gone = assembly.host.logout(server).await?;
     let what = if gone == 0 { "no login for " } else { "logged out of " };
     context.output.note(Line::plain(what).then(Role::Name, server));
@@ -131,10 +129,4 @@ fn entries_using(configuration: &Configuration, login: &LoginReport) -> Vec<Stri
         Endpoint::Stdio { .. } => false,
     });
     servers.map(|server| server.name.clone()).collect()
-}
-
-fn require_servers(configuration: &Configuration, names: &[String]) -> Result<(), Error> {
-    let server_names: BTreeSet<&str> =
-        configuration.servers.iter().map(|server| server.name.as_str()).collect();
-    entry_checks::require_servers(configuration, names, &server_names)
 }

@@ -1,7 +1,5 @@
 //! `toolhost export`: tool definitions in a model's format.
 
-use std::collections::BTreeSet;
-
 use super::prelude::*;
 use crate::formats::{ExportedCatalogue, ModelFormat};
 use crate::host::request::ListScope;
@@ -78,9 +76,7 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     };
     let assembly =
         context.assemble_attached(StartScope::Servers(&args.server), "toolhost export").await?;
-    let names: BTreeSet<&str> =
-        assembly.configuration.servers.iter().map(|server| server.name.as_str()).collect();
-    entry_checks::require_servers(&assembly.configuration, &args.server, &names)?;
+    entry_checks::require_configured(&assembly.configuration, &args.server)?;
     let catalogue = assembly.host.catalogue(&scope).await;
     let offered = assembly.host.offerable_tools(&catalogue);
     // Names are assigned over all tools, so that they do not depend on the selection.

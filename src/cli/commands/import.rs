@@ -64,9 +64,9 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     for path in &files {
         match editors::read_file(path, editor, &cwd) {
             Ok(imported) => servers.extend(imported),
-            Err(diagnostic) if files.len() == 1 => return Err(mcp_file::error(&diagnostic).into()),
+            Err(diagnostic) if files.len() == 1 => return Err(mcp_file::error(diagnostic).into()),
             Err(diagnostic) if diagnostic.is_error() => {
-                context.output.warn(mcp_file::error(&diagnostic).message());
+                context.output.warn(mcp_file::error(diagnostic).message());
             }
             // One of several files of an editor may hold other things.
             Err(_) => {}
@@ -97,10 +97,7 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     let count = plural(added.len(), "server", "servers");
     let line = Line::styled(Role::Success, format!("added {count} to "));
     context.output.note(line.then(Role::Name, file.path.display().to_string()));
-    if let Some(command) = trust_command {
-        let hint = format!("review and trust the project first: {command}");
-        context.output.note(hint);
-    }
+    context.note_untrusted(trust_command);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use super::prelude::*;
 use crate::assembly::Assembly;
 use crate::catalogue::fingerprint;
+use crate::catalogue::naming::is_meant;
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::json::server::ServerDetailJson;
 use crate::cli::json::stats::UsageJson;
@@ -35,8 +36,8 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     let assembly = context.assemble_attached(starts, "toolhost inspect").await?;
     let host = &assembly.host;
     let output = &context.output;
-    if host.servers().iter().any(|server| server.name == name) {
-        return inspect_server(name, context, &assembly, format).await;
+    if let Some(server) = host.servers().iter().find(|server| is_meant(name, &server.name)) {
+        return inspect_server(&server.name, context, &assembly, format).await;
     }
     let usage = UsageReading::begin(context, &assembly);
     let tool = host.find(name, &LookupScope::of_servers(&args.server)).await?;

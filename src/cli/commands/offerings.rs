@@ -1,7 +1,5 @@
 //! What the commands for prompts and resources share.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 use super::prelude::*;
@@ -30,9 +28,7 @@ pub(super) async fn assemble(
 ) -> Result<Assembly, Error> {
     let assembly =
         context.assemble_attached(StartScope::Servers(servers), "toolhost resources").await?;
-    let statuses = assembly.host.servers();
-    let names: BTreeSet<&str> = statuses.iter().map(|server| server.name.as_str()).collect();
-    entry_checks::require_servers(&assembly.configuration, servers, &names)?;
+    entry_checks::require_hosted(&assembly, servers)?;
     Ok(assembly)
 }
 

@@ -40,13 +40,7 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
         Pins::new(Arc::clone(assembly.host.pins().context()), PinFileContent::default())
     });
     let selection = PinSelection::resolve(&args.names, &args.server, &assembly, &pins).await?;
-    let mut catalogue = assembly.host.catalogue(&selection.reach()).await;
-    let mut report = assembly.host.compare(&pins, &catalogue);
-    selection.retain_selected(&mut report, &mut catalogue);
-    if context.global.rare.profile.is_some() {
-        // A profile hides names; a hidden tool is not missing.
-        report.tools.retain(|tool| tool.state != PinReportState::Missing);
-    }
+    let (report, catalogue) = selection.compare(&assembly, &pins, context).await;
     let open = report.count(PinReportState::Changed)
         + report.count(PinReportState::Missing)
         + report.servers.len();

@@ -1,6 +1,5 @@
 //! `toolhost record`: recording the traffic of a server.
 
-use std::collections::BTreeSet;
 use std::slice;
 
 use super::prelude::*;
@@ -39,9 +38,7 @@ pub async fn run(args: &RecordArgs, context: &CommandContext) -> CommandResult {
         Some(name) => {
             let server = slice::from_ref(name);
             let assembly = context.assemble(StartScope::Servers(server)).await?;
-            let servers = assembly.host.servers();
-            let names: BTreeSet<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-            entry_checks::require_servers(&assembly.configuration, server, &names)?;
+            entry_checks::require_hosted(&assembly, server)?;
             recording::start_server(&assembly.configuration, name, environment, traffic)?
         }
     };

@@ -30,8 +30,6 @@ pub fn run(args: &RemoveArgs, context: &CommandContext) -> CommandResult {
         .then(Role::Plain, " from ")
         .then(Role::Name, file.path.display().to_string());
     context.output.note(removed);
-    if let Some(command) = trust_command {
-        context.output.note(format!("review and trust the project: {command}"));
-    }
+    context.note_untrusted(trust_command);
     Ok(())
 }

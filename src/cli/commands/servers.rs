@@ -125,10 +125,7 @@ async fn watch(
             output.line(&ServersJson::from(servers.as_slice()))?;
         } else {
             let head = headline(args.interval, &servers);
-            let mut page = Page::from(match output.width() {
-                Some(width) => head.truncate(width),
-                None => head,
-            });
+            let mut page = Page::from(head.truncate(output.width().unwrap_or(usize::MAX)));
             page.blank_line();
             page.append(table(&servers, output));
             page.blank_line();

@@ -1,7 +1,5 @@
 //! `toolhost trace`: the traffic of one server, as it happens.
 
-use std::collections::BTreeSet;
-
 use tokio::sync::{Notify, mpsc};
 
 use super::prelude::*;
@@ -83,9 +81,7 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     } else {
         context.assemble(StartScope::Servers(name)).await?
     };
-    let servers = assembly.host.servers();
-    let names: BTreeSet<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-    entry_checks::require_servers(&assembly.configuration, name, &names)?;
+    entry_checks::require_hosted(&assembly, name)?;
     if assembly.host.attached_pid().is_some() {
         return follow_attached(&assembly.host, name, &viewer, context).await;
     }

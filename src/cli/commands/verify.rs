@@ -53,13 +53,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
         return Err(error.with_hint(format!("'{command}' pins the tools as they are now")).into());
     };
     let selection = PinSelection::resolve(&args.names, &args.server, &assembly, &pins).await?;
-    let mut catalogue = assembly.host.catalogue(&selection.reach()).await;
-    let mut report = assembly.host.compare(&pins, &catalogue);
-    selection.retain_selected(&mut report, &mut catalogue);
-    if context.global.rare.profile.is_some() {
-        // A profile hides names; a hidden tool is not missing.
-        report.tools.retain(|tool| tool.state != PinReportState::Missing);
-    }
+    let (report, mut catalogue) = selection.compare(&assembly, &pins, context).await;
     let flagged = flagged(&report, &catalogue, args.scan);
     let value = PinReportJson::from((&report, &flagged, &*file.path, None));
     let page = || present::pins::page(&report, &flagged, context.output.width());

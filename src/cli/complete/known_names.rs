@@ -242,14 +242,14 @@ mod tests {
         let here = files("/here/mcp.yaml");
         let both = [("a", true), ("b", true)];
         update(&environment, &here, &Masker::default(), |names| {
-            names.add_tools(&catalogue(&[("a", "x"), ("b", "y")], &both))
+            names.add_tools(&catalogue(&[("a", "x"), ("b", "y")], &both));
         });
         assert_eq!(kept(&environment, &here), ["a-x", "b-y"]);
         assert_eq!(kept(&environment, &files("/there/mcp.yaml")), [""; 0]);
         // `a` answers with another tool, `b` does not answer.
         let one = [("a", true), ("b", false)];
         update(&environment, &here, &Masker::default(), |names| {
-            names.add_tools(&catalogue(&[("a", "z")], &one))
+            names.add_tools(&catalogue(&[("a", "z")], &one));
         });
         assert_eq!(kept(&environment, &here), ["a-z", "b-y"]);
     }

@@ -59,7 +59,7 @@ impl CommandContext {
 
     /// Fails if nothing may be done with the configuration as a whole.
     pub(super) fn require_usable(configuration: &Configuration) -> Result<(), Error> {
-        configuration.unusable.as_ref().map_or(Ok(()), |why| Err(mcp_file::error(why)))
+        configuration.unusable.clone().map_or(Ok(()), |why| Err(mcp_file::error(why)))
     }
 
     /// Reads the configuration and builds the host without reporting problems.
@@ -116,12 +116,8 @@ impl CommandContext {
         else {
             return Ok(());
         };
-        let error = Error::config(first.message.clone())
-            .with_hint("--strict was given; 'toolhost config check' lists every problem");
-        Err(match &first.location {
-            Some(location) => error.with_location(location.clone()),
-            None => error,
-        })
+        Err(mcp_file::error(first.clone())
+            .with_hint("--strict was given; 'toolhost config check' lists every problem"))
     }
 
     pub(super) fn report_diagnostics(&self, configuration: &Configuration) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{CommandContext, StartScope};
 use crate::assembly;
 use crate::catalogue::query;
-use crate::cli::mcp_file::McpFile;
+use crate::cli::mcp_file::{self, McpFile};
 use crate::cli::prompt::{self, TrustAnswer};
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
@@ -80,12 +80,13 @@ impl CommandContext {
     }
 
     pub fn trust_store(&self) -> Result<TrustStore, Error> {
-        TrustStore::open(self.environment.state_dir().as_deref()).map_err(|problem| {
-            let error = Error::config(problem.message);
-            match problem.hint {
-                Some(hint) => error.with_hint(hint),
-                None => error,
-            }
-        })
+        TrustStore::open(self.environment.state_dir().as_deref()).map_err(mcp_file::error)
+    }
+
+    /// Tells a person who wrote a server file that its project has to be trusted first.
+    pub fn note_untrusted(&self, trust_command: Option<String>) {
+        if let Some(command) = trust_command {
+            self.output.note(format!("review and trust the project first: {command}"));
+        }
     }
 }

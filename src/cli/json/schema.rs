@@ -2,8 +2,8 @@
 
 use clap::ValueEnum;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema};
-use serde_json::Value;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Value, json};
 
 use super::audit::AuditedCallJson;
 use super::auth::{LoginJson, LoginsJson};
@@ -31,140 +31,99 @@ use crate::bench::json::RunJson;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
 use crate::model::Completion;
 
-/// The commands whose output has a schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OutputSchema {
+/// The commands whose output has a schema, and the shapes that each prints.
+macro_rules! outputs {
+    ($($(#[$help:meta])* $name:ident, $command:literal: $($shape:ty),+;)+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+        pub enum OutputSchema {
+            $($(#[$help])* $name,)+
+        }
+
+        impl OutputSchema {
+            /// The schema (draft 2020-12). Future versions may add fields to the output.
+            pub fn schema(self) -> Value {
+                match self {
+                    $(Self::$name => self.of($command, &[$(shape::<$shape>()),+]),)+
+                }
+            }
+        }
+    };
+}
+
+outputs! {
     /// list --json, with and without --tokens
-    List,
+    List, "list": ListJson<'_>, TokenCostsJson<'_>;
     /// inspect --json, of a tool or a server
-    Inspect,
+    Inspect, "inspect": ToolDetailJson<'_>, ServerDetailJson<'_>;
     /// call --json, with and without --dry-run; history rerun too
-    Call,
+    Call, "call": CallJson<'_>, DryRunJson<'_>;
     /// run --json without a name: the saved calls
-    Run,
+    Run, "run": SavedCallsJson<'_>;
     /// doctor --json
-    Doctor,
+    Doctor, "doctor": DoctorJson<'_>;
     /// bench --json and bench --save
-    Bench,
+    Bench, "bench": RunJson<'_>;
     /// servers --json
-    Servers,
+    Servers, "servers": ServersJson<'_>;
     /// history --json: the list, show and diff
-    History,
+    History, "history": Vec<HistoryCallJson<'_>>, HistoryDetailJson<'_>, HistoryDiffJson<'_>;
     /// stats --json
-    Stats,
+    Stats, "stats": StatsJson<'_>;
     /// audit --json
-    Audit,
+    Audit, "audit": Vec<AuditedCallJson<'_>>, AuditedCallJson<'_>;
     /// resources --json: list, read and watch
-    Resources,
+    Resources, "resources":
+        ResourcesJson<'_>, TemplatesJson<'_>, ResourceContentsJson<'_>, ResourceUpdateJson<'_>;
     /// prompts --json: list and get
-    Prompts,
+    Prompts, "prompts": PromptsJson<'_>, PromptMessagesJson<'_>;
     /// complete --json
-    Complete,
+    Complete, "complete": Completion;
     /// trace --json, a line
-    Trace,
+    Trace, "trace": TraceRow;
     /// pin --json
-    Pin,
+    Pin, "pin": PinReportJson<'_>;
     /// verify --json
-    Verify,
+    Verify, "verify": PinReportJson<'_>;
     /// up, ps and down --json
-    Hosts,
+    Hosts, "ps": HostsJson<'_>, StartedHostJson<'_>, EndedHostsJson;
     /// trust list --json
-    Trust,
+    Trust, "trust list": TrustListJson<'_>;
     /// auth --json: list and login
-    Auth,
+    Auth, "auth": LoginsJson<'_>, LoginJson<'_>;
     /// serve token --json: issue, list and revoke
-    ServeToken,
+    ServeToken, "serve token": TokenListJson<'_>, NewTokenJson<'_>;
     /// config --json: check, show and paths
-    Config,
+    Config, "config": ConfigCheckJson<'_>, ConfigValuesJson<'_>, ConfigPathsJson;
     /// The line on stderr when a command fails under --json
-    Error,
+    Error, "COMMAND": ErrorLineJson<'_>;
+}
+
+/// Makes the schema of a shape, as a whole and as a part of another.
+type ShapeSchema = (fn(&mut SchemaGenerator) -> Schema, fn(&mut SchemaGenerator) -> Schema);
+
+fn shape<T: JsonSchema>() -> ShapeSchema {
+    (SchemaGenerator::root_schema_for::<T>, SchemaGenerator::subschema_for::<T>)
 }
 
 impl OutputSchema {
-    /// The schema (draft 2020-12). Future versions may add fields to the output.
-    pub fn schema(self) -> Value {
-        match self {
-            Self::List => of::<ListOrCostsJson<'_>>("list"),
-            Self::Inspect => of::<InspectJson<'_>>("inspect"),
-            Self::Call => of::<CallOrDryRunJson<'_>>("call"),
-            Self::Run => of::<SavedCallsJson<'_>>("run"),
-            Self::Doctor => of::<DoctorJson<'_>>("doctor"),
-            Self::Bench => of::<RunJson<'_>>("bench"),
-            Self::Servers => of::<ServersJson<'_>>("servers"),
-            Self::History => of::<HistoryJson<'_>>("history"),
-            Self::Stats => of::<StatsJson<'_>>("stats"),
-            Self::Audit => of::<AuditJson<'_>>("audit"),
-            Self::Resources => of::<ResourcesOutputJson<'_>>("resources"),
-            Self::Prompts => of::<PromptsOutputJson<'_>>("prompts"),
-            Self::Complete => of::<Completion>("complete"),
-            Self::Trace => of::<TraceRow>("trace"),
-            Self::Pin => of::<PinReportJson<'_>>("pin"),
-            Self::Verify => of::<PinReportJson<'_>>("verify"),
-            Self::Hosts => of::<BackgroundJson<'_>>("ps"),
-            Self::Trust => of::<TrustListJson<'_>>("trust list"),
-            Self::Auth => of::<AuthJson<'_>>("auth"),
-            Self::ServeToken => of::<ServeTokenJson<'_>>("serve token"),
-            Self::Config => of::<ConfigJson<'_>>("config"),
-            Self::Error => of::<ErrorLineJson<'_>>("COMMAND"),
-        }
+    fn of(self, command: &str, shapes: &[ShapeSchema]) -> Value {
+        let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        let mut schema = if let [(whole, _)] = shapes {
+            whole(&mut generator).to_value()
+        } else {
+            let any: Vec<Schema> = shapes.iter().map(|(_, part)| part(&mut generator)).collect();
+            let about = self.to_possible_value();
+            let about = about.as_ref().and_then(|about| about.get_help());
+            json!({
+                "$schema": generator.settings().meta_schema,
+                "description": about.map(ToString::to_string),
+                "anyOf": any,
+                "$defs": generator.take_definitions(true),
+            })
+        };
+        schema["title"] = format!("toolhost {command} --json").into();
+        schema
     }
-}
-
-fn of<T: JsonSchema>(command: &str) -> Value {
-    let mut schema: Schema =
-        SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
-    schema.insert("title".to_owned(), title(command).into());
-    schema.to_value()
-}
-
-/// What a schema is called.
-fn title(command: &str) -> String {
-    if command.contains("--") {
-        format!("toolhost {command}")
-    } else {
-        format!("toolhost {command} --json")
-    }
-}
-
-/// The shapes of commands that print more than one.
-macro_rules! either {
-    ($($(#[$doc:meta])* $name:ident: $($variant:ident($shape:ty)),+;)+) => {$(
-        $(#[$doc])*
-        #[derive(JsonSchema)]
-        #[serde(untagged)]
-        #[expect(dead_code, reason = "only their schema is asked for")]
-        enum $name<'a> {
-            $($variant(Box<$shape>)),+
-        }
-    )+};
-}
-
-either! {
-    /// The catalogue, or with --tokens its cost in tokens.
-    ListOrCostsJson: List(ListJson<'a>), Costs(TokenCostsJson<'a>);
-    /// A tool or a server.
-    InspectJson: Tool(ToolDetailJson<'a>), Server(ServerDetailJson<'a>);
-    /// A call, or with --dry-run what it would send. With --query the output is whatever the
-    /// expression gives.
-    CallOrDryRunJson: Call(CallJson<'a>), DryRun(DryRunJson<'a>);
-    /// Calls, newest first; for `show` one call; for `diff` a comparison.
-    HistoryJson: List(Vec<HistoryCallJson<'a>>), Show(HistoryDetailJson<'a>),
-        Diff(HistoryDiffJson<'a>);
-    /// Calls, newest first; with --follow one on each line.
-    AuditJson: List(Vec<AuditedCallJson<'a>>), Line(AuditedCallJson<'a>);
-    /// Resources, templates, the contents of a resource, or a line of `watch`.
-    ResourcesOutputJson: Resources(ResourcesJson<'a>), Templates(TemplatesJson<'a>),
-        Read(ResourceContentsJson<'a>), Update(ResourceUpdateJson<'a>);
-    /// Prompts, or the messages of one.
-    PromptsOutputJson: List(PromptsJson<'a>), Get(PromptMessagesJson<'a>);
-    /// The background hosts; for `up` the running one; for `down` those that were stopped.
-    BackgroundJson: List(HostsJson<'a>), Up(StartedHostJson<'a>), Down(EndedHostsJson);
-    /// All logins, or the new one.
-    AuthJson: List(LoginsJson<'a>), Login(LoginJson<'a>);
-    /// All tokens, or the new one.
-    ServeTokenJson: List(TokenListJson<'a>), Issued(NewTokenJson<'a>);
-    /// What `check`, `show` and `paths` print.
-    ConfigJson: Check(ConfigCheckJson<'a>), Show(ConfigValuesJson<'a>), Paths(ConfigPathsJson);
 }
 
 #[cfg(test)]

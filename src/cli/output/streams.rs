@@ -182,9 +182,7 @@ impl Output {
         &self,
         names: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<(), CommandError> {
-        let mut page = Page::default();
-        names.into_iter().for_each(|name| page.push(Line::plain(name)));
-        self.page(&page)
+        self.page(&names.into_iter().map(Line::plain).collect())
     }
 
     /// Writes a page to stdout over the previous one, of which `above` lines are on the screen;

@@ -104,10 +104,7 @@ enum PagingEnd {
 }
 
 fn first_rows(page: &Page, rows: usize) -> Page {
-    let mut head = Page::default();
-    for line in page.lines().iter().take(rows) {
-        head.push(line.clone());
-    }
+    let mut head: Page = page.lines().iter().take(rows).cloned().collect();
     let missing = plural(page.lines().len().saturating_sub(rows), "more line", "more lines");
     head.push(Line::styled(Role::Warning, format!("… {missing}")));
     head
@@ -127,10 +124,7 @@ fn page_through(
         if wants_end && left > 0 {
             continue;
         }
-        let mut screen = Page::default();
-        for line in lines {
-            screen.push(line.clone());
-        }
+        let mut screen: Page = lines.iter().cloned().collect();
         if left == 0 {
             output.show(&screen, terminal)?;
             return Ok(PagingEnd::Complete);

@@ -5,7 +5,6 @@
 //! the question is shown there too, wherever stderr goes. The default, the end of input and an
 //! interrupt all mean no.
 
-mod approval;
 mod choice;
 mod dialogue;
 mod form;
@@ -56,7 +55,13 @@ impl TerminalApprover {
 #[async_trait]
 impl Approver for TerminalApprover {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
-        ask(Arc::clone(&self.output), approval::question(request)).await
+        let question = YesNoQuestion {
+            page: present::approval::page(request, false),
+            details: Some(present::approval::page(request, true)),
+            words: "Call it?",
+            offers_author: false,
+        };
+        ask(Arc::clone(&self.output), question).await
     }
 }
 

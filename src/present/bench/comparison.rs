@@ -3,7 +3,7 @@
 use crate::bench::baseline::{BaselineReport, RegressionVerdict};
 use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison};
 use crate::bench::threshold::ThresholdResult;
-use crate::present::{Line, Page, Role, Table, TableColumn, bench::latency_table};
+use crate::present::{Line, Page, Role, Table, TableColumn};
 
 const ROOM_FOR_INTERVALS: usize = 60;
 
@@ -66,7 +66,7 @@ fn ratios(ratios: &[Ratio], titles: [&str; 3], width: Option<usize>) -> Page {
         row.push(Line::styled(label(ratio.verdict), ratio.verdict.label()));
         table.row(row);
     }
-    latency_table::indented(&table.layout(width.map(|width| width.saturating_sub(2))))
+    table.layout(width.map(|width| width.saturating_sub(2))).indented(2)
 }
 
 /// Compares a run with the saved baseline, and says whether it is too much worse.

@@ -35,7 +35,7 @@ pub(super) fn table(columns: &[(&str, &Durations)], width: Option<usize>) -> Pag
     table.row(exact("max", &Durations::max));
     table.row(exact("mean", &Durations::mean));
     table.row(exact("deviation", &Durations::stddev));
-    indented(&table.layout(width.map(|width| width.saturating_sub(2))))
+    table.layout(width.map(|width| width.saturating_sub(2))).indented(2)
 }
 
 /// Whether any of these percentiles is marked as unreliable.
@@ -81,12 +81,4 @@ fn row(name: &str, count: u64, spread: &Distribution, room: usize) -> Line {
         line.push(Role::Plain, format!(" {}", show_count(count)));
     }
     line
-}
-
-pub(super) fn indented(page: &Page) -> Page {
-    let mut moved = Page::default();
-    for line in page.lines() {
-        moved.push(line.clone().indented(2));
-    }
-    moved
 }

@@ -47,11 +47,7 @@ pub fn block(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Page {
             lines.push(line);
         }
     }
-    let mut page = Page::default();
-    for line in lines {
-        page.push(line.truncate(width));
-    }
-    page
+    Page::from_iter(lines).truncate(width)
 }
 
 fn title(snapshot: &BenchSnapshot, plan: &BenchPlan) -> Line {

@@ -73,11 +73,7 @@ pub fn brief(report: &BenchReport, findings: &BenchFindings, width: Option<usize
 
 /// The steps of a run side by side; nothing for a run without steps.
 fn steps_table(report: &BenchReport, width: Option<usize>) -> Page {
-    let mut page = Page::default();
-    for line in steps(steps::rows(report), width.map(|width| width.saturating_sub(2))).lines() {
-        page.push(line.clone().indented(2));
-    }
-    page
+    steps(steps::rows(report), width.map(|width| width.saturating_sub(2))).indented(2)
 }
 
 /// Steps, the newest one last. Where the width is short p50 and then p99 are left out.
