@@ -13,7 +13,7 @@ use serde_json::json;
 use toolhost::{
     CallArguments, CallRequest, Error, JsonObject, ListScope, Origin, Preview, SessionInfo,
     ToolCall, ToolContext, ToolDefinition, ToolHandler, ToolHost, ToolName, ToolProvider,
-    ToolResult, ToolSource,
+    ToolResult, ToolSchema, ToolSource,
 };
 
 /// A greeter: one tool, `greeter-hello`.
@@ -29,7 +29,7 @@ impl ToolProvider for Greeter {
         let name = ToolName::of("greeter", "hello");
         let mut hello = ToolDefinition::new(name, ToolSource::Internal, "greeter", Origin::Program);
         hello.description = Some("Says hello".to_owned());
-        hello.input_schema = Arc::new(json!({
+        hello.input_schema = ToolSchema::from(json!({
             "type": "object",
             "properties": { "name": { "type": "string" } },
             "required": ["name"],
@@ -105,7 +105,7 @@ fn definition(name: &str, description: &str) -> ToolDefinition {
     let name = ToolName::plain(name);
     let mut tool = ToolDefinition::new(name, ToolSource::Internal, "program", Origin::Program);
     tool.description = Some(description.to_owned());
-    tool.input_schema = Arc::new(json!({
+    tool.input_schema = ToolSchema::from(json!({
         "type": "object",
         "properties": { "name": { "type": "string" } },
         "required": ["name"],

@@ -12,7 +12,8 @@ use async_trait::async_trait;
 use serde_json::json;
 use toolhost::{
     CallRequest, Error, EventSink, HostEvent, ListRequest, Origin, Preview, ToolCall, ToolContext,
-    ToolDefinition, ToolHost, ToolListVersion, ToolName, ToolProvider, ToolResult, ToolSource,
+    ToolDefinition, ToolHost, ToolListVersion, ToolName, ToolProvider, ToolResult, ToolSchema,
+    ToolSource,
 };
 
 /// The counters, by name. A real provider would query a service, and declare that with `is_remote`.
@@ -43,7 +44,7 @@ impl ToolProvider for Counters {
             let name = ToolName::of("counter", name.as_str());
             let origin = Origin::Program;
             let mut tool = ToolDefinition::new(name, ToolSource::Internal, "counter", origin);
-            tool.input_schema = Arc::new(json!({
+            tool.input_schema = ToolSchema::from(json!({
                 "type": "object",
                 "properties": { "by": { "type": "integer", "minimum": 1, "default": 1 } },
             }));

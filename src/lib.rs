@@ -141,8 +141,8 @@ pub use model::{
     QuestionOutcome, QuestionRecord, QuestionReply, RecordedOutcome, Resource, ResourceContents,
     ResourceTemplate, RetryAdvice, Routing, Safety, ServerState, ServerStatus, Severity, Signal,
     SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller, ToolContext, ToolDefinition,
-    ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext, TraceGate, Traffic,
-    TrafficSink, WithheldItem,
+    ToolName, ToolResult, ToolSchema, ToolScope, ToolSource, ToolStatus, TraceContext, TraceGate,
+    Traffic, TrafficSink, WithheldItem,
 };
 pub use provider::{
     ComponentConfig, ComponentFactory, Preview, ToolListVersion, ToolListing, ToolProvider,

@@ -117,7 +117,7 @@ mod tests {
             Origin::Server("s".into()),
         );
         tool.description = description.map(str::to_owned);
-        tool.input_schema = Arc::new(schema);
+        tool.input_schema = schema.into();
         Arc::new(tool)
     }
 

@@ -189,8 +189,8 @@ mod tests {
         let changes: [fn(&mut ToolDefinition); 5] = [
             |t| t.title = Some("Echo".into()),
             |t| t.description = Some("Says it again.".into()),
-            |t| t.input_schema = std::sync::Arc::new(json!({"type": "object", "x": 1})),
-            |t| t.output_schema = Some(std::sync::Arc::new(json!({}))),
+            |t| t.input_schema = json!({"type": "object", "x": 1}).into(),
+            |t| t.output_schema = Some(json!({}).into()),
             |t| t.annotations.read_only = Some(true),
         ];
         for change in changes {

@@ -72,7 +72,6 @@ pub fn invalid_arguments(tool: &ToolDefinition, problems: &[Violation]) -> Error
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use serde_json::json;
 
@@ -86,7 +85,7 @@ mod tests {
             "storage",
             Origin::Server(String::new()),
         );
-        tool.input_schema = Arc::new(schema);
+        tool.input_schema = schema.into();
         tool
     }
 

@@ -165,7 +165,6 @@ fn text(schema: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::model::{Origin, ToolName, ToolSource};
@@ -173,7 +172,7 @@ mod tests {
     fn line(schema: Value) -> String {
         let origin = Origin::Server("s".to_owned());
         let mut tool = ToolDefinition::new(ToolName::of("s", "t"), ToolSource::Mcp, "mcp", origin);
-        tool.input_schema = Arc::new(schema);
+        tool.input_schema = schema.into();
         command_line(&tool)
     }
 

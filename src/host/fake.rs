@@ -16,7 +16,7 @@ use super::recorder::{RecordError, Recorder};
 use super::request::{CallArguments, CallRequest};
 use crate::model::{
     CallId, CallRecord, Error, Origin, RecordedOutcome, ServerState, ServerStatus, SourceLocation,
-    ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
+    ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSchema, ToolSource,
 };
 use crate::provider::{ManagedServer, Preview, ToolListVersion, ToolListing, ToolProvider};
 use crate::util::ids::CountingIds;
@@ -230,7 +230,7 @@ pub(super) fn of_server(server: &str, tool: &str) -> ToolDefinition {
         "mcp",
         Origin::Server(server.into()),
     );
-    tool.input_schema = Arc::new(json!({
+    tool.input_schema = ToolSchema::from(json!({
         "type": "object",
         "properties": {"message": {"type": "string"}, "count": {"type": "integer"}}
     }));

@@ -11,7 +11,8 @@ use super::ToolHost;
 use super::handler::ToolHandler;
 use super::registration::RegistrationError;
 use crate::model::{
-    Error, JsonObject, Origin, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
+    Error, JsonObject, Origin, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSchema,
+    ToolSource,
 };
 
 /// A tool that is an async function of the program.
@@ -63,8 +64,8 @@ impl FunctionTool {
         let mut definition =
             ToolDefinition::new(tool_name, ToolSource::Internal, "program", origin);
         definition.description = Some(description.to_owned());
-        definition.input_schema = Arc::new(schema_of::<A>());
-        definition.output_schema = T::schema().map(Arc::new);
+        definition.input_schema = ToolSchema::from(schema_of::<A>());
+        definition.output_schema = T::schema().map(ToolSchema::from);
         let name = name.to_owned();
         let handler = move |arguments: JsonObject, context: ToolContext| {
             let arguments = serde_json::from_value::<A>(Value::Object(arguments));

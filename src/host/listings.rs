@@ -34,12 +34,14 @@ impl ListedTool {
     }
 
     pub(super) async fn input_checker(&self) -> &SchemaChecker {
-        self.input.get_or_init(|| SchemaChecker::with_formats(&self.definition.input_schema)).await
+        self.input
+            .get_or_init(|| SchemaChecker::with_formats(self.definition.input_schema.whole()))
+            .await
     }
 
     pub(super) async fn output_checker(&self) -> Option<&SchemaChecker> {
         let schema = self.definition.output_schema.as_ref()?;
-        Some(self.output.get_or_init(|| SchemaChecker::compile(schema)).await)
+        Some(self.output.get_or_init(|| SchemaChecker::compile(schema.whole())).await)
     }
 }
 
@@ -370,7 +372,7 @@ pub(super) fn failed_servers(
 /// Schemas beyond the limits are known at a glance; others show when they are compiled.
 fn mark_unchecked(tool: &mut Arc<ToolDefinition>) {
     if tool.status == ToolStatus::Live
-        && let Err(reason) = complexity::measure(&tool.input_schema)
+        && let Err(reason) = complexity::measure(tool.input_schema.top())
     {
         let tool = Arc::make_mut(tool);
         tool.status = ToolStatus::Unchecked;

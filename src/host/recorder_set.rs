@@ -205,7 +205,7 @@ struct CachedFingerprint {
 impl CachedFingerprint {
     fn new(tool: &ToolDefinition, value: String) -> Self {
         Self {
-            schema: Arc::clone(&tool.input_schema),
+            schema: Arc::clone(tool.input_schema.whole()),
             raw: tool.raw.clone(),
             description: tool.description.clone(),
             value,
@@ -218,7 +218,7 @@ impl CachedFingerprint {
             (one, other) => one.is_none() && other.is_none(),
         };
         same_raw
-            && Arc::ptr_eq(&self.schema, &tool.input_schema)
+            && Arc::ptr_eq(&self.schema, tool.input_schema.whole())
             && self.description == tool.description
     }
 }

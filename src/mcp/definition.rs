@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 
 use super::item_error::ItemError;
 use super::listing::{ListSpec, Listable};
-use crate::model::{Annotations, Origin, ToolDefinition, ToolName, ToolSource, ToolStatus};
+use crate::model::{
+    Annotations, Origin, ToolDefinition, ToolName, ToolSchema, ToolSource, ToolStatus,
+};
 use crate::util::text::{is_invisible, safe_line, truncate};
 use crate::util::{json, schema};
 
@@ -97,7 +99,7 @@ fn read(
         if !json::is_longer_than(&schema, SCHEMA_BYTES) {
             schema::localize(&mut schema);
         }
-        Arc::new(schema)
+        ToolSchema::from(schema)
     };
     tool.input_schema = local(map.remove("inputSchema").unwrap_or_default());
     match map.remove("outputSchema") {

@@ -13,6 +13,7 @@ use super::entry::EntryOrigin;
 use super::error::Error;
 use super::name::ToolName;
 use super::permissions::CredentialUse;
+use super::tool_schema::ToolSchema;
 use crate::util::confine::Coverage;
 use crate::util::static_text::{self, StaticText};
 
@@ -231,9 +232,9 @@ pub struct ToolDefinition {
     /// What it does, as described by its author.
     pub description: Option<String>,
     /// JSON Schema of the arguments; `{"type":"object"}` if none was given.
-    pub input_schema: Arc<Value>,
+    pub input_schema: ToolSchema,
     /// JSON Schema of the structured result.
-    pub output_schema: Option<Arc<Value>>,
+    pub output_schema: Option<ToolSchema>,
     /// The heading it is listed under.
     pub category: Option<String>,
     /// The speed it declares, which sets the default timeout.
@@ -363,7 +364,7 @@ impl ToolDefinition {
             aliases: Vec::new(),
             title: None,
             description: None,
-            input_schema: Arc::new(serde_json::json!({ "type": "object" })),
+            input_schema: serde_json::json!({ "type": "object" }).into(),
             output_schema: None,
             category: None,
             speed: Speed::default(),

@@ -23,6 +23,7 @@ pub mod question;
 pub mod result;
 pub mod server;
 pub mod tool_listing;
+mod tool_schema;
 pub mod trace_context;
 pub mod traffic;
 
@@ -55,6 +56,7 @@ pub use question::{
 pub use result::{CallMetadata, Routing, SkippedServer, ToolResult};
 pub use server::{Era, PastError, Root, ServerState, ServerStatus};
 pub use tool_listing::ToolListing;
+pub use tool_schema::ToolSchema;
 pub use trace_context::TraceContext;
 pub use traffic::{TraceGate, Traffic, TrafficSink};
 

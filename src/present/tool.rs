@@ -263,6 +263,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::catalogue::fingerprint;
     use crate::cli::json::tool::{ToolDetailJson, ToolJson};
+    use crate::model::ToolSchema;
     use crate::model::{Error, SourceLocation, ToolName, ToolSource};
     use crate::present::page::LineRenderer;
 
@@ -299,7 +300,7 @@ pub(crate) mod tests {
              in any order.\n\nSecond paragraph.",
         );
         tool.title = Some("Search issues".to_owned());
-        tool.input_schema = Arc::new(json!({
+        tool.input_schema = ToolSchema::from(json!({
             "type": "object",
             "required": ["query"],
             "additionalProperties": false,
@@ -313,7 +314,7 @@ pub(crate) mod tests {
             },
             "$defs": { "Limit": { "type": "integer", "minimum": 1, "maximum": 100 } }
         }));
-        tool.output_schema = Some(Arc::new(json!({
+        tool.output_schema = Some(ToolSchema::from(json!({
             "type": "object", "properties": { "total": { "type": "integer" } }
         })));
         tool.annotations.read_only = Some(true);
@@ -485,7 +486,7 @@ pub(crate) mod tests {
         for schema in [json!(true), json!(null), json!([]), json!({ "type": 5, "properties": [] })]
         {
             let mut tool = builtin("odd", "");
-            tool.input_schema = Arc::new(schema);
+            tool.input_schema = schema.into();
             let _page = shown(&tool, Some(40));
         }
     }

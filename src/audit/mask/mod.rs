@@ -18,7 +18,7 @@ use self::search::SecretSearch;
 use crate::model::traffic::{MessageInfo, TrafficKind};
 use crate::model::{
     Diagnostic, Error, EventSink, HostEvent, JsonObject, ServerState, ServerStatus, ToolDefinition,
-    ToolResult, Traffic, TrafficSink,
+    ToolResult, ToolSchema, Traffic, TrafficSink,
 };
 use crate::util::json::map_json;
 
@@ -168,7 +168,9 @@ impl Masker {
         let Some(search) = self.search() else { return };
         let is_in = |text: &str| search.replaced(text.as_bytes()).is_some();
         // Most tools say nothing of a value, and need not be copied.
-        if tool.unavailable_reason.is_none() && !texts_of(tool).any(|text| is_in(&text)) {
+        let is_lazy = schemas_of(tool).any(ToolSchema::is_lazy);
+        if tool.unavailable_reason.is_none() && !is_lazy && !texts_of(tool).any(|text| is_in(&text))
+        {
             return;
         }
         let tool = Arc::make_mut(tool);
@@ -181,9 +183,10 @@ impl Masker {
         for line in tool.warnings.iter_mut().chain(&mut tool.touches) {
             *line = rewrite(line);
         }
-        tool.input_schema = Arc::new(map_json(&tool.input_schema, &rewrite));
-        let output = tool.output_schema.take();
-        tool.output_schema = output.map(|schema| Arc::new(map_json(&schema, &rewrite)));
+        for schema in std::iter::once(&mut tool.input_schema).chain(&mut tool.output_schema) {
+            let masker = self.clone();
+            *schema = schema.mapped(move |value| map_json(value, &|text| masker.text(text)));
+        }
         let raw = tool.raw.take().map(|raw| raw.get().to_owned());
         let raw = raw.and_then(|raw| RawValue::from_string(rewrite(&raw)).ok());
         tool.raw = raw.map(Arc::from);
@@ -323,9 +326,12 @@ fn texts_of(tool: &ToolDefinition) -> impl Iterator<Item = Cow<'_, str>> {
     let texts = texts.into_iter().chain([&tool.annotations.title]).flatten();
     let lines =
         texts.chain(&tool.warnings).chain(&tool.touches).map(|text| Cow::from(text.as_str()));
-    let schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()].into_iter().flatten();
     let raw = tool.raw.as_ref().map(|raw| Cow::from(raw.get()));
-    lines.chain(schemas.map(|schema| Cow::from(schema.to_string()))).chain(raw)
+    lines.chain(schemas_of(tool).map(|schema| Cow::from(schema.to_string()))).chain(raw)
+}
+
+fn schemas_of(tool: &ToolDefinition) -> impl Iterator<Item = &ToolSchema> {
+    std::iter::once(&tool.input_schema).chain(&tool.output_schema)
 }
 
 #[cfg(test)]

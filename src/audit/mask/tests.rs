@@ -12,6 +12,21 @@ fn object(value: &Value) -> JsonObject {
 }
 
 #[test]
+fn a_schema_that_is_put_together_later_is_masked_then() {
+    use crate::model::{Origin, ToolName, ToolSource};
+    let name = ToolName::plain("t");
+    let mut tool = ToolDefinition::new(name, ToolSource::Internal, "openapi", Origin::Program);
+    tool.input_schema = ToolSchema::lazy(json!({ "type": "object" }), |mut schema| {
+        schema["$defs"] = json!({ "a": { "default": "hunter2" } });
+        schema
+    });
+    let mut tool = Arc::new(tool);
+    Masker::new([("TOKEN", "hunter2")]).definition(&mut tool);
+    assert!(!tool.input_schema.is_looked_at());
+    assert_eq!(tool.input_schema["$defs"]["a"]["default"], "‹secret:TOKEN›");
+}
+
+#[test]
 fn traffic_is_masked_and_otherwise_exact() {
     use std::sync::{Arc, Mutex};
     let kinds = Arc::new(Mutex::new(Vec::new()));

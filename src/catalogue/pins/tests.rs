@@ -13,7 +13,7 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::spec::DriftPolicy;
 use crate::model::{
     EntryOrigin, Error, Layer, Origin, PinState, SourceLocation, ToolDefinition, ToolName,
-    ToolSource, ToolStatus,
+    ToolSchema, ToolSource, ToolStatus,
 };
 
 const FILE: &str = "/p/mcp.yaml";
@@ -94,7 +94,7 @@ fn every_way_to_be_something_else_is_seen() {
     assert_eq!(parts(&moved.compare(&remote("a", "reads"), instructions)), ["endpoint"]);
     let mut more = remote("a", "reads");
     more.annotations.read_only = Some(true);
-    more.input_schema = Arc::new(json!({ "type": "object", "required": ["x"] }));
+    more.input_schema = ToolSchema::from(json!({ "type": "object", "required": ["x"] }));
     assert_eq!(judge(&more, instructions), ["inputSchema", "annotations"]);
 }
 

@@ -1,11 +1,10 @@
 //! Tests of what each rule reports, and what it lets pass.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::model::ToolSchema;
 use crate::model::{Origin, ToolName, ToolSource};
 
 fn tool(server: &str, name: &str, description: &str) -> ToolDefinition {
@@ -118,7 +117,7 @@ fn claims_that_the_name_contradicts_are_found() {
 #[test]
 fn schemas_are_looked_at_too() {
     let mut tool = tool("s", "add", "Adds");
-    tool.input_schema = Arc::new(json!({
+    tool.input_schema = ToolSchema::from(json!({
         "type": "object",
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "properties": {
@@ -142,7 +141,7 @@ fn large_and_hostile_definitions_end_and_give_few_findings() {
     for text in small.iter().map(|filling| filling.repeat(10_000)).chain([large]) {
         let mut tool = tool("s", "t", &text);
         let schema = json!({ "properties": { "a": { "enum": vec!["\u{202e}"; 30_000] } } });
-        tool.input_schema = Arc::new(schema);
+        tool.input_schema = schema.into();
         assert!(scan(&tool, &ToolNameIndex::of([&tool])).len() <= 25);
     }
 }

@@ -202,6 +202,7 @@ mod tests {
     use crate::config::environment::FixedEnvironment;
     use crate::config::node::SourceText;
     use crate::config::spec::{FileRole, Layer, LoadedFile};
+    use crate::model::ToolSchema;
     use crate::model::{Error, Origin};
 
     fn files(path: &str) -> Configuration {
@@ -278,7 +279,7 @@ mod tests {
             ..FixedEnvironment::default()
         };
         let mut listed = catalogue(&[("a", "x")], &[("a", true)]);
-        Arc::make_mut(&mut listed.tools[0]).input_schema = Arc::new(json!({
+        Arc::make_mut(&mut listed.tools[0]).input_schema = ToolSchema::from(json!({
             "properties": { "city": { "description": "Where. In words.", "enum": ["Oslo"] } }
         }));
         update(&environment, &files("f"), &Masker::default(), |names| names.add_tools(&listed));

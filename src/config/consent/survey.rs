@@ -14,7 +14,9 @@ use crate::config::entries;
 use crate::config::environment::Environment;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{self, is_literal};
+use crate::config::resolve::schemas::file_part;
 use crate::config::source_file::SourceFile;
+use crate::config::{parse, read};
 use crate::model::{Diagnostic, SourceLocation, safe_name};
 
 pub(super) type EntryKey = (FileRole, String);
@@ -343,15 +345,30 @@ fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord
     })
 }
 
-/// Files that schemas anywhere in a file refer to.
+/// Files that schemas anywhere in a file refer to, and those that they refer to in turn.
 fn documents(tree: &ConfigNode, site: &EntrySite<'_>) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    walk_refs(tree, &mut |text| {
-        let path = text.split('#').next().unwrap_or_default();
-        if !path.is_empty() && !path.contains(':') {
-            paths.push(site.base_dir.join(path).components().collect());
+    let (mut paths, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut add = |paths: &mut Vec<PathBuf>, tree: &ConfigNode| {
+        walk_refs(tree, &mut |text| {
+            let Some((path, _)) = file_part(text) else { return };
+            let path: PathBuf = site.base_dir.join(path).components().collect();
+            if seen.insert(path.clone()) {
+                paths.push(path);
+            }
+        });
+    };
+    add(&mut paths, tree);
+    let mut next = 0;
+    while let Some(path) = paths.get(next) {
+        next += 1;
+        // No schema is read that lies elsewhere.
+        if site.is_inside(path)
+            && let Ok((source, text)) = read::read(path, false)
+            && let Ok(document) = parse::parse(&source, &text)
+        {
+            add(&mut paths, &document.root);
         }
-    });
+    }
     paths
 }
 

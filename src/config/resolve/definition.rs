@@ -1,7 +1,6 @@
 //! Resolving the common keys of a tool to a [`ToolDefinition`].
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +9,8 @@ use super::{FileContext, origin, schemas};
 use crate::config::node::ConfigNode;
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts};
 use crate::model::{
-    Annotations, Diagnostic, Origin, Safety, Speed, ToolDefinition, ToolName, ToolScope, ToolSource,
+    Annotations, Diagnostic, Origin, Safety, Speed, ToolDefinition, ToolName, ToolSchema,
+    ToolScope, ToolSource,
 };
 
 pub const SERVER_KIND: &str = "mcp";
@@ -126,12 +126,12 @@ pub fn resolve(
             let message = "arguments are always an object, but this schema does not accept one";
             diagnostics.push(Diagnostic::warning(message).with_location(node.location()));
         }
-        tool.input_schema = Arc::new(schema);
+        tool.input_schema = schema.into();
     }
     if let Some(name) = &keys.param_schema_ref
         && let Some(schema) = schemas::named(name, file, diagnostics)
     {
-        tool.input_schema = Arc::new(schema);
+        tool.input_schema = schema.into();
     }
     let named = keys.response_schema_ref.as_ref();
     tool.output_schema = match (named, &keys.output_schema) {
@@ -139,7 +139,7 @@ pub fn resolve(
         (None, Some(node)) => schemas::inline(node, file, diagnostics),
         (None, None) => None,
     }
-    .map(Arc::new);
+    .map(ToolSchema::from);
     tool.has_declared_speed = keys.speed.is_some();
     tool.speed = keys.speed.unwrap_or(tool.speed);
     tool.safety = keys.safety.unwrap_or(tool.safety);

@@ -80,7 +80,7 @@ pub fn accepts_object(schema: &Value) -> bool {
 
 /// The file part of a `$ref`; `None` for references within the schema and for URLs, which are
 /// never fetched.
-fn file_part(reference: &str) -> Option<(&str, &str)> {
+pub fn file_part(reference: &str) -> Option<(&str, &str)> {
     let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     (!path.is_empty() && !path.contains(':')).then_some((path, fragment))
 }

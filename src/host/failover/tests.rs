@@ -7,6 +7,7 @@ use serde_json::json;
 use super::super::ToolHost;
 use super::super::fake::{FakeProvider, MemoryRecorder, call, host};
 use super::super::request::LookupScope;
+use crate::model::ToolSchema;
 use crate::model::{Error, ErrorKind, ErrorPhase, SkippedServer, ToolResult};
 
 fn weighed(servers: &[(&Arc<FakeProvider>, f64)]) -> Arc<ToolHost> {
@@ -109,7 +110,7 @@ async fn when_no_server_takes_it_the_failure_is_one_of_them() {
     // What does not fit the next server is told beside the first failure.
     let b = Arc::new(FakeProvider::server("b", &["echo"]));
     let mut tool = super::super::fake::of_server("b", "echo");
-    tool.input_schema = Arc::new(json!({ "type": "object", "required": ["path"] }));
+    tool.input_schema = ToolSchema::from(json!({ "type": "object", "required": ["path"] }));
     *b.live.lock().unwrap() = Ok(vec![tool]);
     let host = weighed(&[(&a, 1.0), (&b, 0.5)]);
     let error = host.call(call("echo")).await.unwrap().result.unwrap_err();

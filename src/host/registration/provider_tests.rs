@@ -15,6 +15,7 @@ use crate::host::ToolHost;
 use crate::host::fake::{FakeProvider, call, host, internal};
 use crate::host::limits::REMOVAL_GRACE_PERIOD;
 use crate::host::request::{CallRequest, ListRequest, ListScope, LookupScope};
+use crate::model::ToolSchema;
 use crate::model::{
     Error, ErrorCause, ErrorKind, EventSink, HostEvent, JsonObject, ListKind, ListOwner, Origin,
     ToolContext, ToolName, ToolResult,
@@ -350,7 +351,7 @@ async fn what_a_call_calls_is_bound_to_its_profile() {
         caller.call(&context, "inner-tool", arguments).await
     };
     let mut tool = internal(ToolName::plain("outer"), 1);
-    tool.input_schema = Arc::new(json!({ "type": "object" }));
+    tool.input_schema = ToolSchema::from(json!({ "type": "object" }));
     host.register(tool, outer).unwrap();
     assert!(host.call(call("outer")).await.unwrap().result.is_ok());
     let request = CallRequest { profile: Some("p".into()), ..call("outer") };

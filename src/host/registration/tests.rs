@@ -10,13 +10,13 @@ use crate::host::request::{CallArguments, CallRequest, ListScope, LookupScope};
 use crate::host::sessions::SessionInfo;
 use crate::model::{
     Error, ErrorKind, EventSink, HostEvent, JsonObject, ListOwner, Origin, ToolContext,
-    ToolDefinition, ToolName, ToolResult, ToolScope, ToolSource,
+    ToolDefinition, ToolName, ToolResult, ToolSchema, ToolScope, ToolSource,
 };
 
 fn definition(name: &str) -> ToolDefinition {
     let mut tool =
         ToolDefinition::new(ToolName::plain(name), ToolSource::Mcp, "program", Origin::Program);
-    tool.input_schema = Arc::new(json!({
+    tool.input_schema = ToolSchema::from(json!({
         "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
     }));
     tool

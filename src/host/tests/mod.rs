@@ -17,6 +17,7 @@ use super::recorder::RecordError;
 use super::request::{ArgumentWord, CallArguments, CallRequest, ListScope, LookupScope};
 use crate::audit::Masker;
 use crate::config::spec::{DisabledEntry, FileRole, PolicyAction, PolicyRule, ProfileSpec};
+use crate::model::ToolSchema;
 use crate::model::{
     Diagnostic, Error, ErrorKind, EventSink, HostEvent, Origin, SourceLocation, ToolName,
     ToolResult, ToolStatus,
@@ -88,7 +89,7 @@ mod catalogue {
     #[tokio::test]
     async fn drift_and_schemas_beyond_the_limits_are_marked() {
         let mut odd = of_server("s", "odd");
-        odd.input_schema = Arc::new(json!({ "description": "x".repeat(2 << 20) }));
+        odd.input_schema = ToolSchema::from(json!({ "description": "x".repeat(2 << 20) }));
         let server = FakeProvider {
             declared: vec![of_server("s", "echo"), of_server("s", "odd"), of_server("s", "gone")],
             ..FakeProvider::server("s", &["echo"])
@@ -150,7 +151,7 @@ mod arguments {
     async fn a_schema_that_cannot_be_used_warns_and_calls() {
         let server = FakeProvider::server("s", &["echo"]);
         let mut tool = of_server("s", "echo");
-        tool.input_schema = Arc::new(json!({"$ref": "http://127.0.0.1:1/schema.json"}));
+        tool.input_schema = ToolSchema::from(json!({"$ref": "http://127.0.0.1:1/schema.json"}));
         *server.live.lock().unwrap() = Ok(vec![tool]);
         let host = host(&[&Arc::new(server)]).build();
         let result = host.call(call("s-echo")).await.unwrap().result.unwrap();
@@ -291,7 +292,7 @@ mod results {
 
     async fn result(output_schema: Option<Value>, result: ToolResult) -> ToolResult {
         let mut tool = of_server("s", "t");
-        tool.output_schema = output_schema.map(Arc::new);
+        tool.output_schema = output_schema.map(ToolSchema::from);
         let server = FakeProvider::server("s", &[]).answering(move |_, _| {
             let result = result.clone();
             async move { Ok(result) }

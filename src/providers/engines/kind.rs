@@ -1,6 +1,5 @@
 //! Kinds of tools over an engine: the table of tools, and facts shared by all of them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -14,7 +13,7 @@ use crate::config::spec::ToolSpec;
 use crate::config::typed::{Located, words};
 use crate::model::{
     Diagnostic, Error, JsonObject, Speed, ToolContext, ToolDefinition, ToolName, ToolResult,
-    ToolScope,
+    ToolSchema, ToolScope,
 };
 use crate::provider::Preview;
 use crate::providers::toolkit::{SelectedTool, ToolkitTool};
@@ -120,7 +119,7 @@ impl EngineKind {
             .description
             .get_or_insert_with(|| (row.description)(component, config.location.kind()));
         let (properties, required) = (row.input)(&config.limits);
-        definition.input_schema = Arc::new(json!({
+        definition.input_schema = ToolSchema::from(json!({
             "type": "object",
             "properties": properties,
             "required": required,
@@ -129,7 +128,7 @@ impl EngineKind {
         let properties = (row.output)();
         let required: Vec<&String> =
             properties.as_object().into_iter().flat_map(JsonObject::keys).collect();
-        definition.output_schema = Some(Arc::new(
+        definition.output_schema = Some(ToolSchema::from(
             json!({ "type": "object", "properties": properties, "required": required }),
         ));
         if self.is_instant_in_memory

@@ -17,6 +17,7 @@ use crate::config::spec::ToolSpec;
 use crate::config::typed;
 use crate::model::{
     Diagnostic, Error, ErrorKind, ErrorPhase, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    ToolSchema,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys};
@@ -120,8 +121,8 @@ fn define(
 ) -> ToolDefinition {
     let mut definition = tool.definition(spec);
     definition.description.get_or_insert_with(|| operation.description().to_owned());
-    definition.input_schema = Arc::new(operation.input_schema(entry.vocabulary));
-    definition.output_schema = operation.output_schema().map(Arc::new);
+    definition.input_schema = ToolSchema::from(operation.input_schema(entry.vocabulary));
+    definition.output_schema = operation.output_schema().map(ToolSchema::from);
     definition.requires_approval = tool.approval.unwrap_or(operation.writes());
     let written = &spec.definition.annotations;
     let mut annotations = operation.annotations(entry.vocabulary);

@@ -14,10 +14,13 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::document::OpenApiDocument;
+use self::schema::ReferenceGraph;
 use super::http;
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
@@ -104,7 +107,7 @@ fn operations(
         Some(_) => diagnostic,
         None => diagnostic.with_location(path.location.clone()),
     };
-    let document = OpenApiDocument::read(path, &spec.base_dir).map_err(at_document)?;
+    let document = Arc::new(OpenApiDocument::read(path, &spec.base_dir).map_err(at_document)?);
     let shared = spec.unexpanded.entries().iter();
     let has_credential_keys = shared
         .filter(|(key, _)| typed::names::<http::RequestKeys>().contains(&key.text.as_str()))
@@ -120,9 +123,9 @@ fn operations(
     };
     let naming = operation::ToolNaming::of(spec, keys.prefix.as_ref())?;
     let chosen = include::choose(spec, keys.include.as_ref(), &document, diagnostics);
-    let mut made = Vec::new();
+    let (mut made, mut graph) = (Vec::new(), ReferenceGraph::default());
     for (operation, place) in chosen {
-        match operation::entry(spec, &document, &operation, &naming, &base) {
+        match operation::entry(spec, &document, &mut graph, &operation, &naming, &base) {
             Ok(entry) => made.push(entry),
             Err(error) => diagnostics.push(
                 Diagnostic::error(format!(

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::document::{OpenApiDocument, OpenApiOperation, list};
 use super::error::OperationError;
-use super::schema::SchemaBundler;
+use super::schema::{ReferenceGraph, SchemaBundler};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{Located, names};
-use crate::model::{Diagnostic, ToolDefinition, ToolName, check_name};
+use crate::model::{Diagnostic, ToolDefinition, ToolName, ToolSchema, check_name};
 use crate::providers::http::RequestKeys;
 
 const MAX_NAME_LENGTH: usize = 100;
@@ -87,7 +87,8 @@ impl OperationArguments {
 /// The entry for one operation of the document that `spec` names.
 pub(super) fn entry(
     spec: &ToolSpec,
-    document: &OpenApiDocument,
+    document: &Arc<OpenApiDocument>,
+    graph: &mut ReferenceGraph,
     operation: &OpenApiOperation<'_>,
     naming: &ToolNaming,
     base: &str,
@@ -110,19 +111,22 @@ pub(super) fn entry(
     ];
     keys.extend(body(document, operation, &mut schemas, &mut arguments)?);
     keys.push(("params", Value::Object(arguments.params)));
-    let input = schemas.attach_defs(json!({
-        "type": "object",
-        "properties": arguments.properties,
-        "required": arguments.required,
-        "additionalProperties": false,
-    }))?;
+    let input = schemas.attach_defs(
+        json!({
+            "type": "object",
+            "properties": arguments.properties,
+            "required": arguments.required,
+            "additionalProperties": false,
+        }),
+        graph,
+    )?;
     let text = |key: &str| operation.value.get(key).and_then(Value::as_str).map(str::to_owned);
     let definition = ToolDefinition {
         name: naming.name(&operation.id()),
         title: None,
         description: text("description").or_else(|| text("summary")),
-        input_schema: Arc::new(input),
-        output_schema: output(document, operation)?.map(Arc::new),
+        input_schema: input,
+        output_schema: output(document, graph, operation)?,
         warnings: arguments.warnings,
         // Retries of the component are no word about one operation.
         has_own_retries: false,
@@ -139,7 +143,7 @@ pub(super) fn entry(
 fn parameters(
     document: &OpenApiDocument,
     operation: &OpenApiOperation<'_>,
-    schemas: &mut SchemaBundler<'_>,
+    schemas: &mut SchemaBundler,
     arguments: &mut OperationArguments,
 ) -> Result<(), OperationError> {
     // An operation's own parameters come last, and so replace those of its path.
@@ -203,7 +207,7 @@ fn body_type(media_type: &str) -> Option<&'static str> {
 fn body(
     document: &OpenApiDocument,
     operation: &OpenApiOperation<'_>,
-    schemas: &mut SchemaBundler<'_>,
+    schemas: &mut SchemaBundler,
     arguments: &mut OperationArguments,
 ) -> Result<Vec<(&'static str, Value)>, OperationError> {
     let Some(body) = operation.value.get("requestBody") else { return Ok(Vec::new()) };
@@ -261,9 +265,10 @@ fn body(
 }
 
 fn output(
-    document: &OpenApiDocument,
+    document: &Arc<OpenApiDocument>,
+    graph: &mut ReferenceGraph,
     operation: &OpenApiOperation<'_>,
-) -> Result<Option<Value>, OperationError> {
+) -> Result<Option<ToolSchema>, OperationError> {
     let responses = operation.value.get("responses");
     for status in ["200", "201", "2XX"] {
         let Some(response) = responses.and_then(|all| all.get(status)) else { continue };
@@ -272,7 +277,7 @@ fn output(
         let Some(schema) = json.and_then(|(_, media)| media.get("schema")) else { continue };
         let mut schemas = SchemaBundler::of(document);
         let root = schemas.rewrite(schema)?;
-        return schemas.attach_defs(root).map(Some);
+        return schemas.attach_defs(root, graph).map(Some);
     }
     Ok(None)
 }

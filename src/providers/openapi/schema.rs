@@ -1,19 +1,74 @@
 //! Making a document's schemas self-contained.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use super::MAX_DEFS;
 use super::document::OpenApiDocument;
 use super::error::OperationError;
+use crate::model::ToolSchema;
 use crate::util::schema;
 
 /// What holds a file, in place of what a document says: its text, or its bytes.
 const FILE: &str = r#"{"description":"its text, or {\"base64\": …} with its bytes","type":["string","object"],"properties":{"base64":{"type":"string","contentEncoding":"base64"},"text":{"type":"string"},"filename":{"type":"string"},"type":{"type":"string"}},"additionalProperties":false}"#;
 
-pub(super) struct SchemaBundler<'a> {
-    document: &'a OpenApiDocument,
+/// Which schemas of a document refer to which others, found out once for all its operations.
+#[derive(Default)]
+pub(super) struct ReferenceGraph(IndexMap<String, Option<Arc<[usize]>>>);
+
+impl ReferenceGraph {
+    /// Whether everything that `references` lead to, directly or not, is there and is not too much.
+    fn check(
+        &mut self,
+        document: &OpenApiDocument,
+        references: &[String],
+    ) -> Result<(), OperationError> {
+        let mut pending: Vec<usize> = references.iter().map(|one| self.id(one)).collect();
+        let (mut is_seen, mut count) = (Vec::new(), 0);
+        while let Some(id) = pending.pop() {
+            is_seen.resize(self.0.len(), false);
+            if std::mem::replace(&mut is_seen[id], true) {
+                continue;
+            }
+            count += 1;
+            if count > MAX_DEFS {
+                return Err(OperationError::TooManySchemas);
+            }
+            pending.extend(self.targets(document, id)?.iter());
+        }
+        Ok(())
+    }
+
+    fn id(&mut self, reference: &str) -> usize {
+        let id = self.0.get_index_of(reference);
+        id.unwrap_or_else(|| self.0.insert_full(reference.to_owned(), None).0)
+    }
+
+    fn targets(
+        &mut self,
+        document: &OpenApiDocument,
+        id: usize,
+    ) -> Result<Arc<[usize]>, OperationError> {
+        if let Some(targets) = &self.0[id] {
+            return Ok(Arc::clone(targets));
+        }
+        let mut schema = document.lookup(&self.0.keys()[id])?.clone();
+        let mut targets = Vec::new();
+        schema::for_each(&mut schema, &mut String::new(), &mut |_, keywords| {
+            let reference = keywords.get("$ref").and_then(Value::as_str);
+            targets.extend(reference.map(|reference| self.id(reference)));
+        });
+        let targets: Arc<[usize]> = targets.into();
+        self.0[id] = Some(Arc::clone(&targets));
+        Ok(targets)
+    }
+}
+
+pub(super) struct SchemaBundler {
+    document: Arc<OpenApiDocument>,
     /// The names in `$defs`, by reference.
     names: BTreeMap<String, String>,
     /// References whose schemas are not in `defs` yet.
@@ -22,8 +77,9 @@ pub(super) struct SchemaBundler<'a> {
     pub(super) has_files: bool,
 }
 
-impl<'a> SchemaBundler<'a> {
-    pub(super) fn of(document: &'a OpenApiDocument) -> Self {
+impl SchemaBundler {
+    pub(super) fn of(document: &Arc<OpenApiDocument>) -> Self {
+        let document = Arc::clone(document);
         Self { document, names: BTreeMap::new(), pending: Vec::new(), has_files: false }
     }
 
@@ -74,21 +130,34 @@ impl<'a> SchemaBundler<'a> {
         Ok(format!("#/$defs/{name}"))
     }
 
-    /// Puts all referenced schemas into the `$defs` of `root`.
-    pub(super) fn attach_defs(mut self, mut root: Value) -> Result<Value, OperationError> {
+    /// The schema with all that it refers to in its `$defs`. Operations share most of that, so it is
+    /// put there when the schema is looked at.
+    pub(super) fn attach_defs(
+        self,
+        root: Value,
+        graph: &mut ReferenceGraph,
+    ) -> Result<ToolSchema, OperationError> {
+        if self.pending.is_empty() {
+            return Ok(root.into());
+        }
+        graph.check(&self.document, &self.pending)?;
+        Ok(ToolSchema::lazy(root, |root| self.complete(root)))
+    }
+
+    fn complete(mut self, mut root: Value) -> Value {
+        let document = Arc::clone(&self.document);
         let mut defs = Map::new();
         while let Some(reference) = self.pending.pop() {
-            let schema = self.rewrite(self.document.lookup(&reference)?)?;
-            if let Some(name) = self.names.get(&reference) {
+            let schema = document.lookup(&reference).and_then(|schema| self.rewrite(schema));
+            // The graph was checked, so nothing is missing.
+            if let (Ok(schema), Some(name)) = (schema, self.names.get(&reference)) {
                 defs.insert(name.clone(), schema);
             }
         }
-        if !defs.is_empty()
-            && let Value::Object(root) = &mut root
-        {
+        if let Value::Object(root) = &mut root {
             root.insert("$defs".to_owned(), Value::Object(defs));
         }
-        Ok(root)
+        root
     }
 }
 

@@ -264,6 +264,40 @@ fn schemas_are_complete_and_modern() {
 }
 
 #[test]
+fn what_operations_share_is_not_copied_until_a_schema_is_looked_at() {
+    let mut document = "openapi: 3.1.0\nservers: [{ url: https://h }]\npaths:\n".to_owned();
+    for number in 0..20 {
+        let shared =
+            "{ content: { application/json: { schema: { $ref: '#/components/schemas/S0' } } } }";
+        document.push_str(&format!("  /p{number}: {{ post: {{ operationId: o{number}, requestBody: {shared}, responses: {{ '200': {shared} }} }} }}\n"));
+    }
+    document.push_str("components:\n  schemas:\n    S400: { type: object }\n");
+    for number in 0..400 {
+        let next = format!("{{ $ref: '#/components/schemas/S{}' }}", number + 1);
+        document.push_str(&format!("    S{number}: {{ properties: {{ next: {next} }} }}\n"));
+    }
+    let yaml = "toolkits:\n  - { name: p, openapi: d.yaml, include: { operations: ['*'] } }\n";
+    let harness = KindHarness::prepared(&super::kind(), yaml, |dir, _| {
+        std::fs::write(dir.join("d.yaml"), document).unwrap();
+    });
+    assert_eq!(diagnostics_text(&harness), "");
+    let definitions = harness.definitions();
+    assert_eq!(definitions.len(), 20);
+    let schemas = || {
+        definitions
+            .iter()
+            .flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()])
+            .flatten()
+    };
+    assert_eq!(schemas().count(), 40);
+    let size = |schema: &Value| schema.to_string().len();
+    assert!(schemas().all(|schema| !schema.is_looked_at() && size(schema.top()) < 300));
+    let first = definitions[0].output_schema.as_ref().unwrap();
+    assert_eq!(first["$defs"].as_object().unwrap().len(), 401);
+    assert_eq!(schemas().filter(|schema| schema.is_looked_at()).count(), 1);
+}
+
+#[test]
 fn what_cannot_be_a_tool_is_told_with_its_place() {
     let harness = harness(
         "https://h",

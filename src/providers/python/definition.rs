@@ -3,7 +3,6 @@
 //! Keys of the tool's entry take precedence, except that approval can only be added.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -100,7 +99,7 @@ const ATTRIBUTES: [(&str, &str, TakeAttribute); 10] = [
     }),
     ("output_schema", "a JSON Schema", |tool, value| {
         value.is_object().then(|| {
-            tool.output_schema.get_or_insert_with(|| Arc::new(value.clone()));
+            tool.output_schema.get_or_insert_with(|| value.clone().into());
         })
     }),
 ];

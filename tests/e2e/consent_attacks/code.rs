@@ -95,14 +95,25 @@ fn an_edited_script_of_a_server_is_asked_about_again() {
 #[test]
 fn a_document_belongs_to_what_was_shown() {
     let room = Sandbox::ordinary();
-    room.file("schema.json", r#"{ "type": "object" }"#).file(
-        "tools.yaml",
-        "tools: [{ name: t, command: [echo, hi], parameters_schema: { $ref: ./schema.json } }]\n",
-    );
-    trust(&room);
-    run(&room, &["call", "t"]).check().exits(0);
-    room.file("schema.json", r#"{ "type": "object", "properties": { "x": { "default": "y" } } }"#);
-    asks_for_consent(&run(&room, &["call", "t"]).check());
+    room.file("schema.json", r#"{ "type": "object", "allOf": [{ "$ref": "inner.json#/a" }] }"#)
+        .file("inner.json", r#"{ "a": { "properties": { "x": { "$ref": "./last.yaml" } } } }"#)
+        .file("last.yaml", "{}")
+        .file(
+            "tools.yaml",
+            "tools: [{ name: t, command: [echo, hi], parameters_schema: { $ref: ./schema.json } }]\n",
+        );
+    for (name, edited) in [
+        ("schema.json", r#"{ "type": "object", "properties": { "x": { "default": "y" } } }"#),
+        ("inner.json", r#"{ "a": { "properties": { "x": { "default": "y" } } } }"#),
+        ("last.yaml", "{ default: y }"),
+    ] {
+        let original = std::fs::read_to_string(room.path(&format!("work/{name}"))).unwrap();
+        trust(&room);
+        run(&room, &["call", "t"]).check().exits(0);
+        room.file(name, edited);
+        asks_for_consent(&run(&room, &["call", "t"]).check());
+        room.file(name, &original);
+    }
 }
 
 #[test]

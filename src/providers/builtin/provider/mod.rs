@@ -12,7 +12,9 @@ use super::{BuiltinFunction, FunctionBody, FunctionKeys, NetworkRules, table};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed;
-use crate::model::{Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult};
+use crate::model::{
+    Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSchema,
+};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::providers::hinted_error::HintedError as _;
 use crate::providers::http;
@@ -97,10 +99,10 @@ fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {
     definition.title.get_or_insert_with(|| function.title.to_owned());
     definition.description.get_or_insert_with(|| function.description.to_owned());
     if *definition.input_schema == json!({ "type": "object" }) {
-        definition.input_schema = Arc::new((function.input)());
+        definition.input_schema = ToolSchema::from((function.input)());
     }
     if definition.output_schema.is_none() {
-        definition.output_schema = function.output.map(|schema| Arc::new(schema()));
+        definition.output_schema = function.output.map(|schema| ToolSchema::from(schema()));
     }
     if function.uses_network() {
         // The user approves its destination and content, unless the entry says otherwise.

@@ -188,7 +188,8 @@ fn an_entry_keeps_what_it_says_itself() {
     let mut own =
         spec("calc", &[("module", "src.tools.core.calculator_tool"), ("function", "calculate")]);
     own.definition.description = Some("mine".to_owned());
-    own.definition.input_schema = Arc::new(json!({ "type": "object", "required": ["expression"] }));
+    own.definition.input_schema =
+        ToolSchema::from(json!({ "type": "object", "required": ["expression"] }));
     own.definition.annotations.read_only = Some(false);
     let provider = &built(&[own]).providers[0];
     let definition = &provider.declared()[0];

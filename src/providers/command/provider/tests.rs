@@ -51,7 +51,7 @@ impl CommandHarness {
             "command",
             Origin::File(place.clone()),
         );
-        definition.input_schema = Arc::new(schema);
+        definition.input_schema = schema.into();
         let base_dir = dir.path().to_path_buf();
         let spec = ToolSpec {
             definition,

@@ -16,7 +16,7 @@ impl EntryParser<'_> {
             definition.input_schema = self.schema().into();
             return SchemaProperties::of(&definition.input_schema);
         }
-        let properties = SchemaProperties::of(&definition.input_schema);
+        let properties = SchemaProperties::of(definition.input_schema.top());
         let mut warned = BTreeSet::new();
         for text in &self.texts {
             for name in text.template.arguments() {

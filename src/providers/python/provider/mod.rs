@@ -14,7 +14,7 @@ use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{
     Diagnostic, Error, ErrorKind, Origin, Safety, ToolCall, ToolContext, ToolDefinition, ToolName,
-    ToolResult, ToolScope, check_name,
+    ToolResult, ToolSchema, ToolScope, check_name,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolListing, ToolProvider};
 use crate::providers::confinement::Sandbox;
@@ -192,7 +192,7 @@ impl PythonProvider {
         tool.description.get_or_insert_with(|| format!("Calls {called}."));
         let about = offered.meta.about;
         if !(is_entrys_own && self.entry().has_schema) {
-            tool.input_schema = Arc::new(offered.input_schema);
+            tool.input_schema = ToolSchema::from(offered.input_schema);
             tool.warnings.extend(about.doubts);
         }
         if !self.entry().is_function() {

@@ -69,7 +69,7 @@ pub struct FormSummary {
 
 impl SchemaForm {
     pub fn of(tool: &ToolDefinition, earlier: Option<&JsonObject>) -> Self {
-        let mut form = Self::of_schema(tool.name.full(), &tool.input_schema, earlier);
+        let mut form = Self::of_schema(tool.name.full(), tool.input_schema.whole(), earlier);
         form.is_call = true;
         form.command_end = tool.command_end();
         form.show();
