@@ -96,13 +96,8 @@ fn note_refused(configuration: &mut Configuration, diagnostics: &[Diagnostic]) {
             let mut own = configuration.tools.iter().map(|spec| &spec.definition);
             let definition = own.find(|definition| definition.name.full() == name);
             let definitions = definition.cloned().into_iter().collect();
-            configuration.disabled.push(DisabledEntry {
-                name,
-                role: FileRole::Tools,
-                diagnostic: diagnostic.clone(),
-                definitions,
-                refusal: None,
-            });
+            let entry = DisabledEntry::new(name, FileRole::Tools, diagnostic.clone());
+            configuration.disabled.push(DisabledEntry { definitions, ..entry });
         }
     }
     configuration.diagnostics.extend_from_slice(diagnostics);

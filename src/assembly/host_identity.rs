@@ -5,12 +5,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sha2::{Digest as _, Sha256};
-
 use super::{AssemblyOptions, LoadedConfiguration};
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Endpoint};
 use crate::model::Layer;
+use crate::util::hex::hex;
+use crate::util::part_digest::PartDigest;
 
 /// Variables that differ between terminals and have no effect unless a file refers to them. The
 /// caller's identity is sent with each call.
@@ -52,33 +52,6 @@ const ALWAYS: [&str; 17] = [
     "no_proxy",
 ];
 
-/// A digest under construction: parts of any length, each with a clear boundary.
-struct PartDigest(Sha256);
-
-impl PartDigest {
-    fn part(&mut self, bytes: &[u8]) {
-        self.0.update((bytes.len() as u64).to_be_bytes());
-        self.0.update(bytes);
-    }
-
-    fn text(&mut self, text: &str) {
-        self.part(text.as_bytes());
-    }
-
-    fn file_stamp(&mut self, path: &Path) {
-        let Ok(meta) = std::fs::metadata(path) else { return };
-        if !meta.is_file() {
-            return;
-        }
-        self.text(&path.to_string_lossy());
-        for number in [meta.dev(), meta.ino(), meta.len()] {
-            self.part(&number.to_be_bytes());
-        }
-        self.part(&meta.mtime().to_be_bytes());
-        self.part(&meta.mtime_nsec().to_be_bytes());
-    }
-}
-
 /// The digest as 32 lower-case hexadecimal digits. `key` is random and stored by the user, so that
 /// the digest reveals nothing about the values in it.
 pub fn host_identity(
@@ -88,11 +61,11 @@ pub fn host_identity(
     key: &[u8],
 ) -> String {
     let configuration = &loaded.configuration;
-    let mut digest = PartDigest(Sha256::new());
+    let mut digest = PartDigest::default();
     digest.part(key);
     digest.text(env!("CARGO_PKG_VERSION"));
     if let Some(program) = environment.executable() {
-        digest.file_stamp(&program);
+        file_stamp(&mut digest, &program);
     }
     add_options(&mut digest, options);
     add_files(&mut digest, configuration, options);
@@ -102,14 +75,7 @@ pub fn host_identity(
     add_trust(&mut digest, configuration);
     add_programs(&mut digest, configuration);
     add_values(&mut digest, configuration, environment);
-    let hash = digest.0.finalize();
-    let mut identity = String::with_capacity(32);
-    for byte in hash.iter().take(16) {
-        for digit in [byte >> 4, byte & 15] {
-            identity.extend(char::from_digit(u32::from(digit), 16));
-        }
-    }
-    identity
+    hex(&digest.finish()[..16])
 }
 
 /// The directory that a host is started for: the project's, or that of the run.
@@ -201,7 +167,7 @@ fn add_programs(digest: &mut PartDigest, configuration: &Configuration) {
     for server in &configuration.servers {
         digest.text(&server.name);
         for path in words_as_paths(&server.endpoint) {
-            digest.file_stamp(&path);
+            file_stamp(digest, &path);
         }
     }
 }
@@ -210,6 +176,19 @@ fn add_programs(digest: &mut PartDigest, configuration: &Configuration) {
 fn words_as_paths(endpoint: &Endpoint) -> Vec<PathBuf> {
     let Endpoint::Stdio { command, args, cwd, .. } = endpoint else { return Vec::new() };
     std::iter::once(command).chain(args).map(|word| cwd.join(word)).collect()
+}
+
+fn file_stamp(digest: &mut PartDigest, path: &Path) {
+    let Ok(meta) = std::fs::metadata(path) else { return };
+    if !meta.is_file() {
+        return;
+    }
+    digest.text(&path.to_string_lossy());
+    for number in [meta.dev(), meta.ino(), meta.len()] {
+        digest.part(&number.to_be_bytes());
+    }
+    digest.part(&meta.mtime().to_be_bytes());
+    digest.part(&meta.mtime_nsec().to_be_bytes());
 }
 
 /// The values of the variables that the files may refer to, and of every reference that was

@@ -322,13 +322,9 @@ fn mcp_setup(
 fn disabled_entries(configuration: &Configuration) -> Vec<DisabledEntry> {
     let refused = |entry: &UntrustedEntry| {
         let refusal = entry.refusal();
-        DisabledEntry {
-            name: entry.name.clone(),
-            role: entry.role,
-            diagnostic: Diagnostic::error(refusal.message()).with_location(entry.location.clone()),
-            definitions: Vec::new(),
-            refusal: Some(refusal),
-        }
+        let diagnostic = Diagnostic::error(refusal.message()).with_location(entry.location.clone());
+        let refused = DisabledEntry::new(&entry.name, entry.role, diagnostic);
+        DisabledEntry { refusal: Some(refusal), ..refused }
     };
     let broken = configuration.disabled.iter().cloned();
     broken.chain(configuration.untrusted.iter().map(refused)).collect()

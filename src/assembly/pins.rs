@@ -1,10 +1,6 @@
 //! Pin files: where they are, reading and writing them, and the entries they apply to.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
-use std::io;
-use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,6 +17,7 @@ use crate::model::{Error, Layer, Origin};
 use crate::providers::mcp::identity;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::json::pretty;
+use crate::util::regular_file::{self, UnreadableFile, is_absent};
 
 pub const PIN_FILE_NAME: &str = "pins.json";
 /// Maximum size of a file of pins in bytes.
@@ -29,14 +26,7 @@ const MAX_BYTES: u64 = 32 << 20;
 #[derive(Debug, thiserror::Error)]
 enum PinFileError {
     #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error("it is not a regular file")]
-    NotRegular,
-    /// Only for the user's own file: its pins affect calls.
-    #[error("other users can write to it")]
-    WritableByOthers,
-    #[error("it is too large")]
-    TooLarge,
+    Unreadable(#[from] UnreadableFile),
     #[error(transparent)]
     Invalid(#[from] serde_json::Error),
     #[error("version {0} is not supported")]
@@ -72,34 +62,21 @@ impl PinFile {
     }
 
     fn content(&self) -> Result<Option<PinFileContent>, PinFileError> {
-        // Opening a named pipe at this path must not wait for a writer.
-        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        let mut options = File::options();
-        let opened = options.read(true).custom_flags(nonblocking).open(&self.path);
-        let file = match opened {
-            Ok(file) => file,
-            // If the file cannot exist, nothing was pinned.
-            Err(why)
-                if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-            {
-                return Ok(None);
+        let bytes = if self.own {
+            regular_file::own_bytes(&self.path, MAX_BYTES)?
+        } else {
+            match regular_file::bytes(&self.path, MAX_BYTES) {
+                // If the file cannot exist, nothing was pinned.
+                Err(UnreadableFile::System(error)) if is_absent(&error) => None,
+                bytes => Some(bytes?),
             }
-            Err(error) => return Err(error.into()),
         };
-        let meta = file.metadata()?;
-        if !meta.is_file() {
-            return Err(PinFileError::NotRegular);
+        let Some(bytes) = bytes else { return Ok(None) };
+        let content: Content = serde_json::from_slice(&bytes)?;
+        match content.version {
+            1 => Ok(Some(PinFileContent { groups: content.pins })),
+            other => Err(PinFileError::UnknownVersion(other)),
         }
-        let foreign = meta.uid() != rustix::process::geteuid().as_raw();
-        if self.own && (meta.mode() & 0o022 != 0 || foreign) {
-            return Err(PinFileError::WritableByOthers);
-        }
-        if meta.len() > MAX_BYTES {
-            return Err(PinFileError::TooLarge);
-        }
-        let mut text = String::new();
-        file.take(MAX_BYTES).read_to_string(&mut text)?;
-        parse(&text).map(Some)
     }
 
     /// Changes the file, starting from its current content; one writer at a time.
@@ -167,14 +144,6 @@ fn known(configuration: &Configuration, masker: &Masker) -> PinContext {
 struct Content {
     version: u32,
     pins: Vec<PinGroup>,
-}
-
-fn parse(text: &str) -> Result<PinFileContent, PinFileError> {
-    let content: Content = serde_json::from_str(text)?;
-    if content.version != 1 {
-        return Err(PinFileError::UnknownVersion(content.version));
-    }
-    Ok(PinFileContent { groups: content.pins })
 }
 
 fn text(book: &PinFileContent) -> String {

@@ -20,13 +20,9 @@ pub(super) fn apply(configuration: &mut Configuration) {
         if let Err(diagnostic) = outcome {
             let name = spec.definition.name.full();
             let diagnostic = diagnostic.with_entry(name.clone());
-            configuration.disabled.push(DisabledEntry {
-                name,
-                role: FileRole::Tools,
-                diagnostic: diagnostic.clone(),
-                definitions: vec![spec.definition],
-                refusal: None,
-            });
+            let entry = DisabledEntry::new(name, FileRole::Tools, diagnostic.clone());
+            let definitions = vec![spec.definition];
+            configuration.disabled.push(DisabledEntry { definitions, ..entry });
             configuration.diagnostics.push(diagnostic);
         }
     }

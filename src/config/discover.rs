@@ -70,7 +70,7 @@ pub struct ConfigFileCandidate {
     pub role: FileRole,
     /// Which step of the search found the file; earlier layers take precedence.
     pub layer: Layer,
-    /// The text, if it was given directly instead of in a file.
+    /// The text, if it is not on disk: that of the embedded default, or one given directly.
     pub inline_text: Option<Arc<str>>,
 }
 
@@ -86,17 +86,6 @@ impl ConfigFileCandidate {
         let parent = self.path.parent()?;
         let is_below = self.is_editors() && !self.path.ends_with(".mcp.json");
         if is_below { parent.parent() } else { Some(parent) }
-    }
-
-    /// The text, if it is not on disk: that of the embedded default, or one given directly.
-    pub fn text(&self) -> Option<&str> {
-        if let Some(text) = &self.inline_text {
-            return Some(text);
-        }
-        (self.layer == Layer::Embedded).then_some(match self.role {
-            FileRole::Tools => EMBEDDED_TOOLS,
-            FileRole::Servers => EMBEDDED_SERVERS,
-        })
     }
 }
 
@@ -116,6 +105,13 @@ impl DiscoveredFiles {
         if !self.files.iter().any(|c| c.path == path && c.role == role) {
             self.files.push(ConfigFileCandidate { path, role, layer, inline_text: None });
         }
+    }
+
+    fn add_inline(&mut self, role: FileRole, layer: Layer, texts: &[(PathBuf, String)]) {
+        self.files.extend(texts.iter().map(|(path, text)| {
+            let (path, inline_text) = (path.clone(), Some(Arc::from(text.as_str())));
+            ConfigFileCandidate { path, role, layer, inline_text }
+        }));
     }
 
     /// Adds the files in `dir`; returns whether there are any. With `takes_editors` an editor's
@@ -178,28 +174,13 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
             discovered.add(cwd.join(path), role, Layer::Flag);
         }
     }
-    let inline =
-        [(FileRole::Tools, &request.inline_tools), (FileRole::Servers, &request.inline_servers)];
-    for (role, texts) in inline {
-        discovered.files.extend(texts.iter().map(|(path, text)| ConfigFileCandidate {
-            path: path.clone(),
-            role,
-            layer: Layer::Flag,
-            inline_text: Some(Arc::from(text.as_str())),
-        }));
-    }
+    discovered.add_inline(FileRole::Tools, Layer::Flag, &request.inline_tools);
+    discovered.add_inline(FileRole::Servers, Layer::Flag, &request.inline_servers);
     let is_explicit = !discovered.files.is_empty();
     for path in &request.added_tools {
         discovered.add(cwd.join(path), FileRole::Tools, Layer::Flag);
     }
-    discovered.files.extend(request.added_inline_tools.iter().map(|(path, text)| {
-        ConfigFileCandidate {
-            path: path.clone(),
-            role: FileRole::Tools,
-            layer: Layer::Flag,
-            inline_text: Some(Arc::from(text.as_str())),
-        }
-    }));
+    discovered.add_inline(FileRole::Tools, Layer::Flag, &request.added_inline_tools);
     if is_explicit {
         return discovered;
     }
@@ -227,16 +208,11 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
         discovered.add_directory(&dir, Layer::User, false);
     }
     if discovered.files.iter().all(|file| file.layer == Layer::Flag) {
-        for (role, path) in
-            [(FileRole::Tools, "embedded/tools.yaml"), (FileRole::Servers, "embedded/mcp.yaml")]
-        {
-            let layer = Layer::Embedded;
-            discovered.files.push(ConfigFileCandidate {
-                path: path.into(),
-                role,
-                layer,
-                inline_text: None,
-            });
+        for (role, path, text) in [
+            (FileRole::Tools, "embedded/tools.yaml", EMBEDDED_TOOLS),
+            (FileRole::Servers, "embedded/mcp.yaml", EMBEDDED_SERVERS),
+        ] {
+            discovered.add_inline(role, Layer::Embedded, &[(path.into(), text.to_owned())]);
         }
     }
     discovered

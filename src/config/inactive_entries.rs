@@ -18,6 +18,11 @@ pub struct DisabledEntry {
 }
 
 impl DisabledEntry {
+    /// An entry that something is wrong with.
+    pub fn new(name: impl Into<String>, role: FileRole, diagnostic: Diagnostic) -> Self {
+        Self { name: name.into(), role, diagnostic, definitions: Vec::new(), refusal: None }
+    }
+
     /// Whether its file disables it, so that nothing is wrong with it.
     pub fn is_switched_off(&self) -> bool {
         self.refusal.is_none() && !self.diagnostic.is_error()

@@ -286,17 +286,7 @@ impl<'a> Loader<'a> {
 
     fn finish(self) -> Configuration {
         let ConfigurationBuilder { mut configuration, literals, .. } = self.builder;
-        let settings = self.settings.effective(&self.project_root, self.environment);
-        configuration.profiles = settings.profiles;
-        configuration.policy = settings.policy;
-        if let Some(conflict) = settings.conflict {
-            configuration.diagnostics.push(conflict.clone());
-            configuration.unusable.get_or_insert(conflict);
-        }
-        configuration.stats = settings.stats;
-        configuration.audit = settings.audit;
-        configuration.history = settings.history;
-        configuration.scopes = settings.scopes;
+        self.settings.apply(&mut configuration, &self.project_root, self.environment);
         configuration.tools.shrink_to_fit();
         configuration.diagnostics.extend(self.consent.diagnostics.iter().cloned());
         sort_diagnostics(&mut configuration);

@@ -216,6 +216,33 @@ impl ConfigNode {
         parsed.ok_or_else(|| self.expected("a duration such as 30, 500ms, 30s or 2m"))
     }
 
+    /// Hands every value at or below it that holds no others to `look`, with the keys that lead
+    /// there, joined by dots.
+    pub fn for_each_leaf<'n>(&'n self, look: &mut dyn FnMut(&str, &'n Self)) {
+        fn walk<'n>(
+            node: &'n ConfigNode,
+            path: &mut String,
+            look: &mut dyn FnMut(&str, &'n ConfigNode),
+        ) {
+            match &node.value {
+                NodeValue::List(items) => items.iter().for_each(|item| walk(item, path, look)),
+                NodeValue::Map(pairs) => {
+                    for (key, value) in pairs {
+                        let before = path.len();
+                        if before > 0 {
+                            path.push('.');
+                        }
+                        path.push_str(&key.text);
+                        walk(value, path, look);
+                        path.truncate(before);
+                    }
+                }
+                _ => look(path, node),
+            }
+        }
+        walk(self, &mut String::new(), look);
+    }
+
     /// The node as plain JSON, without positions.
     pub fn to_json(&self) -> Value {
         match &self.value {

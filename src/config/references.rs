@@ -78,67 +78,38 @@ pub fn needs_expansion(text: &str) -> bool {
     has_reference(text) || text.starts_with('~')
 }
 
-/// Whether a text at or below `node` would be expanded.
-pub fn holds_references(node: &ConfigNode) -> bool {
-    match &node.value {
-        NodeValue::Text(text) => needs_expansion(text),
-        NodeValue::List(items) => items.iter().any(holds_references),
-        NodeValue::Map(pairs) => pairs.iter().any(|(_, value)| holds_references(value)),
-        _ => false,
-    }
-}
-
 /// Whether nothing in the value depends on where it is loaded: no reference, no `~`.
 pub fn is_literal(node: &ConfigNode) -> bool {
-    match &node.value {
-        NodeValue::Text(text) => !text.contains("${") && !text.starts_with('~'),
-        NodeValue::List(items) => items.iter().all(is_literal),
-        NodeValue::Map(pairs) => pairs.iter().all(|(_, value)| is_literal(value)),
-        _ => true,
-    }
+    let mut is_literal = true;
+    node.for_each_leaf(&mut |_, leaf| {
+        is_literal &= !matches!(&leaf.value, NodeValue::Text(text) if needs_expansion(text));
+    });
+    is_literal
 }
 
 /// Every reference at or below `node` with the paths of its keys. Names of variables
 /// without `${}` (`…_env_var`, `env_keys`) are included.
 pub fn of(node: &ConfigNode) -> BTreeMap<String, Vec<String>> {
-    let mut references = BTreeMap::new();
-    walk(node, &mut String::new(), &mut references);
+    let mut references: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    node.for_each_leaf(&mut |path, leaf| {
+        let NodeValue::Text(text) = &leaf.value else { return };
+        let mut add = |reference: &str| {
+            let places = references.entry(format!("${{{reference}}}")).or_default();
+            if places.last().is_none_or(|last| last != path) {
+                places.push(path.to_owned());
+            }
+        };
+        for piece in pieces(text) {
+            if let ReferencePiece::Reference(reference) = piece {
+                add(reference);
+            }
+        }
+        let key = path.rsplit('.').next().unwrap_or_default();
+        if key.ends_with("_env_var") || key == "env_keys" {
+            add(text);
+        }
+    });
     references
-}
-
-fn walk(node: &ConfigNode, path: &mut String, references: &mut BTreeMap<String, Vec<String>>) {
-    match &node.value {
-        NodeValue::Text(text) => {
-            let mut add = |reference: String| {
-                let places = references.entry(reference).or_default();
-                if places.last().is_none_or(|last| last != path) {
-                    places.push(path.clone());
-                }
-            };
-            for piece in pieces(text) {
-                if let ReferencePiece::Reference(reference) = piece {
-                    add(format!("${{{reference}}}"));
-                }
-            }
-            let key = path.rsplit('.').next().unwrap_or_default();
-            if key.ends_with("_env_var") || key == "env_keys" {
-                add(format!("${{{text}}}"));
-            }
-        }
-        NodeValue::List(items) => items.iter().for_each(|item| walk(item, path, references)),
-        NodeValue::Map(pairs) => {
-            for (key, value) in pairs {
-                let before = path.len();
-                if before > 0 {
-                    path.push('.');
-                }
-                path.push_str(&key.text);
-                walk(value, path, references);
-                path.truncate(before);
-            }
-        }
-        _ => {}
-    }
 }
 
 #[cfg(test)]

@@ -23,13 +23,7 @@ impl SourceFile {
     }
 
     pub fn base_dir(&self, cwd: &Path) -> PathBuf {
-        match self.candidate.layer {
-            Layer::Embedded => cwd.to_path_buf(),
-            _ if self.candidate.inline_text.is_some() => cwd.to_path_buf(),
-            _ => {
-                let directory = self.candidate.directory();
-                directory.map_or_else(|| cwd.to_path_buf(), Path::to_path_buf)
-            }
-        }
+        let directory = self.candidate.directory();
+        directory.filter(|_| self.candidate.inline_text.is_none()).unwrap_or(cwd).to_path_buf()
     }
 }

@@ -38,12 +38,10 @@ impl ConfigSources {
     ) -> Self {
         let DiscoveredFiles { diagnostics, searched, .. } = discovered;
         let mut sources = Self { diagnostics, searched, ..Self::default() };
-        let opened = open_all(&discovered.files);
         let mut taken = BTreeSet::new();
-        for (candidate, opened) in discovered.files.into_iter().zip(opened) {
-            let file = match opened {
-                Ok(file) => {
-                    let mut file = SourceFile { candidate, ..file };
+        for candidate in discovered.files {
+            let file = match open(&candidate) {
+                Ok(mut file) => {
                     if file.candidate.is_editors() {
                         drop_repeated_servers(&mut file, &mut taken);
                     }
@@ -145,14 +143,9 @@ impl ConfigSources {
                 Diagnostic::error("not followed: a symbolic link is outside the project");
             self.diagnostics.push(diagnostic.with_location(read::file_location(&path)));
         }
-        let candidates: Vec<ConfigFileCandidate> =
-            inside.into_iter().map(|path| ConfigFileCandidate { path, ..from.clone() }).collect();
-        let opened = open_all(&candidates);
-        for (candidate, opened) in candidates.into_iter().zip(opened) {
-            match opened {
-                Ok(file) => {
-                    self.files.push(SourceFile { candidate, is_discovered: true, ..file });
-                }
+        for path in inside {
+            match open(&ConfigFileCandidate { path, ..from.clone() }) {
+                Ok(file) => self.files.push(SourceFile { is_discovered: true, ..file }),
                 Err(diagnostic) => self.diagnostics.push(diagnostic),
             }
         }
@@ -218,40 +211,9 @@ impl Directory {
     }
 }
 
-/// Opens files, several in parallel if there are many: parsing is most of the work of loading.
-fn open_all(candidates: &[ConfigFileCandidate]) -> Vec<Result<SourceFile, Diagnostic>> {
-    /// Fewer files are not worth a thread.
-    const MANY: usize = 4;
-    const MOST_THREADS: usize = 8;
-    // Determining the number of cores reads several system files, so it comes second.
-    if candidates.len() < MANY {
-        return candidates.iter().map(open).collect();
-    }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    if threads == 1 {
-        return candidates.iter().map(open).collect();
-    }
-    std::thread::scope(|scope| {
-        let share = candidates.len().div_ceil(threads);
-        let workers: Vec<_> = candidates
-            .chunks(share)
-            .map(|chunk| (chunk, scope.spawn(|| chunk.iter().map(open).collect::<Vec<_>>())))
-            .collect();
-        let finish = |(chunk, worker): (
-            &[ConfigFileCandidate],
-            std::thread::ScopedJoinHandle<'_, Vec<_>>,
-        )| {
-            // A worker that panicked hit a bug; its files are opened here, where it becomes
-            // visible.
-            worker.join().unwrap_or_else(|_| chunk.iter().map(open).collect())
-        };
-        workers.into_iter().flat_map(finish).collect()
-    })
-}
-
 pub(super) fn open(candidate: &ConfigFileCandidate) -> Result<SourceFile, Diagnostic> {
-    let (source, text) = if let Some(text) = candidate.text() {
-        (SourceText::new(&candidate.path, text), text.to_owned())
+    let (source, text) = if let Some(text) = &candidate.inline_text {
+        (SourceText::new(&candidate.path, text), text.to_string())
     } else {
         let named = matches!(candidate.layer, Layer::Flag | Layer::Variable);
         read::read(&candidate.path, named)?

@@ -198,42 +198,6 @@ pub struct ServerSpec {
 }
 
 impl ServerSpec {
-    /// A server for which its file sets nothing but the endpoint.
-    pub fn new(
-        name: impl Into<String>,
-        endpoint: Endpoint,
-        origin: Arc<EntryOrigin>,
-        location: SourceLocation,
-    ) -> Self {
-        Self {
-            name: name.into(),
-            description: None,
-            endpoint,
-            protocol: ProtocolChoice::Auto,
-            timeout: None,
-            max_total: None,
-            start_timeout: None,
-            keep: None,
-            is_shared: true,
-            exclude: Vec::new(),
-            include: None,
-            roots: Vec::new(),
-            routing_weight: None,
-            is_dev: false,
-            drift: None,
-            provides_tools: Vec::new(),
-            retries: 0,
-            requires_approval: false,
-            sandbox: None,
-            permissions: ServerPermissions::default(),
-            credentials: Vec::new(),
-            context_env: Arc::default(),
-            origin,
-            location,
-            seal: Seal::default(),
-        }
-    }
-
     /// What happens when a definition changed: as the entry says, otherwise it blocks, unless the
     /// server is under development.
     pub fn drift(&self) -> DriftPolicy {

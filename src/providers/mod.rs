@@ -19,7 +19,6 @@ pub mod storage;
 
 mod confinement;
 mod engines;
-mod hinted_error;
 mod lines;
 mod program_env;
 mod properties;

@@ -1,9 +1,19 @@
 //! The properties of an input schema, for kinds that place arguments by type.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::{Diagnostic, SourceLocation};
 use crate::util::spelling::did_you_mean;
+
+/// The schema of an object with these members and no others.
+pub(super) fn object_schema(properties: Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
 
 #[derive(Debug)]
 pub(super) struct SchemaProperties {

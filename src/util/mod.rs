@@ -24,6 +24,7 @@ pub mod number;
 pub mod orphans;
 pub mod output_paths;
 pub mod pacer;
+pub mod part_digest;
 pub mod pattern;
 pub mod percent;
 pub mod private_file;

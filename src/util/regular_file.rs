@@ -2,7 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -18,6 +18,8 @@ pub enum UnreadableFile {
     /// Something else than a regular file stands there: what it is.
     #[error("it is {0}, not a regular file")]
     Special(&'static str),
+    #[error("other users can write to it")]
+    WritableByOthers,
     #[error("it is larger than {}", show_size(*.0))]
     TooLarge(u64),
     /// The content is not valid UTF-8.
@@ -39,7 +41,28 @@ pub fn open(path: &Path) -> Result<(File, Metadata), UnreadableFile> {
 }
 
 pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, UnreadableFile> {
-    let (file, meta) = open(path)?;
+    contents(open(path)?, limit)
+}
+
+/// The same of a file that decides for the user, so that nobody else may write to it; `None` if
+/// there is none.
+pub fn own_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, UnreadableFile> {
+    let (file, meta) = match open(path) {
+        Err(UnreadableFile::System(error)) if is_absent(&error) => return Ok(None),
+        opened => opened?,
+    };
+    if meta.mode() & 0o022 != 0 || meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(UnreadableFile::WritableByOthers);
+    }
+    contents((file, meta), limit).map(Some)
+}
+
+/// Whether nothing can be where a file was looked for.
+pub fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn contents((file, meta): (File, Metadata), limit: u64) -> Result<Vec<u8>, UnreadableFile> {
     if meta.len() > limit {
         return Err(UnreadableFile::TooLarge(limit));
     }

@@ -5,38 +5,18 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret as _, SecretString};
-use sha2::{Digest as _, Sha256};
 
 use super::{ProviderOwner, ReloadReport};
 use crate::assembly::pins::PinFile;
 use crate::config::environment::Environment;
-use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
 use crate::model::{Origin, SourceLocation, ToolDefinition};
+use crate::util::part_digest::PartDigest;
 
 pub(super) type Fingerprint = [u8; 32];
 
-/// A digest of several parts, each with a clear boundary.
-#[derive(Default)]
-struct Fingerprinter(Sha256);
-
-impl Fingerprinter {
-    fn text(&mut self, text: &str) {
-        self.0.update((text.len() as u64).to_be_bytes());
-        self.0.update(text.as_bytes());
-    }
-
-    fn debug(&mut self, value: &impl Debug) {
-        self.text(&format!("{value:?}"));
-    }
-
-    fn node(&mut self, node: &ConfigNode) {
-        self.text(&node.to_json().to_string());
-    }
-
-    fn finish(self) -> Fingerprint {
-        self.0.finalize().into()
-    }
+fn debug(digest: &mut PartDigest, value: &impl Debug) {
+    digest.text(&format!("{value:?}"));
 }
 
 #[derive(Default)]
@@ -106,36 +86,36 @@ pub(super) fn of_rules(
     configuration: &Configuration,
     environment: &dyn Environment,
 ) -> Fingerprint {
-    let mut all = Fingerprinter::default();
+    let mut all = PartDigest::default();
     for rule in &configuration.policy {
-        all.debug(&(&rule.pattern, &rule.action, &rule.project));
+        debug(&mut all, &(&rule.pattern, &rule.action, &rule.project));
     }
-    all.debug(&configuration.profiles);
+    debug(&mut all, &configuration.profiles);
     for entry in &configuration.disabled {
-        all.debug(&(&entry.name, entry.role, &entry.diagnostic.message));
+        debug(&mut all, &(&entry.name, entry.role, &entry.diagnostic.message));
     }
     for entry in &configuration.untrusted {
-        all.debug(&(&entry.name, entry.role, &entry.reason));
+        debug(&mut all, &(&entry.name, entry.role, &entry.reason));
     }
     if let Some(file) = PinFile::own(environment) {
-        all.debug(&file.read().ok());
+        debug(&mut all, &file.read().ok());
     }
     all.finish()
 }
 
 /// The digest of the settings that a host takes when it is built.
 pub(super) fn of_records(configuration: &Configuration) -> Fingerprint {
-    let mut all = Fingerprinter::default();
-    all.debug(&(&configuration.audit, &configuration.history, &configuration.stats));
+    let mut all = PartDigest::default();
+    debug(&mut all, &(&configuration.audit, &configuration.history, &configuration.stats));
     all.finish()
 }
 
 fn of_server(spec: &ServerSpec) -> Fingerprint {
-    let mut all = Fingerprinter::default();
+    let mut all = PartDigest::default();
     let mut spec = spec.clone();
     spec.location = nowhere();
     spec.provides_tools.iter_mut().for_each(forget_position);
-    all.debug(&spec);
+    debug(&mut all, &spec);
     for secret in secrets(&spec.endpoint) {
         all.text(secret.expose_secret());
     }
@@ -161,15 +141,15 @@ fn secrets(endpoint: &Endpoint) -> Vec<&SecretString> {
 fn of_tool(spec: &ToolSpec, configuration: &Configuration) -> Fingerprint {
     let ToolSpec { definition, kind, entry, unexpanded, base_dir, defaults, scopes, seal, .. } =
         spec;
-    let mut all = Fingerprinter::default();
+    let mut all = PartDigest::default();
     let mut definition = definition.clone();
     forget_position(&mut definition);
-    all.debug(&(definition, kind, base_dir, scopes, seal, spec.grant.is_some()));
-    all.debug(&configuration.scopes);
-    all.node(entry);
-    all.node(unexpanded);
+    debug(&mut all, &(definition, kind, base_dir, scopes, seal, spec.grant.is_some()));
+    debug(&mut all, &configuration.scopes);
+    all.text(&entry.to_json().to_string());
+    all.text(&unexpanded.to_json().to_string());
     if let Some(defaults) = defaults {
-        all.node(defaults);
+        all.text(&defaults.to_json().to_string());
     }
     all.finish()
 }

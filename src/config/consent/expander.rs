@@ -13,7 +13,6 @@
 
 use std::path::Path;
 
-use super::expand_error::ExpandError;
 use super::grant::Grant;
 use super::keyring;
 use crate::config::editor_references;
@@ -22,7 +21,7 @@ use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{
-    AllowedReferences, ReferencePiece, allowed_in, holds_references, needs_expansion, pieces,
+    AllowedReferences, ReferencePiece, allowed_in, is_literal, needs_expansion, pieces,
 };
 use crate::config::variables;
 use crate::model::Diagnostic;
@@ -58,18 +57,18 @@ impl<'a> Expander<'a> {
     }
 
     /// The variables in a file of `NAME=value` lines, whose path is already expanded.
-    pub fn env_file(&self, written: &str) -> Result<Vec<(String, String)>, ExpandError> {
+    pub fn env_file(&self, written: &str) -> Result<Vec<(String, String)>, Diagnostic> {
         let path = self.base_dir.join(written);
         let shown = path.display();
         let content = regular_file::text(&path, env_file::MAX_BYTES)
-            .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
+            .map_err(|why| Diagnostic::error(format!("cannot read {shown}: {why}")))?;
         let variables = env_file::parse(&content)
-            .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
+            .map_err(|why| Diagnostic::error(format!("cannot read {shown}: {why}")))?;
         for (name, value) in &variables {
             if !variables::is_setting(name) {
                 let what = format!("{shown} sets {name}, which may decide what code runs");
-                return Err(ExpandError::new(what)
-                    .hint(format!("set {name} in 'env', or give it a name like APP_{name}")));
+                return Err(Diagnostic::error(what)
+                    .with_hint(format!("set {name} in 'env', or give it a name like APP_{name}")));
             }
             self.expanded.file_variable(written, name, value);
         }
@@ -95,7 +94,7 @@ impl<'a> Expander<'a> {
     pub fn has_references_in(entry: &ConfigNode, more: &[&str]) -> bool {
         let NodeValue::Map(pairs) = &entry.value else { return false };
         let concerned = |key: &str| allowed_in(key).is_some() || more.contains(&key);
-        pairs.iter().any(|(key, value)| concerned(&key.text) && holds_references(value))
+        pairs.iter().any(|(key, value)| concerned(&key.text) && !is_literal(value))
     }
 
     /// Expands every text at or below `node`; `path` names it in messages.
@@ -111,9 +110,7 @@ impl<'a> Expander<'a> {
                 Ok(expanded) => *text = expanded,
                 Err(why) => {
                     let message = format!("in '{path}': {}", why.message);
-                    let mut diagnostic = Diagnostic::error(message).with_location(node.location());
-                    diagnostic.hint = why.hint;
-                    diagnostics.push(diagnostic);
+                    diagnostics.push(Diagnostic { message, ..why }.with_location(node.location()));
                 }
             },
             NodeValue::List(items) => {
@@ -130,7 +127,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    pub fn text(&self, text: &str, allowed: AllowedReferences) -> Result<String, ExpandError> {
+    pub fn text(&self, text: &str, allowed: AllowedReferences) -> Result<String, Diagnostic> {
         let mut out = String::with_capacity(text.len());
         let rest = self.tilde(text, &mut out)?;
         for piece in pieces(rest) {
@@ -141,9 +138,8 @@ impl<'a> Expander<'a> {
                     self.reference(reference, allowed, &mut out)?;
                 }
                 ReferencePiece::Unclosed => {
-                    return Err(
-                        ExpandError::new("unclosed '${'").hint("write '$${' for a literal '${'")
-                    );
+                    return Err(Diagnostic::error("unclosed '${'")
+                        .with_hint("write '$${' for a literal '${'"));
                 }
             }
         }
@@ -151,11 +147,11 @@ impl<'a> Expander<'a> {
     }
 
     /// Writes the home directory for a leading `~`, and returns the rest of the text.
-    fn tilde<'t>(&self, text: &'t str, out: &mut String) -> Result<&'t str, ExpandError> {
+    fn tilde<'t>(&self, text: &'t str, out: &mut String) -> Result<&'t str, Diagnostic> {
         match text.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {
                 let home = self.environment.home().ok_or_else(|| {
-                    ExpandError::new("'~' cannot be expanded: there is no home directory")
+                    Diagnostic::error("'~' cannot be expanded: there is no home directory")
                 })?;
                 out.push_str(&home.to_string_lossy());
                 Ok(rest)
@@ -169,17 +165,19 @@ impl<'a> Expander<'a> {
         reference: &str,
         allowed: AllowedReferences,
         out: &mut String,
-    ) -> Result<(), ExpandError> {
+    ) -> Result<(), Diagnostic> {
         if let Some(path) = reference.strip_prefix("file:") {
             if allowed != AllowedReferences::Secrets {
-                return Err(ExpandError::new("${file:…} is only allowed in headers, auth and env"));
+                return Err(Diagnostic::error(
+                    "${file:…} is only allowed in headers, auth and env",
+                ));
             }
             out.push_str(&self.file(path)?);
             return Ok(());
         }
         if let Some(name) = reference.strip_prefix("keyring:") {
             if allowed != AllowedReferences::Secrets {
-                return Err(ExpandError::new(
+                return Err(Diagnostic::error(
                     "${keyring:…} is only allowed in headers, auth and env",
                 ));
             }
@@ -195,8 +193,8 @@ impl<'a> Expander<'a> {
             let name = editor_references::input_variable(input);
             let Some(value) = self.environment.expand(&name, self.expanded) else {
                 let what = format!("an editor would ask for '{input}' here");
-                return Err(ExpandError::new(what)
-                    .hint(format!("set {name}, or write a variable instead: ${{VAR}}")));
+                return Err(Diagnostic::error(what)
+                    .with_hint(format!("set {name}, or write a variable instead: ${{VAR}}")));
             };
             out.push_str(&value);
             return Ok(());
@@ -207,7 +205,7 @@ impl<'a> Expander<'a> {
             None => (named, None),
         };
         if !variables::is_name(name) {
-            return Err(ExpandError::new(format!("unsupported variable '${{{reference}}}'")).hint(
+            return Err(Diagnostic::error(format!("unsupported variable '${{{reference}}}'")).with_hint(
                 "use ${VAR}, ${VAR:-default}, ${env:VAR} or ${file:PATH}; '$${' is a literal '${'",
             ));
         }
@@ -220,27 +218,27 @@ impl<'a> Expander<'a> {
             (Some(value), Some(_)) if !value.is_empty() => out.push_str(&value),
             (_, Some(default)) => {
                 if default.contains("${") {
-                    return Err(ExpandError::new("a default cannot contain another '${…}'"));
+                    return Err(Diagnostic::error("a default cannot contain another '${…}'"));
                 }
                 let rest = if out.is_empty() { self.tilde(default, out)? } else { default };
                 out.push_str(rest);
             }
             (None, None) => {
-                return Err(ExpandError::new(format!("the variable {name} is not set"))
-                    .hint(format!("set {name}, or write ${{{name}:-default}}")));
+                return Err(Diagnostic::error(format!("the variable {name} is not set"))
+                    .with_hint(format!("set {name}, or write ${{{name}:-default}}")));
             }
         }
         Ok(())
     }
 
-    fn file(&self, written: &str) -> Result<String, ExpandError> {
+    fn file(&self, written: &str) -> Result<String, Diagnostic> {
         let mut expanded = String::new();
         let rest = self.tilde(written, &mut expanded)?;
         expanded.push_str(rest);
         let path = self.base_dir.join(expanded);
         let shown = path.display();
         let content = regular_file::text(&path, MAX_SECRET_BYTES)
-            .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
+            .map_err(|why| Diagnostic::error(format!("cannot read {shown}: {why}")))?;
         let content = content.strip_suffix('\n').unwrap_or(&content);
         let content = content.strip_suffix('\r').unwrap_or(content).to_owned();
         self.expanded.file(written, &content);
@@ -259,7 +257,7 @@ mod tests {
         text: &str,
         vars: &[(&str, &str)],
         allowed: AllowedReferences,
-    ) -> Result<String, ExpandError> {
+    ) -> Result<String, Diagnostic> {
         let environment = FixedEnvironment {
             vars: vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             root: Some("/r".into()),

@@ -2,8 +2,8 @@
 //!
 //! `NAME` is an account of the service `toolhost`; `SERVICE/ACCOUNT` names another service.
 
-use super::expand_error::ExpandError;
 use crate::config::expanded::ExpandedValues;
+use crate::model::Diagnostic;
 use crate::util::keychain::KeychainError;
 
 const SERVICE: &str = "toolhost";
@@ -15,15 +15,15 @@ pub(super) fn secret(
     name: &str,
     read: impl FnOnce(&str, &str) -> Result<Option<Vec<u8>>, KeychainError>,
     expanded: &ExpandedValues,
-) -> Result<String, ExpandError> {
+) -> Result<String, Diagnostic> {
     let (service, account) = name.split_once('/').unwrap_or((SERVICE, name));
     if service.is_empty() || account.is_empty() {
-        return Err(ExpandError::new("${keyring:…} needs a name")
-            .hint("write ${keyring:ACCOUNT} or ${keyring:SERVICE/ACCOUNT}"));
+        return Err(Diagnostic::error("${keyring:…} needs a name")
+            .with_hint("write ${keyring:ACCOUNT} or ${keyring:SERVICE/ACCOUNT}"));
     }
     let stored = read(service, account).map_err(|why| {
         let is_built = !matches!(why, KeychainError::NotBuilt);
-        ExpandError::new(format!("${{keyring:{name}}}: {why}")).hint(if is_built {
+        Diagnostic::error(format!("${{keyring:{name}}}: {why}")).with_hint(if is_built {
             "unlock the keychain, or use ${VAR} or ${file:PATH} instead"
         } else {
             "build toolhost with '--features keyring', or use ${VAR} or ${file:PATH} instead"
@@ -32,13 +32,13 @@ pub(super) fn secret(
     let Some(bytes) = stored else {
         let message =
             format!("the keychain has no secret for the account '{account}' of '{service}'");
-        return Err(ExpandError::new(message).hint(how_to_keep(service, account)));
+        return Err(Diagnostic::error(message).with_hint(how_to_keep(service, account)));
     };
     if bytes.len() > MAX_SECRET_BYTES {
-        return Err(ExpandError::new(format!("${{keyring:{name}}} is larger than 64 KiB")));
+        return Err(Diagnostic::error(format!("${{keyring:{name}}} is larger than 64 KiB")));
     }
     let secret = String::from_utf8(bytes)
-        .map_err(|_| ExpandError::new(format!("${{keyring:{name}}} is not UTF-8 text")))?;
+        .map_err(|_| Diagnostic::error(format!("${{keyring:{name}}} is not UTF-8 text")))?;
     expanded.keychain(name, &secret);
     Ok(secret)
 }

@@ -12,6 +12,7 @@ use super::trust_request::TrustRequest;
 use crate::config::read::reason;
 use crate::model::{Diagnostic, Error};
 use crate::util::atomic_file::{self, FileMode};
+use crate::util::regular_file::{self, UnreadableFile};
 
 /// Maximum size of a record; a larger one is refused.
 const MAX_BYTES: u64 = 64 << 20;
@@ -22,12 +23,8 @@ const MAX_REFUSALS: usize = 1_000;
 enum TrustFileError {
     #[error("{}", reason(.0))]
     Io(#[from] io::Error),
-    #[error("it is not a regular file")]
-    NotAFile,
-    #[error("other users can write to it")]
-    WritableByOthers,
-    #[error("it is too large")]
-    TooLarge,
+    #[error(transparent)]
+    Unreadable(#[from] UnreadableFile),
     #[error("it would be too large")]
     WouldBeTooLarge,
     #[error(transparent)]
@@ -186,24 +183,13 @@ fn rewrite(
 }
 
 fn read(path: &Path) -> Result<TrustFileContent, TrustFileError> {
-    use std::os::unix::fs::MetadataExt as _;
-    let meta = match std::fs::symlink_metadata(path) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(TrustFileContent::default());
-        }
-        Err(error) => return Err(error.into()),
+    if path.is_symlink() {
+        return Err(UnreadableFile::Special("a symbolic link").into());
+    }
+    let Some(bytes) = regular_file::own_bytes(path, MAX_BYTES)? else {
+        return Ok(TrustFileContent::default());
     };
-    if !meta.is_file() {
-        return Err(TrustFileError::NotAFile);
-    }
-    if meta.mode() & 0o022 != 0 || meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(TrustFileError::WritableByOthers);
-    }
-    if meta.len() > MAX_BYTES {
-        return Err(TrustFileError::TooLarge);
-    }
-    let content: TrustFileContent = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+    let content: TrustFileContent = serde_json::from_slice(&bytes)?;
     match content.version {
         VERSION => Ok(content),
         1 => Ok(TrustFileContent::default()),

@@ -349,8 +349,10 @@ fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord
 fn documents(tree: &ConfigNode, site: &EntrySite<'_>) -> Vec<PathBuf> {
     let (mut paths, mut seen) = (Vec::new(), BTreeSet::new());
     let mut add = |paths: &mut Vec<PathBuf>, tree: &ConfigNode| {
-        walk_refs(tree, &mut |text| {
-            let Some((path, _)) = file_part(text) else { return };
+        tree.for_each_leaf(&mut |keys, leaf| {
+            let NodeValue::Text(text) = &leaf.value else { return };
+            let is_reference = keys.rsplit('.').next() == Some("$ref");
+            let Some((path, _)) = file_part(text).filter(|_| is_reference) else { return };
             let path: PathBuf = site.base_dir.join(path).components().collect();
             if seen.insert(path.clone()) {
                 paths.push(path);
@@ -370,21 +372,6 @@ fn documents(tree: &ConfigNode, site: &EntrySite<'_>) -> Vec<PathBuf> {
         }
     }
     paths
-}
-
-fn walk_refs(node: &ConfigNode, visit: &mut impl FnMut(&str)) {
-    match &node.value {
-        NodeValue::List(items) => items.iter().for_each(|item| walk_refs(item, visit)),
-        NodeValue::Map(pairs) => {
-            for (key, value) in pairs {
-                match &value.value {
-                    NodeValue::Text(text) if key.text == "$ref" => visit(text),
-                    _ => walk_refs(value, visit),
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 /// The named directories of all files, as written; the first file that names one wins.

@@ -95,13 +95,7 @@ impl<'a> ConfigurationBuilder<'a> {
         }
         let in_service = first.is_none();
         if let Some(diagnostic) = first {
-            self.configuration.disabled.push(DisabledEntry {
-                name: name.to_owned(),
-                role,
-                diagnostic,
-                definitions: Vec::new(),
-                refusal: None,
-            });
+            self.configuration.disabled.push(DisabledEntry::new(name, role, diagnostic));
         }
         in_service
     }
@@ -165,13 +159,7 @@ impl<'a> ConfigurationBuilder<'a> {
     fn add_switched_off(&mut self, name: &str, role: FileRole, location: SourceLocation) {
         let diagnostic =
             Diagnostic::warning("disabled in the file").with_location(location).with_entry(name);
-        self.configuration.disabled.push(DisabledEntry {
-            name: name.to_owned(),
-            role,
-            diagnostic,
-            definitions: Vec::new(),
-            refusal: None,
-        });
+        self.configuration.disabled.push(DisabledEntry::new(name, role, diagnostic));
     }
 }
 

@@ -21,8 +21,8 @@ use crate::config::spec::{
 };
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts, Timespan};
 use crate::model::{
-    Diagnostic, EntryOrigin, Origin, Root, Safety, SourceLocation, ToolDefinition, ToolName,
-    ToolSource, ToolStatus, safe_name,
+    Diagnostic, EntryOrigin, Origin, Root, Safety, ServerPermissions, SourceLocation,
+    ToolDefinition, ToolName, ToolSource, ToolStatus, safe_name,
 };
 
 /// A file of MCP servers.
@@ -152,6 +152,7 @@ pub struct ServerKeys {
     enabled: Option<bool>,
     /// Tools that the server is expected to offer; listed without connecting.
     #[schemars(with = "Option<Vec<ToolKeys>>")]
+    #[expect(dead_code, reason = "each tool is read on its own")]
     provides_tools: Option<ConfigNode>,
     /// Environment variables that a call may set with --context NAME=VALUE.
     context_env: Option<Located<Texts>>,
@@ -318,7 +319,7 @@ fn server(
     let spec = resolve(name, &entry, location, &context, builder, &mut diagnostics);
     let declared = match &spec {
         Some(spec) => spec.provides_tools.clone(),
-        None => declared_tools(name, &entry, &origin, file, builder, &mut diagnostics),
+        None => declared_tools(name, &entry, &origin, None, file, builder, &mut diagnostics),
     };
     if builder.report_entry(name, FileRole::Servers, diagnostics) {
         builder.configuration.servers.extend(spec);
@@ -337,7 +338,8 @@ fn untrusted(
     mut diagnostics: Vec<Diagnostic>,
 ) {
     let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
-    let mut definitions = declared_tools(name, entry, &origin, file, builder, &mut diagnostics);
+    let mut definitions =
+        declared_tools(name, entry, &origin, None, file, builder, &mut diagnostics);
     for tool in &mut definitions {
         tool.status = ToolStatus::Untrusted;
     }
@@ -345,33 +347,30 @@ fn untrusted(
     builder.add_untrusted(entry, location, description, definitions, diagnostics);
 }
 
+/// The tools a server is expected to offer, with what its entry says about all of them.
 fn declared_tools(
     name: &str,
     entry: &ConfigNode,
     origin: &Arc<EntryOrigin>,
+    spec: Option<&ServerSpec>,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<ToolDefinition> {
-    let Some(node) = entry.get("provides_tools").filter(|node| !node.is_null()) else {
-        return Vec::new();
-    };
-    let shared = DeclaredToolDefaults {
-        timeout: None,
-        retries: 0,
-        requires_approval: false,
-        context_env: Arc::default(),
-        origin: Arc::clone(origin),
-    };
-    provides_tools(node, name, &shared, file, builder, diagnostics)
-}
-
-struct DeclaredToolDefaults {
-    timeout: Option<std::time::Duration>,
-    retries: u32,
-    requires_approval: bool,
-    context_env: Arc<[String]>,
-    origin: Arc<EntryOrigin>,
+    let node = entry.get("provides_tools").filter(|node| !node.is_null());
+    let items = node.and_then(|node| ok_or_report(diagnostics, node.as_list()));
+    let mut tools = Vec::new();
+    for item in items.unwrap_or_default() {
+        let mut own = Vec::new();
+        let tool = declared_tool(item, name, origin, spec, file, builder, &mut own);
+        // A bad one is dropped without affecting its server.
+        let failed = own.iter().any(Diagnostic::is_error);
+        for diagnostic in own {
+            builder.configuration.diagnostics.push(diagnostic.with_entry(name));
+        }
+        tools.extend(tool.filter(|_| !failed));
+    }
+    tools
 }
 
 /// The tools under `provides_tools` by name only; other entries may still use these names.
@@ -414,6 +413,12 @@ fn resolve(
     });
     let defaults = file.defaults();
     let mut spec = ServerSpec {
+        name: name.to_owned(),
+        endpoint,
+        origin: Arc::clone(context.origin),
+        location,
+        permissions: ServerPermissions::default(),
+        provides_tools: Vec::new(),
         description: keys.description,
         credentials: context.credentials.to_vec(),
         seal: builder.consent.seal(FileRole::Servers, name),
@@ -440,7 +445,6 @@ fn resolve(
             .context_env
             .map(|names| origin::context_env(names, diagnostics))
             .unwrap_or_default(),
-        ..ServerSpec::new(name, endpoint, Arc::clone(context.origin), location)
     };
     if let Some(permissions) = keys.permissions {
         spec.permissions = permissions.value.permissions();
@@ -456,16 +460,8 @@ fn resolve(
             diagnostics.extend(permissions::contradictions(node, &spec.permissions, &parts));
         }
     }
-    if let Some(node) = &keys.provides_tools {
-        let shared = DeclaredToolDefaults {
-            timeout: spec.timeout,
-            retries: spec.retries,
-            requires_approval: spec.requires_approval,
-            context_env: Arc::clone(&spec.context_env),
-            origin: Arc::clone(&spec.origin),
-        };
-        spec.provides_tools = provides_tools(node, name, &shared, file, builder, diagnostics);
-    }
+    spec.provides_tools =
+        declared_tools(name, entry, context.origin, Some(&spec), file, builder, diagnostics);
     Some(spec)
 }
 
@@ -533,32 +529,11 @@ fn without_final_slash(uri: &url::Url) -> &str {
     if is_whole_scheme { uri.as_str() } else { uri.as_str().trim_end_matches('/') }
 }
 
-/// The tools a server is expected to offer. A bad one is dropped without affecting its server.
-fn provides_tools(
-    node: &ConfigNode,
-    server: &str,
-    shared: &DeclaredToolDefaults,
-    file: &FileContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<ToolDefinition> {
-    let mut tools = Vec::new();
-    for item in ok_or_report(diagnostics, node.as_list()).unwrap_or_default() {
-        let mut own = Vec::new();
-        let tool = declared_tool(item, server, shared, file, builder, &mut own);
-        let failed = own.iter().any(Diagnostic::is_error);
-        for diagnostic in own {
-            builder.configuration.diagnostics.push(diagnostic.with_entry(server));
-        }
-        tools.extend(tool.filter(|_| !failed));
-    }
-    tools
-}
-
 fn declared_tool(
     item: &ConfigNode,
     server: &str,
-    shared: &DeclaredToolDefaults,
+    origin: &Arc<EntryOrigin>,
+    spec: Option<&ServerSpec>,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -612,15 +587,16 @@ fn declared_tool(
         tool.safety = Safety::External;
     }
     tool.status = ToolStatus::Declared;
-    tool.entry = Some(Arc::clone(&shared.origin));
-    tool.context_env = Arc::clone(&shared.context_env);
-    tool.timeout = match item.get("timeout") {
-        Some(_) => tool.timeout,
-        None => shared.timeout,
-    };
-    tool.requires_approval |= shared.requires_approval;
+    tool.entry = Some(Arc::clone(origin));
+    if item.get("timeout").is_none() {
+        tool.timeout = spec.and_then(|spec| spec.timeout);
+    }
     if item.get("retries").is_none() {
-        tool.retries = shared.retries;
+        tool.retries = spec.map_or(0, |spec| spec.retries);
+    }
+    if let Some(spec) = spec {
+        tool.context_env = Arc::clone(&spec.context_env);
+        tool.requires_approval |= spec.requires_approval;
     }
     Some(tool)
 }

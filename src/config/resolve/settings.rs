@@ -16,7 +16,9 @@ use crate::config::credentials;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 use crate::config::references::{AllowedReferences, is_literal};
-use crate::config::spec::{Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSpec};
+use crate::config::spec::{
+    Configuration, Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSpec,
+};
 use crate::config::typed::{
     self, ByteSize, Limit, Located, Retries, Scalar, Texts, Timespan, UNBOUNDED,
 };
@@ -177,17 +179,6 @@ struct RecordOptions {
     ignored: Vec<Diagnostic>,
 }
 
-pub struct EffectiveSettings {
-    pub profiles: BTreeMap<String, ProfileSpec>,
-    pub policy: Vec<PolicyRule>,
-    pub stats: RecordSpec,
-    pub audit: RecordSpec,
-    pub history: RecordSpec,
-    pub scopes: BTreeMap<String, PathBuf>,
-    /// Two records that would be written to the same file.
-    pub conflict: Option<Diagnostic>,
-}
-
 impl SettingsLayers {
     /// Reads the value of a top-level key if it is a setting; returns whether it was.
     pub fn read(
@@ -326,53 +317,51 @@ impl SettingsLayers {
     }
 
     /// Orders the layers: for policy and records the user's own file takes precedence.
-    pub fn effective(
+    pub fn apply(
         self,
+        configuration: &mut Configuration,
         project_root: &Path,
         environment: &dyn Environment,
-    ) -> EffectiveSettings {
-        let scopes = self.scopes_for(Layer::Project, project_root, environment);
+    ) {
+        configuration.scopes = self.scopes_for(Layer::Project, project_root, environment);
         let records = self.records.map(merge);
-        let conflict = shared_file(&records);
-        let [stats, audit, history] = records.map(|(record, _)| record);
-        EffectiveSettings {
-            profiles: self.profiles.into_iter().map(|(name, (_, p))| (name, p)).collect(),
-            policy: policy_order(self.rules),
-            stats,
-            audit,
-            history,
-            scopes,
-            conflict,
+        if let Some(conflict) = shared_file(&records) {
+            configuration.diagnostics.push(conflict.clone());
+            configuration.unusable.get_or_insert(conflict);
         }
+        let [stats, audit, history] = records.map(|(record, _)| record);
+        (configuration.stats, configuration.audit) = (stats, audit);
+        configuration.history = history;
+        configuration.profiles =
+            self.profiles.into_iter().map(|(name, (_, p))| (name, p)).collect();
+        configuration.policy = policy_order(self.rules);
     }
 }
 
 /// A project's 'deny' rules first, because they only tighten; then all other rules, the user's own
 /// before those of named files; last the project's 'ask' rules, for calls that no other rule
 /// matches.
-fn policy_order(rules: Vec<(Layer, PolicyRule)>) -> Vec<PolicyRule> {
-    let rank = |layer: Layer, action: PolicyAction| match (layer, action) {
+fn policy_order(mut rules: Vec<(Layer, PolicyRule)>) -> Vec<PolicyRule> {
+    rules.sort_by_key(|(layer, rule)| match (layer, rule.action) {
         (Layer::Project, PolicyAction::Deny) => 0,
-        (Layer::User, _) => 1,
-        (Layer::Flag, _) => 2,
-        (Layer::Variable, _) => 3,
-        (Layer::Embedded, _) => 4,
-        (Layer::Project, _) => 5,
-    };
-    let mut rules = rules;
-    rules.sort_by_key(|(layer, rule)| rank(*layer, rule.action));
+        (layer, _) => 1 + rank(*layer),
+    });
     rules.into_iter().map(|(_, rule)| rule).collect()
 }
 
-fn merge(mut options: Vec<(Layer, RecordOptions)>) -> (RecordSpec, Option<SourceLocation>) {
-    // The user's own file takes precedence; a project's comes last.
-    options.sort_by_key(|(layer, _)| match layer {
+/// The user's own file takes precedence; a project's comes last.
+fn rank(layer: Layer) -> u8 {
+    match layer {
         Layer::User => 0,
         Layer::Flag => 1,
         Layer::Variable => 2,
         Layer::Embedded => 3,
         Layer::Project => 4,
-    });
+    }
+}
+
+fn merge(mut options: Vec<(Layer, RecordOptions)>) -> (RecordSpec, Option<SourceLocation>) {
+    options.sort_by_key(|(layer, _)| rank(*layer));
     let fallback = RecordSpec::default();
     let first =
         |pick: fn(&RecordOptions) -> Option<bool>| options.iter().find_map(|(_, r)| pick(r));

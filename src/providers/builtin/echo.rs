@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::ToolResult;
+use crate::providers::properties::object_schema;
 
 pub(super) const ECHO: BuiltinFunction = BuiltinFunction {
     module: "builtin.echo",
@@ -12,18 +13,14 @@ pub(super) const ECHO: BuiltinFunction = BuiltinFunction {
     title: "Echo",
     description: "Returns the message it is given.",
     input: || {
-        json!({
-            "type": "object",
-            "properties": {
-                "message": {
-                    "type": "string",
-                    "description": "The message to return",
-                    "examples": ["hello"],
-                },
+        let properties = json!({
+            "message": {
+                "type": "string",
+                "description": "The message to return",
+                "examples": ["hello"],
             },
-            "required": ["message"],
-            "additionalProperties": false,
-        })
+        });
+        object_schema(properties, &["message"])
     },
     output: None,
     idempotent: true,

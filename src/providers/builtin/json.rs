@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::arguments::BuiltinArguments;
-use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult};
-use crate::model::error::Signal;
-use crate::model::{Error, ErrorKind, ToolContext, ToolResult};
+use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult, in_thread};
+use crate::model::{ToolContext, ToolResult};
 use crate::util::jq;
 
 pub(super) const QUERY: BuiltinFunction = BuiltinFunction {
@@ -42,27 +41,13 @@ fn run<'a>(context: &'a ToolContext, arguments: BuiltinArguments<'a>) -> Functio
 
 async fn query(context: &ToolContext, arguments: BuiltinArguments<'_>) -> FunctionResult {
     let filter = arguments.text("filter")?;
-    let input = match (arguments.0.get("input"), arguments.optional_text("json")?) {
-        (Some(_), Some(_)) => {
-            return Err(Error::usage("only one of 'input' and 'json' can be given"));
-        }
-        (Some(value), None) => value.clone(),
-        (None, Some(text)) => match serde_json::from_str(&text) {
-            Ok(value) => value,
-            Err(error) => return Ok(ToolResult::failure(format!("'json' is not JSON: {error}"))),
-        },
-        (None, None) => Value::Null,
+    let input = match arguments.json("input", "json")? {
+        Some(Ok(value)) => value,
+        Some(Err(refusal)) => return Ok(refusal),
+        None => Value::Null,
     };
-    // A filter may take seconds, which the runtime has no time for. When the call is cancelled the
-    // thread ends by itself: the engine's own limits see to that.
-    let running = tokio::task::spawn_blocking(move || jq::query(&filter, &input));
-    let result = tokio::select! {
-        () = context.cancel.cancelled() => {
-            return Err(Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the query was stopped"));
-        }
-        result = running => result
-            .map_err(|error| Error::internal(format!("the query could not be run: {error}")))?,
-    };
+    // The engine's own limits end a filter that nobody waits for.
+    let result = in_thread(context, "query", move || jq::query(&filter, &input)).await?;
     Ok(match result {
         Ok(mut results) if results.len() == 1 => {
             ToolResult::json(results.pop().unwrap_or_default())

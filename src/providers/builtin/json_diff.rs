@@ -79,16 +79,8 @@ fn diff(_clock: &dyn Clock, arguments: BuiltinArguments<'_>) -> FunctionResult {
 
 /// One of the two values; a refusal when its text is no JSON.
 fn value(arguments: BuiltinArguments<'_>, name: &str) -> Result<Result<Value, ToolResult>, Error> {
-    let as_text = format!("{name}_json");
-    match (arguments.0.get(name), arguments.optional_text(&as_text)?) {
-        (Some(_), Some(_)) => {
-            Err(Error::usage(format!("only one of '{name}' and '{as_text}' can be given")))
-        }
-        (Some(value), None) => Ok(Ok(value.clone())),
-        (None, Some(text)) => Ok(serde_json::from_str(&text)
-            .map_err(|error| ToolResult::failure(format!("'{as_text}' is not JSON: {error}")))),
-        (None, None) => Err(Error::usage(format!("'{name}' is missing"))),
-    }
+    let value = arguments.json(name, &format!("{name}_json"))?;
+    value.ok_or_else(|| Error::usage(format!("'{name}' is missing")))
 }
 
 /// Operations that, done one after the other, make the one value of the other.

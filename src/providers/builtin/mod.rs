@@ -34,7 +34,8 @@ use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::config::typed::{self, Keys, Located};
-use crate::model::{Error, ToolContext, ToolResult};
+use crate::model::error::Signal;
+use crate::model::{Error, ErrorKind, ToolContext, ToolResult};
 use crate::provider::ProviderKind;
 use crate::providers::http::FetchRequest;
 use crate::util::clock::Clock;
@@ -83,6 +84,25 @@ impl BuiltinFunction {
 
 type FunctionFuture<'a> = Pin<Box<dyn Future<Output = FunctionResult> + Send + 'a>>;
 
+/// Runs work that the runtime has no time for. When the call is cancelled, the work has to end by
+/// itself; nobody waits for it. `what` is its name in errors.
+async fn in_thread<T: Send + 'static>(
+    context: &ToolContext,
+    what: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    let running = tokio::task::spawn_blocking(work);
+    tokio::select! {
+        () = context.cancel.cancelled() => Err(stopped(what)),
+        result = running => result
+            .map_err(|error| Error::internal(format!("the {what} could not be run: {error}"))),
+    }
+}
+
+fn stopped(what: &str) -> Error {
+    Error::new(ErrorKind::Interrupted(Signal::Interrupt), format!("the {what} was stopped"))
+}
+
 /// The keys of an entry.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = typed::object::<Self>)]
@@ -110,9 +130,7 @@ pub fn kind() -> ProviderKind {
 
 /// The effects of an entry: none, unless its function uses the network.
 fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
-    let find = |keys: FunctionKeys| {
-        table::find(&keys.module?, keys.function.as_ref().map(|name| name.as_str())).ok()
-    };
+    let find = |keys: FunctionKeys| table::find(&keys.module?, keys.function.as_ref()).ok();
     match typed::peek(entry).and_then(find) {
         Some(function) if function.uses_network() => {
             vec![EntryEffect::Contacts("the address given in the call".to_owned())]

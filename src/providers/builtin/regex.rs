@@ -8,11 +8,12 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::BuiltinArguments;
-use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult};
-use crate::model::error::Signal;
-use crate::model::{Error, ErrorKind, ToolContext, ToolResult};
+use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult, in_thread, stopped};
+use crate::model::{Error, ToolContext, ToolResult};
 use crate::util::units::show_size;
 
+/// The work in errors.
+const WHAT: &str = "search";
 const MAX_TEXT_BYTES: usize = 1 << 20;
 /// The largest compiled expression, in bytes.
 const MAX_PROGRAM_BYTES: usize = 1 << 20;
@@ -136,19 +137,9 @@ fn run<'a>(
             Ok(request) => request,
             Err(refusal) => return Ok(refusal),
         };
-        // The runtime has no time for a large text. When the call is cancelled the thread ends with
-        // the match it is looking for.
-        let running = tokio::task::spawn_blocking(move || work(&request));
-        tokio::select! {
-            () = context.cancel.cancelled() => Err(stopped()),
-            result = running => result
-                .map_err(|error| Error::internal(format!("the search could not be run: {error}")))?,
-        }
+        // When the call is cancelled the thread ends with the match it is looking for.
+        in_thread(context, WHAT, move || work(&request)).await?
     })
-}
-
-fn stopped() -> Error {
-    Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the search was stopped")
 }
 
 fn read(
@@ -234,7 +225,7 @@ fn match_json(regex: &Regex, captures: &Captures<'_>, count: &mut CharacterCount
 
 fn first(request: &RegexRequest) -> FunctionResult {
     if request.cancel.is_cancelled() {
-        return Err(stopped());
+        return Err(stopped(WHAT));
     }
     let mut count = CharacterCount { text: &request.text, byte: 0, characters: 0 };
     let captures = request.regex.captures(&request.text);
@@ -250,7 +241,7 @@ fn all(request: &RegexRequest) -> FunctionResult {
     let mut is_cut = false;
     for captures in request.regex.captures_iter(&request.text) {
         if request.cancel.is_cancelled() {
-            return Err(stopped());
+            return Err(stopped(WHAT));
         }
         bytes += captures.iter().flatten().map(|group| group.as_str().len()).sum::<usize>();
         if matches.len() == limit || bytes > MAX_RESULT_BYTES {
@@ -273,7 +264,7 @@ fn replace(request: &RegexRequest) -> FunctionResult {
     for captures in request.regex.captures_iter(&request.text).take(limit) {
         let Some(whole) = captures.get(0) else { break };
         if request.cancel.is_cancelled() {
-            return Err(stopped());
+            return Err(stopped(WHAT));
         }
         replaced.push_str(request.text.get(end..whole.start()).unwrap_or_default());
         captures.expand(&request.replacement, &mut replaced);
@@ -292,6 +283,8 @@ fn replace(request: &RegexRequest) -> FunctionResult {
 mod tests {
     use super::*;
     use crate::model::CallId;
+    use crate::model::ErrorKind;
+    use crate::model::error::Signal;
 
     async fn call(work: RegexWork, arguments: Value) -> FunctionResult {
         let context = ToolContext::empty(CallId("c".to_owned()));

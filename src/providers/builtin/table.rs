@@ -4,7 +4,8 @@ use super::{
     BuiltinFunction, calculator, digest, echo, fail, http, json, json_diff, regex, text, time,
     uuid, wait,
 };
-use crate::providers::hinted_error::HintedError;
+use crate::config::typed::Located;
+use crate::model::Diagnostic;
 use crate::util::spelling::did_you_mean;
 
 pub(super) static FUNCTIONS: [&BuiltinFunction; 15] = [
@@ -33,79 +34,70 @@ pub(super) fn is_builtin(module: &str, function: Option<&str>) -> bool {
         })
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FunctionLookupError {
-    #[error("there is no module '{0}'")]
-    UnknownModule(String),
-    #[error("'{0}' has several functions")]
-    SeveralFunctions(String),
-    #[error("'{module}' has no function '{function}'")]
-    UnknownFunction { module: String, function: String },
-}
-
-impl HintedError for FunctionLookupError {
-    fn hint(&self) -> Option<String> {
-        let (name, names) = match self {
-            Self::UnknownModule(module) => {
-                let mut modules: Vec<&str> = FUNCTIONS.iter().map(|row| row.module).collect();
-                modules.dedup();
-                (module.as_str(), modules)
-            }
-            Self::SeveralFunctions(module) => ("", function_names(module)),
-            Self::UnknownFunction { module, function } => {
-                (function.as_str(), function_names(module))
-            }
-        };
-        let all = format!("choose from {}", names.join(", "));
-        Some(match did_you_mean(name, names) {
-            Some(meant) => format!("{meant} {all}"),
-            None => all,
-        })
-    }
-}
-
-fn function_names(module: &str) -> Vec<&'static str> {
-    FUNCTIONS.iter().filter(|row| row.module == module).map(|row| row.name).collect()
-}
-
 /// Finds the function an entry names. A module with a single function needs no `function`.
 pub(super) fn find(
-    module: &str,
-    function: Option<&str>,
-) -> Result<&'static BuiltinFunction, FunctionLookupError> {
-    if let Some(function) = function
-        && let Some(row) = FUNCTIONS.iter().find(|row| row.aliases.contains(&(module, function)))
+    module: &Located<String>,
+    function: Option<&Located<String>>,
+) -> Result<&'static BuiltinFunction, Diagnostic> {
+    let name = function.map(|function| function.as_str());
+    if let Some(function) = name
+        && let Some(row) =
+            FUNCTIONS.iter().find(|row| row.aliases.contains(&(module.as_str(), function)))
     {
         return Ok(row);
     }
-    let mut of_module = FUNCTIONS.iter().copied().filter(|row| row.module == module).peekable();
-    if of_module.peek().is_none() {
-        return Err(FunctionLookupError::UnknownModule(module.to_owned()));
+    let rows: Vec<&BuiltinFunction> =
+        FUNCTIONS.iter().copied().filter(|row| row.module == module.value).collect();
+    if rows.is_empty() {
+        let mut modules: Vec<&str> = FUNCTIONS.iter().map(|row| row.module).collect();
+        modules.dedup();
+        return Err(unknown(module, format!("there is no module '{}'", module.value), &modules));
     }
-    if let Some(function) = function {
-        return of_module.find(|row| row.name == function).ok_or_else(|| {
-            FunctionLookupError::UnknownFunction {
-                module: module.to_owned(),
-                function: function.to_owned(),
-            }
-        });
-    }
-    match (of_module.next(), of_module.next()) {
-        (Some(only), None) => Ok(only),
-        _ => Err(FunctionLookupError::SeveralFunctions(module.to_owned())),
-    }
+    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    let Some(function) = function else {
+        return match rows.as_slice() {
+            [only] => Ok(only),
+            _ => Err(module
+                .error(format!("'{}' has several functions", module.value))
+                .with_hint(format!("choose from {}", names.join(", ")))),
+        };
+    };
+    rows.into_iter().find(|row| row.name == function.value).ok_or_else(|| {
+        let message = format!("'{}' has no function '{}'", module.value, function.value);
+        unknown(function, message, &names)
+    })
+}
+
+fn unknown(name: &Located<String>, message: String, names: &[&str]) -> Diagnostic {
+    let all = format!("choose from {}", names.join(", "));
+    name.error(message).with_hint(match did_you_mean(name, names.iter().copied()) {
+        Some(meant) => format!("{meant} {all}"),
+        None => all,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::SourceLocation;
+
+    fn named(module: &str, function: Option<&str>) -> Result<&'static BuiltinFunction, Diagnostic> {
+        let location = || SourceLocation {
+            file: std::sync::Arc::default(),
+            line: 1,
+            column: 1,
+            text: "".into(),
+        };
+        let located = |text: &str| Located { value: text.to_owned(), location: location() };
+        find(&located(module), function.map(located).as_ref())
+    }
 
     #[test]
     fn every_function_is_found_by_its_name_and_its_aliases() {
         for row in FUNCTIONS {
-            assert_eq!(find(row.module, Some(row.name)).unwrap().title, row.title);
+            assert_eq!(named(row.module, Some(row.name)).unwrap().title, row.title);
             for (module, function) in row.aliases {
-                assert_eq!(find(module, Some(function)).unwrap().title, row.title);
+                assert_eq!(named(module, Some(function)).unwrap().title, row.title);
                 assert!(is_builtin(module, Some(function)));
             }
         }
@@ -113,15 +105,15 @@ mod tests {
 
     #[test]
     fn a_module_with_one_function_needs_no_function() {
-        assert_eq!(find("builtin.echo", None).unwrap().name, "echo");
+        assert_eq!(named("builtin.echo", None).unwrap().name, "echo");
         let (message, hint) = refusal("builtin.text", None);
         assert_eq!(message, "'builtin.text' has several functions");
         assert_eq!(hint, "choose from count, transform");
     }
 
     fn refusal(module: &str, function: Option<&str>) -> (String, String) {
-        let error = find(module, function).err().unwrap();
-        (error.to_string(), error.hint().unwrap_or_default())
+        let error = named(module, function).err().unwrap();
+        (error.message, error.hint.unwrap_or_default())
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::arguments::BuiltinArguments;
 use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult};
 use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind, HostEvent, ToolContext, ToolResult};
+use crate::providers::properties::object_schema;
 
 const MAX_WAIT_SECONDS: f64 = 3600.0;
 const MAX_PROGRESS_EVENTS: u32 = 10;
@@ -21,20 +22,16 @@ pub(super) const WAIT: BuiltinFunction = BuiltinFunction {
     title: "Wait",
     description: "Waits for a number of seconds and reports its progress.",
     input: || {
-        json!({
-            "type": "object",
-            "properties": {
-                "seconds": {
-                    "type": "number",
-                    "minimum": 0,
-                    "maximum": 3600,
-                    "description": "How long to wait",
-                    "examples": [0.5],
-                },
+        let properties = json!({
+            "seconds": {
+                "type": "number",
+                "minimum": 0,
+                "maximum": 3600,
+                "description": "How long to wait",
+                "examples": [0.5],
             },
-            "required": ["seconds"],
-            "additionalProperties": false,
-        })
+        });
+        object_schema(properties, &["seconds"])
     },
     output: None,
     idempotent: true,

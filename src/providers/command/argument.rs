@@ -1,15 +1,15 @@
 //! The argument templates of a command: each element of the entry's list makes one argument.
 
-use crate::model::{Error, JsonObject};
+use crate::model::{Diagnostic, Error, JsonObject};
 use crate::providers::template::{
-    Placeholder, TemplateError, TemplatePart, TextTemplate, is_argument_name, value_text,
+    Placeholder, TemplatePart, TextTemplate, is_argument_name, value_text,
 };
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CommandPlaceholder(pub(super) String);
 
 impl Placeholder for CommandPlaceholder {
-    fn parse(inside: &str) -> Result<Option<Self>, TemplateError> {
+    fn parse(inside: &str) -> Result<Option<Self>, Diagnostic> {
         Ok(is_argument_name(inside).then(|| Self(inside.to_owned())))
     }
 }
@@ -56,7 +56,7 @@ mod tests {
 
     fn fill(template: &str, arguments: Value) -> Result<Option<String>, String> {
         let Value::Object(arguments) = arguments else { panic!("not an object") };
-        let element = TextTemplate::parse(template).map_err(|error| error.to_string())?;
+        let element = TextTemplate::parse(template).map_err(|error| error.message)?;
         fill_argument(&element, &arguments, false).map_err(|error| error.to_string())
     }
 

@@ -15,7 +15,6 @@ use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, ByteSize, Either, Located, PlainText, Scalar};
 use crate::model::{Diagnostic, SourceLocation};
 use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
-use crate::providers::hinted_error::HintedError as _;
 use crate::providers::program_env::ProgramKeys;
 use crate::providers::properties::SchemaProperties;
 use crate::providers::template::TextTemplate;
@@ -167,8 +166,8 @@ fn resolve(
     let properties = SchemaProperties::of(&spec.definition.input_schema);
     let mut arguments = Vec::new();
     for text in elements {
-        let element: TextTemplate<CommandPlaceholder> =
-            TextTemplate::parse(&text).map_err(|error| error.diagnostic(&text.location))?;
+        let element: TextTemplate<CommandPlaceholder> = TextTemplate::parse(&text)
+            .map_err(|error| error.with_location(text.location.clone()))?;
         let remedy = "give it a default, or its own element";
         let remedy = element.sole_placeholder().is_none().then_some(remedy);
         for CommandPlaceholder(name) in element.placeholders() {

@@ -16,6 +16,7 @@ use crate::model::{
     ToolSchema, ToolScope,
 };
 use crate::provider::Preview;
+use crate::providers::properties::object_schema;
 use crate::providers::toolkit::{SelectedTool, ToolkitTool};
 use crate::util::clock::Clock;
 
@@ -119,12 +120,7 @@ impl EngineKind {
             .description
             .get_or_insert_with(|| (row.description)(component, config.location.kind()));
         let (properties, required) = (row.input)(&config.limits);
-        definition.input_schema = ToolSchema::from(json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        }));
+        definition.input_schema = object_schema(properties, required).into();
         let properties = (row.output)();
         let required: Vec<&String> =
             properties.as_object().into_iter().flat_map(JsonObject::keys).collect();

@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::model::Annotations;
+use crate::providers::properties::object_schema;
 use crate::providers::toolkit::ToolkitTool;
 
 pub(super) const MAX_ENTRIES: u64 = 10_000;
@@ -325,14 +326,8 @@ impl FileOperation {
 }
 
 fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
-    let properties: serde_json::Map<_, _> =
-        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
+    let properties = properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone()));
+    object_schema(Value::Object(properties.collect()), required)
 }
 
 fn text(about: &str) -> Value {

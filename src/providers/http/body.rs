@@ -16,7 +16,6 @@ use url::form_urlencoded;
 use super::template::{HttpPlaceholder, TemplateReader, TemplateValues};
 use crate::config::node::ConfigNode;
 use crate::model::{Diagnostic, Error};
-use crate::providers::hinted_error::HintedError as _;
 use crate::providers::template::{TemplateTree, value_text};
 use crate::util::base64;
 use crate::util::hex::hex;
@@ -136,7 +135,7 @@ impl TemplateTree<HttpPlaceholder> {
     ) -> Self {
         Self::of(node, &mut |text, node| {
             let read = reader.read(text);
-            read.map_err(|error| diagnostics.push(error.diagnostic(&node.location()))).ok()
+            read.map_err(|error| diagnostics.push(error.with_location(node.location()))).ok()
         })
     }
 

@@ -19,7 +19,6 @@ mod response;
 mod retry;
 mod send;
 mod template;
-mod url_error;
 mod url_template;
 
 #[cfg(test)]

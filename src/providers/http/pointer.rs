@@ -2,50 +2,24 @@
 
 use serde_json::Value;
 
-use crate::providers::hinted_error::HintedError;
+use crate::model::Diagnostic;
 use crate::util::json;
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PointerSyntaxError {
-    /// It starts with `$`, like a `JSONPath`.
-    #[error("'{0}' is a JSONPath")]
-    JsonPath(String),
-    #[error("'{0}' does not start with '/'")]
-    NoSlash(String),
-    #[error("the '~' in '{0}' is followed by neither 0 nor 1")]
-    Tilde(String),
-}
-
-impl HintedError for PointerSyntaxError {
-    fn hint(&self) -> Option<String> {
-        let meant = match self {
-            Self::JsonPath(text) => {
-                let path = text.trim_start_matches('$').trim_start_matches('.');
-                let path = path.replace(['.', '['], "/").replace(']', "");
-                format!("/{}", path.trim_matches('/'))
-            }
-            Self::NoSlash(text) => format!("/{}", text.replace('.', "/")),
-            Self::Tilde(_) => "~0 is '~'".to_owned(),
-        };
-        Some(format!("write it as a JSON Pointer: {meant}"))
-    }
-}
-
-pub(super) fn check(text: &str) -> Result<String, PointerSyntaxError> {
-    if text.starts_with('$') {
-        return Err(PointerSyntaxError::JsonPath(text.to_owned()));
-    }
-    if !text.is_empty() && !text.starts_with('/') {
-        return Err(PointerSyntaxError::NoSlash(text.to_owned()));
-    }
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once('~') {
-        if !after.starts_with(['0', '1']) {
-            return Err(PointerSyntaxError::Tilde(text.to_owned()));
-        }
-        rest = after;
-    }
-    Ok(text.to_owned())
+pub(super) fn check(text: &str) -> Result<String, Diagnostic> {
+    let mut tildes = text.split('~').skip(1);
+    let (message, meant) = if text.starts_with('$') {
+        let path = text.trim_start_matches('$').trim_start_matches('.');
+        let path = path.replace(['.', '['], "/").replace(']', "");
+        (format!("'{text}' is a JSONPath"), format!("/{}", path.trim_matches('/')))
+    } else if !text.is_empty() && !text.starts_with('/') {
+        (format!("'{text}' does not start with '/'"), format!("/{}", text.replace('.', "/")))
+    } else if tildes.any(|after| !after.starts_with(['0', '1'])) {
+        let message = format!("the '~' in '{text}' is followed by neither 0 nor 1");
+        (message, "~0 is '~'".to_owned())
+    } else {
+        return Ok(text.to_owned());
+    };
+    Err(Diagnostic::error(message).with_hint(format!("write it as a JSON Pointer: {meant}")))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +56,7 @@ mod tests {
 
     #[test]
     fn other_spellings_are_refused_with_the_pointer_that_was_meant() {
-        let meant = |text| check(text).unwrap_err().hint().unwrap_or_default();
+        let meant = |text| check(text).unwrap_err().hint.unwrap_or_default();
         assert!(meant("$.a.b[0].c").ends_with(": /a/b/0/c"), "{}", meant("$.a.b[0].c"));
         assert!(meant("a.b").ends_with(": /a/b"));
         assert!(check("/a~2").is_err() && check("/a~").is_err());

@@ -3,14 +3,12 @@
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::config::consent::{ExpandError, Expander};
+use crate::config::consent::Expander;
 use crate::config::references::{AllowedReferences, ReferencePiece, pieces, variable};
 use crate::config::secrets::names_secret;
-use crate::model::{Error, JsonObject, ToolContext};
-use crate::providers::hinted_error::HintedError;
+use crate::model::{Diagnostic, Error, JsonObject, ToolContext};
 use crate::providers::template::{
-    Placeholder, TemplateBuilder, TemplateError, TemplatePart, TextTemplate, is_argument_name,
-    value_text,
+    Placeholder, TemplateBuilder, TemplatePart, TextTemplate, is_argument_name, value_text,
 };
 
 #[derive(Debug, Clone)]
@@ -33,27 +31,8 @@ const CONTEXT_FIELDS: [&str; 7] = [
     "context.environment.NAME",
 ];
 
-/// Why a text of an entry cannot be read. Holds no value of a reference.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum HttpTextError {
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-    /// A reference cannot be resolved, or is not allowed there.
-    #[error("{}", .0.message)]
-    Reference(ExpandError),
-}
-
-impl HintedError for HttpTextError {
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Template(error) => error.hint(),
-            Self::Reference(error) => error.hint.clone(),
-        }
-    }
-}
-
 impl Placeholder for HttpPlaceholder {
-    fn parse(inside: &str) -> Result<Option<Self>, TemplateError> {
+    fn parse(inside: &str) -> Result<Option<Self>, Diagnostic> {
         if !is_argument_name(inside) {
             return Ok(None);
         }
@@ -67,10 +46,8 @@ impl Placeholder for HttpPlaceholder {
         if CONTEXT_FIELDS.iter().any(|field| is_field(field)) {
             return Ok(Some(Self::Context(path.to_owned())));
         }
-        Err(TemplateError::UnknownContextField {
-            placeholder: inside.to_owned(),
-            known: &CONTEXT_FIELDS,
-        })
+        Err(Diagnostic::error(format!("the context has no '{{{inside}}}'"))
+            .with_hint(format!("it has {}", CONTEXT_FIELDS.join(", "))))
     }
 }
 
@@ -83,10 +60,7 @@ pub(super) struct TemplateReader<'a> {
 }
 
 impl TemplateReader<'_> {
-    pub(super) fn read(
-        &self,
-        written: &str,
-    ) -> Result<TextTemplate<HttpPlaceholder>, HttpTextError> {
+    pub(super) fn read(&self, written: &str) -> Result<TextTemplate<HttpPlaceholder>, Diagnostic> {
         let mut builder = TemplateBuilder::new(written);
         for piece in pieces(written) {
             match piece {
@@ -101,20 +75,17 @@ impl TemplateReader<'_> {
                 }
                 ReferencePiece::Unclosed => {
                     builder.advance("$".len());
-                    return Err(builder.unmatched('{').into());
+                    return Err(builder.unmatched('{'));
                 }
             }
         }
         Ok(builder.finish())
     }
 
-    fn reference(&self, reference: &str) -> Result<TemplatePart<HttpPlaceholder>, HttpTextError> {
+    fn reference(&self, reference: &str) -> Result<TemplatePart<HttpPlaceholder>, Diagnostic> {
         let allowed =
             if self.all_secret { AllowedReferences::Secrets } else { AllowedReferences::Variables };
-        let value = self
-            .expander
-            .text(&format!("${{{reference}}}"), allowed)
-            .map_err(HttpTextError::Reference)?;
+        let value = self.expander.text(&format!("${{{reference}}}"), allowed)?;
         let name = variable(reference).unwrap_or(reference).to_owned();
         Ok(if self.all_secret || names_secret(&name) {
             TemplatePart::Placeholder(HttpPlaceholder::Secret(SecretString::from(value), name))
@@ -221,7 +192,7 @@ mod tests {
     use crate::config::environment::FixedEnvironment;
     use crate::config::expanded::ExpandedValues;
 
-    fn read(text: &str) -> Result<TextTemplate<HttpPlaceholder>, HttpTextError> {
+    fn read(text: &str) -> Result<TextTemplate<HttpPlaceholder>, Diagnostic> {
         let environment = FixedEnvironment {
             vars: [("API_TOKEN", "s{x}t"), ("HOST", "h{y}")]
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
@@ -237,7 +208,7 @@ mod tests {
     fn fill(text: &str, arguments: Value, masked: bool) -> Result<Option<String>, String> {
         let Value::Object(arguments) = arguments else { panic!("not an object") };
         let values = TemplateValues { arguments: &arguments, context: None, masked };
-        let template = read(text).map_err(|error| error.to_string())?;
+        let template = read(text).map_err(|error| error.message)?;
         values.text(&template).map_err(|error| error.to_string())
     }
 
@@ -269,13 +240,13 @@ mod tests {
     #[test]
     fn what_is_no_placeholder_is_refused_without_the_value_of_a_variable() {
         for text in ["{", "}", "{}", "{a b}", "a}", "${API_TOKEN", "${API_TOKEN}{"] {
-            let why = read(text).unwrap_err().to_string();
+            let why = read(text).unwrap_err().message;
             assert!(why.contains("is not part of a placeholder"), "{why}");
             assert!(!why.contains("s{x}t"), "{why}");
         }
-        let why = read("{context.home}").unwrap_err().to_string();
+        let why = read("{context.home}").unwrap_err().message;
         assert_eq!(why, "the context has no '{context.home}'");
-        assert!(read("${NOPE}").unwrap_err().to_string().contains("NOPE is not set"));
+        assert!(read("${NOPE}").unwrap_err().message.contains("NOPE is not set"));
     }
 
     proptest! {

@@ -6,11 +6,12 @@ use secrecy::ExposeSecret as _;
 use url::{Url, form_urlencoded};
 
 use super::template::{HttpPlaceholder, TemplateValues, missing_value_error};
-use super::url_error::UrlTemplateError;
-use crate::model::Error;
+use crate::model::{Diagnostic, Error};
 use crate::net::address::display_url;
 use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::percent;
+
+const NO_URL: &str = "start it with http:// or https://";
 
 #[derive(Debug, Clone)]
 pub(super) struct UrlTemplate {
@@ -32,14 +33,17 @@ impl UrlTemplate {
     pub(super) fn read(
         written: TextTemplate<HttpPlaceholder>,
         base: Option<&str>,
-    ) -> Result<Self, UrlTemplateError> {
+    ) -> Result<Self, Diagnostic> {
         let parts = joined(written, base)?;
         let mark = mark(&parts);
         let (text, marked) = marked(&parts, &mark)?;
         let url = parse(&text, &mark)?;
         let markers = |text: &str| text.matches(&mark).count();
         if markers(url.path()) + url.query().map_or(0, markers) != marked {
-            return Err(UrlTemplateError::LostPlaceholder);
+            return Err(wrong(
+                "a '..' in the path removes a placeholder",
+                "write the path without it",
+            ));
         }
         let template = |text: &str| template_from_marked(text, &mark, &parts);
         let segments = url.path_segments().into_iter().flatten().map(template).collect();
@@ -59,7 +63,10 @@ impl UrlTemplate {
             QueryPart::Literal(name) | QueryPart::Templated(name, _) => name.contains(&mark),
         };
         if query.iter().any(in_name) {
-            return Err(UrlTemplateError::PlaceholderInQueryName);
+            return Err(wrong(
+                "an argument cannot be the name of a query parameter",
+                "write name={argument}",
+            ));
         }
         let mut origin = url;
         origin.set_path("");
@@ -196,10 +203,19 @@ fn is_dots(segment: &str) -> bool {
     matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 
+fn wrong(message: &str, hint: &str) -> Diagnostic {
+    Diagnostic::error(message).with_hint(hint)
+}
+
+fn placeholder_in_origin() -> Diagnostic {
+    let hint = "placeholders are allowed in the path and in the query";
+    wrong("an argument cannot choose scheme, host or port", hint)
+}
+
 fn joined(
     written: TextTemplate<HttpPlaceholder>,
     base: Option<&str>,
-) -> Result<Vec<TemplatePart<HttpPlaceholder>>, UrlTemplateError> {
+) -> Result<Vec<TemplatePart<HttpPlaceholder>>, Diagnostic> {
     let mut parts = written.parts;
     // With a NUL for each placeholder: does one stand before the end of a scheme?
     let flat: String = parts
@@ -213,7 +229,7 @@ fn joined(
         .split_once("://")
         .is_some_and(|(scheme, _)| scheme.contains('\0') && !scheme.contains(['/', '?', '#']))
     {
-        return Err(UrlTemplateError::PlaceholderInOrigin);
+        return Err(placeholder_in_origin());
     }
     let lead: String = parts
         .iter()
@@ -226,17 +242,25 @@ fn joined(
         return Ok(parts);
     }
     if lead.starts_with("//") {
-        return Err(UrlTemplateError::NoScheme);
+        return Err(wrong("this names a host without a scheme", "start it with https://"));
     }
-    let base = base.ok_or(UrlTemplateError::NoBase)?;
+    let base = base.ok_or_else(|| {
+        wrong(
+            "a relative endpoint_url needs a base_url",
+            "set base_url in the entry or in defaults, or write the whole URL",
+        )
+    })?;
     if base.contains(['{', '}']) {
-        return Err(UrlTemplateError::PlaceholderInBase);
+        return Err(wrong("a base_url cannot contain placeholders", "put them into endpoint_url"));
     }
     if base.contains(['?', '#']) {
-        return Err(UrlTemplateError::QueryInBase);
+        return Err(wrong(
+            "a base_url cannot have a query or fragment",
+            "put the query into 'query'",
+        ));
     }
     if !base.contains("://") {
-        return Err(UrlTemplateError::InvalidBase(base.to_owned()));
+        return Err(wrong(&format!("the base_url '{base}' is not a URL"), NO_URL));
     }
     let base = base.trim_end_matches('/');
     if let Some(TemplatePart::Literal(first)) = parts.first_mut() {
@@ -268,7 +292,7 @@ fn mark(parts: &[TemplatePart<HttpPlaceholder>]) -> String {
 fn marked(
     parts: &[TemplatePart<HttpPlaceholder>],
     mark: &str,
-) -> Result<(String, usize), UrlTemplateError> {
+) -> Result<(String, usize), Diagnostic> {
     let mut text = String::new();
     let mut marked = 0;
     for (index, part) in parts.iter().enumerate() {
@@ -280,7 +304,7 @@ fn marked(
                 text.push_str(value.expose_secret());
             }
             TemplatePart::Placeholder(_) if !after_authority => {
-                return Err(UrlTemplateError::PlaceholderInOrigin);
+                return Err(placeholder_in_origin());
             }
             TemplatePart::Placeholder(_) => {
                 // Writing to a String cannot fail.
@@ -292,20 +316,23 @@ fn marked(
     Ok((text, marked))
 }
 
-fn parse(text: &str, mark: &str) -> Result<Url, UrlTemplateError> {
-    let url = Url::parse(text)?;
+fn parse(text: &str, mark: &str) -> Result<Url, Diagnostic> {
+    let invalid = |why| wrong(&format!("this is not a URL: {why}"), NO_URL);
+    let url = Url::parse(text).map_err(invalid)?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(UrlTemplateError::Scheme(url.scheme().to_owned()));
+        let message = format!("the scheme '{}' is not supported", url.scheme());
+        return Err(wrong(&message, "use http or https"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(UrlTemplateError::Credentials);
+        return Err(wrong(
+            "a URL must not carry a user name or a password",
+            "use headers or auth: URLs are shown and logged",
+        ));
     }
     if let Some(fragment) = url.fragment() {
-        return Err(if fragment.contains(mark) {
-            UrlTemplateError::PlaceholderInFragment
-        } else {
-            UrlTemplateError::Fragment
-        });
+        let what = if fragment.contains(mark) { "a placeholder" } else { "text" };
+        let message = format!("{what} after '#' is never sent");
+        return Err(wrong(&message, "write %23 for a '#' itself"));
     }
     Ok(url)
 }
@@ -347,7 +374,7 @@ mod tests {
     use crate::config::expanded::ExpandedValues;
     use crate::model::JsonObject;
 
-    fn read(text: &str, base: Option<&str>) -> Result<UrlTemplate, UrlTemplateError> {
+    fn read(text: &str, base: Option<&str>) -> Result<UrlTemplate, Diagnostic> {
         let environment = FixedEnvironment {
             vars: [("BOT_TOKEN", "12:a/b"), ("API", "https://api.example.com/v1")]
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
@@ -411,11 +438,7 @@ mod tests {
             "https://{x}@h/",
             "https://h:8{x}",
         ] {
-            assert_eq!(
-                read(text, None).err(),
-                Some(UrlTemplateError::PlaceholderInOrigin),
-                "{text}"
-            );
+            assert_eq!(read(text, None).err(), Some(placeholder_in_origin()), "{text}");
         }
     }
 
@@ -438,10 +461,9 @@ mod tests {
             let read = read(text, None);
             assert!(read.is_err() || text.contains(" y"), "{text}: {read:?}");
         }
-        let base = |base| read("/x", Some(base)).err();
-        let no_url = UrlTemplateError::InvalidBase("localhost:8000".to_owned());
-        assert_eq!(base("localhost:8000"), Some(no_url));
-        assert_eq!(base("http://h/{a}"), Some(UrlTemplateError::PlaceholderInBase));
+        let base = |base| read("/x", Some(base)).unwrap_err().message;
+        assert_eq!(base("localhost:8000"), "the base_url 'localhost:8000' is not a URL");
+        assert_eq!(base("http://h/{a}"), "a base_url cannot contain placeholders");
     }
 
     #[test]

@@ -23,7 +23,8 @@ use self::document::OpenApiDocument;
 use self::schema::ReferenceGraph;
 use super::http;
 use crate::config::consent::{EntryEffect, EntrySite};
-use crate::config::node::ConfigNode;
+use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::references::has_reference;
 use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
 use crate::config::typed::{self, Keys, Located};
 use crate::model::Diagnostic;
@@ -141,14 +142,10 @@ fn operations(
 
 /// Whether a value exposes something of the user's.
 fn has_credentials(node: &ConfigNode) -> bool {
-    use crate::config::node::NodeValue;
-    use crate::config::references::has_reference;
-    match &node.value {
-        NodeValue::Text(text) => has_reference(text),
-        NodeValue::List(items) => items.iter().any(has_credentials),
-        NodeValue::Map(entries) => entries
-            .iter()
-            .any(|(key, value)| key.text.ends_with("_env_var") || has_credentials(value)),
-        _ => false,
-    }
+    let mut has_credentials = false;
+    node.for_each_leaf(&mut |path, leaf| {
+        has_credentials |= path.split('.').any(|key| key.ends_with("_env_var"))
+            || matches!(&leaf.value, NodeValue::Text(text) if has_reference(text));
+    });
+    has_credentials
 }

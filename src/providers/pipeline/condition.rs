@@ -6,7 +6,6 @@ use super::scope::{ReferenceError, ScopeView};
 use super::template::{Embedding, LocatedReference, PipelineTemplate};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
-use crate::providers::hinted_error::HintedError as _;
 use crate::providers::template::TextTemplate;
 
 /// A comparison, or a test whether a value counts as true.
@@ -56,7 +55,7 @@ impl StepCondition {
                 Some(template)
             }
             Err(error) => {
-                diagnostics.push(error.diagnostic(&node.location()));
+                diagnostics.push(error.with_location(node.location()));
                 None
             }
         };

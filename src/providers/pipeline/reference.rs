@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::providers::template::{Placeholder, TemplateError};
+use crate::model::Diagnostic;
+use crate::providers::template::Placeholder;
 
 /// A placeholder: a name, and the way into its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +34,7 @@ impl fmt::Display for ValueReference {
 }
 
 impl Placeholder for ValueReference {
-    fn parse(inside: &str) -> Result<Option<Self>, TemplateError> {
+    fn parse(inside: &str) -> Result<Option<Self>, Diagnostic> {
         Ok(Self::read(inside))
     }
 }

@@ -8,8 +8,7 @@ use super::reference::ValueReference;
 use super::scope::{ReferenceError, ReferenceValue, ScopeView};
 use crate::config::node::ConfigNode;
 use crate::model::{Diagnostic, SourceLocation};
-use crate::providers::hinted_error::HintedError as _;
-use crate::providers::template::{TemplateError, TemplateTree, TextTemplate, value_text};
+use crate::providers::template::{TemplateTree, TextTemplate, value_text};
 
 pub(super) type PipelineTemplate = TemplateTree<ValueReference>;
 
@@ -39,13 +38,13 @@ impl TemplateTree<ValueReference> {
                 Some(template)
             }
             Err(error) => {
-                diagnostics.push(error.diagnostic(&node.location()));
+                diagnostics.push(error.with_location(node.location()));
                 None
             }
         })
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
+    pub(super) fn parse(text: &str) -> Result<Self, Diagnostic> {
         TextTemplate::parse(text).map(Self::Text)
     }
 
@@ -92,7 +91,7 @@ mod tests {
     }
 
     fn fill(text: &str) -> Result<Option<Value>, String> {
-        let template = PipelineTemplate::parse(text).map_err(|error| error.to_string())?;
+        let template = PipelineTemplate::parse(text).map_err(|error| error.message)?;
         template.fill(&scope().view()).map_err(|error| error.to_string())
     }
 

@@ -1,6 +1,7 @@
 //! Parsing a text into a template.
 
-use super::{Placeholder, TemplateError, TemplatePart, TextTemplate};
+use super::{Placeholder, TemplatePart, TextTemplate};
+use crate::model::Diagnostic;
 
 pub(in crate::providers) struct TemplateBuilder<'t, P> {
     parts: Vec<TemplatePart<P>>,
@@ -16,7 +17,7 @@ impl<'t, P: Placeholder> TemplateBuilder<'t, P> {
         Self { parts: Vec::new(), written, position: 0, literal_braces: 0 }
     }
 
-    pub(in crate::providers) fn read(&mut self, piece: &str) -> Result<(), TemplateError> {
+    pub(in crate::providers) fn read(&mut self, piece: &str) -> Result<(), Diagnostic> {
         let mut rest = piece;
         while let Some(at) = rest.find(['{', '}']) {
             let (before, from) = rest.split_at(at);
@@ -68,10 +69,14 @@ impl<'t, P: Placeholder> TemplateBuilder<'t, P> {
         self.position += length;
     }
 
-    pub(in crate::providers) fn unmatched(&self, brace: char) -> TemplateError {
+    pub(in crate::providers) fn unmatched(&self, brace: char) -> Diagnostic {
         let before = self.written.get(..self.position).unwrap_or_default();
         let column = before.chars().count() + 1;
-        TemplateError::UnmatchedBrace { brace, column, text: self.written.to_owned() }
+        Diagnostic::error(format!(
+            "the '{brace}' at column {column} of '{}' is not part of a placeholder",
+            self.written
+        ))
+        .with_hint("write {name} for an argument, and {{ or }} for a literal brace")
     }
 
     pub(in crate::providers) fn finish(self) -> TextTemplate<P> {

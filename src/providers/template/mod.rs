@@ -7,18 +7,18 @@
 //! encode; the caller knows where the text goes.
 
 mod builder;
-mod error;
 mod tree;
 
 use serde_json::Value;
 
+use crate::model::Diagnostic;
+
 pub(super) use self::builder::TemplateBuilder;
-pub(super) use self::error::TemplateError;
 pub(super) use self::tree::TemplateTree;
 
 pub(super) trait Placeholder: Sized {
     /// Reads what stands between braces; `None` when the kind takes it for no placeholder at all.
-    fn parse(inside: &str) -> Result<Option<Self>, TemplateError>;
+    fn parse(inside: &str) -> Result<Option<Self>, Diagnostic>;
 }
 
 /// A text with placeholders of the kind `P`.
@@ -35,7 +35,7 @@ pub(super) enum TemplatePart<P> {
 }
 
 impl<P: Placeholder> TextTemplate<P> {
-    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
+    pub(super) fn parse(text: &str) -> Result<Self, Diagnostic> {
         let mut builder = TemplateBuilder::new(text);
         builder.read(text)?;
         Ok(builder.finish())
@@ -114,13 +114,13 @@ mod tests {
     struct Name(String);
 
     impl Placeholder for Name {
-        fn parse(inside: &str) -> Result<Option<Self>, TemplateError> {
+        fn parse(inside: &str) -> Result<Option<Self>, Diagnostic> {
             Ok(is_argument_name(inside).then(|| Self(inside.to_owned())))
         }
     }
 
     fn render(text: &str, value: Option<&str>) -> Result<Option<String>, String> {
-        let template = TextTemplate::<Name>::parse(text).map_err(|error| error.to_string())?;
+        let template = TextTemplate::<Name>::parse(text).map_err(|error| error.message)?;
         template.render(|_| Ok(value.map(str::to_owned)), |name| format!("no {}", name.0))
     }
 
@@ -140,8 +140,9 @@ mod tests {
         for (text, brace, column) in
             [("{", '{', 1), ("é}", '}', 2), ("{a}{}", '{', 4), ("{{a{b", '{', 4), ("{a}}", '}', 4)]
         {
-            let expected = TemplateError::UnmatchedBrace { brace, column, text: text.to_owned() };
-            assert_eq!(TextTemplate::<Name>::parse(text), Err(expected), "{text}");
+            let message = TextTemplate::<Name>::parse(text).unwrap_err().message;
+            let expected = format!("the '{brace}' at column {column} of '{text}' is ");
+            assert!(message.starts_with(&expected), "{message}");
         }
     }
 

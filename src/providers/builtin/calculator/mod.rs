@@ -15,6 +15,7 @@ use serde_json::json;
 use self::error::CalculatorError;
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::ToolResult;
+use crate::providers::properties::object_schema;
 
 /// The longest expression that is read, in bytes.
 const MAX_EXPRESSION_BYTES: usize = 4096;
@@ -30,18 +31,14 @@ pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {
                   comparisons, parentheses, sqrt, sin, cos, tan, log, log10, exp, abs, round, \
                   floor, ceil, min, max, pow, factorial and the constants pi, e, tau.",
     input: || {
-        json!({
-            "type": "object",
-            "properties": {
-                "expression": {
-                    "type": "string",
-                    "description": "The expression, such as 2 * (3 + 4) or sqrt(16)",
-                    "maxLength": MAX_EXPRESSION_BYTES,
-                },
+        let properties = json!({
+            "expression": {
+                "type": "string",
+                "description": "The expression, such as 2 * (3 + 4) or sqrt(16)",
+                "maxLength": MAX_EXPRESSION_BYTES,
             },
-            "required": ["expression"],
-            "additionalProperties": false,
-        })
+        });
+        object_schema(properties, &["expression"])
     },
     output: None,
     idempotent: true,

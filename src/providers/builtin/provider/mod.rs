@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::arguments::BuiltinArguments;
-use super::table::FunctionLookupError;
 use super::{BuiltinFunction, FunctionBody, FunctionKeys, NetworkRules, table};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
@@ -16,7 +15,6 @@ use crate::model::{
     Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSchema,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
-use crate::providers::hinted_error::HintedError as _;
 use crate::providers::http;
 use crate::util::clock::{Clock, SystemClock};
 
@@ -79,19 +77,8 @@ fn function_of(
         );
         return None;
     };
-    let name = function.as_ref().map(|name| name.as_str());
-    table::find(&module, name)
-        .map_err(|error| {
-            let spot = match error {
-                FunctionLookupError::UnknownModule(_) => &module,
-                FunctionLookupError::SeveralFunctions(_)
-                | FunctionLookupError::UnknownFunction { .. } => {
-                    function.as_ref().unwrap_or(&module)
-                }
-            };
-            diagnostics.push(error.diagnostic(&spot.location));
-        })
-        .ok()
+    let row = table::find(&module, function.as_ref());
+    row.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
 }
 
 fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {

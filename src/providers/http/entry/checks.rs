@@ -7,7 +7,6 @@ use crate::config::node::ConfigNode;
 use crate::config::plain_http;
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 use crate::net::address::{is_link_local, literal_ip};
-use crate::providers::hinted_error::HintedError as _;
 use crate::providers::http::body::{BodyTemplate, BodyType};
 use crate::providers::http::pointer;
 use crate::providers::http::retry::RetryPolicy;
@@ -137,7 +136,7 @@ impl EntryParser<'_> {
     pub(super) fn response_path(&mut self) -> Option<String> {
         let path = self.keys.response_path.take()?;
         let checked = pointer::check(&path);
-        self.ok_or_report(checked.map_err(|error| error.diagnostic(&path.location)))
+        self.ok_or_report(checked.map_err(|error| error.with_location(path.location.clone())))
     }
 
     pub(super) fn max_response(&self) -> usize {

@@ -27,7 +27,6 @@ use crate::config::secrets::names_secret;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, ByteSize, Either, Located, Scalar, Texts};
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
-use crate::providers::hinted_error::HintedError as _;
 use crate::providers::template::{TemplatePart, TextTemplate};
 
 /// The default of `max_response_bytes`, in bytes of the body.
@@ -229,7 +228,7 @@ impl<'a> EntryParser<'a> {
         let text = self.ok_or_report(node.as_scalar_text())?;
         let read = self.reader(all_secret).read(&text);
         let template =
-            self.ok_or_report(read.map_err(|error| error.diagnostic(&node.location())))?;
+            self.ok_or_report(read.map_err(|error| error.with_location(node.location())))?;
         self.texts.push(TemplatedText {
             template: template.clone(),
             location: node.location(),
@@ -326,12 +325,13 @@ impl<'a> EntryParser<'a> {
         };
         let place = &written.location;
         let read = self.reader(false).read(&written);
-        let template = self.ok_or_report(read.map_err(|error| error.diagnostic(place)))?;
+        let template =
+            self.ok_or_report(read.map_err(|error| error.with_location(place.clone())))?;
         let defaults = self.spec.defaults();
         let base = self.request.base_url.as_ref().map(|base| &base.value);
         let base = base.or(defaults.base_url.as_ref()).map(String::as_str);
         let read = UrlTemplate::read(template, base);
-        let target = self.ok_or_report(read.map_err(|error| error.diagnostic(place)))?;
+        let target = self.ok_or_report(read.map_err(|error| error.with_location(place.clone())))?;
         if target.path_has_context() {
             self.diagnostics.push(
                 Diagnostic::error("the path takes arguments only, no context values")

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{EntryParser, SCHEMA_KEYS};
 use crate::model::{Diagnostic, ToolDefinition};
-use crate::providers::properties::SchemaProperties;
+use crate::providers::properties::{SchemaProperties, object_schema};
 
 impl EntryParser<'_> {
     /// What the schema declares about arguments. Without a schema, one is made of the placeholders
@@ -45,11 +45,6 @@ impl EntryParser<'_> {
         for name in self.keys.params.iter().flat_map(BTreeMap::keys) {
             properties.entry(name.clone()).or_insert(json!({}));
         }
-        json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        })
+        object_schema(Value::Object(properties), &required)
     }
 }
