@@ -144,7 +144,8 @@ impl ConfigSources {
             self.diagnostics.push(diagnostic.with_location(read::file_location(&path)));
         }
         for path in inside {
-            match open(&ConfigFileCandidate { path, ..from.clone() }) {
+            let candidate = ConfigFileCandidate { path, inline_text: None, ..from.clone() };
+            match open(&candidate) {
                 Ok(file) => self.files.push(SourceFile { is_discovered: true, ..file }),
                 Err(diagnostic) => self.diagnostics.push(diagnostic),
             }

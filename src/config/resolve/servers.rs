@@ -594,9 +594,7 @@ fn declared_tool(
     if item.get("retries").is_none() {
         tool.retries = spec.map_or(0, |spec| spec.retries);
     }
-    if let Some(spec) = spec {
-        tool.context_env = Arc::clone(&spec.context_env);
-        tool.requires_approval |= spec.requires_approval;
-    }
+    tool.context_env = spec.map(|spec| Arc::clone(&spec.context_env)).unwrap_or_default();
+    tool.requires_approval |= spec.is_some_and(|spec| spec.requires_approval);
     Some(tool)
 }
