@@ -6,13 +6,11 @@
 //! [`Navigation`].
 
 use crate::host::example;
-use crate::model::JsonObject;
 use crate::tui::calls::{self, OtherClients};
 use crate::tui::prelude::*;
 use crate::tui::tasks::{Recollection, recall};
 use crate::tui::views::bench::BenchView;
 use crate::tui::views::bench::plan::PlanField;
-use crate::tui::views::form::SchemaForm;
 use crate::tui::views::history::HistoryView;
 use crate::tui::views::inbox::InboxView;
 use crate::tui::views::offerings::OfferingsView;
@@ -23,7 +21,6 @@ use crate::tui::views::stats::StatsView;
 use crate::tui::views::tools::ToolsView;
 use crate::tui::views::trace::TraceView;
 use crate::tui::views::trust::ProjectTrust;
-use crate::tui::widgets::input::TextArea;
 
 #[derive(Debug, Default)]
 pub struct AppState {
@@ -53,25 +50,22 @@ impl AppState {
     }
 
     pub fn initial_effects(&mut self) -> Effects {
-        let mut effects = vec![recall().into(), AppEffect::ListDeclared, AppEffect::RefreshServers];
-        effects.extend(self.stats.refresh());
-        effects
+        self.context.effects =
+            vec![recall().into(), AppEffect::ListDeclared, AppEffect::RefreshServers];
+        self.stats.refresh(&mut self.context);
+        std::mem::take(&mut self.context.effects)
     }
 
     pub fn is_moving(&self) -> bool {
-        self.context.calls.running().next().is_some()
+        self.context.calls.is_running()
             || self.others.running().next().is_some()
             || self.has_stale_figures
             || self.servers.is_any_starting()
             || self.inbox.is_animating()
             || self.trust.window.is_some()
             || self.context.overlay == Some(Overlay::Pin)
-            || self.is_live_moving()
+            || (self.context.view == ViewId::Tools && self.live.is_recent(self.context.now))
             || self.view_state(self.context.view).is_animating()
-    }
-
-    fn is_live_moving(&self) -> bool {
-        self.context.view == ViewId::Tools && self.live.is_recent(self.context.now)
     }
 
     pub fn key_contexts(&self) -> Vec<KeyContext> {
@@ -114,7 +108,7 @@ impl AppState {
     /// Whether an action currently has no effect, wherever it is bound.
     pub fn is_unavailable(&self, action: Action) -> bool {
         match (action, &self.trust.window) {
-            (Action::Trust, _) => !self.trust.has_question(),
+            (Action::Trust, _) => self.trust.question.is_none(),
             (Action::Add | Action::Remove, _) => {
                 let form = self.view_state(self.context.view).form(self.context.focus);
                 form.is_some_and(|form| !form.is_json() && !form.has_items())
@@ -125,11 +119,6 @@ impl AppState {
             (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
             _ => false,
         }
-    }
-
-    /// Whether the view that is shown holds still because a person wants it to.
-    pub fn is_paused(&self) -> bool {
-        self.view_state(self.context.view).is_paused()
     }
 
     pub fn view_state(&self, view: ViewId) -> &dyn View {
@@ -161,26 +150,22 @@ impl AppState {
 }
 
 pub trait View {
-    /// Performs an action; `None` when the view has no use for it.
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects>;
+    /// Performs an action; `false` when the view has no use for it.
+    fn act(&mut self, action: Action, context: &mut AppContext) -> bool;
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext>;
 
     /// Scrolls a pane by this many lines; negative moves up.
     fn scroll(&mut self, focus: Pane, by: isize);
 
-    fn enter(&mut self, _context: &mut AppContext) -> Effects {
-        Vec::new()
-    }
+    fn enter(&mut self, _context: &mut AppContext) {}
 
     /// The text that is being written, if one is.
     fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
         None
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
-        Vec::new()
-    }
+    fn on_text_changed(&mut self, _context: &mut AppContext) {}
 
     /// What narrows the list in the first pane, or finds a row of it.
     fn filter(&self) -> Option<&ListFilter> {
@@ -192,9 +177,7 @@ pub trait View {
     }
 
     /// Something was scrolled, or another row chosen.
-    fn on_scrolled(&mut self, _context: &mut AppContext) -> Effects {
-        Vec::new()
-    }
+    fn on_scrolled(&mut self, _context: &mut AppContext) {}
 
     /// The form that is filled in, if one is: it can be checked, and written in an editor.
     fn form(&self, _focus: Pane) -> Option<&SchemaForm> {
@@ -211,13 +194,12 @@ pub trait View {
     }
 
     /// Takes in the current time; only called while the view is shown.
-    fn tick(&mut self, _context: &mut AppContext) -> Effects {
-        Vec::new()
-    }
+    fn tick(&mut self, _context: &mut AppContext) {}
 
     /// A row of a pane was pointed at with the mouse, counted from 0; the pane has so many.
     fn on_click(&mut self, _pane: Pane, _row: usize, _height: usize) {}
 
+    /// Whether it holds still because a person wants it to.
     fn is_paused(&self) -> bool {
         false
     }
@@ -234,7 +216,8 @@ impl AppState {
         for effect in effects {
             match effect {
                 AppEffect::Navigate(navigation) => {
-                    let more = self.navigate(navigation);
+                    self.navigate(navigation);
+                    let more = std::mem::take(&mut self.context.effects);
                     left.extend(self.resolve_navigation(more));
                 }
                 other => left.push(other),
@@ -243,7 +226,7 @@ impl AppState {
         left
     }
 
-    fn navigate(&mut self, navigation: Navigation) -> Effects {
+    fn navigate(&mut self, navigation: Navigation) {
         match navigation {
             // Without the tool another one would be chosen, and seem to be meant.
             Navigation::FillArguments { tool, .. }
@@ -253,76 +236,63 @@ impl AppState {
             {
                 let why = "it was removed or renamed, or its server is not connected";
                 self.context.show_error(format!("no tool named {tool}: {why}"));
-                Vec::new()
             }
             Navigation::FillArguments { tool, arguments } => {
-                let effects = self.show(ViewId::Tools);
+                self.show(ViewId::Tools);
                 self.tools.fill_arguments(&tool, arguments.as_ref(), &mut self.context);
-                effects
             }
             Navigation::Call { tool, arguments } => {
-                let mut effects = self.show(ViewId::Tools);
+                self.show(ViewId::Tools);
                 self.tools.choose(&tool);
-                effects.push(self.tools.call(tool, arguments, &mut self.context));
-                effects
+                self.tools.call(tool, arguments, &mut self.context);
             }
             Navigation::ShowTool(tool) => {
-                let effects = self.show(ViewId::Tools);
+                self.show(ViewId::Tools);
                 self.tools.choose(&tool);
-                effects
             }
             Navigation::ShowTools(server) => {
-                let effects = self.show(ViewId::Tools);
+                self.show(ViewId::Tools);
                 self.tools.find(&format!("src:{server} "));
-                effects
             }
             Navigation::ShowTrace(server) => self.show_trace(&format!("srv:={server} ")),
             Navigation::ShowCall(call) => self.show_trace(&format!("call:{} ", call.0)),
             Navigation::ShowHistory(tool) => {
                 self.history.filter_by_tool(&tool);
-                self.show(ViewId::History)
+                self.show(ViewId::History);
             }
             Navigation::Show(view) => self.show(view),
-            Navigation::AskTrust => {
-                self.trust.open(&mut self.context);
-                Vec::new()
-            }
+            Navigation::AskTrust => self.trust.open(&mut self.context),
             Navigation::Bench { tool, arguments } => {
                 let arguments = arguments.or_else(|| self.default_bench_arguments(&tool));
-                let effects = self.show(ViewId::Bench);
+                self.show(ViewId::Bench);
                 self.bench.set_target(&tool, arguments.as_ref());
-                effects
             }
             Navigation::SetBenchTarget { side, tool } => {
                 let arguments = self.default_bench_arguments(&tool);
                 self.bench.form.set_target(side, &tool, arguments.as_ref());
-                Vec::new()
             }
             Navigation::PickBenchTarget(side) => {
-                let rows = self.tools.catalogue.rows().to_vec();
+                let rows = self.tools.catalogue.rows.clone();
                 self.bench.open_picker(side, rows, &mut self.context);
-                Vec::new()
             }
         }
     }
-
-    fn show_trace(&mut self, query: &str) -> Effects {
+    fn show_trace(&mut self, query: &str) {
         self.trace.find(query);
-        self.show(ViewId::Trace)
+        self.show(ViewId::Trace);
     }
 
     fn default_bench_arguments(&self, tool: &str) -> Option<JsonObject> {
         if let Some(arguments) = self.context.calls.arguments_of(tool) {
             return Some(arguments.clone());
         }
-        let row = self.tools.catalogue.rows().iter().find(|row| row.name == tool)?;
-        let schema = &row.tool.input_schema;
+        let schema = &self.tools.catalogue.find_by_name(tool)?.tool.input_schema;
         let required = schema.get("required").and_then(serde_json::Value::as_array)?;
         (!required.is_empty()).then(|| example::arguments(schema))
     }
 
     /// Shows a view with its first pane focused, and lets it ask for what it needs.
-    pub fn show(&mut self, view: ViewId) -> Effects {
+    pub fn show(&mut self, view: ViewId) {
         if self.context.view != ViewId::Inbox {
             self.context.before_inbox = self.context.view;
         }
@@ -338,7 +308,7 @@ impl AppState {
         self.context.focus = view.panes()[0];
         self.context.is_zoomed = false;
         let (view, context) = self.active_view();
-        view.enter(context)
+        view.enter(context);
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use crate::assembly::LoadedConfiguration;
 use crate::audit::Masker;
@@ -107,8 +107,18 @@ impl HostBridge {
         }
     }
 
-    fn id(&self) -> AskId {
-        AskId(self.next.fetch_add(1, Ordering::Relaxed))
+    /// Asks the user and waits for the answer; `None` when nobody is there to give one.
+    async fn answer<T>(
+        &self,
+        waiting: fn(&mut PendingReplies) -> &mut HashMap<AskId, oneshot::Sender<T>>,
+        question: impl FnOnce(AskId) -> AppEvent,
+    ) -> Option<T> {
+        let id = AskId(self.next.fetch_add(1, Ordering::Relaxed));
+        let (answer, waits) = oneshot::channel();
+        waiting(&mut self.pending()).insert(id, answer);
+        let _placed = WithdrawOnDrop { bridge: self.clone(), id };
+        self.event_tx.send(question(id)).await.ok()?;
+        waits.await.ok()
     }
 }
 
@@ -138,30 +148,19 @@ impl Drop for WithdrawOnDrop {
 #[async_trait]
 impl Approver for HostBridge {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
-        let id = self.id();
-        let (answer, waits) = oneshot::channel();
-        self.pending().approvals.insert(id, answer);
-        let _placed = WithdrawOnDrop { bridge: self.clone(), id };
-        let event = AppEvent::Approval { id, prompt: Box::new(ApprovalPrompt::of(request)) };
-        if self.event_tx.send(event).await.is_err() {
-            return Approval::Unavailable;
-        }
-        waits.await.unwrap_or(Approval::Unavailable)
+        let prompt = Box::new(ApprovalPrompt::of(request));
+        let question = |id| AppEvent::Approval { id, prompt };
+        let answer = self.answer(|pending| &mut pending.approvals, question).await;
+        answer.unwrap_or(Approval::Unavailable)
     }
 }
 
 #[async_trait]
 impl QuestionHandler for HostBridge {
     async fn ask(&self, question: Question) -> QuestionReply {
-        let id = self.id();
-        let (answer, waits) = oneshot::channel();
-        self.pending().replies.insert(id, answer);
-        let _placed = WithdrawOnDrop { bridge: self.clone(), id };
-        let event = AppEvent::Question { id, question: Box::new(question) };
-        if self.event_tx.send(event).await.is_err() {
-            return QuestionReply::Unattended;
-        }
-        waits.await.unwrap_or(QuestionReply::Unattended)
+        let question = |id| AppEvent::Question { id, question: Box::new(question) };
+        let answer = self.answer(|pending| &mut pending.replies, question).await;
+        answer.unwrap_or(QuestionReply::Unattended)
     }
 
     fn allows_concurrent(&self) -> bool {
@@ -232,5 +231,3 @@ impl EffectRunner {
         });
     }
 }
-
-pub type ObservationGuard = DropGuard;

@@ -1,16 +1,14 @@
 //! The calls made in this console.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::Arc;
-use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use crate::model::{CallId, HostEvent, JsonObject};
+use crate::model::{CallId, HostEvent};
 use crate::tui::event::ConsoleCallId;
+use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::CallResult;
 use crate::util::histogram::Durations;
-use crate::util::text::shorten;
 
 const MAX_CALLS: usize = 200;
 
@@ -120,6 +118,9 @@ impl ConsoleCalls {
         self.all.iter().rev().filter(|call| call.outcome.is_none())
     }
 
+    pub fn is_running(&self) -> bool {
+        self.running().next().is_some()
+    }
     /// How many calls that were answered by a server ended, and how many of them failed; of those
     /// that are remembered.
     pub fn server_counts(&self, server: &str) -> (usize, usize) {

@@ -1,23 +1,18 @@
 //! State shared by all views: screen size, focus, status message, and the calls made here.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-use ratatui::layout::Rect;
 
 use crate::tui::calls::ConsoleCalls;
-use crate::tui::event::AppEffect;
-use crate::tui::event::Effects;
 use crate::tui::keys::Keymap;
-use crate::tui::layout::{self, Divider, Pane, PaneShares, SizeClass, ViewId};
+use crate::tui::layout::{self, Divider, PaneShares, SizeClass};
+use crate::tui::prelude::*;
 use crate::tui::theme::{Appearance, ColourScheme};
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::overlays::help::HelpWindow;
 use crate::tui::views::overlays::palette::PaletteEntry;
 use crate::tui::widgets::filter::Picker;
-use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::list::step_around;
 use crate::tui::widgets::picture::PictureBox;
-use crate::util::units::show_size;
 
 /// How long a question must be on the screen before a key answers it: keys that come sooner were
 /// typed for something else.
@@ -98,6 +93,8 @@ pub struct AppContext {
     /// The keys, with those remapped in `console.yaml`.
     pub keys: Keymap,
     pub calls: ConsoleCalls,
+    /// What is to be done outside of the state, as soon as it has taken in what happened.
+    pub effects: Effects,
     pub pane_shares: BTreeMap<ViewId, PaneShares>,
     /// How many rows the form of the tools view needs, its frame included.
     pub form_rows: Option<u16>,
@@ -117,8 +114,7 @@ impl AppContext {
     pub fn switch_projects(&mut self) {
         self.shown_projects = match self.shown_projects {
             ShownProjects::NoProject => {
-                self.show_status("no project here: showing calls of all projects");
-                return;
+                return self.show_status("no project here: showing calls of all projects");
             }
             ShownProjects::Own => ShownProjects::All,
             ShownProjects::All => ShownProjects::Own,
@@ -137,11 +133,10 @@ impl AppContext {
         }
         let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
         if self.is_zoomed || room <= SizeClass::Compact {
-            vec![(self.focus, middle)]
-        } else {
-            let form = self.form_rows;
-            layout::panes(self.view, room, middle, self.shares(), form, self.has_wire)
+            return vec![(self.focus, middle)];
         }
+        let shares = self.pane_shares.get(&self.view).copied().unwrap_or_default();
+        layout::panes(self.view, room, middle, shares, self.form_rows, self.has_wire)
     }
 
     /// Where a pane is; `None` where it is not seen.
@@ -159,20 +154,10 @@ impl AppContext {
         self.area_of(pane).is_some()
     }
 
-    /// What a person made of the sizes of the panes that are shown.
-    fn shares(&self) -> PaneShares {
-        self.pane_shares.get(&self.view).copied().unwrap_or_default()
-    }
-
     /// Moves a divider by this many percent; negative moves left or up.
     pub fn step_divider(&mut self, divider: Divider, by: i16) {
         let (view, room) = (self.view, self.room());
         self.pane_shares.entry(view).or_default().step(divider, by, view, room);
-    }
-
-    /// Gives the panes of the view their usual sizes.
-    pub fn reset_dividers(&mut self) {
-        self.pane_shares.remove(&self.view);
     }
 
     pub fn wire_shown(&self) -> Option<Rect> {
@@ -205,11 +190,15 @@ impl AppContext {
         self.area_of(self.focus).map_or(0, |area| usize::from(self.inside(area).height))
     }
 
-    /// Says what was copied and how large it is; gives the effect that copies it.
-    pub fn copy(&mut self, what: &str, text: String) -> Effects {
+    /// Has something done outside of the state.
+    pub fn emit(&mut self, effect: impl Into<AppEffect>) {
+        self.effects.push(effect.into());
+    }
+    /// Copies a text, and says what was copied and how large it is.
+    pub fn copy(&mut self, what: &str, text: String) {
         let size = show_size(u64::try_from(text.len()).unwrap_or(u64::MAX));
         self.show_status(format!("copied {what} ({size})"));
-        vec![AppEffect::Copy(text)]
+        self.emit(AppEffect::Copy(text));
     }
 
     pub fn show_status(&mut self, text: impl Into<String>) {
@@ -229,9 +218,6 @@ impl AppContext {
     pub fn step_pane(&mut self, by: isize) {
         let panes = self.view.panes();
         let at = panes.iter().position(|pane| *pane == self.focus).unwrap_or(0);
-        let length = isize::try_from(panes.len()).unwrap_or(1);
-        let next = (isize::try_from(at).unwrap_or(0) + by).rem_euclid(length);
-        let next = usize::try_from(next).ok().and_then(|next| panes.get(next));
-        self.focus = next.copied().unwrap_or(panes[0]);
+        self.focus = panes[step_around(at, by, panes.len())];
     }
 }

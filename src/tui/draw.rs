@@ -8,7 +8,6 @@ use std::ops::Range;
 use ratatui::Frame;
 
 use crate::model::ServerState;
-use crate::present::plural;
 use crate::tui::keys::{Binding, KeyPress};
 use crate::tui::layout::{self, MIN_SIZE, SizeClass};
 use crate::tui::prelude::*;
@@ -17,8 +16,7 @@ use crate::tui::views::tools::{self, detail};
 use crate::tui::views::{
     bench, history, inbox, offerings, overlays, result, servers, stats, trace,
 };
-use crate::util::units::show_duration;
-use crate::util::{text, timestamp};
+use crate::util::timestamp;
 
 pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: Theme) {
     let area = frame.area();
@@ -256,7 +254,7 @@ fn motion(styler: Styler, state: &AppState) -> Line<'static> {
         let role = if problems.has_errors() { Role::Error } else { Role::Warning };
         say(role, format!("{}{key}", problems.summary()));
     }
-    if let [first, more @ ..] = state.trust.changed_files() {
+    if let [first, more @ ..] = state.trust.changed_files.as_slice() {
         let key = state.context.keys.key_of(Action::Reload, &[KeyContext::Anywhere]);
         let way = key.map(|key| format!(" ({key} reloads)")).unwrap_or_default();
         let more =
@@ -267,7 +265,7 @@ fn motion(styler: Styler, state: &AppState) -> Line<'static> {
     if approvals > 0 {
         say(Role::Warning, format!("{approvals} to approve"));
     }
-    if state.is_paused() {
+    if state.view_state(state.context.view).is_paused() {
         say(Role::Warning, "PAUSED".to_owned());
     } else if state.is_moving() {
         say(Role::Success, "LIVE".to_owned());
@@ -324,9 +322,7 @@ pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let restore = || Some((state.context.keys.key_of(Action::Zoom, &places)?, "restore"));
     let state_key = match &state.context {
         _ if state.has_overlay() => None,
-        context if context.calls.running().next().is_some() => {
-            Some((KeyPress::Ctrl('c'), "cancel"))
-        }
+        context if context.calls.is_running() => Some((KeyPress::Ctrl('c'), "cancel")),
         context if context.is_zoomed => restore(),
         _ => None,
     };

@@ -3,9 +3,6 @@
 //! Owns: the types exchanged between the state and everything else. What takes time for one view is a
 //! [`Task`].
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use serde_json::Value;
 
 use crate::catalogue::Catalogue;
@@ -13,15 +10,13 @@ use crate::host::approval::{Approval, ApprovalRequest};
 use crate::host::request::CallOutcome;
 use crate::host::validate::Violation;
 use crate::model::{
-    CallId, CapturedTraffic, Error, JsonObject, Question, QuestionReply, ServerStatus, Signal,
-    ToolDefinition,
+    CallId, CapturedTraffic, Question, QuestionReply, ServerStatus, Signal, ToolDefinition,
 };
-use crate::present::{Page, approval};
-use crate::tui::app::AppState;
+use crate::present::approval;
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::KeyPress;
-use crate::tui::layout::ViewId;
-use crate::tui::tasks::{Outcome, Task};
+use crate::tui::prelude::*;
+use crate::tui::tasks::Outcome;
 use crate::tui::views::bench::plan::TargetSide;
 
 /// Something that happened, from any side.
@@ -81,7 +76,7 @@ pub enum AppEvent {
 }
 
 impl AppEvent {
-    pub fn outcome(change: impl FnOnce(&mut AppState) -> Effects + Send + 'static) -> Self {
+    pub fn outcome(change: impl FnOnce(&mut AppState) + Send + 'static) -> Self {
         Self::Outcome(Outcome(Box::new(change)))
     }
 }
@@ -190,6 +185,12 @@ pub enum AppEffect {
 
 /// What is to be done, in its order.
 pub type Effects = Vec<AppEffect>;
+
+impl From<Navigation> for AppEffect {
+    fn from(navigation: Navigation) -> Self {
+        Self::Navigate(navigation)
+    }
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Navigation {

@@ -35,16 +35,14 @@ pub mod views;
 pub mod widgets;
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::mpsc;
 
-use crate::model::{Error, Signal};
-use crate::tui::app::AppState;
+use crate::model::Signal;
 use crate::tui::context::ShownProjects;
-use crate::tui::event::{AppEffect, AppEvent};
 use crate::tui::external_editor::EditorError;
+use crate::tui::prelude::*;
 use crate::tui::screen::Screen;
 use crate::tui::tasks::{ConsoleDeps, EffectRunner};
 use crate::tui::theme::Appearance;

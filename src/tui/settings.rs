@@ -1,13 +1,12 @@
 //! The user's settings of the console: `console.yaml`.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use crate::config::node::{ConfigNode, SourceText};
 use crate::config::parse;
 use crate::model::Diagnostic;
-use crate::tui::keys::{Action, KEY_TABLES, KeyContext, KeyPress, Keymap, Remap};
+use crate::tui::keys::{KEY_TABLES, KeyPress, Keymap, Remap};
+use crate::tui::prelude::*;
 use crate::tui::theme::ColourScheme;
 
 /// The name of the file, in the directory of the user's configuration.

@@ -8,15 +8,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config::read;
 use crate::history::HistoryEntry;
@@ -24,12 +22,12 @@ use crate::history::read::select;
 use crate::host::arguments::unknown_keys;
 use crate::host::request::{CallArguments, CallRequest, ListScope};
 use crate::host::{ToolHost, form, rerun};
-use crate::model::{CallFilter, Diagnostic, Error, JsonObject, TraceGate};
+use crate::model::{CallFilter, Diagnostic, TraceGate};
 use crate::stats::StatsLocation;
-use crate::tui::app::AppState;
-use crate::tui::bridge::{self, HostBridge};
-use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId, Effects};
+use crate::tui::bridge::HostBridge;
+use crate::tui::event::ConsoleCallId;
 use crate::tui::external_editor::ExternalEditor;
+use crate::tui::prelude::*;
 use crate::tui::settings::{self, ConsoleSettings};
 use crate::tui::views::history::tasks::lines;
 use crate::tui::views::stats::tasks::StatsReader;
@@ -62,7 +60,7 @@ pub struct ConsoleDeps {
 }
 
 /// A change of the state, and what is to be done after it.
-pub struct Outcome(pub Box<dyn FnOnce(&mut AppState) -> Effects + Send>);
+pub struct Outcome(pub Box<dyn FnOnce(&mut AppState) + Send>);
 
 impl fmt::Debug for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,7 +100,7 @@ impl Task {
     pub fn new<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
         name: impl fmt::Debug + Send + 'static,
         work: impl FnOnce(TaskContext) -> F + Send + 'static,
-        then: impl FnOnce(&mut AppState, T) -> Effects + Send + 'static,
+        then: impl FnOnce(&mut AppState, T) + Send + 'static,
     ) -> Self {
         let work = |context| {
             let work = work(context);
@@ -119,7 +117,7 @@ impl Task {
     pub fn compute<T: Send + 'static>(
         name: impl fmt::Debug + Send + 'static,
         work: impl FnOnce() -> T + Send + 'static,
-        then: impl FnOnce(&mut AppState, Option<T>) -> Effects + Send + 'static,
+        then: impl FnOnce(&mut AppState, Option<T>) + Send + 'static,
     ) -> Self {
         let work = || {
             let result = catch_unwind(AssertUnwindSafe(work)).ok();
@@ -147,12 +145,9 @@ impl Task {
         name: impl fmt::Debug + Send + 'static,
         work: impl FnOnce(TaskContext) -> F + Send + 'static,
     ) -> Self {
-        Self::new(name, work, |state, result| {
-            match result {
-                Ok(text) => state.context.show_status(text),
-                Err(text) => state.context.show_error(text),
-            }
-            Vec::new()
+        Self::new(name, work, |state, result| match result {
+            Ok(text) => state.context.show_status(text),
+            Err(text) => state.context.show_error(text),
         })
     }
 
@@ -194,7 +189,7 @@ impl From<Task> for AppEffect {
 
 impl TaskContext {
     /// Changes the state while the task goes on.
-    pub async fn report(&self, change: impl FnOnce(&mut AppState) -> Effects + Send + 'static) {
+    pub async fn report(&self, change: impl FnOnce(&mut AppState) + Send + 'static) {
         // The console is gone; nobody has to know.
         let _unheard = self.events.send(AppEvent::outcome(change)).await;
     }
@@ -220,7 +215,7 @@ pub struct EffectRunner {
     pub host_factory: Arc<HostFactory>,
     /// Tasks that have to be done before the console ends; each ends with its sender.
     awaited: Vec<oneshot::Receiver<()>>,
-    pub observing: Option<bridge::ObservationGuard>,
+    pub observing: Option<DropGuard>,
     pub host_generation: Arc<AtomicU64>,
 }
 
@@ -358,7 +353,7 @@ impl EffectRunner {
         let work = match task.work {
             Work::Wait(work) => work(context),
             Work::Compute(work) => async move {
-                let nothing = || Outcome(Box::new(|_| Vec::new()));
+                let nothing = || Outcome(Box::new(|_| {}));
                 tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| nothing())
             }
             .boxed(),
@@ -391,11 +386,7 @@ impl EffectRunner {
 
     pub fn spawn(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
         let send = self.event_tx.clone();
-        tokio::spawn(async move {
-            let event = work.await;
-            // The console is gone; its events are not needed.
-            let _unheard = send.send(event).await;
-        });
+        tokio::spawn(async move { send.send(work.await).await });
     }
 }
 
@@ -449,20 +440,17 @@ pub struct Recollection {
 /// Reads `console.yaml` and the newest calls of the history.
 pub fn recall() -> Task {
     let read = async |context: TaskContext| {
-        let read = tokio::task::spawn_blocking(move || {
+        let read = move || {
             let mut recollection = Recollection::default();
             if let Some(directory) = &context.deps.settings {
                 settings(&directory.join(settings::FILE), &mut recollection);
             }
             recollection.arguments = last_arguments(&context.deps);
             recollection
-        });
-        read.await.unwrap_or_default()
+        };
+        tokio::task::spawn_blocking(read).await.unwrap_or_default()
     };
-    Task::new("recall", read, |state, recollection| {
-        state.recall(recollection);
-        Vec::new()
-    })
+    Task::new("recall", read, AppState::recall)
 }
 
 fn last_arguments(deps: &ConsoleDeps) -> HashMap<String, JsonObject> {

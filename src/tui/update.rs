@@ -1,18 +1,17 @@
 //! Updating the state with an event.
 
 use crate::catalogue::Catalogue;
-use crate::model::{ErrorKind, ListOwner, ServerState, ServerStatus};
-use crate::tui::event::{AppEvent, UserInput};
+use crate::model::{ErrorKind, HostEvent, ListOwner, ServerState, ServerStatus};
+use crate::tui::event::UserInput;
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::Divider;
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;
-use crate::tui::views::form::{self, SchemaForm};
+use crate::tui::views::form;
 use crate::tui::views::overlays;
 use crate::tui::views::overlays::problems::ConfigurationProblems;
 use crate::tui::views::tools::detail;
-use crate::tui::widgets::input::TextArea;
 use crate::tui::widgets::list::action_step;
 use crate::tui::widgets::reading::Readiness;
 
@@ -22,7 +21,8 @@ const PANE_STEP: i16 = 5;
 impl AppState {
     /// Takes in what happened; says what is to be done.
     pub fn update(&mut self, event: AppEvent) -> Effects {
-        let effects = self.dispatch(event);
+        self.dispatch(event);
+        let effects = std::mem::take(&mut self.context.effects);
         let mut effects = self.resolve_navigation(effects);
         effects.extend(self.tools.refresh(&self.context));
         self.measure_form();
@@ -45,45 +45,26 @@ impl AppState {
         self.context.form_rows = self.tools.shown_form().zip(place).map(rows);
     }
 
-    fn dispatch(&mut self, event: AppEvent) -> Effects {
+    fn dispatch(&mut self, event: AppEvent) {
         match event {
-            AppEvent::Input(UserInput::Key(key)) => return self.pressed(key),
+            AppEvent::Input(UserInput::Key(key)) => self.pressed(key),
             AppEvent::Input(UserInput::Paste(text)) => {
                 if let Some(lines) = self.text() {
                     lines.paste(&text);
-                    return self.text_changed();
-                }
-                if let Some(line) = self.line() {
+                } else if let Some(line) = self.line() {
                     line.insert(&text);
-                    return self.text_changed();
+                } else {
+                    return;
                 }
+                self.text_changed();
             }
             AppEvent::Input(UserInput::Resize { width, height }) => {
                 self.context.size = (width, height);
             }
-            AppEvent::Input(UserInput::Click { x, y }) => return self.clicked(x, y),
-            AppEvent::Input(UserInput::Wheel { x, y, by }) => return self.wheeled(x, y, by),
-            AppEvent::Tick(now) => {
-                self.context.now = now;
-                self.context.calls.tick(now);
-                let is_due = self.has_stale_figures && !self.stats.is_querying;
-                let stale = is_due.then(|| self.refresh_figures());
-                self.inbox.on_tick(now);
-                let is_approving = !self.inbox.approvals.is_empty();
-                let is_asking = is_approving || self.trust.window.is_some();
-                if let Some(window) = &mut self.trust.window {
-                    window.text.tick(now, is_approving);
-                }
-                if let Some(window) = &mut self.pin_window {
-                    let is_seen = self.context.overlay == Some(Overlay::Pin) && !is_asking;
-                    window.text.tick(now, !is_seen);
-                }
-                let (view, context) = self.active_view();
-                let mut effects = view.tick(context);
-                effects.extend(stale.into_iter().flatten());
-                return effects;
-            }
-            AppEvent::Host(event) => return self.handle_host_event(&event),
+            AppEvent::Input(UserInput::Click { x, y }) => self.clicked(x, y),
+            AppEvent::Input(UserInput::Wheel { x, y, by }) => self.wheeled(x, y, by),
+            AppEvent::Tick(now) => self.tick(now),
+            AppEvent::Host(event) => self.handle_host_event(&event),
             AppEvent::Traffic(seen) => {
                 let call = seen.traffic.call.as_ref();
                 let client = call.and_then(|call| self.others.client_of(call)).map(str::to_owned);
@@ -92,32 +73,33 @@ impl AppState {
             AppEvent::EventsDropped(lost) => self.context.lost = lost,
             AppEvent::ToolsListed { servers, catalogue } => {
                 self.context.end_progress();
-                return self.listed(&servers, *catalogue);
+                self.listed(&servers, *catalogue);
             }
             AppEvent::AllServers(statuses) => {
                 for removed in self.servers.retain_servers(&statuses) {
                     self.tools.catalogue.set_tools(&[removed], Catalogue::default());
                 }
-                return self.update_servers(statuses);
+                self.update_servers(statuses);
             }
-            AppEvent::ServerStatuses(statuses) => return self.update_servers(statuses),
+            AppEvent::ServerStatuses(statuses) => self.update_servers(statuses),
             AppEvent::CallStarted { run, call } => self.context.calls.set_host_id(run, call),
             AppEvent::CallFinished { run, outcome } => {
                 let error = outcome.as_ref().as_ref().map_or_else(Some, |done| done.error());
                 if error.is_some_and(|error| error.kind() == ErrorKind::Usage)
-                    && let Some(check) = self.tools.refused(run, &mut self.context)
+                    && self.tools.refused(run, &mut self.context)
                 {
-                    return vec![check];
+                    return;
                 }
-                let mut effects = error.map(|error| self.trust.failed(error)).unwrap_or_default();
+                if let Some(error) = error {
+                    self.trust.failed(error, &mut self.context);
+                }
                 self.context.end_progress();
                 self.context.calls.end(run, *outcome);
-                effects.push(AppEffect::RefreshServers);
-                effects.extend(self.refresh_figures());
-                return effects;
+                self.context.emit(AppEffect::RefreshServers);
+                self.refresh_figures();
             }
             AppEvent::Approval { id, prompt } => {
-                return self.inbox.approval(id, *prompt, &mut self.context);
+                self.inbox.approval(id, *prompt, &mut self.context)
             }
             AppEvent::Question { id, question } => {
                 let is_typing = self.line().is_some();
@@ -126,63 +108,70 @@ impl AppState {
             AppEvent::QuestionWithdrawn(id) => self.inbox.withdraw(id, &mut self.context),
             AppEvent::ArgumentsChecked { schema, arguments, problems } => {
                 let context = &mut self.context;
-                let answered = self.inbox.checked(&schema, &arguments, &problems, context);
-                if let Some(effects) = answered {
-                    return effects;
-                }
-                if let Some(form) = self.form() {
+                if !self.inbox.checked(&schema, &arguments, &problems, context)
+                    && let Some(form) = self.form()
+                {
                     form.checked(&schema, &arguments, &problems);
                 }
             }
             AppEvent::Edited(outcome) => self.apply_editor_result(outcome),
-            AppEvent::Outcome(Outcome(change)) => return change(self),
-            AppEvent::Signal(signal) => return vec![AppEffect::Quit(Some(signal))],
+            AppEvent::Outcome(Outcome(change)) => change(self),
+            AppEvent::Signal(signal) => self.context.emit(AppEffect::Quit(Some(signal))),
         }
-        Vec::new()
     }
-
+    fn tick(&mut self, now: Duration) {
+        self.context.now = now;
+        self.context.calls.tick(now);
+        let is_due = self.has_stale_figures && !self.stats.is_querying;
+        self.inbox.on_tick(now);
+        let is_approving = !self.inbox.approvals.is_empty();
+        let is_asking = is_approving || self.trust.window.is_some();
+        if let Some(window) = &mut self.trust.window {
+            window.text.tick(now, is_approving);
+        }
+        if let Some(window) = &mut self.pin_window {
+            let is_seen = self.context.overlay == Some(Overlay::Pin) && !is_asking;
+            window.text.tick(now, !is_seen);
+        }
+        if is_due {
+            self.refresh_figures();
+        }
+        let (view, context) = self.active_view();
+        view.tick(context);
+    }
     /// Reads what the records say by now: the columns of the tools, the statistics, the history.
-    fn refresh_figures(&mut self) -> Effects {
+    fn refresh_figures(&mut self) {
         self.has_stale_figures = false;
-        let mut effects = self.stats.refresh();
-        effects.extend(self.history.on_call_recorded(self.context.view));
-        effects
+        self.stats.refresh(&mut self.context);
+        self.history.on_call_recorded(&mut self.context);
     }
-
     /// Everything is passed on to the host with this process id; `None`: the console is its own host.
-    pub fn attached(&mut self, pid: Option<u32>) -> Effects {
+    pub fn attached(&mut self, pid: Option<u32>) {
         self.others.clear();
         self.context.attached_host = pid;
         if let Some(pid) = pid {
             self.context.show_status(format!("attached to the background host (pid {pid})"));
         }
-        Vec::new()
     }
-
-    pub fn detached(&mut self, pid: u32) -> Effects {
+    pub fn detached(&mut self, pid: u32) {
         self.others.clear();
         self.context.attached_host = None;
         let key = self.context.keys.key_of(Action::Attach, &[KeyContext::Servers]);
-        let way = key.map(|key| format!("; {key} in Servers attaches again"));
+        let way = key.map(|key| format!("; {key} in Servers attaches again")).unwrap_or_default();
         self.context.show_error(format!(
-            "the background host (pid {pid}) ended; servers now start here{}",
-            way.unwrap_or_default()
+            "the background host (pid {pid}) ended; servers now start here{way}"
         ));
-        vec![AppEffect::RefreshServers]
+        self.context.emit(AppEffect::RefreshServers);
     }
-
-    pub fn update_servers(&mut self, statuses: Vec<ServerStatus>) -> Effects {
-        let is_new =
-            |status: &&ServerStatus| !self.servers.rows.iter().any(|row| row.name == status.name);
-        let new: Vec<String> = statuses.iter().filter(is_new).map(|s| s.name.clone()).collect();
+    pub fn update_servers(&mut self, statuses: Vec<ServerStatus>) {
+        for status in statuses.iter().filter(|status| !self.servers.has_server(&status.name)) {
+            self.context.emit(AppEffect::ListServer(status.name.clone()));
+        }
         self.servers.update_statuses(statuses, self.context.now);
         let names = self.servers.rows.iter().map(|row| row.name.clone()).collect();
         self.tools.catalogue.set_servers(names);
-        new.into_iter().map(AppEffect::ListServer).collect()
     }
-
-    fn handle_host_event(&mut self, event: &crate::model::HostEvent) -> Effects {
-        use crate::model::HostEvent;
+    fn handle_host_event(&mut self, event: &HostEvent) {
         self.servers.handle_host_event(event);
         self.context.calls.handle_host_event(event);
         self.others.handle_host_event(event, &self.context.calls, self.context.now);
@@ -202,25 +191,21 @@ impl AppState {
                 self.trace.call_changed(event, row.tool.kind, client, self.context.now);
             }
         }
-        let effects = self.offerings.handle_host_event(event, self.context.view);
-        if !effects.is_empty() {
-            return effects;
-        }
+        self.offerings.handle_host_event(event, &mut self.context);
         match event {
             HostEvent::ServerStateChanged { state: ServerState::Closed, .. } => {
                 self.context.end_progress();
             }
             HostEvent::ServerStateChanged { state: ServerState::Ready, .. } => {
                 self.context.end_progress();
-                return vec![AppEffect::RefreshServers];
+                self.context.emit(AppEffect::RefreshServers);
             }
             HostEvent::ServerStateChanged { state: ServerState::Failed(error), .. } => {
-                let mut effects = self.trust.failed(error);
-                effects.push(AppEffect::RefreshServers);
-                return effects;
+                self.trust.failed(error, &mut self.context);
+                self.context.emit(AppEffect::RefreshServers);
             }
             HostEvent::ListChanged { owner: ListOwner::Program, .. } => {
-                return vec![AppEffect::ListDeclared, AppEffect::RefreshServers];
+                self.context.effects.extend([AppEffect::ListDeclared, AppEffect::RefreshServers]);
             }
             HostEvent::Notice { origin, text } => {
                 self.context.show_status(format!("{origin}: {text}"));
@@ -232,27 +217,23 @@ impl AppState {
             }
             _ => {}
         }
-        Vec::new()
     }
 
-    fn listed(&mut self, servers: &[String], catalogue: Catalogue) -> Effects {
-        let errors = catalogue.servers.iter().filter_map(|listing| listing.error.as_ref());
-        let mut effects: Effects = errors.flat_map(|error| self.trust.failed(error)).collect();
+    fn listed(&mut self, servers: &[String], catalogue: Catalogue) {
+        for error in catalogue.servers.iter().filter_map(|listing| listing.error.as_ref()) {
+            self.trust.failed(error, &mut self.context);
+        }
         self.servers.listed(servers, &catalogue);
         self.tools.catalogue.set_tools(servers, catalogue);
-        effects.push(AppEffect::RefreshServers);
-        effects
+        self.context.emit(AppEffect::RefreshServers);
     }
-
-    fn pressed(&mut self, key: KeyPress) -> Effects {
-        let typed_ahead =
-            self.inbox.approval_readiness(self.context.now) == Some(Readiness::TooSoon);
-        if typed_ahead && key != KeyPress::Ctrl('c') {
-            return Vec::new();
-        }
+    fn pressed(&mut self, key: KeyPress) {
         // Leaving is possible from everywhere.
         if key == KeyPress::Ctrl('c') {
             return self.act(Action::Cancel);
+        }
+        if self.inbox.approval_readiness(self.context.now) == Some(Readiness::TooSoon) {
+            return;
         }
         let mut places = self.key_contexts();
         if matches!(key, KeyPress::Ctrl(_) | KeyPress::F(_)) {
@@ -267,9 +248,8 @@ impl AppState {
             None => self.line().is_some_and(|line| written(line, key)),
         };
         if is_written {
-            return self.text_changed();
+            self.text_changed();
         }
-        Vec::new()
     }
 
     fn line(&mut self) -> Option<&mut LineInput> {
@@ -321,27 +301,18 @@ impl AppState {
         }
     }
 
-    fn text_changed(&mut self) -> Effects {
+    fn text_changed(&mut self) {
         match &mut self.context.overlay {
-            Some(Overlay::Help(window)) => {
-                window.position.reset();
-                return Vec::new();
+            Some(Overlay::Help(window)) => window.position.reset(),
+            Some(Overlay::Palette(palette)) => palette.search(overlays::palette::search),
+            Some(Overlay::SaveCall(window)) => window.error = None,
+            _ => {
+                let (view, context) = self.active_view();
+                view.on_text_changed(context);
             }
-            Some(Overlay::Palette(palette)) => {
-                palette.search(overlays::palette::search);
-                return Vec::new();
-            }
-            Some(Overlay::SaveCall(window)) => {
-                window.error = None;
-                return Vec::new();
-            }
-            _ => {}
         }
-        let (view, context) = self.active_view();
-        view.on_text_changed(context)
     }
-
-    pub fn act(&mut self, action: Action) -> Effects {
+    pub fn act(&mut self, action: Action) {
         self.context.message = None;
         if self.has_overlay() {
             return self.act_above(action);
@@ -349,26 +320,25 @@ impl AppState {
         if matches!(action, Action::Validate | Action::Editor)
             && let Some(form) = self.form()
         {
-            let mut effects: Effects = form.action_effect(action).into_iter().collect();
+            let effect = form.action_effect(action);
+            self.context.effects.extend(effect);
             if action == Action::Validate {
                 // A view may have more to check than the form knows of.
                 let (view, context) = self.active_view();
-                effects.extend(view.act(action, context).unwrap_or_default());
+                view.act(action, context);
             }
-            return effects;
+            return;
         }
         if action == Action::Editor
             && let Some(text) = self.text()
         {
-            return vec![AppEffect::OpenEditor(EditorDraft {
-                name: "answer.txt",
-                text: text.text(),
-            })];
+            let draft = EditorDraft { name: "answer.txt", text: text.text() };
+            return self.context.emit(AppEffect::OpenEditor(draft));
         }
         // Of zoom and what is in the pane, zoom is the nearer level; typing is nearer still.
         if action == Action::Back && self.context.is_zoomed && !self.is_filtering() {
             self.context.is_zoomed = false;
-            return Vec::new();
+            return;
         }
         let (view, context) = self.active_view();
         let first = context.view.panes()[0];
@@ -383,22 +353,20 @@ impl AppState {
             }
         }
         let has_filter = view.filter().is_some_and(|filter| !filter.text().is_empty());
-        match (view.act(action, context), action, view.filter_mut()) {
-            (Some(effects), ..) => effects,
-            (None, Action::Filter, Some(filter)) => {
+        if view.act(action, context) {
+            return;
+        }
+        match (action, view.filter_mut()) {
+            (Action::Filter, Some(filter)) => {
                 filter.start();
                 context.focus = first;
-                Vec::new()
             }
-            (None, Action::Back, _) if context.focus != first => {
-                context.focus = first;
-                Vec::new()
-            }
-            (None, Action::Back, Some(filter)) if has_filter => {
+            (Action::Back, _) if context.focus != first => context.focus = first,
+            (Action::Back, Some(filter)) if has_filter => {
                 filter.set("");
-                view.on_text_changed(context)
+                view.on_text_changed(context);
             }
-            (None, ..) => self.act_anywhere(action),
+            _ => self.act_anywhere(action),
         }
     }
 
@@ -414,90 +382,82 @@ impl AppState {
             || self.trust.window.is_some()
     }
 
-    fn act_above(&mut self, action: Action) -> Effects {
+    fn act_above(&mut self, action: Action) {
         let approves = !self.inbox.approvals.is_empty();
-        if let Some(effects) = self.inbox.decide(action, &mut self.context) {
-            return effects;
+        if self.inbox.decide(action, &mut self.context) {
+            return;
         }
         if !approves && self.trust.window.is_some() {
             return self.handle_trust_action(action);
         }
-        if !approves && let Some(effects) = self.act_in_window(action) {
-            return effects;
+        if !approves && self.act_in_window(action) {
+            return;
         }
         match action {
             Action::Yes => {
-                let leaves = self.context.overlay.take() == Some(Overlay::ConfirmQuit);
-                leaves.then_some(AppEffect::Quit(None)).into_iter().collect()
+                if self.context.overlay.take() == Some(Overlay::ConfirmQuit) {
+                    self.context.emit(AppEffect::Quit(None));
+                }
             }
-            Action::Back => {
-                self.context.overlay = None;
-                Vec::new()
-            }
+            Action::Back => self.context.overlay = None,
             other => self.act_anywhere(other),
         }
     }
-
-    pub fn act_anywhere(&mut self, action: Action) -> Effects {
+    pub fn act_anywhere(&mut self, action: Action) {
         if self.open_window(action) {
-            return Vec::new();
+            return;
         }
         match action {
-            Action::Show(view) => return self.show(view),
+            Action::Show(view) => self.show(view),
             Action::NextPane => self.context.step_pane(1),
             Action::PreviousPane => self.context.step_pane(-1),
             Action::NarrowPane => self.context.step_divider(Divider::Columns, -PANE_STEP),
             Action::WidenPane => self.context.step_divider(Divider::Columns, PANE_STEP),
             Action::ShrinkPane => self.context.step_divider(Divider::Rows, -PANE_STEP),
             Action::GrowPane => self.context.step_divider(Divider::Rows, PANE_STEP),
-            Action::ResetPanes => self.context.reset_dividers(),
+            Action::ResetPanes => drop(self.context.pane_shares.remove(&self.context.view)),
             Action::Zoom => self.context.is_zoomed = !self.context.is_zoomed,
             Action::Refresh => {
                 let servers = self.servers.rows.iter();
                 let ask = servers.map(|row| AppEffect::ListServer(row.name.clone()));
-                return [AppEffect::ListDeclared].into_iter().chain(ask).collect();
+                self.context.effects.extend([AppEffect::ListDeclared].into_iter().chain(ask));
             }
             Action::Back => {}
             Action::Trust => self.trust.open(&mut self.context),
-            Action::Attach => return self.trust.attach(&mut self.context),
-            Action::Reload => return self.reload_configuration(),
-            Action::Cancel => return self.cancel(),
-            Action::Redraw => return vec![AppEffect::Redraw],
-            Action::Suspend => return vec![AppEffect::Suspend],
-            Action::Quit => return self.request_quit(),
+            Action::Attach => self.trust.attach(&mut self.context),
+            Action::Reload => {
+                let runs = self.context.calls.is_running() || self.bench.is_running();
+                self.trust.reload(!runs, &mut self.context);
+            }
+            Action::Cancel => self.cancel(),
+            Action::Redraw => self.context.emit(AppEffect::Redraw),
+            Action::Suspend => self.context.emit(AppEffect::Suspend),
+            Action::Quit => self.request_quit(),
             other => {
                 if let Some(by) = action_step(other, self.page_height()) {
-                    return self.scroll(by);
+                    self.scroll(by);
                 }
             }
         }
-        Vec::new()
-    }
-
-    fn reload_configuration(&mut self) -> Effects {
-        let runs = self.context.calls.running().next().is_some() || self.bench.is_running();
-        self.trust.reload(!runs, &mut self.context)
     }
 
     /// How many lines a page has of what scrolls: of the window that lies over the view, else of the
     /// focused pane.
     fn page_height(&self) -> usize {
         let position = match (self.inbox.approvals.front(), &self.trust.window) {
-            (Some(pending), _) => Some(pending.text().position()),
-            (None, Some(window)) => Some(window.text.text.position()),
-            (None, None) => match &self.context.overlay {
-                Some(Overlay::Help(window)) => Some(&window.position),
-                Some(Overlay::Problems) => Some(self.configuration_problems.text.position()),
-                Some(Overlay::Pin) => {
-                    self.pin_window.as_ref().map(|window| window.text.text.position())
-                }
+            (Some(pending), _) => Some(&pending.text().position),
+            (None, Some(window)) => Some(&window.text.text.position),
+            (None, None) => match (&self.context.overlay, &self.pin_window) {
+                (Some(Overlay::Help(window)), _) => Some(&window.position),
+                (Some(Overlay::Problems), _) => Some(&self.configuration_problems.text.position),
+                (Some(Overlay::Pin), Some(window)) => Some(&window.text.text.position),
                 _ => None,
             },
         };
         position.map_or_else(|| self.context.page_height(), ScrollPosition::height)
     }
 
-    pub fn scroll(&mut self, by: isize) -> Effects {
+    pub fn scroll(&mut self, by: isize) {
         if let Some(pending) = self.inbox.approvals.front_mut() {
             pending.scroll(by);
         } else if let Some(window) = &mut self.trust.window {
@@ -505,37 +465,30 @@ impl AppState {
         } else if !self.scroll_window(by) {
             let (view, context) = self.active_view();
             view.scroll(context.focus, by);
-            return view.on_scrolled(context);
+            view.on_scrolled(context);
         }
-        Vec::new()
     }
-
-    fn cancel(&mut self) -> Effects {
+    fn cancel(&mut self) {
         let newest = self.context.calls.running().next().map(|call| (call.run, call.tool.clone()));
+        let is_confirming = self.context.overlay == Some(Overlay::ConfirmQuit);
         match newest {
-            Some((run, tool)) if self.context.overlay != Some(Overlay::ConfirmQuit) => {
+            Some((run, tool)) if !is_confirming => {
                 self.context.overlay = None;
                 self.context.show_status(format!("cancelling {tool}…"));
-                vec![AppEffect::Cancel(run)]
+                self.context.emit(AppEffect::Cancel(run));
             }
             _ if self.bench.is_stoppable() => self.bench.stop(&mut self.context),
             // Pressed again it is meant; but what is being filled in is not lost that way.
-            _ if self.context.overlay == Some(Overlay::ConfirmQuit) && self.form().is_none() => {
-                vec![AppEffect::Quit(None)]
-            }
-            _ => {
-                self.context.overlay = Some(Overlay::ConfirmQuit);
-                Vec::new()
-            }
+            _ if is_confirming && self.form().is_none() => self.context.emit(AppEffect::Quit(None)),
+            _ => self.context.overlay = Some(Overlay::ConfirmQuit),
         }
     }
-
-    pub fn request_quit(&mut self) -> Effects {
-        if self.context.calls.running().next().is_some() || self.bench.is_running() {
+    pub fn request_quit(&mut self) {
+        if self.context.calls.is_running() || self.bench.is_running() {
             self.context.overlay = Some(Overlay::ConfirmQuit);
-            return Vec::new();
+        } else {
+            self.context.emit(AppEffect::Quit(None));
         }
-        vec![AppEffect::Quit(None)]
     }
 }
 
@@ -566,26 +519,24 @@ fn written(line: &mut LineInput, key: KeyPress) -> bool {
 
 impl AppState {
     /// After a switch everything that the old host told is asked for anew.
-    pub fn host_switched(&mut self) -> Effects {
-        let mut effects = self.trust.on_host_switched(&mut self.context);
+    pub fn host_switched(&mut self) {
+        self.trust.on_host_switched(&mut self.context);
         self.configuration_problems = ConfigurationProblems::of(self.trust.diagnostics());
         self.servers.clear();
         self.tools.catalogue.forget_servers();
-        effects.extend([AppEffect::ListDeclared, AppEffect::RefreshServers]);
-        effects.extend(self.offerings.forget_servers());
-        effects.extend(self.stats.refresh());
-        effects
+        self.context.effects.extend([AppEffect::ListDeclared, AppEffect::RefreshServers]);
+        self.offerings.forget_servers(&mut self.context);
+        self.stats.refresh(&mut self.context);
     }
-
-    pub fn handle_trust_action(&mut self, action: Action) -> Effects {
-        if let Some(effects) = self.trust.decide(action, &mut self.context) {
-            return effects;
+    fn handle_trust_action(&mut self, action: Action) {
+        if self.trust.decide(action, &mut self.context) {
+            return;
         }
         match action {
             Action::Quit => {
                 // Whether to leave although calls run must be seen.
                 self.trust.window = None;
-                self.request_quit()
+                self.request_quit();
             }
             Action::Down
             | Action::Up
@@ -596,7 +547,7 @@ impl AppState {
             | Action::Cancel
             | Action::Redraw
             | Action::Suspend => self.act_anywhere(action),
-            _ => Vec::new(),
+            _ => {}
         }
     }
 }

@@ -288,7 +288,7 @@ fn tools_stand_under_their_servers_and_fold() {
             ToolLine::Group(at) => format!("[{}]", catalogue.group(*at).unwrap().name),
             ToolLine::Tool(at) => catalogue.row(*at).unwrap().short_name().to_owned(),
         };
-        catalogue.lines().iter().map(line).collect()
+        catalogue.lines.iter().map(line).collect()
     };
     let all = ["[files]", "read_file", "[web]", "search", "[built-in]", "calculator", "clock"];
     assert_eq!(shown(&state), all);

@@ -8,8 +8,7 @@ use crate::catalogue::pins::{PinReport, PinReportState};
 use crate::config::environment::Environment;
 use crate::host::ToolHost;
 use crate::host::request::{ListScope, LookupScope};
-use crate::model::{Error, Origin};
-use crate::present::{self, Page};
+use crate::model::Origin;
 use crate::tui::prelude::*;
 use crate::tui::tasks::error_message;
 use crate::tui::widgets::reading::{QuestionText, Readiness};
@@ -26,20 +25,19 @@ impl PinWindow {
     }
 
     /// Asks to pin the tool as it was shown, when a yes counts.
-    pub fn accept(&self, context: &mut AppContext) -> Effects {
-        let command = format!("toolhost pin {}", self.review.tool);
+    pub fn accept(&self, context: &mut AppContext) {
+        let tool = &self.review.tool;
         match self.text.readiness(context.now) {
             Readiness::Ready if self.is_question() => {
                 context.overlay = None;
-                context.show_status(format!("pinning {}…", self.review.tool));
-                return vec![accept(self.review.clone()).into()];
+                context.show_status(format!("pinning {tool}…"));
+                context.emit(accept(self.review.clone()));
             }
             Readiness::TooLong => {
-                context.show_error(format!("too long to answer here; run: {command}"));
+                context.show_error(format!("too long to answer here; run: toolhost pin {tool}"));
             }
             Readiness::Ready | Readiness::TooSoon | Readiness::Unread => {}
         }
-        Vec::new()
     }
 }
 
@@ -50,7 +48,7 @@ impl AppState {
         self.context.overlay = Some(Overlay::Pin);
     }
 
-    pub fn compared(&mut self, compared: Result<PinReview, Error>) -> Effects {
+    pub fn compared(&mut self, compared: Result<PinReview, Error>) {
         match compared {
             Ok(review) => {
                 self.context.message = None;
@@ -58,10 +56,8 @@ impl AppState {
             }
             Err(error) => self.context.show_error(error_message(&error)),
         }
-        Vec::new()
     }
-
-    pub fn accepted(&mut self, accepted: Result<Accepted, Error>) -> Effects {
+    pub fn accepted(&mut self, accepted: Result<Accepted, Error>) {
         match accepted {
             Ok(Accepted::ChangedMeanwhile(review)) => {
                 self.context.show_error(format!("{} changed again: not pinned", review.tool));
@@ -69,12 +65,11 @@ impl AppState {
             }
             Ok(Accepted::Pinned(review)) => {
                 self.context.show_status(format!("pinned {} as it is now", review.tool));
-                let server = review.server.map(AppEffect::ListServer);
-                return [AppEffect::ListDeclared].into_iter().chain(server).collect();
+                self.context.emit(AppEffect::ListDeclared);
+                self.context.effects.extend(review.server.map(AppEffect::ListServer));
             }
             Err(error) => self.context.show_error(error_message(&error)),
         }
-        Vec::new()
     }
 }
 

@@ -1,13 +1,9 @@
 //! Sparklines, columns, bars and axis labels.
 
-use std::time::Duration;
-
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::tui::prelude::*;
 use crate::util::distribution::Distribution;
-use crate::util::number::float;
-use crate::util::units::show_duration;
 
 /// From little to much, one cell each; all marks here have others in ASCII.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

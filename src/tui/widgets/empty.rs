@@ -1,10 +1,6 @@
 //! What a pane says that has nothing to show yet.
 
-use ratatui::text::Line;
-
-use crate::tui::theme::Role;
-use crate::tui::widgets::pane::Styler;
-
+use crate::tui::prelude::*;
 /// What is missing, and the keys with which it comes, in the upper third of a pane of this height.
 pub fn lines(
     styler: Styler,

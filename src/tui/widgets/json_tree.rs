@@ -33,7 +33,7 @@ pub struct JsonTree {
     nodes: Vec<JsonTreeNode>,
     visible: Vec<usize>,
     pub list: ListCursor,
-    is_cut: bool,
+    pub is_cut: bool,
 }
 
 impl JsonTree {
@@ -193,10 +193,6 @@ impl JsonTree {
 
     pub fn is_empty(&self) -> bool {
         self.visible.is_empty()
-    }
-
-    pub fn is_cut(&self) -> bool {
-        self.is_cut
     }
 
     /// Moves the cursor by so many visible lines, up when negative.

@@ -1,5 +1,7 @@
 //! The selection and scroll position of a list.
 
+use strum::VariantArray;
+
 use crate::tui::keys::Action;
 
 /// How many lines an action goes on where a page has so many; `None` when it is about something
@@ -17,6 +19,18 @@ pub fn action_step(action: Action, page: usize) -> Option<isize> {
     })
 }
 
+/// So many on from this one of so many; round at the ends.
+pub fn step_around(at: usize, by: isize, length: usize) -> usize {
+    let length = isize::try_from(length.max(1)).unwrap_or(1);
+    let at = isize::try_from(at).unwrap_or(0) + by;
+    usize::try_from(at.rem_euclid(length)).unwrap_or(0)
+}
+/// The names of all of these, and which is the current one.
+pub fn tabs<T: VariantArray + Copy + PartialEq + Into<&'static str>>(
+    current: T,
+) -> Vec<(&'static str, bool)> {
+    T::VARIANTS.iter().map(|one| ((*one).into(), *one == current)).collect()
+}
 /// The one after this; the last leads to the first.
 pub fn after<T: Copy + PartialEq>(all: &[T], current: T) -> T {
     let at = all.iter().position(|one| *one == current);
@@ -44,6 +58,14 @@ impl ListCursor {
         self.choose(self.chosen.saturating_add_signed(by), length);
     }
 
+    /// Chooses the first line whose name has this in it; whether there is one.
+    pub fn find<'n>(&mut self, text: &str, names: impl Iterator<Item = &'n str>) -> bool {
+        let text = text.to_lowercase();
+        let mut found = names.map(|name| !text.is_empty() && name.to_lowercase().contains(&text));
+        let at = found.position(|is_it| is_it);
+        self.chosen = at.unwrap_or(self.chosen);
+        at.is_some()
+    }
     /// The first line that is seen in a window of this height: the chosen line stands in its middle
     /// where there is enough on both sides.
     pub fn first(self, height: usize, length: usize) -> usize {

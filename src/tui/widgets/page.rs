@@ -7,8 +7,6 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::tui::prelude::*;
 use crate::tui::widgets::picture;
 use crate::tui::widgets::scroll_text::{PictureRow, TextLayout, TextLine};
-use crate::util::text;
-use crate::util::units::show_count;
 
 impl Pen<'_> {
     pub fn text(&mut self, text: &ScrollText, area: Rect) {
@@ -16,14 +14,14 @@ impl Pen<'_> {
             return;
         }
         let styler = self.styler;
-        let mut kept = text.layout().borrow_mut();
+        let mut kept = text.layout.borrow_mut();
         let fits = |layout: &TextLayout| layout.width == area.width && layout.theme == styler.theme;
         if !kept.as_ref().is_some_and(fits) {
             *kept = Some(lay_out(styler, text, area.width));
         }
         let Some(layout) = kept.as_mut() else { return };
         let (total, height) = (layout.rows(), usize::from(area.height));
-        let first = text.position().fit(total, height);
+        let first = text.position.fit(total, height);
         (layout.height, layout.first) = (area.height, first);
         // The line that the first visible row is of.
         let from = layout.starts.partition_point(|start| *start <= first).saturating_sub(1);

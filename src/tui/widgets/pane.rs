@@ -8,11 +8,9 @@ use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
 use ratatui::widgets::{Block, Clear, Padding, Widget};
 
-use crate::present::{self, Page};
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::theme::{ColourScheme, Theme};
-use crate::util::text;
 
 pub struct Pen<'a> {
     pub styler: Styler,

@@ -1,10 +1,7 @@
 //! A text that needs an answer, and whether it was read.
 
-use std::time::Duration;
-
 use crate::tui::context::MIN_VISIBLE_TIME;
-use crate::tui::theme::Role;
-use crate::tui::widgets::scroll_text::ScrollText;
+use crate::tui::prelude::*;
 
 /// Whether the question can be answered with a yes now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

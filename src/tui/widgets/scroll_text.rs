@@ -1,10 +1,9 @@
 //! Scrolling text and its scroll position.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 
-use crate::present::Page;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::prelude::*;
+use crate::tui::theme::Theme;
 use crate::tui::widgets::picture::Picture;
 
 /// The most bytes of one line; longer ones are broken, so that each is cheap to lay out.
@@ -95,8 +94,8 @@ pub struct ScrollText {
     is_cut: bool,
     pub indent: usize,
     pub highlight: Option<String>,
-    position: ScrollPosition,
-    layout: RefCell<Option<TextLayout>>,
+    pub position: ScrollPosition,
+    pub layout: RefCell<Option<TextLayout>>,
 }
 
 /// Where each line starts when the text is wrapped to a width.
@@ -279,10 +278,6 @@ impl ScrollText {
         self.position.reset();
     }
 
-    pub fn position(&self) -> &ScrollPosition {
-        &self.position
-    }
-
     /// Whether the last row was on the screen in the last frame.
     pub fn is_end_visible(&self) -> bool {
         let layout = self.layout.borrow();
@@ -293,10 +288,6 @@ impl ScrollText {
 
     pub fn is_cut(&self) -> bool {
         self.is_cut
-    }
-
-    pub fn layout(&self) -> &RefCell<Option<TextLayout>> {
-        &self.layout
     }
 
     /// The text without its styles, broken lines joined again.
@@ -339,11 +330,11 @@ mod tests {
         let mut page = ScrollText::default();
         page.text(Role::Plain, "1\n2\n3");
         page.scroll(isize::MAX);
-        assert_eq!(page.position().fit(3, 1), 2);
+        assert_eq!(page.position.fit(3, 1), 2);
         page.scroll(-1);
-        assert_eq!(page.position().fit(3, 1), 1);
+        assert_eq!(page.position.fit(3, 1), 1);
         page.scroll(isize::MIN);
-        assert_eq!(page.position().fit(3, 1), 0);
+        assert_eq!(page.position.fit(3, 1), 0);
     }
 
     proptest! {

@@ -9,10 +9,7 @@ use crate::tui::prelude::*;
 use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::step;
 use crate::tui::widgets::page::has_words;
-use crate::tui::widgets::pane;
-use crate::util::text::shorten;
-use crate::util::units::show_count;
-use crate::util::{json, text};
+use crate::util::json;
 
 const ROWS: usize = 100_000;
 const COLUMNS: usize = 64;
@@ -43,9 +40,12 @@ pub struct ResultTable {
     columns: Vec<ResultColumn>,
     rows: Vec<Value>,
     order: Vec<usize>,
+    /// The order of the rows; `None` for that of the result.
     sorted: Option<TableOrder>,
     pub list: ListCursor,
+    /// The number of the chosen column, from 0.
     column: usize,
+    /// How many rows of the result are not in the table.
     left_out: usize,
 }
 
@@ -97,27 +97,8 @@ impl ResultTable {
         list_of(value).is_some()
     }
 
-    pub fn columns(&self) -> &[ResultColumn] {
-        &self.columns
-    }
-
-    /// The number of the chosen column, from 0.
-    pub fn column(&self) -> usize {
-        self.column
-    }
-
-    /// The order of the rows; `None` for that of the result.
-    pub fn order(&self) -> Option<TableOrder> {
-        self.sorted
-    }
-
     pub fn row_count(&self) -> usize {
         self.order.len()
-    }
-
-    /// How many rows of the result are not in the table.
-    pub fn left_out(&self) -> usize {
-        self.left_out
     }
 
     /// The cells of the rows from this one on, in the order of the columns from `first` on.
@@ -232,7 +213,7 @@ mod tests {
     fn the_longest_list_of_objects_is_the_table() {
         let value = json!({ "total": 3, "few": [{ "a": 1 }], "items": [{ "b": 1 }, { "c": "x" }] });
         let table = ResultTable::of(&value).unwrap();
-        let keys: Vec<&str> = table.columns().iter().map(|column| column.key.as_str()).collect();
+        let keys: Vec<&str> = table.columns.iter().map(|column| column.key.as_str()).collect();
         assert_eq!((keys, table.row_count()), (vec!["b", "c"], 2));
         assert!(ResultTable::of(&json!([{ "a": 1 }])).is_some());
         for other in [json!([]), json!([1, 2]), json!({ "a": { "b": 1 } }), json!([{ "a": 1 }, 2])]
@@ -251,7 +232,7 @@ mod tests {
         assert_eq!(table.sort(), "sorted by name");
         assert_eq!(names(&table), [r#""A""#, r#""b""#, r#""c""#, r#""d""#]);
         table.step_column(1);
-        assert!(table.columns()[1].is_number);
+        assert!(table.columns[1].is_number);
         table.sort();
         assert_eq!(names(&table)[..2], [r#""A""#, r#""b""#]);
         assert_eq!(table.sort(), "sorted by n, descending");
@@ -279,10 +260,7 @@ mod tests {
         assert_eq!(ResultTable::of(&value).unwrap().columns().len(), COLUMNS);
         let long = json!(vec![json!({ "text": "x".repeat(5_000) }); ROWS + 7]);
         let table = ResultTable::of(&long).unwrap();
-        assert_eq!(
-            (table.row_count(), table.left_out(), table.columns()[0].width),
-            (ROWS, 7, WIDEST)
-        );
+        assert_eq!((table.row_count(), table.left_out, table.columns[0].width), (ROWS, 7, WIDEST));
     }
 }
 
@@ -298,28 +276,28 @@ pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, focused: bool, area: Rect) {
     let first = table.list.first(height, table.row_count());
     for ((number, row), place) in table.rows_from(first).enumerate().zip(places) {
         let role = pane::mark(first + number == table.list.chosen(), focused);
-        let cells = table.columns()[shown.clone()].iter();
+        let cells = table.columns[shown.clone()].iter();
         let spans = cells.flat_map(|column| cell(pen.styler, column, row, role));
         pen.put(spans.collect::<Line<'static>>(), place);
     }
-    let left = table.row_count().saturating_sub(first + height) + table.left_out();
+    let left = table.row_count().saturating_sub(first + height) + table.left_out;
     pen.more(area, left);
 }
 
 /// What the title of the pane says of the table: which column of how many, and its order.
 pub fn summary(table: &ResultTable) -> String {
-    let (column, all) = (table.column() + 1, table.columns().len());
+    let (column, all) = (table.column + 1, table.columns.len());
     format!("{} rows  col {column}/{all}", show_count(table.row_count()))
 }
 
 /// The columns that are seen: from the first one on where the chosen one fits, else as few are left
 /// out on the left as that needs.
 fn columns_in(table: &ResultTable, width: usize) -> std::ops::Range<usize> {
-    let all = table.columns();
+    let all = &table.columns;
     let taken = |from: usize, to: usize| -> usize {
         all[from..to].iter().map(|column| column.width + GAP).sum()
     };
-    let chosen = table.column();
+    let chosen = table.column;
     let mut first = 0;
     while first < chosen && taken(first, chosen + 1) > width + GAP {
         first += 1;
@@ -340,8 +318,8 @@ fn titles(
 ) -> Line<'static> {
     let chosen = if focused { Role::Selected } else { Role::SelectedUnfocused };
     let title = |at: usize| {
-        let column = &table.columns()[at];
-        let order = table.order().filter(|order| order.column == at);
+        let column = &table.columns[at];
+        let order = table.sorted.filter(|order| order.column == at);
         let mark = match (order.map(|order| order.is_descending), styler.theme.ascii) {
             (Some(true), true) => " v",
             (Some(true), false) => " ▼",
@@ -349,7 +327,7 @@ fn titles(
             (Some(false), false) => " ▲",
             (None, _) => "",
         };
-        let role = if at == table.column() { chosen } else { Role::Title };
+        let role = if at == table.column { chosen } else { Role::Title };
         let text = format!("{}{mark}", column.key);
         [styler.span(role, fitted(styler, column, &text)), Span::raw(" ".repeat(GAP))]
     };

@@ -4,10 +4,8 @@ use crate::bench::bench_result::BenchResult;
 use crate::bench::compare::letter;
 use crate::bench::machine_facts;
 use crate::bench::report::RunStatus;
-use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::bench::{self, BenchView};
-use crate::util::units::{show_count, show_duration};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;

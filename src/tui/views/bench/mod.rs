@@ -7,12 +7,9 @@ pub mod tasks;
 #[cfg(test)]
 pub mod tests;
 
-use std::sync::Arc;
-
 use crate::bench::RunControl;
 use crate::bench::bench_result::{BenchResult, ExportFormat};
 use crate::bench::snapshot::BenchSnapshot;
-use crate::model::{Error, JsonObject};
 use crate::tui::keys::KeyPress::{Char, Delete, Enter, F};
 use crate::tui::prelude::*;
 use crate::tui::tasks::write_file;
@@ -49,35 +46,31 @@ pub struct BenchRun {
 }
 
 impl View for BenchView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
-        if self.file.is_some() {
-            return self.handle_file_name_action(action, context);
-        }
-        if self.picker.is_some() {
-            return self.handle_picker_action(action, context);
-        }
-        if self.form.is_writing
-            && let Some(effects) = self.handle_field_action(action)
-        {
-            return Some(effects);
-        }
+    fn act(&mut self, action: Action, context: &mut AppContext) -> bool {
         match action {
-            Action::TargetA => return Some(pick(TargetSide::A, context)),
-            Action::TargetB => return Some(pick(TargetSide::B, context)),
-            Action::Fill => return Some(self.write(context)),
-            Action::Run => return Some(self.start(context)),
+            Action::Open if self.file.is_some() => self.write_file(context),
+            Action::Back if self.file.take().is_some() => {}
+            _ if self.file.is_some() => return false,
+            Action::Open if self.picker.is_some() => self.pick(context),
+            Action::Back if self.picker.take().is_some() => {}
+            _ if self.picker.is_some() => return false,
+            _ if self.form.is_writing && self.act_in_field(action) => {}
+            Action::TargetA => pick(TargetSide::A, context),
+            Action::TargetB => pick(TargetSide::B, context),
+            Action::Fill => self.write(context),
+            Action::Run => self.start(context),
             Action::Unset => self.form.clear(),
-            Action::Stop => return Some(self.stop(context)),
-            Action::Pause => return Some(self.pause(context)),
-            Action::Export => self.name_export(context),
-            Action::Copy | Action::CopyCommand => {
-                return Some(context.copy("command", self.form.command_line()));
-            }
-            _ => return None,
+            Action::Stop => self.stop(context),
+            Action::Pause => self.pause(context),
+            Action::Export => match self.account() {
+                Some((number, _)) => self.file = Some(LineInput::of(format!("bench-{number}.md"))),
+                None => context.show_error("no run to export yet"),
+            },
+            Action::Copy | Action::CopyCommand => context.copy("command", self.form.command_line()),
+            _ => return false,
         }
-        Some(Vec::new())
+        true
     }
-
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
         if self.file.is_some() || self.picker.is_some() {
             return vec![KeyContext::Picker];
@@ -106,14 +99,13 @@ impl View for BenchView {
         }
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
+    fn on_text_changed(&mut self, _context: &mut AppContext) {
         match (&self.file, &mut self.picker) {
             (None, Some(picker)) => {
                 picker.tools.search(|letters, rows| ToolSearch::of(letters).find(rows));
             }
             _ => self.form.error = None,
         }
-        Vec::new()
     }
 }
 
@@ -124,7 +116,7 @@ impl BenchView {
 
     /// Whether a run is in progress and was not stopped.
     pub fn is_stoppable(&self) -> bool {
-        self.is_running() && self.run.as_ref().is_some_and(|run| !run.is_stopping)
+        self.run.as_ref().is_some_and(|run| run.end.is_none() && !run.is_stopping)
     }
 
     /// Lets a tool be chosen of these.
@@ -147,20 +139,18 @@ impl BenchView {
     }
 
     /// The tools were found; calls are made from now on.
-    pub fn started(&mut self, run: u64, warnings: Vec<String>) -> Effects {
+    pub fn started(&mut self, run: u64, warnings: Vec<String>) {
         if let Some(own) = self.active_run(run) {
             own.warnings = warnings;
             own.snapshot = Some(Box::default());
         }
-        Vec::new()
     }
 
     /// The figures so far; several times a second.
-    pub fn seen(&mut self, run: u64, snapshot: Box<BenchSnapshot>) -> Effects {
+    pub fn seen(&mut self, run: u64, snapshot: Box<BenchSnapshot>) {
         if let Some(own) = self.active_run(run) {
             own.snapshot = Some(snapshot);
         }
-        Vec::new()
     }
 
     /// The run has ended, by itself, by request or with an error.
@@ -170,101 +160,67 @@ impl BenchView {
         snapshot: Box<BenchSnapshot>,
         result: Result<BenchResult, Error>,
         context: &mut AppContext,
-    ) -> Effects {
-        let Some(own) = self.active_run(run) else { return Vec::new() };
+    ) {
+        let Some(own) = self.active_run(run) else { return };
         own.snapshot = Some(snapshot);
         let end = result.map(Arc::new);
-        let (text, is_error) = finish_message(run, &end);
+        match end.as_ref().map_err(Error::clone).and_then(|r| r.failure().map_or(Ok(r), Err)) {
+            Err(error) => context.show_error(format!("run {run}: {}", error.message())),
+            Ok(result) => {
+                let compared = result.findings.comparisons.first();
+                let compared =
+                    compared.map(|compared| format!(": {}", compared.headline_sentence()));
+                context.show_status(format!("run {run} finished{}", compared.unwrap_or_default()));
+            }
+        }
         own.end = Some(end);
         self.verdict_position.reset();
-        if is_error {
-            context.show_error(text);
-        } else {
-            context.show_status(text);
-        }
-        Vec::new()
     }
 
     /// Tells the run to end, and keeps what was measured.
-    pub fn stop(&mut self, context: &mut AppContext) -> Effects {
+    pub fn stop(&mut self, context: &mut AppContext) {
         let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
-            context.show_status("no run in progress");
-            return Vec::new();
+            return context.show_status("no run in progress");
         };
         run.is_stopping = true;
         context.show_status("stopping; the results so far are kept");
-        vec![AppEffect::Stop(tasks::SLOT.to_owned())]
+        context.emit(AppEffect::Stop(tasks::SLOT.to_owned()));
     }
 
     fn active_run(&mut self, number: u64) -> Option<&mut BenchRun> {
         self.run.as_mut().filter(|run| run.number == number && run.end.is_none())
     }
 
-    fn handle_file_name_action(
-        &mut self,
-        action: Action,
-        context: &mut AppContext,
-    ) -> Option<Effects> {
-        match action {
-            Action::Open => Some(self.write_file(context)),
-            Action::Back => {
-                self.file = None;
-                Some(Vec::new())
-            }
-            _ => None,
-        }
+    fn pick(&mut self, context: &mut AppContext) {
+        let Some(picker) = &self.picker else { return };
+        let Some(row) = picker.tools.chosen() else {
+            return context.show_error("no matching tool");
+        };
+        context.emit(Navigation::SetBenchTarget { side: picker.side, tool: row.name.clone() });
+        self.picker = None;
     }
-
-    fn handle_picker_action(
-        &mut self,
-        action: Action,
-        context: &mut AppContext,
-    ) -> Option<Effects> {
-        match action {
-            Action::Open => {
-                let Some(picker) = self.picker.take() else { return Some(Vec::new()) };
-                let Some(row) = picker.tools.chosen() else {
-                    context.show_error("no matching tool");
-                    self.picker = Some(picker);
-                    return Some(Vec::new());
-                };
-                let (side, tool) = (picker.side, row.name.clone());
-                Some(vec![AppEffect::Navigate(Navigation::SetBenchTarget { side, tool })])
-            }
-            Action::Back => {
-                self.picker = None;
-                Some(Vec::new())
-            }
-            _ => None,
+    fn act_in_field(&mut self, action: Action) -> bool {
+        match (action, self.form.active_input()) {
+            (Action::NextField, _) => self.form.step(1),
+            (Action::PreviousField, _) => self.form.step(-1),
+            (Action::PreviousChoice, Some(line)) => line.left(),
+            (Action::NextChoice, Some(line)) => line.right(),
+            (Action::Back, _) => self.form.is_writing = false,
+            _ => return false,
         }
+        true
     }
-
-    fn handle_field_action(&mut self, action: Action) -> Option<Effects> {
-        match action {
-            Action::NextField => self.form.step(1),
-            Action::PreviousField => self.form.step(-1),
-            Action::PreviousChoice => self.form.active_input()?.left(),
-            Action::NextChoice => self.form.active_input()?.right(),
-            Action::Back => self.form.is_writing = false,
-            _ => return None,
-        }
-        Some(Vec::new())
-    }
-
-    fn write(&mut self, context: &mut AppContext) -> Effects {
+    fn write(&mut self, context: &mut AppContext) {
         context.focus = Pane::Plan;
         match self.form.current() {
-            PlanField::ToolA => return pick(TargetSide::A, context),
-            PlanField::ToolB => return pick(TargetSide::B, context),
+            PlanField::ToolA => pick(TargetSide::A, context),
+            PlanField::ToolB => pick(TargetSide::B, context),
             _ => self.form.is_writing = true,
         }
-        Vec::new()
     }
-
-    fn start(&mut self, context: &mut AppContext) -> Effects {
+    fn start(&mut self, context: &mut AppContext) {
         if self.is_running() {
-            context.show_error("a run is in progress; x stops it");
-            return Vec::new();
+            return context.show_error("a run is in progress; x stops it");
         }
         let spec = match self.form.run_spec() {
             Ok(spec) => spec,
@@ -273,7 +229,7 @@ impl BenchView {
                 self.form.focus_field(flaw.entry);
                 self.form.error = Some(flaw);
                 context.focus = Pane::Plan;
-                return Vec::new();
+                return;
             }
         };
         self.form.is_writing = false;
@@ -294,13 +250,11 @@ impl BenchView {
         self.verdict_position.reset();
         context.focus = Pane::Run;
         context.show_status(format!("run {number} started; tracing is paused"));
-        vec![tasks::start(number, spec, control).into()]
+        context.emit(tasks::start(number, spec, control));
     }
-
-    fn pause(&mut self, context: &mut AppContext) -> Effects {
+    fn pause(&mut self, context: &mut AppContext) {
         let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
-            context.show_status("no run in progress");
-            return Vec::new();
+            return context.show_status("no run in progress");
         };
         if run.control.is_paused() {
             run.control.resume();
@@ -309,56 +263,26 @@ impl BenchView {
             run.control.pause();
             context.show_status("paused; Space resumes");
         }
-        Vec::new()
     }
-
-    fn name_export(&mut self, context: &mut AppContext) {
-        match self.account() {
-            Some((number, _)) => self.file = Some(LineInput::of(format!("bench-{number}.md"))),
-            None => context.show_error("no run to export yet"),
+    fn write_file(&mut self, context: &mut AppContext) {
+        let (Some(line), Some((_, account))) = (&self.file, self.account()) else { return };
+        let name = line.text().trim();
+        match ExportFormat::from_file_name(name) {
+            Some(format) => {
+                context.emit(write_file(name.into(), account.render(format)));
+                self.file = None;
+            }
+            None => context.show_error("use a .json, .csv, .md or .html file"),
         }
     }
-
-    fn write_file(&mut self, context: &mut AppContext) -> Effects {
-        let Some(line) = self.file.take() else { return Vec::new() };
-        let Some((_, account)) = self.account() else { return Vec::new() };
-        let name = line.text().trim();
-        let Some(format) = ExportFormat::from_file_name(name) else {
-            context.show_error("use a .json, .csv, .md or .html file");
-            self.file = Some(line);
-            return Vec::new();
-        };
-        vec![write_file(name.into(), account.render(format)).into()]
-    }
-
     fn account(&self) -> Option<(u64, &BenchResult)> {
         let run = self.run.as_ref()?;
-        match run.end.as_ref()? {
-            Ok(account) => Some((run.number, account)),
-            Err(_) => None,
-        }
+        Some((run.number, run.end.as_ref()?.as_ref().ok()?))
     }
 }
-
-fn pick(side: TargetSide, context: &mut AppContext) -> Effects {
+fn pick(side: TargetSide, context: &mut AppContext) {
     context.focus = Pane::Plan;
-    vec![AppEffect::Navigate(Navigation::PickBenchTarget(side))]
-}
-
-fn finish_message(number: u64, end: &Result<Arc<BenchResult>, Error>) -> (String, bool) {
-    let account = match end {
-        Err(error) => return (format!("run {number}: {}", error.message()), true),
-        Ok(account) => account,
-    };
-    if let Some(error) = account.failure() {
-        return (format!("run {number}: {}", error.message()), true);
-    }
-    match account.findings.comparisons.first() {
-        Some(compared) => {
-            (format!("run {number} finished: {}", compared.headline_sentence()), false)
-        }
-        None => (format!("run {number} finished"), false),
-    }
+    context.emit(Navigation::PickBenchTarget(side));
 }
 
 #[rustfmt::skip]

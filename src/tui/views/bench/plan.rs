@@ -1,23 +1,17 @@
 //! The plan form of a benchmark: text fields in the syntax of the command line's options.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use crate::bench::plan::{BenchPlan, LoadModel, Sharing};
 use crate::bench::plan_options::PlanOptions;
 use crate::bench::{formatting, syntax};
 use crate::config::consent::shell_quoted;
-use crate::model::{Error, JsonObject};
 use crate::tui::prelude::*;
 use crate::tui::views::bench::BenchView;
 use crate::tui::views::bench::tasks::BenchRunSpec;
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::widgets::filter::Picker;
-use crate::tui::widgets::page::wrap;
-use crate::tui::widgets::pane;
-use crate::tui::widgets::table;
-use crate::util::{text, units};
+use crate::util::units;
 
 /// Which of the two tools of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,16 +8,9 @@ use crate::bench::snapshot::{
     BenchSnapshot, LatencySummary, PERCENTILES, TargetSnapshot, total_limits,
 };
 use crate::bench::steps;
-use crate::present;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm};
 use crate::tui::views::bench::{BenchRun, BenchView};
-use crate::tui::widgets::chart;
-use crate::tui::widgets::empty;
-use crate::tui::widgets::page::wrap;
-use crate::tui::widgets::table;
-use crate::util::text;
-use crate::util::units::{show_count, show_duration};
 
 const WIDE: usize = 66;
 const KINDS: usize = 3;

@@ -1,7 +1,6 @@
 //! Work for the benchmark view.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -11,9 +10,7 @@ use crate::bench::plan::BenchPlan;
 use crate::bench::snapshot::BenchSnapshot;
 use crate::bench::{ArgumentInput, Benchmark, RunControl, TargetOptions, TargetSpec};
 use crate::host::request::CallArguments;
-use crate::model::{Error, JsonObject};
-use crate::tui::event::AppEvent;
-use crate::tui::tasks::{Task, TaskContext};
+use crate::tui::prelude::*;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchRunSpec {
@@ -54,7 +51,7 @@ pub fn start(run: u64, spec: BenchRunSpec, control: RunControl) -> Task {
         (Box::new(task.snapshot()), result)
     };
     Task::new(name, work, move |state, (snapshot, result)| {
-        state.bench.finished(run, snapshot, result, &mut state.context)
+        state.bench.finished(run, snapshot, result, &mut state.context);
     })
     .in_slot(SLOT)
 }

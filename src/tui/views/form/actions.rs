@@ -3,9 +3,8 @@
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
-use crate::tui::keys::{Action, KeyContext};
-use crate::tui::views::form::{SECRET_NOT_SHOWN, SchemaForm};
-use crate::tui::widgets::input::TextArea;
+use crate::tui::prelude::*;
+use crate::tui::views::form::SECRET_NOT_SHOWN;
 
 impl SchemaForm {
     /// Performs an action on the fields; `false` when it is not about them.

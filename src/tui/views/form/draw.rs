@@ -6,10 +6,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::prelude::*;
 use crate::tui::views::form::actions::{fresh_draft, is_date};
-use crate::tui::views::form::{FormRow, SchemaForm, folds};
-use crate::tui::widgets::input::TextArea;
-use crate::tui::widgets::page::wrap;
-use crate::util::text;
+use crate::tui::views::form::{FormRow, folds};
 
 const NAMES: usize = 28;
 /// How many cells a value takes before what is said beside it.
@@ -290,7 +287,7 @@ fn input_spans(styler: Styler, line: &LineInput, width: usize) -> (Vec<Span<'sta
 
 /// What is wrong, what is still to be done, and what will be sent; the most important first.
 fn foot(styler: Styler, form: &SchemaForm) -> Vec<Line<'static>> {
-    let shown = form.summary();
+    let shown = &form.summary;
     let mut lines = Vec::new();
     if let Some(problem) = &form.problem {
         lines.push(styler.line(Role::Error, format!("! {problem}")));

@@ -7,21 +7,19 @@ pub mod draw_tests;
 #[cfg(test)]
 pub mod tests;
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use crate::host::example;
 use crate::host::form::{FieldInput, FieldKind, FormNode, ResolvedSchema, RowPart};
 use crate::host::validate::{ValuePath, Violation};
-use crate::model::{JsonObject, ToolDefinition};
+use crate::model::ToolDefinition;
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::KeyPress::{
     Alt, AltEnter, BackTab, Backspace, Char, Ctrl, Delete, Down, Enter, Esc, F, Left, PageDown,
     PageUp, Right, Tab, Up,
 };
 use crate::tui::prelude::*;
-use crate::tui::widgets::input::TextArea;
+use crate::tui::widgets::list::step_around;
 
 /// How much of what would be sent is shown, in characters.
 const MAX_PREVIEW_CHARS: usize = 2_000;
@@ -46,7 +44,7 @@ pub struct SchemaForm {
     /// The whole as a text, while it is written so.
     json: Option<JsonDraft>,
     violations: Vec<Violation>,
-    shown: FormSummary,
+    pub summary: FormSummary,
 }
 
 #[derive(Debug, Clone)]
@@ -97,7 +95,7 @@ impl SchemaForm {
             draft_problem: None,
             json: None,
             violations: Vec::new(),
-            shown: FormSummary::default(),
+            summary: FormSummary::default(),
         };
         if matches!(form.root.input, FieldInput::Json(_)) {
             form.write_json();
@@ -236,7 +234,7 @@ impl SchemaForm {
             return false;
         }
         self.violations = found.to_vec();
-        self.shown.is_valid = found.is_empty();
+        self.summary.is_valid = found.is_empty();
         self.problem = match found {
             [] => self.problem.take(),
             [one] => Some(one.to_string()),
@@ -263,10 +261,6 @@ impl SchemaForm {
     /// The whole as JSON, while it is written so, for the screen.
     pub fn json(&self) -> Option<&TextArea> {
         self.json.as_ref().map(|written| &written.text)
-    }
-
-    pub fn summary(&self) -> &FormSummary {
-        &self.shown
     }
 
     pub fn node_of(&self, row: &FormRow) -> Option<&FormNode> {
@@ -313,10 +307,9 @@ impl SchemaForm {
     }
 
     fn step(&mut self, by: isize) {
-        let length = isize::try_from(self.fields.len().max(1)).unwrap_or(1);
-        let at = isize::try_from(self.at).unwrap_or(0) + by;
+        let at = step_around(self.at, by, self.fields.len());
         self.complete_choice();
-        self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
+        self.at = at;
         self.draft_path = None;
         self.rebuild_rows();
     }
@@ -393,7 +386,7 @@ impl SchemaForm {
         let object = whole.as_object().filter(|_| self.is_call);
         let command = object
             .map(|it| example::format_command(&self.tool, &self.schema, it) + &self.command_end);
-        self.shown = FormSummary {
+        self.summary = FormSummary {
             preview: cut(whole.to_string()),
             command: command.map(cut),
             required: required.total,

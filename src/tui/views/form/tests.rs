@@ -84,7 +84,7 @@ fn every_kind_of_field_is_filled_in_with_few_keys() {
     let expected = json!({ "name": "Ada", "size": -7, "mode": "float", "force": true,
         "at": { "x": 1.5 }, "tags": ["a", "+"], "days": ["tu"], "shape": { "r": 2 } });
     assert_eq!(Value::Object(form.arguments()), expected);
-    assert_eq!((form.summary().filled, form.summary().required), (5, 5));
+    assert_eq!((form.summary.filled, form.summary.required), (5, 5));
     go(&mut form, "tags");
     press(&mut form, &[KeyPress::Char('-')]);
     go(&mut form, "shape");
@@ -196,7 +196,7 @@ fn a_secret_is_sent_and_never_shown() {
     let mut form = SchemaForm::of_schema("srv", &schema, None);
     typed(&mut form, "password", "hunter2");
     assert_eq!(sends(&form), r#"{"password":"hunter2"}"#);
-    assert_eq!(form.summary().preview, r#"{"password":"‹secret›"}"#);
+    assert_eq!(form.summary.preview, r#"{"password":"‹secret›"}"#);
     press(&mut form, &[KeyPress::Ctrl('t')]);
     assert!(!form.is_json());
     assert_eq!(form.action_effect(Action::Editor), None);
@@ -223,7 +223,7 @@ fn the_command_line_is_the_same_call() {
     let known = json!({ "name": "it's", "size": 3, "tags": ["a"] });
     let form = SchemaForm::of(&definition, known.as_object());
     let line = r#"toolhost call srv-t 'name=it'\''s' size=3 'tags:=["a"]'"#;
-    assert_eq!(form.summary().command.as_deref(), Some(line));
+    assert_eq!(form.summary.command.as_deref(), Some(line));
 }
 
 fn any_key() -> impl Strategy<Value = KeyPress> {
@@ -257,7 +257,7 @@ proptest! {
             press(&mut form, &[key]);
             prop_assert!(form.at < form.fields.len());
             if !form.is_json() {
-                prop_assert_eq!(&cut(sends(&form)), &form.summary().preview);
+                prop_assert_eq!(&cut(sends(&form)), &form.summary.preview);
             }
             // A form that is ready has all that is required.
             if form.clone().is_ready() && !form.is_json() {

@@ -1,11 +1,8 @@
 //! Draws the history view: recorded calls, and the selected one.
 
 use crate::tui::prelude::*;
-use crate::tui::views::history::entry_text::EntryFormat;
 use crate::tui::views::history::tasks::PastCall;
 use crate::tui::views::history::{HistoryFileState, HistoryView};
-use crate::tui::widgets::empty;
-use crate::util::units::{show_count, show_duration};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let (history, focused) = (&state.history, state.context.focus == shown);
@@ -111,10 +108,7 @@ fn row(styler: Styler, call: &PastCall, is_marked: bool, width: u16) -> Line<'st
 fn entry(pen: &mut Pen<'_>, history: &HistoryView, focused: bool, area: Rect) {
     let inner = match history.shown_tool() {
         _ if history.is_comparing() => pen.open(area, "Diff  (Esc closes it)", focused),
-        Some(tool) => {
-            let looks = EntryFormat::ALL.map(|look| (look.title(), look == history.format));
-            pen.open_tabs(area, tool, focused, &looks)
-        }
+        Some(tool) => pen.open_tabs(area, tool, focused, &tabs(history.format)),
         None => pen.open(area, "Call", focused),
     };
     pen.text(&history.details, inner);

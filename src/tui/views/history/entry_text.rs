@@ -1,37 +1,21 @@
 //! A recorded call, and the difference between two, as text.
 
-use std::time::Duration;
-
 use crate::history::HistoryEntry;
 use crate::history::compare::CallComparison;
 use crate::history::json::HistoryDetailJson;
-use crate::model::Error;
-use crate::present::{self, Page};
-use crate::tui::theme::Role;
-use crate::tui::widgets::scroll_text::{ScrollText, StyledSpan};
+use crate::tui::prelude::*;
+use crate::tui::widgets::scroll_text::StyledSpan;
 use crate::util::diff::Hunk;
 use crate::util::json;
-use crate::util::units::show_duration;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum EntryFormat {
     #[default]
     Text,
     Json,
     /// The result as it was kept, on one line.
     Raw,
-}
-
-impl EntryFormat {
-    pub const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Raw];
-
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Raw => "raw",
-        }
-    }
 }
 
 /// The text of one call in a format: status, arguments, result and facts.

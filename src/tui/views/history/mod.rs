@@ -11,14 +11,12 @@ use crate::history::HistoryEntry;
 use crate::history::compare::CallComparison;
 use crate::history::read::StoredResult;
 use crate::host::{command, rerun};
-use crate::model::{Error, JsonObject};
 use crate::tui::context::ShownProjects;
 use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
 use crate::tui::views::history::entry_text::EntryFormat;
 use crate::tui::views::history::query::HistorySearch;
 use crate::tui::views::history::tasks::{HistoryReadFilter, PastCall, PastCalls};
-use crate::tui::widgets::list::after;
 
 /// The number of calls read at once.
 const PAGE_SIZE: usize = 500;
@@ -40,7 +38,6 @@ pub struct HistoryView {
     found: Vec<usize>,
     limit: usize,
     last_request: Option<(HistoryReadFilter, usize)>,
-    all_projects: bool,
     is_reading: bool,
     is_stale: bool,
     /// The call that is being read, or was read last.
@@ -68,36 +65,35 @@ pub enum HistoryFileState {
 }
 
 impl View for HistoryView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> bool {
         match action {
             Action::Open => context.focus = Pane::Entry,
             Action::Refresh => {
                 self.is_stale = true;
-                return Some(self.next_request());
+                self.next_request(context);
             }
             Action::AllProjects => {
                 context.switch_projects();
-                self.all_projects = context.shown_projects == ShownProjects::All;
-                return Some(self.next_request());
+                self.next_request(context);
             }
             Action::ChangeFormat => {
-                self.format = after(&EntryFormat::ALL, self.format);
+                self.format = after(EntryFormat::VARIANTS, self.format);
                 self.show();
             }
             Action::Mark => self.toggle_mark(context),
-            Action::Diff => return Some(self.diff(context)),
+            Action::Diff => self.diff(context),
             Action::Rerun | Action::RerunEdited | Action::CopyCommand => {
-                return Some(self.act_on_entry(action, context));
+                self.act_on_entry(action, context);
             }
-            Action::Copy => return Some(self.copy_selection(context)),
-            Action::Export => return Some(self.export_matches(context)),
+            Action::Copy => self.copy_selection(context),
+            Action::Export => self.export_matches(context),
             Action::Back if self.comparison.take().is_some() => {
                 self.details = ScrollText::default();
                 self.show();
             }
-            _ => return None,
+            _ => return false,
         }
-        Some(Vec::new())
+        true
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
@@ -111,10 +107,9 @@ impl View for HistoryView {
         }
     }
 
-    fn enter(&mut self, context: &mut AppContext) -> Effects {
-        self.all_projects = context.shown_projects == ShownProjects::All;
+    fn enter(&mut self, context: &mut AppContext) {
         self.is_stale = true;
-        self.next_request()
+        self.next_request(context);
     }
 
     fn filter(&self) -> Option<&ListFilter> {
@@ -125,22 +120,20 @@ impl View for HistoryView {
         Some(&mut self.filter)
     }
 
-    fn on_scrolled(&mut self, _context: &mut AppContext) -> Effects {
-        self.next_request()
+    fn on_scrolled(&mut self, context: &mut AppContext) {
+        self.next_request(context);
     }
-
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
+    fn on_text_changed(&mut self, context: &mut AppContext) {
         // Without a text what was chosen stays so.
         let chosen = self.chosen().map(|call| call.id.clone());
         let chosen = chosen.filter(|_| self.filter.text().is_empty());
         self.refilter();
         let again = self.found().position(|call| Some(&call.id) == chosen.as_ref());
         self.list.choose(again.unwrap_or(0), self.found.len());
-        self.next_request()
+        self.next_request(context);
     }
-
-    fn tick(&mut self, _context: &mut AppContext) -> Effects {
-        self.next_request()
+    fn tick(&mut self, context: &mut AppContext) {
+        self.next_request(context);
     }
 
     fn is_animating(&self) -> bool {
@@ -181,13 +174,14 @@ impl HistoryView {
         self.list.choose(0, self.found.len());
     }
 
-    pub fn on_call_recorded(&mut self, shown: ViewId) -> Effects {
+    pub fn on_call_recorded(&mut self, context: &mut AppContext) {
         self.is_stale = true;
-        if shown == ViewId::History { self.next_request() } else { Vec::new() }
+        if context.view == ViewId::History {
+            self.next_request(context);
+        }
     }
-
     /// Takes in the newest calls.
-    pub fn read(&mut self, read: Result<PastCalls, Error>) -> Effects {
+    pub fn read(&mut self, read: Result<PastCalls, Error>, context: &mut AppContext) {
         self.is_reading = false;
         let (file, calls) = match read {
             Ok(PastCalls { calls, damaged, has_more: more, is_recording: is_kept }) => {
@@ -197,10 +191,9 @@ impl HistoryView {
         };
         self.file = file;
         self.set_calls(calls);
-        self.next_request()
+        self.next_request(context);
     }
-
-    pub fn opened(&mut self, entry: HistoryEntry, context: &mut AppContext) -> Effects {
+    pub fn opened(&mut self, entry: HistoryEntry, context: &mut AppContext) {
         self.is_opening = false;
         self.changed = None;
         if self.entry.as_ref().is_none_or(|before| before.id != entry.id) {
@@ -211,12 +204,11 @@ impl HistoryView {
         let is_chosen = self.chosen().map(|call| &call.id) == self.open_id.as_ref();
         match self.pending_action.take_if(|_| is_chosen) {
             Some(action) => self.act_on_entry(action, context),
-            None => self.next_request(),
+            None => self.next_request(context),
         }
     }
-
     /// The call is not there any more.
-    pub fn not_opened(&mut self, id: &str, error: &Error) -> Effects {
+    pub fn not_opened(&mut self, id: &str, error: &Error, context: &mut AppContext) {
         self.is_opening = false;
         self.pending_action = None;
         if self.open_id.as_deref() == Some(id) {
@@ -224,27 +216,16 @@ impl HistoryView {
             self.details = ScrollText::default();
             self.details.line(Role::Error, error.message());
         }
-        self.next_request()
+        self.next_request(context);
     }
-
     /// Whether the tool of this call changed since; `None` when that was not kept.
-    pub fn definition_checked(
-        &mut self,
-        id: &str,
-        changed: Result<Option<bool>, Error>,
-    ) -> Effects {
+    pub fn definition_checked(&mut self, id: &str, changed: Result<Option<bool>, Error>) {
         if self.entry.as_ref().is_some_and(|entry| entry.id == id) {
             self.changed = Some(changed);
             self.show();
         }
-        Vec::new()
     }
-
-    pub fn compared(
-        &mut self,
-        compared: Result<CallComparison, Error>,
-        context: &mut AppContext,
-    ) -> Effects {
+    pub fn compared(&mut self, compared: Result<CallComparison, Error>, context: &mut AppContext) {
         match compared {
             Ok(comparison) => {
                 self.comparison = Some(Box::new(comparison));
@@ -256,26 +237,22 @@ impl HistoryView {
             }
             Err(error) => context.show_error(error.message()),
         }
-        Vec::new()
     }
-
-    fn next_request(&mut self) -> Effects {
-        let mut effects = Vec::new();
-        let filter =
-            HistoryReadFilter { all_projects: self.all_projects, ..self.query.read_filter.clone() };
+    fn next_request(&mut self, context: &mut AppContext) {
+        let all_projects = context.shown_projects == ShownProjects::All;
+        let filter = HistoryReadFilter { all_projects, ..self.query.read_filter.clone() };
         let request = (filter, self.limit.max(PAGE_SIZE));
         if !self.is_reading && (self.is_stale || self.last_request.as_ref() != Some(&request)) {
             (self.is_reading, self.is_stale) = (true, false);
             self.last_request = Some(request.clone());
-            effects.push(tasks::read(request.0, request.1).into());
+            context.emit(tasks::read(request.0, request.1));
         }
         let id = self.chosen().map(|call| call.id.clone());
-        if !self.is_opening && id.is_some() && id != self.open_id {
+        if let Some(id) = id.filter(|id| !self.is_opening && Some(id) != self.open_id.as_ref()) {
             self.is_opening = true;
-            self.open_id.clone_from(&id);
-            effects.extend(id.map(|id| tasks::open(id).into()));
+            self.open_id = Some(id.clone());
+            context.emit(tasks::open(id));
         }
-        effects
     }
 
     fn set_calls(&mut self, calls: Vec<PastCall>) {
@@ -332,14 +309,13 @@ impl HistoryView {
 
 impl HistoryView {
     /// Does something with the chosen call, as soon as it was read.
-    pub fn act_on_entry(&mut self, action: Action, context: &mut AppContext) -> Effects {
+    fn act_on_entry(&mut self, action: Action, context: &mut AppContext) {
         let Some(entry) = self.entry() else {
             self.pending_action = self.chosen().is_some().then_some(action);
-            return self.next_request();
+            return self.next_request(context);
         };
         let Some(arguments) = &entry.arguments else {
-            context.show_error("the arguments of this call were too large to keep");
-            return Vec::new();
+            return context.show_error("the arguments of this call were too large to keep");
         };
         if action == Action::CopyCommand {
             let is_whole = rerun::masked_paths(arguments).is_empty();
@@ -357,11 +333,19 @@ impl HistoryView {
                 entry.tool
             ));
         }
-        let navigation = rerun(entry, arguments, action == Action::RerunEdited, context);
-        vec![AppEffect::Navigate(navigation)]
+        // What was secret was not kept: it has to be filled in.
+        let (arguments, missing) = rerun::without_masked(arguments);
+        let tool = entry.tool.clone();
+        if missing.is_empty() && action != Action::RerunEdited {
+            return context.emit(Navigation::Call { tool, arguments });
+        }
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            context.show_status(format!("secrets are not kept; fill in: {missing}"));
+        }
+        context.emit(Navigation::FillArguments { tool, arguments: Some(arguments) });
     }
-
-    pub fn toggle_mark(&mut self, context: &mut AppContext) {
+    fn toggle_mark(&mut self, context: &mut AppContext) {
         let Some(call) = self.chosen() else { return };
         let id = call.id.clone();
         if self.marked.take_if(|marked| *marked == id).is_none() {
@@ -370,21 +354,19 @@ impl HistoryView {
         }
     }
 
-    pub fn diff(&mut self, context: &mut AppContext) -> Effects {
-        let Some(call) = self.chosen() else { return Vec::new() };
+    fn diff(&mut self, context: &mut AppContext) {
+        let Some(call) = self.chosen() else { return };
         let before = || {
             let older = self.found().skip(self.list.chosen() + 1);
             older.filter(|older| older.tool == call.tool).map(|older| older.id.clone()).next()
         };
         let other = self.marked.clone().filter(|marked| *marked != call.id).or_else(before);
-        let Some(other) = other else {
-            context.show_error("nothing to compare with: mark a call with m first");
-            return Vec::new();
-        };
-        vec![tasks::compare(call.id.clone(), other).into()]
+        match other {
+            Some(other) => context.emit(tasks::compare(call.id.clone(), other)),
+            None => context.show_error("nothing to compare with: mark a call with m first"),
+        }
     }
-
-    pub fn copy_selection(&self, context: &mut AppContext) -> Effects {
+    fn copy_selection(&self, context: &mut AppContext) {
         let result = || self.entry()?.result.as_ref().map(StoredResult::text);
         let details = || self.details.to_text();
         let (what, text) = match context.focus {
@@ -395,36 +377,17 @@ impl HistoryView {
             },
             _ => ("call ID", self.chosen().map(|call| call.id.clone())),
         };
-        text.map(|text| context.copy(what, text)).unwrap_or_default()
+        if let Some(text) = text {
+            context.copy(what, text);
+        }
     }
-
-    pub fn export_matches(&self, context: &mut AppContext) -> Effects {
+    fn export_matches(&self, context: &mut AppContext) {
         let ids: Vec<String> = self.found().map(|call| call.id.clone()).collect();
         if ids.is_empty() {
-            context.show_error("nothing to export");
-            return Vec::new();
+            return context.show_error("nothing to export");
         }
-        vec![tasks::export(ids).into()]
+        context.emit(tasks::export(ids));
     }
-}
-
-/// How a call is made again. What was secret was not kept: it has to be filled in.
-fn rerun(
-    entry: &HistoryEntry,
-    arguments: &JsonObject,
-    edited: bool,
-    context: &mut AppContext,
-) -> Navigation {
-    let (arguments, missing) = rerun::without_masked(arguments);
-    let tool = entry.tool.clone();
-    if missing.is_empty() && !edited {
-        return Navigation::Call { tool, arguments };
-    }
-    if !missing.is_empty() {
-        let missing = missing.join(", ");
-        context.show_status(format!("secrets are not kept; fill in: {missing}"));
-    }
-    Navigation::FillArguments { tool, arguments: Some(arguments) }
 }
 
 #[rustfmt::skip]

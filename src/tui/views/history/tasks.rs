@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::history::compare::CallComparison;
 use crate::history::json::HistoryDetailJson;
 use crate::history::read::{HistoryLookup, HistoryPage};
 use crate::history::{HistoryEntry, read as records};
-use crate::model::{CallFilter, Error};
-use crate::tui::tasks::{self, ConsoleDeps, Task, TaskContext, blocking};
+use crate::model::CallFilter;
+use crate::tui::prelude::*;
+use crate::tui::tasks::{self, ConsoleDeps, blocking};
 use crate::util::append::RecordLocation;
 use crate::util::segments::ReverseLines;
 use crate::util::timestamp::{Since, file_name_timestamp, local_time};
@@ -67,7 +67,7 @@ pub fn read(filter: HistoryReadFilter, limit: usize) -> Task {
     let work = async move |context: TaskContext| {
         blocking(move || newest(&context.deps, &filter, limit)).await
     };
-    Task::new(name, work, |state, calls| state.history.read(calls))
+    Task::new(name, work, |state, calls| state.history.read(calls, &mut state.context))
 }
 
 /// Reads this call, whole; then finds out whether its tool is still what it was.
@@ -79,11 +79,10 @@ pub fn open(id: String) -> Task {
     Task::new(("open call", id.clone()), work, move |state, entry| match entry {
         Ok(entry) => {
             // It is shown before a server is asked for the tool's present definition.
-            let check = check_definition(entry.clone()).into();
-            let effects = state.history.opened(entry, &mut state.context);
-            std::iter::once(check).chain(effects).collect()
+            state.context.emit(check_definition(entry.clone()));
+            state.history.opened(entry, &mut state.context);
         }
-        Err(error) => state.history.not_opened(&id, &error),
+        Err(error) => state.history.not_opened(&id, &error, &mut state.context),
     })
 }
 
@@ -92,7 +91,7 @@ pub fn check_definition(entry: HistoryEntry) -> Task {
     let id = entry.id.clone();
     let work = async move |context: TaskContext| context.deps.host.has_changed_since(&entry).await;
     Task::new(("check definition", id.clone()), work, move |state, changed| {
-        state.history.definition_checked(&id, changed)
+        state.history.definition_checked(&id, changed);
     })
 }
 

@@ -1,7 +1,6 @@
 //! Approval questions: asking, answering, and remembered decisions.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::time::Duration;
 
 use ratatui::widgets::Clear;
 use serde_json::Value;
@@ -9,7 +8,7 @@ use serde_json::Value;
 use crate::catalogue::fingerprint;
 use crate::host::approval::Approval;
 use crate::model::ToolDefinition;
-use crate::present::{self, Line as PageLine, Page};
+use crate::present::Line as PageLine;
 use crate::tui::event::{ApprovalPrompt, AskId};
 use crate::tui::layout;
 use crate::tui::prelude::*;
@@ -87,16 +86,11 @@ impl SessionApprovals {
 
 impl InboxView {
     /// Whether a call may be made is asked. What was allowed for the session is not asked again.
-    pub fn approval(
-        &mut self,
-        id: AskId,
-        prompt: ApprovalPrompt,
-        context: &mut AppContext,
-    ) -> Effects {
+    pub fn approval(&mut self, id: AskId, prompt: ApprovalPrompt, context: &mut AppContext) {
         if self.session_approvals.allowed_calls.contains(&prompt.identity) {
             let name = prompt.tool.name.full();
             context.show_status(format!("allowed {name} with these arguments for this session"));
-            return vec![AppEffect::AnswerApproval(id, Approval::Granted)];
+            return context.emit(AppEffect::AnswerApproval(id, Approval::Granted));
         }
         let mut request = ScrollText::with_indent(CONTINUED);
         request.page(&self.session_approvals.difference(&prompt.tool));
@@ -106,7 +100,6 @@ impl InboxView {
         let shows_definition = false;
         let pending = PendingApproval { id, prompt, request, definition, shows_definition };
         self.approvals.push_back(pending);
-        Vec::new()
     }
 
     /// Whether the approval that is shown can be answered with a yes now; nothing is shown when
@@ -115,86 +108,62 @@ impl InboxView {
         self.approvals.front().map(|pending| pending.request.readiness(now))
     }
 
-    /// Performs an action while an approval is shown; `None` when the window has no use for it.
-    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
-        let front = self.approvals.front_mut()?;
+    /// Performs an action while an approval is shown; `false` when the window has no use for it.
+    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> bool {
+        let Some(front) = self.approvals.front_mut() else { return false };
         let readiness = front.request.readiness(context.now);
-        match action {
-            Action::Yes | Action::YesForSession if readiness != Readiness::Ready => {
+        // The call, where it was made here: what was typed is known as it was.
+        let call = front.prompt.call.as_ref();
+        let made = context.calls.running().find(|made| call.is_some() && made.id.as_ref() == call);
+        match (action, made) {
+            (Action::Yes | Action::YesForSession, _) if readiness != Readiness::Ready => {
                 context.show_error(match readiness {
                     Readiness::TooLong => "too long to be read here: it can only be denied",
                     _ => "scroll to the end of the request first",
                 });
-                Some(Vec::new())
             }
-            Action::Yes => Some(self.grant()),
-            Action::YesForSession => Some(self.grant_for_session()),
-            Action::No => Some(self.deny()),
-            Action::Fill => Some(self.deny_and_edit(context)),
-            Action::ChangeFormat => {
-                front.shows_definition = !front.shows_definition;
-                Some(Vec::new())
+            (Action::Yes, _) => {
+                self.session_approvals.allow(&front.prompt.tool);
+                self.answer(Approval::Granted, context);
             }
-            Action::CancelQuestion | Action::Cancel => Some(self.cancel_call(context)),
-            _ => None,
+            (Action::YesForSession, _) => self.grant_for_session(context),
+            (Action::No, _) | (Action::CancelQuestion | Action::Cancel, None) => {
+                self.answer(Approval::Refused, context);
+            }
+            // Not this call, but perhaps another one: its arguments are filled in again.
+            (Action::Fill, made) => {
+                let arguments =
+                    made.map_or(&front.prompt.arguments, |made| &made.arguments).clone();
+                let tool = front.prompt.tool.name.full();
+                self.answer(Approval::Refused, context);
+                context.emit(Navigation::FillArguments { tool, arguments: Some(arguments) });
+            }
+            (Action::ChangeFormat, _) => front.shows_definition = !front.shows_definition,
+            (Action::CancelQuestion | Action::Cancel, Some(made)) => {
+                let run = made.run;
+                self.approvals.pop_front();
+                context.emit(AppEffect::Cancel(run));
+            }
+            _ => return false,
+        }
+        true
+    }
+    fn answer(&mut self, approval: Approval, context: &mut AppContext) {
+        if let Some(pending) = self.approvals.pop_front() {
+            context.emit(AppEffect::AnswerApproval(pending.id, approval));
         }
     }
-
-    fn grant(&mut self) -> Effects {
-        let Some(pending) = self.approvals.pop_front() else { return Vec::new() };
-        self.session_approvals.allow(&pending.prompt.tool);
-        vec![AppEffect::AnswerApproval(pending.id, Approval::Granted)]
-    }
-
     /// This call and every one that is the same, also of those that already wait.
-    fn grant_for_session(&mut self) -> Effects {
-        let Some(front) = self.approvals.front() else { return Vec::new() };
+    fn grant_for_session(&mut self, context: &mut AppContext) {
+        let Some(front) = self.approvals.front() else { return };
         let identity = front.prompt.identity.clone();
         self.session_approvals.allow(&front.prompt.tool);
         let (same, others): (VecDeque<_>, VecDeque<_>) =
             self.approvals.drain(..).partition(|pending| pending.prompt.identity == identity);
         self.approvals = others;
         self.session_approvals.allowed_calls.insert(identity);
-        same.iter()
-            .map(|pending| AppEffect::AnswerApproval(pending.id, Approval::Granted))
-            .collect()
-    }
-
-    fn deny(&mut self) -> Effects {
-        let pending = self.approvals.pop_front();
-        pending
-            .map(|pending| AppEffect::AnswerApproval(pending.id, Approval::Refused))
-            .into_iter()
-            .collect()
-    }
-
-    /// Not this call, but perhaps another one: its arguments are filled in again.
-    fn deny_and_edit(&mut self, context: &AppContext) -> Effects {
-        let Some(PendingApproval { prompt, .. }) = self.approvals.front() else {
-            return Vec::new();
-        };
-        // What is shown is masked; what was typed here is known as it was.
-        let made = context.calls.running().find(|call| call.id.is_some() && call.id == prompt.call);
-        let arguments = made.map_or(&prompt.arguments, |call| &call.arguments).clone();
-        let tool = prompt.tool.name.full();
-        let mut effects = self.deny();
-        effects.push(AppEffect::Navigate(Navigation::FillArguments {
-            tool,
-            arguments: Some(arguments),
-        }));
-        effects
-    }
-
-    /// The whole call is off, where it was made here; what others made of it is refused.
-    fn cancel_call(&mut self, context: &AppContext) -> Effects {
-        let call = self.approvals.front().and_then(|pending| pending.prompt.call.clone());
-        let made = context.calls.running().find(|made| call.is_some() && made.id == call);
-        match made.map(|made| made.run) {
-            Some(run) => {
-                self.approvals.pop_front();
-                vec![AppEffect::Cancel(run)]
-            }
-            None => self.deny(),
+        for pending in same {
+            context.emit(AppEffect::AnswerApproval(pending.id, Approval::Granted));
         }
     }
 }

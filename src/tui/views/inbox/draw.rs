@@ -1,14 +1,9 @@
 //! Draws the inbox: questions, and the answer being written.
 
 use crate::model::{CallId, QuestionBody};
-use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
-use crate::tui::widgets::empty;
-use crate::tui::widgets::input::TextArea;
-use crate::tui::widgets::page::wrap;
-use crate::util::text;
 
 const MAX_SERVER_TEXT_CHARS: usize = 4_000;
 

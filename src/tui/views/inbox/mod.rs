@@ -9,22 +9,17 @@ pub mod question;
 pub mod tests;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::host::validate::Violation;
-use crate::model::{JsonObject, Question, QuestionBody, QuestionReply};
+use crate::model::{Question, QuestionBody, QuestionReply};
 use crate::tui::event::AskId;
 use crate::tui::keys::KeyPress;
 use crate::tui::keys::KeyPress::{AltEnter, Char, Ctrl, Enter, Esc, F, PageDown, PageUp};
 use crate::tui::prelude::*;
-use crate::tui::views::form::SchemaForm;
 use crate::tui::views::inbox::approval::PendingApproval;
-use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
-use crate::tui::widgets::input::TextArea;
-use crate::util::text::shorten;
+use crate::tui::views::inbox::question::{AnswerDraft, AnswerSubmission, PendingQuestion};
 
 /// How much of a question is said when it comes, in characters.
 const MAX_SUMMARY_CHARS: usize = 60;
@@ -67,16 +62,14 @@ impl InboxView {
         is_typing: bool,
         context: &mut AppContext,
     ) {
-        let words = shorten(question.body.message(), MAX_SUMMARY_CHARS).into_owned();
+        let words = shorten(question.body.message(), MAX_SUMMARY_CHARS);
         let mut keys = context.keys.bindings(KeyContext::Anywhere).iter().filter(|binding| {
             let writes = matches!(binding.key, KeyPress::Char(_));
             binding.action == Action::Show(ViewId::Inbox) && !(writes && is_typing)
         });
-        let key = keys.next().map(|binding| binding.key);
-        let way = match (context.view, key) {
-            (ViewId::Inbox, _) | (_, None) => String::new(),
-            (_, Some(key)) => format!(" (press {key} to answer)"),
-        };
+        let key = keys.next().filter(|_| context.view != ViewId::Inbox);
+        let way = key.map(|binding| format!(" (press {} to answer)", binding.key));
+        let way = way.unwrap_or_default();
         context.show_status(format!("{} asks: {words}{way}", question.server));
         self.questions.push(PendingQuestion::new(id, question));
     }
@@ -107,26 +100,25 @@ impl InboxView {
         }
     }
 
-    /// Takes in what a check found, if an answer waits for it; says what is to be done.
+    /// Takes in what a check found; whether an answer waits for it.
     pub fn checked(
         &mut self,
         schema: &Arc<Value>,
         arguments: &JsonObject,
         problems: &[Violation],
         context: &mut AppContext,
-    ) -> Option<Effects> {
+    ) -> bool {
         let about_this = |pending: &mut PendingQuestion| match &mut pending.answer {
             AnswerDraft::Form(form) => form.checked(schema, arguments, problems),
             _ => false,
         };
-        let at = self.questions.iter_mut().position(about_this)?;
+        let Some(at) = self.questions.iter_mut().position(about_this) else { return false };
         let pending = &mut self.questions[at];
-        let is_sent = std::mem::take(&mut pending.is_sending);
-        if !is_sent || !problems.is_empty() {
-            return Some(Vec::new());
+        if std::mem::take(&mut pending.is_sending) && problems.is_empty() {
+            let id = pending.id;
+            self.reply(id, QuestionReply::Accept(Value::Object(arguments.clone())), context);
         }
-        let id = pending.id;
-        Some(self.reply(id, QuestionReply::Accept(Value::Object(arguments.clone())), context))
+        true
     }
 
     /// Takes a question out of the list; what was chosen stays so.
@@ -144,66 +136,61 @@ impl InboxView {
         Some(pending)
     }
 
-    fn reply(&mut self, id: AskId, reply: QuestionReply, context: &mut AppContext) -> Effects {
-        let Some(pending) = self.remove_question(id, context) else { return Vec::new() };
+    fn reply(&mut self, id: AskId, reply: QuestionReply, context: &mut AppContext) {
+        let Some(pending) = self.remove_question(id, context) else { return };
         let server = &pending.question.server;
         context.show_status(match reply {
             QuestionReply::Accept(_) => format!("answered {server}"),
             QuestionReply::Decline => format!("declined the question from {server}"),
             _ => format!("dismissed the question from {server}"),
         });
-        let mut effects = vec![AppEffect::AnswerQuestion(id, Arc::new(reply))];
+        context.emit(AppEffect::AnswerQuestion(id, Arc::new(reply)));
         if self.is_empty() && context.view == ViewId::Inbox {
-            effects.push(AppEffect::Navigate(Navigation::Show(context.before_inbox)));
+            context.emit(Navigation::Show(context.before_inbox));
         }
-        effects
     }
-
     /// Answers the chosen question without an answer.
-    fn refuse(&mut self, reply: QuestionReply, context: &mut AppContext) -> Effects {
-        let Some(id) = self.chosen().map(|pending| pending.id) else { return Vec::new() };
-        self.reply(id, reply, context)
+    fn refuse(&mut self, reply: QuestionReply, context: &mut AppContext) {
+        if let Some(id) = self.chosen().map(|pending| pending.id) {
+            self.reply(id, reply, context);
+        }
     }
-
-    fn send(&mut self, context: &mut AppContext) -> Effects {
-        let Some(pending) = self.chosen_mut() else { return Vec::new() };
+    fn send(&mut self, context: &mut AppContext) {
+        let Some(pending) = self.chosen_mut() else { return };
+        let id = pending.id;
         match pending.send() {
-            Ok(question::AnswerSubmission::Check(effect)) => vec![effect],
-            Ok(question::AnswerSubmission::Reply(id, reply)) => self.reply(id, reply, context),
+            Ok(AnswerSubmission::Check(effect)) => context.emit(effect),
+            Ok(AnswerSubmission::Reply(reply)) => self.reply(id, reply, context),
             Err(error) => {
                 context.focus = Pane::Question;
                 context.show_error(error);
-                Vec::new()
             }
         }
     }
-
-    fn copy_selection(&self, context: &mut AppContext) -> Effects {
-        let Some(pending) = self.chosen() else { return Vec::new() };
-        let what = match pending.question.body {
-            QuestionBody::Url { .. } => "address",
-            QuestionBody::Form { .. } | QuestionBody::Sampling { .. } => "question",
-        };
-        context.copy(what, pending.copy())
+    fn copy_selection(&self, context: &mut AppContext) {
+        match self.chosen().map(|pending| &pending.question.body) {
+            Some(QuestionBody::Url { url, .. }) => context.copy("address", url.clone()),
+            Some(body) => context.copy("question", body.message().to_owned()),
+            None => {}
+        }
     }
 }
 
 impl View for InboxView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> bool {
         match action {
             Action::Open if self.chosen().is_some() => context.focus = Pane::Question,
-            Action::Run => return Some(self.send(context)),
-            Action::No => return Some(self.refuse(QuestionReply::Decline, context)),
-            Action::CancelQuestion => return Some(self.refuse(QuestionReply::Cancel, context)),
-            Action::Copy => return Some(self.copy_selection(context)),
+            Action::Run => self.send(context),
+            Action::No => self.refuse(QuestionReply::Decline, context),
+            Action::CancelQuestion => self.refuse(QuestionReply::Cancel, context),
+            Action::Copy => self.copy_selection(context),
             Action::Back if context.focus == Pane::Question => context.focus = Pane::Questions,
-            other if context.focus == Pane::Question => {
-                let done = self.chosen_mut().is_some_and(|pending| pending.act(other));
-                return done.then(Vec::new);
+            other => {
+                let pending = self.chosen_mut().filter(|_| context.focus == Pane::Question);
+                return pending.is_some_and(|pending| pending.act(other));
             }
-            _ => return None,
         }
-        Some(Vec::new())
+        true
     }
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
@@ -232,14 +219,13 @@ impl View for InboxView {
         }
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
+    fn on_text_changed(&mut self, _context: &mut AppContext) {
         if let Some(PendingQuestion { answer: AnswerDraft::Form(form), is_sending, .. }) =
             self.chosen_mut()
         {
             form.on_text_changed();
             *is_sending = false;
         }
-        Vec::new()
     }
 
     fn form(&self, focus: Pane) -> Option<&SchemaForm> {

@@ -1,18 +1,13 @@
 //! A server's question, and its answer being written.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use serde_json::json;
 
 use crate::host::form;
 use crate::host::form::ResolvedSchema;
 use crate::host::questions::sampling;
 use crate::model::{Question, QuestionBody, QuestionReply};
-use crate::tui::event::{AppEffect, AskId};
-use crate::tui::keys::Action;
-use crate::tui::views::form::SchemaForm;
-use crate::tui::widgets::input::TextArea;
+use crate::tui::event::AskId;
+use crate::tui::prelude::*;
 
 #[derive(Debug, Clone)]
 pub struct PendingQuestion {
@@ -38,7 +33,7 @@ pub enum AnswerDraft {
 pub enum AnswerSubmission {
     /// The form is checked first; its result decides whether it is sent.
     Check(AppEffect),
-    Reply(AskId, QuestionReply),
+    Reply(QuestionReply),
 }
 
 impl PendingQuestion {
@@ -69,16 +64,14 @@ impl PendingQuestion {
                 self.is_sending = true;
                 Ok(AnswerSubmission::Check(form.check()))
             }
-            AnswerDraft::OpenUrl => {
-                Ok(AnswerSubmission::Reply(self.id, QuestionReply::Accept(json!({}))))
-            }
+            AnswerDraft::OpenUrl => Ok(AnswerSubmission::Reply(QuestionReply::Accept(json!({})))),
             AnswerDraft::Text(text) if text.is_empty() => {
                 Err("Nothing to send: the answer is empty.".to_owned())
             }
-            AnswerDraft::Text(text) => Ok(AnswerSubmission::Reply(
-                self.id,
-                QuestionReply::Accept(sampling::text_result(&text.text())),
-            )),
+            AnswerDraft::Text(text) => {
+                let answer = sampling::text_result(&text.text());
+                Ok(AnswerSubmission::Reply(QuestionReply::Accept(answer)))
+            }
         }
     }
 
@@ -107,12 +100,5 @@ impl PendingQuestion {
 
     pub fn time_waiting(&self, now: Duration) -> Duration {
         now.saturating_sub(self.since.unwrap_or(now))
-    }
-
-    pub fn copy(&self) -> String {
-        match &self.question.body {
-            QuestionBody::Url { url, .. } => url.clone(),
-            ask => ask.message().to_owned(),
-        }
     }
 }

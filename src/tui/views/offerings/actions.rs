@@ -1,9 +1,7 @@
 //! Exporting an opened item: copy, command line, file.
 
-use std::sync::Arc;
-
 use crate::host::command;
-use crate::model::{Error, HostEvent, JsonObject, ListKind, ListOwner, SubscriptionEvent};
+use crate::model::{HostEvent, ListKind, ListOwner, SubscriptionEvent};
 use crate::tui::prelude::*;
 use crate::tui::views::offerings::tasks::{self, WatchedResource};
 use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingTree};
@@ -12,7 +10,7 @@ use crate::tui::views::offerings::{
 };
 
 impl OfferingsView {
-    pub fn copy_selection(&self, context: &mut AppContext) -> Effects {
+    pub fn copy_selection(&self, context: &mut AppContext) {
         let answer = self.open.as_ref().filter(|_| self.is_open()).and_then(|o| o.answer.as_ref());
         let text = match (context.focus, answer) {
             (Pane::Content, Some(OfferingResponse::Contents(parts))) => content::only_text(parts),
@@ -20,12 +18,11 @@ impl OfferingsView {
         };
         let page = || (context.focus == Pane::Content).then(|| self.content.to_text());
         let name = || Some(self.chosen_item()?.name);
-        let Some(text) = text.or_else(page).or_else(name) else { return Vec::new() };
-        context.copy(if context.focus == Pane::Content { "content" } else { "name" }, text)
+        let Some(text) = text.or_else(page).or_else(name) else { return };
+        context.copy(if context.focus == Pane::Content { "content" } else { "name" }, text);
     }
-
-    pub fn copy_command(&self, context: &mut AppContext) -> Effects {
-        let Some(item) = self.chosen_item() else { return Vec::new() };
+    pub fn copy_command(&self, context: &mut AppContext) {
+        let Some(item) = self.chosen_item() else { return };
         let opened = self.open.as_ref().filter(|opened| opened.item == item);
         let line = match (opened.map(|opened| &opened.request), item.kind) {
             (Some(OfferingRequest::Read(uri)), _) => command::read(&item.server, uri),
@@ -33,11 +30,9 @@ impl OfferingsView {
             (None, OfferingKind::Prompt) => command::prompt(&item.name, &JsonObject::new()),
             (None, _) => command::read(&item.server, &item.name),
         };
-        let line = line + &context.command_end;
-        context.copy("command", line)
+        context.copy("command", line + &context.command_end);
     }
-
-    pub fn export_open(&self, context: &mut AppContext) -> Effects {
+    pub fn export_open(&self, context: &mut AppContext) {
         let answer = self.open.as_ref().filter(|_| self.is_open()).and_then(|o| o.answer.as_ref());
         let parts = match answer {
             Some(OfferingResponse::Contents(parts)) if !parts.is_empty() => Arc::clone(parts),
@@ -45,12 +40,9 @@ impl OfferingsView {
                 let text = crate::util::json::pretty(messages) + "\n";
                 Arc::new(vec![serde_json::json!({ "text": text })])
             }
-            _ => {
-                context.show_error("nothing open to save");
-                return Vec::new();
-            }
+            _ => return context.show_error("nothing open to save"),
         };
-        vec![tasks::save(parts).into()]
+        context.emit(tasks::save(parts));
     }
 }
 
@@ -66,25 +58,24 @@ impl OfferingsView {
         (watched, if self.changed.contains(&watched_resource) { '!' } else { ' ' })
     }
 
-    pub fn handle_host_event(&mut self, event: &HostEvent, view: ViewId) -> Effects {
+    pub fn handle_host_event(&mut self, event: &HostEvent, context: &mut AppContext) {
         match event {
             HostEvent::ListChanged {
                 owner: ListOwner::Server(server),
                 list: ListKind::Resources | ListKind::Prompts,
             } => {
-                let ask = self.tree.changed(server, view == ViewId::Offerings);
-                ask.then(|| tasks::list(server.clone()).into()).into_iter().collect()
+                if self.tree.changed(server, context.view == ViewId::Offerings) {
+                    context.emit(tasks::list(server.clone()));
+                }
             }
             HostEvent::ResourceUpdated { server, uri } => {
                 let resource = WatchedResource { server: server.clone(), uri: uri.clone() };
                 // Updates of watched resources are delivered without loss.
-                if self.watched.contains_key(&resource) {
-                    Vec::new()
-                } else {
-                    self.updated(resource)
+                if !self.watched.contains_key(&resource) {
+                    self.updated(resource, context);
                 }
             }
-            _ => Vec::new(),
+            _ => {}
         }
     }
 
@@ -94,14 +85,14 @@ impl OfferingsView {
         resource: WatchedResource,
         change: SubscriptionEvent,
         context: &mut AppContext,
-    ) -> Effects {
-        let Some(agreed) = self.watched.get_mut(&resource) else { return Vec::new() };
+    ) {
+        let Some(agreed) = self.watched.get_mut(&resource) else { return };
         match change {
             SubscriptionEvent::Subscribed { refused } if refused.contains(&resource.uri) => {
                 self.watched.remove(&resource);
                 let WatchedResource { server, uri } = &resource;
                 context.show_error(format!("{server} does not support watching {uri}"));
-                return vec![AppEffect::Stop(resource.slot())];
+                context.emit(AppEffect::Stop(resource.slot()));
             }
             SubscriptionEvent::Subscribed { .. } => {
                 *agreed = true;
@@ -109,7 +100,7 @@ impl OfferingsView {
             }
             SubscriptionEvent::ResourceUpdated { .. } => {
                 context.show_status(format!("{} changed", resource.uri));
-                return self.updated(resource);
+                self.updated(resource, context);
             }
             SubscriptionEvent::Interrupted(error) => {
                 *agreed = false;
@@ -117,7 +108,6 @@ impl OfferingsView {
             }
             SubscriptionEvent::ListChanged(_) | SubscriptionEvent::Failed(_) => {}
         }
-        Vec::new()
     }
 
     /// It is not watched any more. Without an error it was a person who ended it, and may have begun
@@ -137,7 +127,7 @@ impl OfferingsView {
     }
 
     /// A resource changed: it is marked, or read again when it is open.
-    fn updated(&mut self, resource: WatchedResource) -> Effects {
+    fn updated(&mut self, resource: WatchedResource, context: &mut AppContext) {
         let is_read = |opened: &&OpenOffering| {
             opened.item.server == resource.server
                 && opened.request == OfferingRequest::Read(resource.uri.clone())
@@ -149,15 +139,13 @@ impl OfferingsView {
         if self.changed.len() < MAX_CHANGED {
             self.changed.insert(resource);
         }
-        let Some((item, request)) = again else { return Vec::new() };
+        let Some((item, request)) = again else { return };
         let before = std::mem::take(&mut self.content);
-        let effect = self.request(item, request);
+        self.request(item, request, context);
         // What was read stays on the screen until it was read again.
         self.content = before;
-        vec![effect]
     }
-
-    pub fn toggle_watch(&mut self, context: &mut AppContext) -> Effects {
+    pub fn toggle_watch(&mut self, context: &mut AppContext) {
         let opened = self.open.as_ref().filter(|_| self.is_open());
         let read = opened.and_then(|opened| match &opened.request {
             OfferingRequest::Read(uri) => {
@@ -167,14 +155,13 @@ impl OfferingsView {
         });
         let resource = || OfferingTree::resource(&self.chosen_item()?);
         let Some(resource) = read.or_else(resource) else {
-            context.show_error("only resources can be watched");
-            return Vec::new();
+            return context.show_error("only resources can be watched");
         };
         if self.watched.remove(&resource).is_some() {
             context.show_status(format!("stopped watching {}", resource.uri));
-            return vec![AppEffect::Stop(resource.slot())];
+            return context.emit(AppEffect::Stop(resource.slot()));
         }
         self.watched.insert(resource.clone(), false);
-        vec![tasks::watch(resource).into()]
+        context.emit(tasks::watch(resource));
     }
 }

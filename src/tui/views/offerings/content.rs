@@ -2,14 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::present;
-use crate::tui::theme::Role;
+use crate::tui::prelude::*;
 use crate::tui::views::offerings::tree::{Offering, OfferingKind, OfferingRow, OfferingTree};
 use crate::tui::views::offerings::{OfferingRequest, OfferingResponse, OpenOffering};
 use crate::tui::views::result::documents;
-use crate::tui::widgets::scroll_text::ScrollText;
 use crate::util::json as json_text;
-use crate::util::units::show_size;
 
 /// The text of the opened item, or why it could not be opened.
 pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
@@ -73,8 +70,8 @@ pub fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
     let mut page = ScrollText::default();
     match row {
         OfferingRow::Server(at) => {
-            let Some(server) = tree.servers().get(at) else { return page };
-            for kind in OfferingKind::ALL {
+            let Some(server) = tree.servers.get(at) else { return page };
+            for &kind in OfferingKind::VARIANTS {
                 page.line(Role::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
             }
             if server.is_listing {
@@ -88,7 +85,7 @@ pub fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
             }
         }
         OfferingRow::Group(at, kind) => {
-            let Some(server) = tree.servers().get(at) else { return page };
+            let Some(server) = tree.servers.get(at) else { return page };
             page.line(Role::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
         }
         OfferingRow::Item(..) => {

@@ -4,9 +4,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::offerings::OfferingsView;
 use crate::tui::views::offerings::form::OfferingForm;
-use crate::tui::views::offerings::tree::{Offering, OfferingKind, OfferingRow, OfferingServer};
-use crate::util::text;
-use crate::util::units::show_size;
+use crate::tui::views::offerings::tree::{Offering, OfferingRow, OfferingServer};
 
 const SUGGESTED: usize = 5;
 const FRAMED: u16 = 16;
@@ -23,9 +21,9 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
 fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect) {
     let inner = pen.open(area, "Resources and prompts", focused);
     let rows = pen.filter(inner, &offerings.filter, None);
-    let all = offerings.tree.rows();
+    let all = &offerings.tree.rows;
     if all.is_empty() {
-        let text = match (offerings.tree.servers(), offerings.filter.text()) {
+        let text = match (offerings.tree.servers.as_slice(), offerings.filter.text()) {
             ([], "") => "No servers. Define them in mcp.yaml.",
             (_, "") => "No resources or prompts.",
             _ => "No matches. Esc clears the filter.",
@@ -44,10 +42,10 @@ fn offering_row(
     row: OfferingRow,
     width: usize,
 ) -> Line<'static> {
-    let fold = styler.theme.fold(!offerings.tree.is_folded(row));
+    let fold = styler.theme.fold(!offerings.tree.folded.contains(&row));
     match row {
         OfferingRow::Server(at) => {
-            let Some(server) = offerings.tree.servers().get(at) else { return Line::default() };
+            let Some(server) = offerings.tree.servers.get(at) else { return Line::default() };
             let (text, role) = state_of(server);
             Line::from(vec![
                 styler.span(Role::Name, format!("{fold}{}", server.name)),
@@ -55,7 +53,7 @@ fn offering_row(
             ])
         }
         OfferingRow::Group(at, kind) => {
-            let count = offerings.tree.servers().get(at).map_or(0, |server| server.count(kind));
+            let count = offerings.tree.servers.get(at).map_or(0, |server| server.count(kind));
             styler.line(Role::Dim, format!("  {fold}{} {count}", kind.title()))
         }
         OfferingRow::Item(..) => {
@@ -81,9 +79,7 @@ fn state_of(server: &OfferingServer) -> (String, Role) {
         None => ("not listed".to_owned(), Role::Dim),
         Some(lists) => match lists.errors.first() {
             Some(error) => (format!("failed: {}", error.message()), Role::Error),
-            None if OfferingKind::ALL.iter().all(|kind| server.count(*kind) == 0) => {
-                ("tools only".to_owned(), Role::Dim)
-            }
+            None if server.items().is_empty() => ("tools only".to_owned(), Role::Dim),
             None => (String::new(), Role::Plain),
         },
     }

@@ -2,14 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{
-    Completion, CompletionQuery, CompletionReference, Error, JsonObject, PromptArgument,
-};
-use crate::tui::event::Effects;
-use crate::tui::views::form::SchemaForm;
+use crate::model::{Completion, CompletionQuery, CompletionReference, PromptArgument};
+use crate::tui::prelude::*;
+use crate::tui::views::offerings::tasks;
 use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingTree};
-use crate::tui::views::offerings::{form, tasks};
-use crate::tui::widgets::input::LineInput;
 use crate::util::uri_template;
 use crate::util::uri_template::expand;
 
@@ -53,7 +49,7 @@ impl OfferingForm {
         let is_empty = schema["properties"].as_object().is_none_or(serde_json::Map::is_empty);
         (!is_empty).then(|| Self {
             item: item.clone(),
-            form: form(&item.name, schema, earlier),
+            form: SchemaForm::of_schema(&*item.name, &Arc::new(schema), earlier),
             suggestions: Suggestions::default(),
             pending_query: None,
             last_query: None,
@@ -78,20 +74,15 @@ impl OfferingForm {
         (self.item.kind == OfferingKind::Template).then(|| expand(&self.item.name, value))
     }
 
-    /// Whether all required fields are filled; if not, goes to the missing one and says so.
-    pub fn is_filled(&mut self) -> bool {
-        self.form.is_ready()
-    }
-
     /// Asks what the field may be, unless that is known or being asked.
-    pub fn complete(&mut self) -> Effects {
-        let Some(query) = self.query() else { return Vec::new() };
+    pub fn complete(&mut self, context: &mut AppContext) {
+        let Some(query) = self.query() else { return };
         let is_about = |other: &Option<CompletionQuery>| {
             other.as_ref().is_some_and(|other| other.argument == query.argument)
         };
         let accepted = self.suggestions.accepted.and_then(|at| self.suggestions.values.get(at));
         if is_about(&self.last_query) && accepted == Some(&query.value) {
-            return Vec::new();
+            return;
         }
         if !is_about(&self.last_query) {
             self.suggestions = Suggestions::default();
@@ -99,14 +90,11 @@ impl OfferingForm {
         self.suggestions.accepted = None;
         // Until the server answers, what cannot be meant any more is not suggested.
         self.suggestions.values.retain(|value| value.starts_with(&query.value));
-        if self.is_unsupported
-            || self.pending_query.is_some()
-            || self.last_query.as_ref() == Some(&query)
-        {
-            return Vec::new();
+        let is_same = self.last_query.as_ref() == Some(&query);
+        if !self.is_unsupported && self.pending_query.is_none() && !is_same {
+            self.pending_query = Some(query.clone());
+            context.emit(tasks::complete(self.item.server.clone(), query));
         }
-        self.pending_query = Some(query.clone());
-        vec![tasks::complete(self.item.server.clone(), query).into()]
     }
 
     /// Takes in suggestions of the server, which may be outdated by now.
@@ -114,9 +102,10 @@ impl OfferingForm {
         &mut self,
         query: CompletionQuery,
         done: Result<Completion, Error>,
-    ) -> Effects {
+        context: &mut AppContext,
+    ) {
         if self.pending_query.as_ref() != Some(&query) {
-            return Vec::new();
+            return;
         }
         self.pending_query = None;
         let is_current = self.query().is_some_and(|now| now.argument == query.argument);
@@ -137,9 +126,8 @@ impl OfferingForm {
                 self.suggestions = Suggestions { error, ..Suggestions::default() };
             }
         }
-        self.complete()
+        self.complete(context);
     }
-
     /// Takes the next suggestion, when the cursor stands at the end; `false` when there is none.
     pub fn take_suggestion(&mut self) -> bool {
         let Suggestions { values, accepted, .. } = &mut self.suggestions;

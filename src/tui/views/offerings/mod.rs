@@ -10,14 +10,11 @@ pub mod tests;
 pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::{Error, JsonObject};
 use crate::tui::keys::KeyPress::{Char, Enter, Right};
 use crate::tui::prelude::*;
-use crate::tui::views::form::SchemaForm;
 use crate::tui::views::offerings::form::OfferingForm;
 use crate::tui::views::offerings::tasks::WatchedResource;
 use crate::tui::views::offerings::tree::{
@@ -72,31 +69,34 @@ pub enum OfferingResponse {
 }
 
 impl View for OfferingsView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> bool {
         if self.is_asking(context.focus) {
             return self.act_asking(action, context);
         }
         match action {
-            Action::Open => return Some(self.open(context)),
-            Action::Fill => return Some(self.fill(context)),
-            Action::Refresh => return Some(self.relist_all(context)),
-            Action::Subscribe => return Some(self.toggle_watch(context)),
+            Action::Open => self.open(context),
+            Action::Fill => self.fill(context),
+            Action::Refresh => {
+                context.show_status("reloading from all servers…");
+                self.relist_all(context);
+            }
+            Action::Subscribe => self.toggle_watch(context),
             Action::ChangeFormat => {
                 self.is_raw = !self.is_raw;
                 self.show();
             }
-            Action::Copy => return Some(self.copy_selection(context)),
-            Action::CopyCommand => return Some(self.copy_command(context)),
-            Action::Export => return Some(self.export_open(context)),
+            Action::Copy => self.copy_selection(context),
+            Action::CopyCommand => self.copy_command(context),
+            Action::Export => self.export_open(context),
             Action::Back if self.is_reading() => {
                 self.open = None;
                 self.show();
                 context.show_status("request cancelled");
-                return Some(vec![AppEffect::Stop(tasks::REQUEST.to_owned())]);
+                context.emit(AppEffect::Stop(tasks::REQUEST.to_owned()));
             }
-            _ => return None,
+            _ => return false,
         }
-        Some(Vec::new())
+        true
     }
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
@@ -113,11 +113,11 @@ impl View for OfferingsView {
         }
     }
 
-    fn enter(&mut self, _context: &mut AppContext) -> Effects {
+    fn enter(&mut self, context: &mut AppContext) {
         if !std::mem::replace(&mut self.was_listed, true) {
-            return vec![tasks::list_all().into()];
+            return context.emit(tasks::list_all());
         }
-        self.tree.stale().into_iter().map(|server| tasks::list(server).into()).collect()
+        self.tree.stale().into_iter().for_each(|server| context.emit(tasks::list(server)));
     }
 
     fn form(&self, focus: Pane) -> Option<&SchemaForm> {
@@ -143,21 +143,20 @@ impl View for OfferingsView {
         Some(&mut self.filter)
     }
 
-    fn on_text_changed(&mut self, context: &mut AppContext) -> Effects {
+    fn on_text_changed(&mut self, context: &mut AppContext) {
         if self.is_asking(context.focus)
             && let Some(asking) = &mut self.asking
         {
             asking.form.on_text_changed();
-            return asking.complete();
+            return asking.complete(context);
         }
         self.refilter();
-        Vec::new()
     }
 }
 
 impl OfferingsView {
     pub fn chosen(&self) -> Option<OfferingRow> {
-        self.tree.rows().get(self.list.chosen()).copied()
+        self.tree.rows.get(self.list.chosen()).copied()
     }
 
     pub fn is_reading(&self) -> bool {
@@ -170,11 +169,13 @@ impl OfferingsView {
     }
 
     /// Takes in what a server offers.
-    pub fn listed(&mut self, server: String, offerings: ServerOfferings) -> Effects {
+    pub fn listed(&mut self, server: String, offerings: ServerOfferings, context: &mut AppContext) {
         let chosen = self.chosen_item();
         let is_stale = self.tree.set_offerings(&server, offerings);
         self.arrange(chosen.as_ref());
-        is_stale.then(|| tasks::list(server).into()).into_iter().collect()
+        if is_stale {
+            context.emit(tasks::list(server));
+        }
     }
 
     pub fn set_response(&mut self, ticket: u64, response: OfferingResponse) {
@@ -200,7 +201,7 @@ impl OfferingsView {
     }
 
     fn step(&mut self, by: isize) {
-        self.list.step(by, self.tree.rows().len());
+        self.list.step(by, self.tree.rows.len());
         self.asking = None;
         self.content = ScrollText::default();
         self.show();
@@ -214,15 +215,15 @@ impl OfferingsView {
             return self.arrange(chosen.as_ref());
         }
         // The first thing that can be opened.
-        let first = self.tree.rows().iter().position(|row| matches!(row, OfferingRow::Item(..)));
-        self.list.choose(first.unwrap_or(0), self.tree.rows().len());
+        let first = self.tree.rows.iter().position(|row| matches!(row, OfferingRow::Item(..)));
+        self.list.choose(first.unwrap_or(0), self.tree.rows.len());
         self.content = ScrollText::default();
         self.show();
     }
 
     /// Restores the selection after a change.
     fn arrange(&mut self, chosen: Option<&OfferingId>) {
-        let rows = self.tree.rows();
+        let rows = &self.tree.rows;
         let at = |item: &OfferingId| {
             rows.iter().position(|row| self.tree.item(*row).as_ref() == Some(item))
         };
@@ -232,23 +233,16 @@ impl OfferingsView {
         self.show();
     }
 
-    fn open(&mut self, context: &mut AppContext) -> Effects {
-        if context.focus == Pane::Content && self.is_open() {
-            return self.fill(context);
-        }
+    fn open(&mut self, context: &mut AppContext) {
         match self.chosen() {
             Some(OfferingRow::Item(..)) => self.fill(context),
-            Some(row) => {
-                self.tree.fold(row);
-                Vec::new()
-            }
-            None => Vec::new(),
+            Some(row) => self.tree.fold(row),
+            None => {}
         }
     }
-
     /// Opens the selected item, or asks for its arguments first.
-    fn fill(&mut self, context: &mut AppContext) -> Effects {
-        let Some(item) = self.chosen_item() else { return Vec::new() };
+    fn fill(&mut self, context: &mut AppContext) {
+        let Some(item) = self.chosen_item() else { return };
         context.focus = Pane::Content;
         let Some(mut asking) = OfferingForm::of(&self.tree, &item, self.last_arguments.get(&item))
         else {
@@ -256,66 +250,57 @@ impl OfferingsView {
                 OfferingKind::Resource => OfferingRequest::Read(item.name.clone()),
                 _ => OfferingRequest::Get(item.name.clone(), JsonObject::new()),
             };
-            return vec![self.request(item, request)];
+            return self.request(item, request, context);
         };
-        let effects = asking.complete();
+        asking.complete(context);
         self.asking = Some(asking);
-        effects
     }
-
-    fn request(&mut self, item: OfferingId, request: OfferingRequest) -> AppEffect {
+    fn request(&mut self, item: OfferingId, request: OfferingRequest, context: &mut AppContext) {
         self.next += 1;
-        let task = tasks::open(self.next, item.server.clone(), request.clone());
+        context.emit(tasks::open(self.next, item.server.clone(), request.clone()));
         self.open = Some(OpenOffering { item, ticket: self.next, request, answer: None });
         self.content = ScrollText::default();
         self.show();
-        task.into()
     }
-
-    fn act_asking(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
-        let asking = self.asking.as_mut()?;
+    fn act_asking(&mut self, action: Action, context: &mut AppContext) -> bool {
+        let Some(asking) = &mut self.asking else { return false };
         match action {
-            Action::Run => Some(self.run()),
+            Action::Run => self.run(context),
             Action::Back => {
                 self.asking = None;
                 context.focus = Pane::OfferingList;
-                Some(Vec::new())
             }
-            Action::NextChoice if asking.take_suggestion() => Some(Vec::new()),
-            other => asking.form.act(other).then(|| asking.complete()),
+            Action::NextChoice if asking.take_suggestion() => {}
+            other if asking.form.act(other) => asking.complete(context),
+            _ => return false,
         }
+        true
     }
-
-    fn run(&mut self) -> Effects {
-        let Some(asking) = &mut self.asking else { return Vec::new() };
-        if !asking.is_filled() {
-            return Vec::new();
+    fn run(&mut self, context: &mut AppContext) {
+        let Some(mut asking) = self.asking.take() else { return };
+        if !asking.form.is_ready() {
+            self.asking = Some(asking);
+            return;
         }
-        let (item, arguments) = (asking.item.clone(), asking.text_arguments());
-        let request = match item.kind {
-            OfferingKind::Prompt => OfferingRequest::Get(item.name.clone(), arguments.clone()),
-            _ => OfferingRequest::Read(asking.address().unwrap_or_default()),
+        let arguments = asking.text_arguments();
+        let request = match asking.address() {
+            None => OfferingRequest::Get(asking.item.name.clone(), arguments.clone()),
+            Some(address) => OfferingRequest::Read(address),
         };
-        self.last_arguments.insert(item.clone(), arguments);
-        self.asking = None;
-        vec![self.request(item, request)]
+        self.last_arguments.insert(asking.item.clone(), arguments);
+        self.request(asking.item, request, context);
     }
-
     /// The servers are those of another host now: nothing is watched there, and what was listed is
     /// asked for anew.
-    pub fn forget_servers(&mut self) -> Effects {
+    pub fn forget_servers(&mut self, context: &mut AppContext) {
         self.watched.clear();
-        if !self.was_listed {
-            return Vec::new();
+        if self.was_listed {
+            self.relist_all(context);
         }
-        self.tree.ask_all();
-        vec![tasks::list_all().into()]
     }
-
-    fn relist_all(&mut self, context: &mut AppContext) -> Effects {
-        context.show_status("reloading from all servers…");
+    fn relist_all(&mut self, context: &mut AppContext) {
         self.tree.ask_all();
-        vec![tasks::list_all().into()]
+        context.emit(tasks::list_all());
     }
 
     /// Writes down what the other pane shows.
@@ -328,10 +313,6 @@ impl OfferingsView {
         };
         self.content.replace(page);
     }
-}
-
-fn form(title: &str, schema: Value, earlier: Option<&JsonObject>) -> SchemaForm {
-    SchemaForm::of_schema(title, &Arc::new(schema), earlier)
 }
 
 #[rustfmt::skip]

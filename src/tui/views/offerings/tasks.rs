@@ -1,7 +1,6 @@
 //! Work for the resources view.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -9,9 +8,9 @@ use tokio::sync::mpsc;
 use crate::catalogue::ServerListing;
 use crate::host::ToolHost;
 use crate::host::request::{ItemRequest, LookupScope};
-use crate::model::{CompletionQuery, Diagnostic, Error, SubscriptionFilter};
-use crate::tui::app::AppState;
-use crate::tui::tasks::{self, Task, TaskContext};
+use crate::model::{CompletionQuery, Diagnostic, SubscriptionFilter};
+use crate::tui::prelude::*;
+use crate::tui::tasks;
 use crate::tui::views::offerings::tree::{Offering, ServerOfferings};
 use crate::tui::views::offerings::{OfferingRequest, OfferingResponse};
 use crate::util::output_paths::output_paths;
@@ -42,9 +41,8 @@ pub fn list_all() -> Task {
         context.deps.host.servers().into_iter().map(|server| server.name).collect()
     };
     Task::new("list all offerings", work, |state, servers: Vec<String>| {
-        let lists = servers.iter().cloned().map(|server| list(server).into()).collect();
+        servers.iter().for_each(|server| state.context.emit(list(server.clone())));
         state.offerings.tree.start_listing(servers);
-        lists
     })
 }
 
@@ -54,7 +52,7 @@ pub fn list(server: String) -> Task {
         async move |context: TaskContext| listed(&context.deps.host, server).await
     };
     Task::new(("list offerings", server.clone()), work, move |state, offerings| {
-        state.offerings.listed(server, offerings)
+        state.offerings.listed(server, offerings, &mut state.context);
     })
 }
 
@@ -76,11 +74,8 @@ pub fn open(ticket: u64, server: String, request: OfferingRequest) -> Task {
         };
         response.unwrap_or_else(OfferingResponse::Failed)
     };
-    Task::new(name, work, move |state, response| {
-        state.offerings.set_response(ticket, response);
-        Vec::new()
-    })
-    .in_slot(REQUEST)
+    Task::new(name, work, move |state, response| state.offerings.set_response(ticket, response))
+        .in_slot(REQUEST)
 }
 
 pub fn complete(server: String, query: CompletionQuery) -> Task {
@@ -93,8 +88,9 @@ pub fn complete(server: String, query: CompletionQuery) -> Task {
         }
     };
     Task::new(("complete", server, query.clone()), work, move |state, completion| {
-        let asking = state.offerings.asking.as_mut();
-        asking.map(|asking| asking.completed(query, completion)).unwrap_or_default()
+        if let Some(asking) = &mut state.offerings.asking {
+            asking.completed(query, completion, &mut state.context);
+        }
     })
 }
 
@@ -118,7 +114,7 @@ pub fn watch(resource: WatchedResource) -> Task {
                 while let Some(seen) = changes.recv().await {
                     let resource = resource.clone();
                     let change = move |state: &mut AppState| {
-                        state.offerings.changed(resource, seen.change, &mut state.context)
+                        state.offerings.changed(resource, seen.change, &mut state.context);
                     };
                     context.report(change).await;
                 }
@@ -128,7 +124,6 @@ pub fn watch(resource: WatchedResource) -> Task {
     };
     Task::new(("watch", resource.clone()), work, move |state, error| {
         state.offerings.unwatched(&resource, error, &mut state.context);
-        Vec::new()
     })
     .in_slot(slot)
 }

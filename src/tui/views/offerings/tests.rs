@@ -114,7 +114,7 @@ fn page(state: &AppState) -> String {
 
 fn names(state: &AppState) -> Vec<String> {
     let tree = &state.offerings.tree;
-    tree.rows().iter().filter_map(|row| tree.item(*row)).map(|item| item.name).collect()
+    tree.rows.iter().filter_map(|row| tree.item(*row)).map(|item| item.name).collect()
 }
 
 const GREET: [&str; 2] = ["/", "greet"];
@@ -303,7 +303,7 @@ fn what_is_chosen_stays_chosen_and_what_is_found_is_shown_alone() {
     press(&mut state, &["<esc>", "<esc>"]);
     assert_eq!(names(&state).len(), 6);
     press(&mut state, &["g", "<enter>"]);
-    assert_eq!(state.offerings.tree.rows(), [OfferingRow::Server(0), OfferingRow::Server(1)]);
+    assert_eq!(state.offerings.tree.rows, [OfferingRow::Server(0), OfferingRow::Server(1)]);
     assert_eq!(state.context.focus, Pane::OfferingList);
 }
 

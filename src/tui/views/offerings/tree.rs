@@ -1,5 +1,7 @@
 //! The tree of offerings: servers, kinds, items.
 
+use strum::VariantArray as _;
+
 use std::collections::BTreeSet;
 
 use crate::model::{Error, Prompt, PromptArgument, Resource, ResourceTemplate};
@@ -7,17 +9,13 @@ use crate::tui::views::offerings::tasks::WatchedResource;
 use crate::tui::widgets::filter::Fuzzy;
 
 /// A kind of server offering: resource, template or prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::VariantArray)]
 pub enum OfferingKind {
     Resource,
     Template,
     Prompt,
 }
-
 impl OfferingKind {
-    /// All of them, in the order of the tree.
-    pub const ALL: [Self; 3] = [Self::Resource, Self::Template, Self::Prompt];
-
     /// The plural, for the heading of a group.
     pub fn title(self) -> &'static str {
         match self {
@@ -117,26 +115,14 @@ impl OfferingServer {
 
 #[derive(Debug, Default)]
 pub struct OfferingTree {
-    servers: Vec<OfferingServer>,
-    rows: Vec<OfferingRow>,
-    folded: BTreeSet<OfferingRow>,
+    pub servers: Vec<OfferingServer>,
+    pub rows: Vec<OfferingRow>,
+    /// The servers and groups whose rows are hidden.
+    pub folded: BTreeSet<OfferingRow>,
     query: String,
 }
 
 impl OfferingTree {
-    pub fn rows(&self) -> &[OfferingRow] {
-        &self.rows
-    }
-
-    pub fn servers(&self) -> &[OfferingServer] {
-        &self.servers
-    }
-
-    /// Whether the rows below a server or group are hidden.
-    pub fn is_folded(&self, row: OfferingRow) -> bool {
-        self.folded.contains(&row)
-    }
-
     pub fn start_listing(&mut self, names: Vec<String>) {
         let mut before = std::mem::take(&mut self.servers);
         self.servers = names
@@ -240,7 +226,7 @@ impl OfferingTree {
         for (at, server) in self.servers.iter().enumerate() {
             let head = OfferingRow::Server(at);
             let mut below = Vec::new();
-            for kind in OfferingKind::ALL {
+            for &kind in OfferingKind::VARIANTS {
                 let items = server.items().iter().enumerate().filter(|(_, item)| item.kind == kind);
                 let items: Vec<OfferingRow> = items
                     .filter(|(_, item)| is_match(item))

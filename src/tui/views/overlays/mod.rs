@@ -5,7 +5,7 @@ pub mod palette;
 pub mod problems;
 
 use crate::catalogue::pins::PinReportState;
-use crate::model::{JsonObject, check_name};
+use crate::model::check_name;
 use crate::tui::draw::tab_columns;
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::approval;
@@ -42,7 +42,7 @@ impl AppState {
                 if !places.contains(&KeyContext::Anywhere) {
                     places.push(KeyContext::Anywhere);
                 }
-                let tools = self.tools.catalogue.rows();
+                let tools = &self.tools.catalogue.rows;
                 let entries = palette::entries(&self.context.keys, &places, tools);
                 Overlay::Palette(Box::new(Picker::of(entries)))
             }
@@ -52,65 +52,57 @@ impl AppState {
         true
     }
 
-    /// Performs an action in the open window; `None` when the window has no use for it.
-    pub fn act_in_window(&mut self, action: Action) -> Option<Effects> {
+    /// Performs an action in the open window; `false` when the window has no use for it.
+    pub fn act_in_window(&mut self, action: Action) -> bool {
         match (&mut self.context.overlay, action) {
             (Some(Overlay::Palette(palette)), Action::Open) => {
                 let command = palette.chosen().map(|entry| entry.command.clone());
                 self.context.overlay = None;
-                Some(command.map(|command| self.command(command)).unwrap_or_default())
+                if let Some(command) = command {
+                    self.command(command);
+                }
             }
-            (Some(Overlay::Help(window)), Action::Filter) => {
-                window.filter.start();
-                Some(Vec::new())
-            }
+            (Some(Overlay::Help(window)), Action::Filter) => window.filter.start(),
             (Some(Overlay::Help(window)), Action::Open) if window.filter.is_typed => {
                 window.filter.is_typed = false;
-                Some(Vec::new())
             }
             (Some(Overlay::Help(window)), Action::Back) if window.filter.is_shown() => {
                 **window = help::HelpWindow::default();
-                Some(Vec::new())
             }
-            (Some(Overlay::SaveCall(_)), Action::Open) => Some(self.context.save_named_call()),
+            (Some(Overlay::SaveCall(_)), Action::Open) => self.context.save_named_call(),
             (Some(Overlay::Running(list)), Action::Stop) => {
                 let at = list.chosen();
                 let call = self.context.calls.running().nth(at);
-                let call = call.map(|call| (call.run, call.tool.clone()));
-                Some(match call {
-                    Some((run, tool)) => {
-                        self.context.show_status(format!("cancelling {tool}…"));
-                        vec![AppEffect::Cancel(run)]
-                    }
-                    None => Vec::new(),
-                })
+                if let Some((run, tool)) = call.map(|call| (call.run, call.tool.clone())) {
+                    self.context.show_status(format!("cancelling {tool}…"));
+                    self.context.emit(AppEffect::Cancel(run));
+                }
             }
             (Some(Overlay::Problems), Action::Copy) => {
-                let text = self.configuration_problems.text.to_text();
-                Some(self.context.copy("problems", text))
+                self.context.copy("problems", self.configuration_problems.text.to_text());
             }
             (Some(Overlay::Pin), Action::Yes) => {
-                let window = self.pin_window.as_ref()?;
-                Some(window.accept(&mut self.context))
+                if let Some(window) = &self.pin_window {
+                    window.accept(&mut self.context);
+                }
             }
-            _ => None,
+            _ => return false,
         }
+        true
     }
-
-    fn command(&mut self, command: PaletteCommand) -> Effects {
+    fn command(&mut self, command: PaletteCommand) {
         match command {
             PaletteCommand::Action(action) => self.act(action),
             PaletteCommand::Tool(tool) => {
-                vec![AppEffect::Navigate(Navigation::FillArguments { tool, arguments: None })]
+                self.context.emit(Navigation::FillArguments { tool, arguments: None });
             }
             PaletteCommand::Colours(palette) => {
                 self.context.appearance.palette = palette;
-                if self.context.appearance.has_colour {
-                    self.context.show_status(format!("using the {} colours", palette.name()));
+                self.context.show_status(if self.context.appearance.has_colour {
+                    format!("using the {} colours", palette.name())
                 } else {
-                    self.context.show_status("colours are off in this terminal");
-                }
-                Vec::new()
+                    "colours are off in this terminal".to_owned()
+                });
             }
         }
     }
@@ -134,19 +126,22 @@ impl AppState {
     }
 
     /// The button of the mouse was pressed here.
-    pub fn clicked(&mut self, x: u16, y: u16) -> Effects {
+    pub fn clicked(&mut self, x: u16, y: u16) {
         if self.has_overlay() {
-            return Vec::new();
+            return;
         }
         let (width, height) = self.context.size;
         let [_, body, ..] =
             crate::tui::layout::frame(ratatui::layout::Rect::new(0, 0, width, height));
         if y + 1 == body.y {
             let mut tabs = tab_columns(self, width, y > 0).into_iter();
-            let tab = tabs.find(|(columns, ..)| columns.contains(&usize::from(x)));
-            return tab.map(|(_, view, _)| self.show(view)).unwrap_or_default();
+            if let Some((_, view, _)) = tabs.find(|(columns, ..)| columns.contains(&usize::from(x)))
+            {
+                self.show(view);
+            }
+            return;
         }
-        let Some((pane, area)) = self.context.pane_at(x, y) else { return Vec::new() };
+        let Some((pane, area)) = self.context.pane_at(x, y) else { return };
         self.context.focus = pane;
         let inside = self.context.inside(area);
         if inside.contains((x, y).into()) {
@@ -159,18 +154,16 @@ impl AppState {
             let (view, _) = self.active_view();
             view.on_click(pane, usize::from(y - inside.y), height);
         }
-        Vec::new()
     }
-
-    pub fn wheeled(&mut self, x: u16, y: u16, by: isize) -> Effects {
+    pub fn wheeled(&mut self, x: u16, y: u16, by: isize) {
         const STEP: isize = 3;
         if self.has_overlay() {
             return self.scroll(by * STEP);
         }
-        let Some((pane, _)) = self.context.pane_at(x, y) else { return Vec::new() };
+        let Some((pane, _)) = self.context.pane_at(x, y) else { return };
         let (view, context) = self.active_view();
         view.scroll(pane, by * STEP);
-        view.on_scrolled(context)
+        view.on_scrolled(context);
     }
 }
 
@@ -275,17 +268,15 @@ impl SaveCallWindow {
 impl AppContext {
     /// Saves the call that is being named, and closes its window; a name that cannot be used is
     /// said in the window.
-    pub fn save_named_call(&mut self) -> Effects {
-        let Some(Overlay::SaveCall(window)) = &mut self.overlay else { return Vec::new() };
-        let name = window.name.text().trim();
-        if check_name(name).is_err() {
+    pub fn save_named_call(&mut self) {
+        let Some(Overlay::SaveCall(window)) = &mut self.overlay else { return };
+        let name = window.name.text().trim().to_owned();
+        if check_name(&name).is_err() {
             window.error = Some("use letters, digits, '_', '.' and '-'".to_owned());
-            return Vec::new();
+            return;
         }
-        let name = name.to_owned();
-        let (tool, arguments) =
-            (std::mem::take(&mut window.tool), std::mem::take(&mut window.arguments));
+        let SaveCallWindow { tool, arguments, .. } = std::mem::take(&mut **window);
         self.overlay = None;
-        vec![tools::tasks::save_call(name, tool, arguments).into()]
+        self.emit(tools::tasks::save_call(name, tool, arguments));
     }
 }

@@ -1,7 +1,5 @@
 //! The command palette: fuzzy search over everything that can be done in the current view.
 
-use std::sync::Arc;
-
 use crate::tui::keys::{KeyPress, Keymap};
 use crate::tui::prelude::*;
 use crate::tui::theme::ColourScheme;

@@ -1,19 +1,15 @@
 //! Results, failures and dry runs as text documents.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size};
 use crate::host::request::{CallOutcome, DryRun};
-use crate::model::{Error, ErrorKind, ToolResult};
-use crate::present::{self, Page};
-use crate::tui::theme::Role;
+use crate::model::{ErrorKind, ToolResult};
+use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::CallResult;
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::picture::{Picture, PictureBox};
-use crate::tui::widgets::scroll_text::{ScrollText, TextLimits};
-use crate::util::units::{show_duration, show_size};
+use crate::tui::widgets::scroll_text::TextLimits;
 use crate::util::{base64, diff, json as json_text};
 
 const LIMITS: TextLimits = TextLimits {

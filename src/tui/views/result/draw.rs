@@ -8,14 +8,8 @@ use crate::tui::prelude::*;
 use crate::tui::views::result::documents::schema_verdict;
 use crate::tui::views::result::presentation::ResultFormat;
 use crate::tui::views::result::{ResultViewer, log_lines, nested_calls};
-use crate::tui::widgets::chart;
-use crate::tui::widgets::empty;
 use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
-use crate::tui::widgets::pane;
-use crate::tui::widgets::table;
-use crate::util::number::float;
-use crate::util::units::{show_count, show_duration};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let focused = state.context.focus == Pane::Result;
@@ -128,7 +122,7 @@ fn tree(pen: &mut Pen<'_>, tree: &JsonTree, focused: bool, area: Rect) {
     for ((at, node), place) in (first..).zip(tree.from(first)).zip(area.rows()) {
         pen.put(leaf(pen.styler, node, pane::mark(at == tree.list.chosen(), focused)), place);
     }
-    if tree.is_cut() && first + height >= tree.len() && !area.is_empty() {
+    if tree.is_cut && first + height >= tree.len() && !area.is_empty() {
         let place = Rect { y: area.bottom() - 1, height: 1, ..area };
         let text = "The rest is not shown; E saves all of it.";
         pen.put(pen.line(Role::Warning, text).right_aligned(), place);

@@ -6,10 +6,6 @@ pub mod presentation;
 #[cfg(test)]
 pub mod tests;
 
-use std::sync::Arc;
-
-use crate::host::request::DryRun;
-use crate::model::Error;
 use crate::tui::calls::{CallActivity, ChildCall, ConsoleCall, ConsoleCalls};
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
@@ -19,12 +15,12 @@ use crate::tui::views::result::presentation::{
 };
 use crate::tui::views::tools::tasks;
 use crate::tui::widgets::json_tree::JsonTree;
+use crate::tui::widgets::list::step_around;
 use crate::tui::widgets::page::has_words;
 use crate::tui::widgets::picture::PictureBox;
 use crate::tui::widgets::scroll_text::StyledSpan;
 use crate::tui::widgets::table::ResultTable;
 use crate::util::jq::JqError;
-use crate::util::units::show_duration;
 
 #[derive(Debug, Default)]
 pub struct ResultViewer {
@@ -185,15 +181,6 @@ impl ResultViewer {
         }
     }
 
-    /// Takes in a change of what is typed; asks for what has to be computed.
-    pub fn on_text_changed(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Task> {
-        if self.search.is_typing {
-            self.search_again();
-            return None;
-        }
-        self.request_filter(tool, calls)
-    }
-
     /// Has the filter run over the result that is shown, where it has not.
     pub fn request_filter(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Task> {
         if !self.filter.is_on() {
@@ -222,17 +209,16 @@ impl ResultViewer {
 
     /// Shows how the result differs from that of the call before, or the result again. What has to
     /// be done for it is asked for; `None` when there are not two.
-    pub fn toggle_difference(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Vec<Task>> {
+    pub fn toggle_difference(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Option<Task>> {
         if self.difference.take().is_some() {
-            return Some(Vec::new());
+            return Some(None);
         }
         let ended = calls.all_of(tool).skip(self.newer_calls).filter_map(|c| c.outcome.as_ref());
         let mut ended = ended.filter(|outcome| result_of(outcome).is_some());
         let (outcome, before) = (Arc::clone(ended.next()?), Arc::clone(ended.next()?));
         self.difference = Some(ScrollText::default());
         let kind = PresentationKind::Difference(before);
-        let task = self.present(PresentationRequest { generation: 0, outcome, kind });
-        Some(task.into_iter().collect())
+        Some(self.present(PresentationRequest { generation: 0, outcome, kind }))
     }
 
     /// Shows another call of the tool: an older one, or a newer one when negative.
@@ -242,11 +228,6 @@ impl ResultViewer {
         self.dry_run = None;
         self.clear_tools();
         self.scroll_to_top();
-    }
-
-    /// Shows what a call would send.
-    pub fn set_dry_run(&mut self, tool: String, dry_run: &Result<DryRun, Error>) {
-        self.dry_run = Some((tool, documents::dry_run_document(dry_run)));
     }
 
     /// Scrolls what is shown of this tool by this many rows; negative moves up.
@@ -418,9 +399,7 @@ impl ResultSearch {
 
     /// Goes to the next line that has them, or to one before; round at the ends.
     pub fn step(&mut self, by: isize) {
-        let length = isize::try_from(self.found.len().max(1)).unwrap_or(1);
-        let at = isize::try_from(self.at).unwrap_or(0) + by;
-        self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
+        self.at = step_around(self.at, by, self.found.len());
     }
 
     pub fn line_at(&self) -> Option<usize> {

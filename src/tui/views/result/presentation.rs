@@ -3,19 +3,19 @@
 //! Owns: the documents, and the request to make one. A large one takes its time and is made away
 //! from the loop of the console. Never does: know which one is looked at, or draw.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::host::content;
 use crate::host::request::CallOutcome;
-use crate::model::{Error, ToolResult};
-use crate::tui::theme::Role;
+use crate::model::ToolResult;
+use crate::tui::prelude::*;
 use crate::tui::views::result::documents;
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::json_tree::JsonTree;
 use crate::tui::widgets::picture::PictureBox;
-use crate::tui::widgets::scroll_text::{ScrollText, TextLimits};
+use crate::tui::widgets::scroll_text::TextLimits;
 use crate::tui::widgets::table::ResultTable;
 use crate::util::json;
 

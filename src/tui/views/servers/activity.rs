@@ -1,14 +1,11 @@
 //! The observed activity of one server: pings and log lines.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::Arc;
-use std::time::Duration;
 
 use crate::catalogue::drift::Drift;
 use crate::model::{ToolDefinition, ToolStatus};
-use crate::tui::theme::Role;
+use crate::tui::prelude::*;
 use crate::tui::widgets::scroll_text::StyledSpan;
-use crate::util::text;
 
 const PINGS: usize = 120;
 /// The most samples of memory and processor time that are kept: some minutes of them.

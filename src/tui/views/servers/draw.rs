@@ -4,7 +4,6 @@ use crate::model::{ServerState, ServerStatus};
 use crate::present::messages;
 use crate::tui::prelude::*;
 use crate::tui::widgets::table::{ColumnSpec, fitting};
-use crate::util::units::show_duration;
 
 pub fn dot(server: &ServerStatus) -> (&'static str, Role) {
     let (_, role) = state_of(server);

@@ -2,23 +2,16 @@
 //! there is room.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::model::ServerStatus;
-use crate::present::plural;
-use crate::present::{self, Page};
 use crate::tui::prelude::*;
 use crate::tui::views::servers::ServerTab;
 use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
 use crate::tui::views::servers::draw::{clock, state_of};
 use crate::tui::views::trace::draw::{TraceColumns, row};
-use crate::tui::widgets::chart;
-use crate::util::number::float;
-use crate::util::text::shorten;
 use crate::util::timestamp;
-use crate::util::units::{show_duration, show_size};
 
 const INSTRUCTIONS: usize = 2_000;
 /// The maximum number of lines of a log shown among the facts.
@@ -43,9 +36,7 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     } else {
         (area, None)
     };
-    let tabs = [ServerTab::Health, ServerTab::Log, ServerTab::Drift];
-    let tabs = tabs.map(|tab| (tab.title(), tab == servers.tab));
-    let inner = pen.open_tabs(left, &server.name, focused, &tabs);
+    let inner = pen.open_tabs(left, &server.name, focused, &tabs(servers.tab));
     let lines = match servers.tab {
         ServerTab::Log => log(pen.styler, state, server, servers.activity_of(&server.name)),
         ServerTab::Drift => drift(pen.styler, servers.advertised(&server.name)),

@@ -7,12 +7,10 @@ pub mod health;
 pub mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::time::Duration;
 
 use crate::catalogue::Catalogue;
 use crate::model::event::LOG_LEVELS;
-use crate::model::{Error, HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSource};
+use crate::model::{HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSource};
 use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
 use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
@@ -37,7 +35,8 @@ pub struct ServersView {
     last_refresh: Duration,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum ServerTab {
     /// The status as the host reports it.
     #[default]
@@ -45,51 +44,51 @@ pub enum ServerTab {
     /// What it logged and wrote to its standard error.
     Log,
     /// What is declared of its tools against what it advertises.
+    #[strum(serialize = "declared tools")]
     Drift,
 }
 
-impl ServerTab {
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Health => "health",
-            Self::Log => "log",
-            Self::Drift => "declared tools",
-        }
-    }
-}
-
 impl View for ServersView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> bool {
         if action == Action::Back && self.tab != ServerTab::Health {
             self.set_tab(ServerTab::Health);
-            return Some(Vec::new());
+            return true;
         }
-        let name = self.chosen()?.name.clone();
+        let Some(name) = self.chosen().map(|server| server.name.clone()) else { return false };
         if action == Action::Open {
             self.find.set("");
         }
-        Some(match action {
-            Action::Open if context.focus == Pane::Health => trace(name),
+        match action {
+            Action::Open if context.focus == Pane::Health => {
+                context.emit(Navigation::ShowTrace(name));
+            }
             Action::Open | Action::Connect | Action::Refresh => {
                 context.show_status(format!("connecting to {name}…"));
-                vec![AppEffect::PingServer(name.clone()), AppEffect::ListServer(name)]
+                context.emit(AppEffect::PingServer(name.clone()));
+                context.emit(AppEffect::ListServer(name));
             }
             Action::Restart => {
                 context.show_status(format!("restarting {name}…"));
-                vec![restart(name).into()]
+                context.emit(restart(name));
             }
             Action::Stop => {
                 context.show_status(format!("stopping {name}…"));
-                vec![stop(name).into()]
+                context.emit(stop(name));
             }
-            Action::Level => vec![self.next_level(name).into()],
+            Action::Level => {
+                let past = self.past_mut(&name);
+                let next = past.level.map_or(LOG_LEVELS[0], |level| after(&LOG_LEVELS, level));
+                past.level = Some(next);
+                context.emit(set_log_level(name, next));
+            }
             Action::Log => self.toggle_tab(ServerTab::Log),
             Action::Diff => self.toggle_tab(ServerTab::Drift),
-            Action::ShowTools => vec![AppEffect::Navigate(Navigation::ShowTools(name))],
-            Action::ShowTrace => trace(name),
+            Action::ShowTools => context.emit(Navigation::ShowTools(name)),
+            Action::ShowTrace => context.emit(Navigation::ShowTrace(name)),
             Action::Copy => context.copy("name", name),
-            _ => return None,
-        })
+            _ => return false,
+        }
+        true
     }
 
     fn filter(&self) -> Option<&ListFilter> {
@@ -100,14 +99,11 @@ impl View for ServersView {
         Some(&mut self.find)
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
-        let words = self.find.text().to_lowercase();
-        let first = self.rows.iter().position(|row| row.name.to_lowercase().contains(&words));
-        if let Some(row) = first.filter(|_| !words.is_empty()) {
-            self.list.choose(row, self.rows.len());
+    fn on_text_changed(&mut self, _context: &mut AppContext) {
+        let names = self.rows.iter().map(|row| row.name.as_str());
+        if self.list.find(self.find.text(), names) {
             self.position.reset();
         }
-        Vec::new()
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
@@ -124,17 +120,14 @@ impl View for ServersView {
         }
     }
 
-    fn enter(&mut self, context: &mut AppContext) -> Effects {
+    fn enter(&mut self, context: &mut AppContext) {
         self.last_refresh = context.now;
-        vec![AppEffect::RefreshServers]
+        context.emit(AppEffect::RefreshServers);
     }
-
-    fn tick(&mut self, context: &mut AppContext) -> Effects {
-        if context.now.saturating_sub(self.last_refresh) < REFRESH_INTERVAL {
-            return Vec::new();
+    fn tick(&mut self, context: &mut AppContext) {
+        if context.now.saturating_sub(self.last_refresh) >= REFRESH_INTERVAL {
+            self.enter(context);
         }
-        self.last_refresh = context.now;
-        vec![AppEffect::RefreshServers]
     }
 
     fn is_animating(&self) -> bool {
@@ -150,10 +143,6 @@ impl View for ServersView {
             self.list.choose(self.list.first(height, length) + row, length);
         }
     }
-}
-
-fn trace(server: String) -> Effects {
-    vec![AppEffect::Navigate(Navigation::ShowTrace(server))]
 }
 
 fn tools_of(server: &str, catalogue: &Catalogue) -> Vec<Arc<ToolDefinition>> {
@@ -277,22 +266,13 @@ impl ServersView {
     }
 
     /// Shows this of the chosen one, or its health again.
-    fn toggle_tab(&mut self, tab: ServerTab) -> Effects {
+    fn toggle_tab(&mut self, tab: ServerTab) {
         self.set_tab(if self.tab == tab { ServerTab::Health } else { tab });
-        Vec::new()
     }
 
     fn set_tab(&mut self, tab: ServerTab) {
         self.tab = tab;
         self.position.reset();
-    }
-
-    fn next_level(&mut self, server: String) -> Task {
-        let past = self.past_mut(&server);
-        let at = past.level.and_then(|level| LOG_LEVELS.iter().position(|l| *l == level));
-        let level = LOG_LEVELS[at.map_or(0, |at| at + 1) % LOG_LEVELS.len()];
-        past.level = Some(level);
-        set_log_level(server, level)
     }
 }
 
@@ -318,10 +298,10 @@ pub fn restart(server: String) -> Task {
     let work = async move |context: TaskContext| context.deps.host.restart_server(&server).await;
     Task::new(name, work, |state, status| {
         // It may be a different program by now: its offerings are listed again.
-        let again =
-            status.as_ref().ok().filter(|status| matches!(status.state, ServerState::Ready));
-        let again = again.map(|status| AppEffect::ListServer(status.name.clone()));
-        again.into_iter().chain(state.server_changed(status)).collect()
+        if let Ok(ServerStatus { name, state: ServerState::Ready, .. }) = &status {
+            state.context.emit(AppEffect::ListServer(name.clone()));
+        }
+        state.server_changed(status);
     })
 }
 
@@ -343,11 +323,10 @@ pub fn set_log_level(server: String, level: &'static str) -> Task {
 }
 
 impl AppState {
-    fn server_changed(&mut self, status: Result<ServerStatus, Error>) -> Effects {
+    fn server_changed(&mut self, status: Result<ServerStatus, Error>) {
         match status {
-            Ok(status) => return self.update_servers(vec![status]),
+            Ok(status) => self.update_servers(vec![status]),
             Err(error) => self.context.show_error(error.to_string()),
         }
-        Vec::new()
     }
 }

@@ -241,7 +241,7 @@ fn what_the_program_registers_and_removes_is_asked_for_anew() {
     let names: Vec<&str> = state.servers.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["web", "late"]);
     state.update(listed(&[], Vec::new()));
-    assert!(state.tools.catalogue.rows().is_empty());
+    assert!(state.tools.catalogue.rows.is_empty());
 }
 
 fn sized(width: u16, height: u16, keys: &[KeyPress]) -> AppState {

@@ -1,15 +1,11 @@
 //! Draws the statistics view.
 
-use crate::present;
 use crate::stats::Usage;
 use crate::tui::prelude::*;
 use crate::tui::views::stats::latency;
 use crate::tui::widgets::chart::sparkline;
-use crate::tui::widgets::empty;
-use crate::tui::widgets::table::{self, ColumnSpec};
+use crate::tui::widgets::table::ColumnSpec;
 use crate::util::histogram::Durations;
-use crate::util::text;
-use crate::util::units::show_duration;
 
 const LOW_SAMPLE_MARK: char = '?';
 /// The percentiles that are shown, with their names.

@@ -5,10 +5,7 @@ use crate::stats::comparison::UsageChange;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::prelude::*;
 use crate::tui::views::stats::draw::{QUANTILES, per_second, quantile};
-use crate::tui::widgets::chart;
 use crate::util::distribution::Distribution;
-use crate::util::number::float;
-use crate::util::units::{show_count, show_duration, show_size};
 
 /// From this width, in columns, the histogram is drawn beside the figures.
 const WIDE: u16 = 96;

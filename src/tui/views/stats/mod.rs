@@ -7,9 +7,8 @@ pub mod tasks;
 pub mod tests;
 
 use std::collections::HashSet;
-use std::time::Duration;
 
-use crate::model::{Error, ToolDefinition};
+use crate::model::ToolDefinition;
 use crate::stats::Usage;
 use crate::stats::count::ToolKey;
 use crate::stats::declared_speed::ExceededSpeed;
@@ -20,7 +19,6 @@ use crate::tui::prelude::*;
 use crate::tui::views::stats::tasks::{StatsSnapshot, StatsViewQuery, StatsWindow};
 use crate::tui::views::tools::list::{UsageByName, UsageFigures};
 use crate::util::distribution::{Distribution, linear, logarithmic};
-use crate::util::number::float;
 
 /// How often is looked while the view is shown.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
@@ -66,13 +64,12 @@ pub struct StatsView {
     pub position: ScrollPosition,
     /// What is looked for: the first row whose name has it is chosen.
     pub find: ListFilter,
-    all_projects: bool,
     pub is_querying: bool,
     last_query: Duration,
 }
 
 impl View for StatsView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> bool {
         match action {
             Action::Sort => {
                 self.order = (self.order + 1) % ORDERS.len();
@@ -83,7 +80,7 @@ impl View for StatsView {
                 self.by_server = !self.by_server;
                 self.list = ListCursor::default();
                 self.arrange(None);
-                return Some(self.refresh());
+                self.refresh(context);
             }
             Action::Scale => {
                 self.has_linear_buckets = !self.has_linear_buckets;
@@ -91,18 +88,16 @@ impl View for StatsView {
             }
             Action::Window => {
                 self.window = self.window.next();
-                return Some(self.refresh());
+                self.refresh(context);
             }
             Action::AllProjects => {
                 context.switch_projects();
-                self.all_projects = context.shown_projects == ShownProjects::All;
-                return Some(self.refresh());
+                self.refresh(context);
             }
             Action::Reset => {
                 self.window = StatsWindow::SinceReset;
                 context.show_status("counting from now on");
-                self.is_querying = true;
-                return Some(vec![tasks::query(self.query(), true).into()]);
+                self.query(true, context);
             }
             Action::Pause => {
                 self.is_paused = !self.is_paused;
@@ -111,32 +106,34 @@ impl View for StatsView {
                 } else {
                     "resumed"
                 });
-                return Some(if self.is_paused { Vec::new() } else { self.refresh() });
+                self.enter(context);
             }
             Action::Refresh => {
                 self.notes.clear();
-                return Some(self.refresh());
+                self.refresh(context);
             }
-            Action::Open => return Some(self.open_tool(context)),
-            Action::Bench => return Some(self.benchmark_selected(context)),
+            Action::Open => self.open_tool(context),
+            Action::Bench => match self.chosen() {
+                Some(usage) if !self.by_server => {
+                    let tool = usage.tool.name.clone();
+                    context.emit(Navigation::Bench { tool, arguments: None });
+                }
+                _ => context.show_status("choose a tool first; t lists them by tool"),
+            },
             Action::ShowHistory => {
                 let tool = self.chosen().map(|usage| usage.tool.name.clone());
-                let tool = tool.filter(|name| !name.is_empty());
-                return Some(
-                    tool.map(|tool| AppEffect::Navigate(Navigation::ShowHistory(tool)))
-                        .into_iter()
-                        .collect(),
-                );
+                if let Some(tool) = tool.filter(|name| !name.is_empty()) {
+                    context.emit(Navigation::ShowHistory(tool));
+                }
             }
             Action::Copy => {
-                let usage = self.chosen()?;
-                let name = if self.by_server { usage.tool.server.clone() } else { None };
-                let name = name.unwrap_or_else(|| usage.tool.name.clone());
-                return Some(context.copy("name", name));
+                let Some(usage) = self.chosen() else { return false };
+                let server = usage.tool.server.as_ref().filter(|_| self.by_server);
+                context.copy("name", server.unwrap_or(&usage.tool.name).clone());
             }
-            _ => return None,
+            _ => return false,
         }
-        Some(Vec::new())
+        true
     }
 
     fn filter(&self) -> Option<&ListFilter> {
@@ -147,18 +144,16 @@ impl View for StatsView {
         Some(&mut self.find)
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
-        let words = self.find.text().to_lowercase();
-        let name = |usage: &Usage| match &usage.tool.server {
-            Some(server) if self.by_server => server.to_lowercase(),
-            _ => usage.tool.name.to_lowercase(),
-        };
-        let first = self.rows().iter().position(|usage| name(usage).contains(&words));
-        if let Some(row) = first.filter(|_| !words.is_empty()) {
-            self.list.choose(row, self.rows().len());
+    fn on_text_changed(&mut self, _context: &mut AppContext) {
+        let mut list = self.list;
+        let names = self.rows().iter().map(|usage| match &usage.tool.server {
+            Some(server) if self.by_server => server.as_str(),
+            _ => usage.tool.name.as_str(),
+        });
+        if list.find(self.find.text(), names) {
+            self.list = list;
             self.focus();
         }
-        Vec::new()
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
@@ -175,17 +170,16 @@ impl View for StatsView {
         }
     }
 
-    fn enter(&mut self, context: &mut AppContext) -> Effects {
-        self.all_projects = context.shown_projects == ShownProjects::All;
-        if self.is_paused { Vec::new() } else { self.refresh() }
-    }
-
-    fn tick(&mut self, context: &mut AppContext) -> Effects {
-        if self.is_paused || context.now.saturating_sub(self.last_query) < REFRESH_INTERVAL {
-            return Vec::new();
+    fn enter(&mut self, context: &mut AppContext) {
+        if !self.is_paused {
+            self.refresh(context);
         }
-        self.last_query = context.now;
-        self.refresh()
+    }
+    fn tick(&mut self, context: &mut AppContext) {
+        if context.now.saturating_sub(self.last_query) >= REFRESH_INTERVAL && !self.is_paused {
+            self.last_query = context.now;
+            self.refresh(context);
+        }
     }
 
     fn is_animating(&self) -> bool {
@@ -200,26 +194,24 @@ impl StatsView {
     }
 
     /// Reads the statistics, unless a read is in progress.
-    pub fn refresh(&mut self) -> Effects {
-        if self.is_querying {
-            return Vec::new();
+    pub fn refresh(&mut self, context: &mut AppContext) {
+        if !self.is_querying {
+            self.query(false, context);
         }
-        self.is_querying = true;
-        vec![tasks::query(self.query(), false).into()]
     }
-
     /// Takes in what was read.
-    pub fn loaded(&mut self, snapshot: Result<StatsSnapshot, Error>) -> Effects {
+    pub fn loaded(&mut self, snapshot: Result<StatsSnapshot, Error>, context: &mut AppContext) {
         self.is_querying = false;
         let snapshot = match snapshot {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 self.error = Some(error);
-                return Vec::new();
+                return;
             }
         };
         let is_new = self.snapshot.is_none();
-        let is_other = snapshot.window != self.window || snapshot.all_projects != self.all_projects;
+        let is_other = (snapshot.window, snapshot.all_projects)
+            != (self.window, context.shown_projects == ShownProjects::All);
         let chosen = self.chosen().map(|usage| usage.tool.clone());
         self.error = None;
         // Each is told once, and the next look comes in a second.
@@ -229,9 +221,8 @@ impl StatsView {
         self.arrange(chosen);
         // What was chosen meanwhile, and the timelines of rows that were not known before.
         if is_other || (is_new && !self.rows().is_empty()) {
-            return self.refresh();
+            self.refresh(context);
         }
-        Vec::new()
     }
 
     pub fn rows(&self) -> &[Usage] {
@@ -291,7 +282,7 @@ impl StatsView {
         Some(calls / lasted)
     }
 
-    fn query(&self) -> StatsViewQuery {
+    fn query(&mut self, is_reset: bool, context: &mut AppContext) {
         let first = self.list.chosen().saturating_sub(TIMELINE_ROWS);
         let near = self.rows().iter().skip(first).take(2 * TIMELINE_ROWS).map(|usage| &usage.tool);
         let timelines_of = if self.by_server {
@@ -302,12 +293,14 @@ impl StatsView {
         } else {
             near.map(|tool| tool.name.clone()).collect()
         };
-        StatsViewQuery {
+        let query = StatsViewQuery {
             window: self.window,
             timelines_of,
             by_server: self.by_server,
-            all_projects: self.all_projects,
-        }
+            all_projects: context.shown_projects == ShownProjects::All,
+        };
+        self.is_querying = true;
+        context.emit(tasks::query(query, is_reset));
     }
 
     /// Sorts the rows and keeps the selection.
@@ -328,31 +321,15 @@ impl StatsView {
         self.spread = durations.and_then(|durations| classed(durations, HISTOGRAM_BUCKETS));
     }
 
-    fn open_tool(&mut self, context: &mut AppContext) -> Effects {
+    fn open_tool(&mut self, context: &mut AppContext) {
         self.find.set("");
-        let Some(usage) = self.chosen() else { return Vec::new() };
+        let Some(usage) = self.chosen() else { return };
         match (&usage.tool.server, self.by_server) {
-            (Some(server), true) => {
-                vec![AppEffect::Navigate(Navigation::ShowTools(server.clone()))]
-            }
+            (Some(server), true) => context.emit(Navigation::ShowTools(server.clone())),
             (None, true) => {
                 context.show_status("these tools have no server; t lists them by tool");
-                Vec::new()
             }
-            (_, false) => vec![AppEffect::Navigate(Navigation::ShowTool(usage.tool.name.clone()))],
-        }
-    }
-
-    fn benchmark_selected(&self, context: &mut AppContext) -> Effects {
-        match self.chosen() {
-            Some(usage) if !self.by_server => {
-                let tool = usage.tool.name.clone();
-                vec![AppEffect::Navigate(Navigation::Bench { tool, arguments: None })]
-            }
-            _ => {
-                context.show_status("choose a tool first; t lists them by tool");
-                Vec::new()
-            }
+            (_, false) => context.emit(Navigation::ShowTool(usage.tool.name.clone())),
         }
     }
 }

@@ -1,16 +1,13 @@
 //! Work for the statistics view.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use tokio::sync::Mutex;
 
-use crate::model::{CallFilter, Error};
+use crate::model::CallFilter;
 use crate::stats::comparison::earlier_period;
 use crate::stats::summary::TimeSeriesSet;
 use crate::stats::{ReadBudget, Statistics, Summary, Usage};
-use crate::tui::tasks::{ConsoleDeps, Task, TaskContext, blocking};
-use crate::tui::widgets::list::after;
+use crate::tui::prelude::*;
+use crate::tui::tasks::{ConsoleDeps, blocking};
 use crate::util::clock::Clock;
 
 /// The window and row to read statistics for.
@@ -155,9 +152,8 @@ pub fn query(look: StatsViewQuery, is_reset: bool) -> Task {
     let name = ("statistics", look.clone(), is_reset);
     let work = async move |context: TaskContext| context.stats.query(look, is_reset).await;
     Task::new(name, work, |state, snapshot| {
-        let effects = state.stats.loaded(snapshot);
+        state.stats.loaded(snapshot, &mut state.context);
         state.tools.catalogue.set_usage(state.stats.usage_figures());
-        effects
     })
 }
 

@@ -1,27 +1,21 @@
 //! The tabs of a tool's details, and the text of two of them.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
 use crate::model::{ToolDefinition, ToolStatus};
-use crate::present::{self, Page};
 use crate::tui::calls::ConsoleCalls;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
-use crate::tui::views::form::{self, SchemaForm};
+use crate::tui::views::form;
 use crate::tui::views::tools;
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::widgets::json_lines;
-use crate::tui::widgets::list::after;
-use crate::tui::widgets::page::wrap;
 use crate::tui::widgets::scroll_text::TextLimits;
-use crate::util::text;
 
 const LIMITS: TextLimits =
     TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr, strum::VariantArray)]
 pub enum DetailTab {
     /// Its arguments, as they would be filled in.
     #[default]
@@ -29,18 +23,6 @@ pub enum DetailTab {
     Docs,
     /// The definition as the source sent it.
     Schema,
-}
-
-impl DetailTab {
-    const ALL: [Self; 3] = [Self::Form, Self::Docs, Self::Schema];
-
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Form => "Form",
-            Self::Docs => "Docs",
-            Self::Schema => "Schema",
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -55,11 +37,6 @@ pub struct ToolDetail {
 }
 
 impl ToolDetail {
-    /// Switches to the next tab; the last leads to the first.
-    pub fn next_tab(&mut self) {
-        self.tab = after(&DetailTab::ALL, self.tab);
-    }
-
     /// Scrolls by this many rows; negative moves up.
     pub fn scroll(&mut self, by: isize) {
         match self.tab {
@@ -138,10 +115,9 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         None if detail.tab == DetailTab::Form => DetailTab::Docs,
         None => detail.tab,
     };
-    let tabs = DetailTab::ALL.map(|shown| (shown.title(), shown == tab));
     // While it is filled in, nothing else is shown here.
-    let tabs = if state.tools.form.is_some() { &[][..] } else { &tabs };
-    let inner = pen.open_tabs(area, &title, focused, tabs);
+    let tabs = if state.tools.form.is_some() { Vec::new() } else { tabs(tab) };
+    let inner = pen.open_tabs(area, &title, focused, &tabs);
     let used = text::width(&title) + tabs.iter().map(|(name, _)| name.len() + 2).sum::<usize>();
     chips(pen, state, row, area, used + 6);
     if let Some(form) = form {

@@ -2,16 +2,11 @@
 
 use crate::model::{ServerState, ToolStatus};
 use crate::present::messages;
-use crate::present::plural;
 use crate::tui::prelude::*;
 use crate::tui::views::servers;
 use crate::tui::views::tools::list::{ToolGroup, ToolLine, ToolRow, ToolSort, UsageFigures};
 use crate::tui::views::trust::window;
-use crate::tui::widgets::chart;
-use crate::tui::widgets::table::{self, ColumnSpec};
-use crate::util::number::float;
-use crate::util::text;
-use crate::util::units::{show_count, show_duration};
+use crate::tui::widgets::table::ColumnSpec;
 
 /// What is shown of the use of a tool, behind its name.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,7 +41,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     // Columns go before names are cut.
     let first = catalogue.widest_name().min(usize::from(inner.width).saturating_sub(BEFORE));
     let (columns, room) = table::fitting(&COLUMNS, usize::from(inner.width), first + BEFORE + 1);
-    let mut columns = if catalogue.has_usage() { columns } else { Vec::new() };
+    let mut columns = if !catalogue.usage.is_empty() { columns } else { Vec::new() };
     if catalogue.sort == ToolSort::P95
         && let Some(column) = columns.first_mut()
     {
@@ -57,7 +52,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     activity(pen, state, area);
     let rows = pen.filter(inner, &catalogue.filter, None);
     let rows = window::notice(pen, state, rows);
-    let lines = catalogue.lines();
+    let lines = &catalogue.lines;
     if lines.is_empty() {
         let text = if catalogue.filter.is_shown() {
             "No matches. Esc clears the filter."
@@ -121,7 +116,7 @@ fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 
 /// The line of a server or a kind: whether it is folded, how it is, and why not.
 fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'static>> {
-    let fold = styler.theme.fold(!state.tools.catalogue.is_folded(&group.name));
+    let fold = styler.theme.fold(!state.tools.catalogue.folded.contains(&group.name));
     let server = state.servers.rows.iter().find(|row| row.name == group.name && group.is_server);
     let (dot, role) = match server {
         Some(server) => servers::draw::dot(server),

@@ -2,18 +2,16 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
 
 use crate::catalogue::Catalogue;
 use crate::model::{ToolDefinition, ToolSource, ToolStatus};
 use crate::stats::count::ToolKey;
-use crate::tui::widgets::filter::{FilterSyntax, Fuzzy, ListFilter, is_yes};
-use crate::tui::widgets::list::{ListCursor, after};
-use crate::util::text;
+use crate::tui::prelude::*;
+use crate::tui::widgets::filter::{FilterSyntax, Fuzzy, is_yes};
 
 /// In which order tools stand while nothing is searched for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum ToolSort {
     #[default]
     Source,
@@ -38,16 +36,9 @@ pub struct UsageFigures {
 pub type UsageByName = HashMap<String, Vec<(ToolKey, UsageFigures)>>;
 
 impl ToolSort {
-    const ALL: [Self; 4] = [Self::Source, Self::Name, Self::P95, Self::Errors];
-
     /// The title in `by …`.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Source => "source",
-            Self::Name => "name",
-            Self::P95 => "p95",
-            Self::Errors => "errors",
-        }
+        self.into()
     }
 }
 
@@ -62,8 +53,8 @@ pub struct ToolListState {
     local: Vec<Arc<ToolRow>>,
     servers: BTreeMap<String, Vec<Arc<ToolRow>>>,
     /// The use of each, by full name; programs with the same name are distinguished.
-    usage: UsageByName,
-    rows: Vec<Arc<ToolRow>>,
+    pub usage: UsageByName,
+    pub rows: Vec<Arc<ToolRow>>,
     /// The rows that the query finds, the best first.
     found: Vec<usize>,
     pub list: ListCursor,
@@ -72,16 +63,16 @@ pub struct ToolListState {
     pub sort: ToolSort,
     pub grouping: ToolGrouping,
     groups: Vec<ToolGroup>,
-    folded: HashSet<String>,
+    pub folded: HashSet<String>,
     /// What is listed: groups with their tools, or what is found.
-    lines: Vec<ToolLine>,
+    pub lines: Vec<ToolLine>,
     /// The servers in the order of their files, also those without tools.
     server_names: Vec<String>,
     /// Whether a person chose a line; before that it is the first tool, whatever comes.
     is_touched: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::VariantArray)]
 pub enum ToolGrouping {
     /// Their server, or their kind.
     #[default]
@@ -138,10 +129,6 @@ impl ToolListState {
         self.arrange();
     }
 
-    pub fn rows(&self) -> &[Arc<ToolRow>] {
-        &self.rows
-    }
-
     /// The number of all tools, found or not.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -166,20 +153,12 @@ impl ToolListState {
         }
     }
 
-    pub fn lines(&self) -> &[ToolLine] {
-        &self.lines
-    }
-
     pub fn row(&self, at: usize) -> Option<&ToolRow> {
         self.rows.get(at).map(|row| &**row)
     }
 
     pub fn group(&self, at: usize) -> Option<&ToolGroup> {
         self.groups.get(at)
-    }
-
-    pub fn is_folded(&self, group: &str) -> bool {
-        self.folded.contains(group)
     }
 
     pub fn is_tree(&self) -> bool {
@@ -194,10 +173,6 @@ impl ToolListState {
         self.found().map(name).max().unwrap_or(0)
     }
 
-    pub fn has_usage(&self) -> bool {
-        !self.usage.is_empty()
-    }
-
     /// How the list is ordered, where that is not as usual.
     pub fn order(&self) -> String {
         let sort = (self.sort != ToolSort::default()).then(|| format!("by {}", self.sort.title()));
@@ -210,8 +185,7 @@ impl ToolListState {
     }
 
     pub fn group_next(&mut self) {
-        let all = [ToolGrouping::Source, ToolGrouping::Category, ToolGrouping::None];
-        self.grouping = after(&all, self.grouping);
+        self.grouping = after(ToolGrouping::VARIANTS, self.grouping);
         self.arrange();
     }
 
@@ -225,7 +199,7 @@ impl ToolListState {
             _ => None,
         };
         let Some(name) = name else { return false };
-        if is_open.unwrap_or_else(|| self.is_folded(&name)) {
+        if is_open.unwrap_or_else(|| self.folded.contains(&name)) {
             self.folded.remove(&name);
         } else {
             self.folded.insert(name.clone());
@@ -288,7 +262,7 @@ impl ToolListState {
     }
 
     pub fn sort_next(&mut self) {
-        self.sort = after(&ToolSort::ALL, self.sort);
+        self.sort = after(ToolSort::VARIANTS, self.sort);
         self.arrange();
     }
 

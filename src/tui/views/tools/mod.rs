@@ -6,19 +6,17 @@ pub mod list;
 pub mod tasks;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use crate::model::{JsonObject, Origin, ToolStatus};
+use crate::model::{Origin, ToolStatus};
 use crate::tui::calls::ConsoleCall;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
 use crate::tui::prelude::*;
-use crate::tui::views::form::SchemaForm;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins;
 use crate::tui::views::result::ResultViewer;
 use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
-use crate::tui::views::tools::detail::ToolDetail;
+use crate::tui::views::tools::detail::{DetailTab, ToolDetail};
 use crate::tui::views::tools::list::ToolListState;
 use crate::tui::widgets::table::ResultTable;
 use crate::util::jq::JqError;
@@ -35,109 +33,104 @@ pub struct ToolsView {
 }
 
 impl View for ToolsView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> bool {
+        let (in_list, in_result) =
+            (context.focus == Pane::Catalogue, context.focus == Pane::Result);
         match action {
-            Action::Filter if context.focus == Pane::Result => {
+            Action::Filter if in_result => {
                 self.viewer.end_typing();
                 self.viewer.search.is_typing = true;
             }
-            Action::Query if context.focus == Pane::Result => {
+            Action::Query if in_result => {
                 self.viewer.end_typing();
                 self.viewer.filter.is_typing = true;
-                return Some(self.request_filter(context));
+                self.request_filter(context);
             }
             Action::NextMatch => self.viewer.step_match(1),
             Action::PreviousMatch => self.viewer.step_match(-1),
-            Action::Diff if context.focus == Pane::Result => {
+            Action::Diff if in_result => {
                 let tool = self.subject.clone().unwrap_or_default();
                 match self.viewer.toggle_difference(&tool, &context.calls) {
-                    Some(task) => return Some(task.into_iter().map(AppEffect::Task).collect()),
+                    Some(task) => context.effects.extend(task.map(AppEffect::Task)),
                     None => context.show_error("nothing to compare with: call it twice first"),
                 }
             }
             Action::CopyPath => match self.viewer.chosen_path() {
-                Some(path) => return Some(context.copy("path", path)),
+                Some(path) => context.copy("path", path),
                 None => context.show_error("paths are copied from the JSON tree: press v"),
             },
-            Action::Sort if self.focused_table(context).is_some() => {
-                let order = self.focused_table(context).map(ResultTable::sort);
-                context.show_status(order.unwrap_or_default());
-            }
-            Action::Sort => {
-                self.catalogue.sort_next();
-                context.show_status(format!("sorted by {}", self.catalogue.sort.title()));
-            }
-            Action::Run => return Some(self.run(context)),
-            Action::Copy => return Some(self.copy_selection(context)),
-            Action::ShowHistory => {
-                let name = self.catalogue.chosen()?.name.clone();
-                return Some(vec![AppEffect::Navigate(Navigation::ShowHistory(name))]);
-            }
-            Action::CopyCommand => return Some(self.copy_command(context)),
+            Action::Sort => match self.focused_table(context) {
+                Some(table) => context.show_status(table.sort()),
+                None => {
+                    self.catalogue.sort_next();
+                    context.show_status(format!("sorted by {}", self.catalogue.sort.title()));
+                }
+            },
+            Action::Run => self.run(context),
+            Action::Copy => self.copy_selection(context),
+            Action::CopyCommand => self.copy_command(context),
             Action::ChangeFormat => {
                 self.viewer.next_format();
                 context.show_status(format!("showing results as {}", self.viewer.format.title()));
             }
             Action::Detail => {
-                self.detail.next_tab();
+                self.detail.tab = after(DetailTab::VARIANTS, self.detail.tab);
                 self.detail.scroll_to_top();
-                context.show_status(format!("showing {}", self.detail.tab.title()));
+                let tab: &str = self.detail.tab.into();
+                context.show_status(format!("showing {tab}"));
             }
-            Action::Export => return Some(self.save_result(context)),
+            Action::Export => self.save_result(context),
             Action::SaveCall => self.name_call(context),
-            Action::Validate if self.form.is_some() => return Some(self.dry_run(context)),
+            Action::Validate if self.form.is_some() => self.dry_run(context),
             Action::PreviousColumn | Action::NextColumn => {
-                let by = if action == Action::PreviousColumn { -1 } else { 1 };
                 if let Some(table) = self.focused_table(context) {
-                    table.step_column(by);
+                    table.step_column(if action == Action::PreviousColumn { -1 } else { 1 });
                 }
             }
-            Action::PreviousChoice | Action::NextChoice if context.focus == Pane::Result => {
+            Action::PreviousChoice | Action::NextChoice if in_result => {
                 let by = if action == Action::PreviousChoice { 1 } else { -1 };
                 if let Some(tool) = self.subject.clone() {
                     self.viewer.step(by, &tool, &context.calls);
                 }
             }
             Action::Open if self.viewer.end_typing() => {}
-            Action::Open
-                if context.focus == Pane::Result && self.viewer.format == ResultFormat::Tree =>
-            {
-                return Some(self.open_node(context));
+            Action::Open if in_result && self.viewer.format == ResultFormat::Tree => {
+                self.open_node(context);
             }
-            Action::Open if self.focused_table(context).is_some() => {
-                self.viewer.open_row();
-            }
+            Action::Open if self.focused_table(context).is_some() => self.viewer.open_row(),
             Action::Wire => context.has_wire = !context.has_wire,
-            Action::Group => {
-                self.catalogue.group_next();
-            }
-            Action::PreviousChoice | Action::NextChoice if context.focus == Pane::Catalogue => {
+            Action::Group => self.catalogue.group_next(),
+            Action::PreviousChoice | Action::NextChoice if in_list => {
                 self.catalogue.fold(Some(action == Action::NextChoice));
             }
-            Action::Fill | Action::Open
-                if context.focus == Pane::Catalogue && self.catalogue.chosen_group().is_some() =>
-            {
+            Action::Fill | Action::Open if in_list && self.catalogue.chosen_group().is_some() => {
                 self.catalogue.fold(None);
             }
             Action::Fill | Action::Open if self.is_untrusted() => {
-                return Some(vec![AppEffect::Navigate(Navigation::AskTrust)]);
+                context.emit(Navigation::AskTrust);
             }
             Action::Fill | Action::Open => self.fill(context),
-            Action::ShowTrace => return Some(self.wire(context)),
+            Action::ShowTrace => self.wire(context),
             Action::Back => return self.back(context),
-            Action::Pin => {
-                let tool = self.catalogue.chosen()?.name.clone();
-                context.show_status(format!("comparing {tool} with its pin…"));
-                return Some(vec![pins::compare(tool).into()]);
+            Action::ShowHistory | Action::Pin | Action::Bench => {
+                let Some(tool) = self.catalogue.chosen().map(|row| row.name.clone()) else {
+                    return false;
+                };
+                match action {
+                    Action::ShowHistory => context.emit(Navigation::ShowHistory(tool)),
+                    Action::Bench => context.emit(Navigation::Bench { tool, arguments: None }),
+                    _ => {
+                        context.show_status(format!("comparing {tool} with its pin…"));
+                        context.emit(pins::compare(tool));
+                    }
+                }
             }
-            Action::Bench => return Some(self.benchmark_selected()),
-            other if context.focus == Pane::Detail => {
-                let done = self.form.as_mut().is_some_and(|form| form.act(other));
-                return done.then(Vec::new);
+            other => {
+                let form = self.form.as_mut().filter(|_| context.focus == Pane::Detail);
+                return form.is_some_and(|form| form.act(other));
             }
-            _ => return None,
         }
-        Some(Vec::new())
+        true
     }
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
@@ -179,7 +172,7 @@ impl View for ToolsView {
                 // The first row is what is searched for, if something is.
                 let above = usize::from(self.catalogue.filter.is_shown());
                 let height = height.saturating_sub(above);
-                let length = self.catalogue.lines().len();
+                let length = self.catalogue.lines.len();
                 let Some(row) = row.checked_sub(above).filter(|row| *row < height) else { return };
                 let first = self.catalogue.list.first(height, length);
                 self.catalogue.choose_line(first + row);
@@ -230,19 +223,17 @@ impl View for ToolsView {
         }
     }
 
-    fn on_text_changed(&mut self, context: &mut AppContext) -> Effects {
-        if self.viewer.is_typing() && context.focus == Pane::Result {
-            let tool = self.subject.clone().unwrap_or_default();
-            let task = self.viewer.on_text_changed(&tool, &context.calls);
-            return task.map(AppEffect::Task).into_iter().collect();
-        }
-        if context.focus == Pane::Catalogue {
+    fn on_text_changed(&mut self, context: &mut AppContext) {
+        if context.focus == Pane::Result && self.viewer.search.is_typing {
+            self.viewer.search_again();
+        } else if context.focus == Pane::Result && self.viewer.filter.is_typing {
+            self.request_filter(context);
+        } else if context.focus == Pane::Catalogue {
             self.catalogue.refilter();
             self.detail.scroll_to_top();
         } else if let Some(form) = &mut self.form {
             form.on_text_changed();
         }
-        Vec::new()
     }
 }
 
@@ -313,38 +304,29 @@ impl ToolsView {
         filter: String,
         input: &Arc<FilterInput>,
         results: Result<(ScrollText, usize), JqError>,
-        context: &AppContext,
-    ) -> Effects {
+        context: &mut AppContext,
+    ) {
         self.viewer.filter_finished(filter, input, results);
         // What was typed meanwhile.
-        self.request_filter(context)
+        self.request_filter(context);
     }
-
     /// Folds a branch of the tree, or shows a long text whole.
-    fn open_node(&mut self, context: &AppContext) -> Effects {
+    fn open_node(&mut self, context: &mut AppContext) {
         if !self.viewer.tree.is_long_text() {
-            self.viewer.tree.fold();
-            return Vec::new();
+            return self.viewer.tree.fold();
         }
         self.viewer.filter.line = LineInput::of(self.viewer.tree.chosen_path());
-        self.request_filter(context)
+        self.request_filter(context);
     }
-
-    fn request_filter(&mut self, context: &AppContext) -> Effects {
-        let tool = self.subject.clone().unwrap_or_default();
-        let task = self.viewer.request_filter(&tool, &context.calls);
-        task.map(AppEffect::Task).into_iter().collect()
+    fn request_filter(&mut self, context: &mut AppContext) {
+        let tool = self.subject.as_deref().unwrap_or_default();
+        let task = self.viewer.request_filter(tool, &context.calls);
+        context.effects.extend(task.map(AppEffect::Task));
     }
-
-    pub fn call(
-        &mut self,
-        tool: String,
-        arguments: JsonObject,
-        context: &mut AppContext,
-    ) -> AppEffect {
+    pub fn call(&mut self, tool: String, arguments: JsonObject, context: &mut AppContext) {
         let run = context.calls.begin(tool.clone(), arguments.clone());
         self.viewer.reset();
-        AppEffect::Call { run, tool, arguments }
+        context.emit(AppEffect::Call { run, tool, arguments });
     }
 
     /// Whether the chosen tool does nothing until its project is trusted.
@@ -362,28 +344,28 @@ impl ToolsView {
         context.focus = Pane::Detail;
     }
 
-    fn run(&mut self, context: &mut AppContext) -> Effects {
-        let Some(form) = &mut self.form else { return Vec::new() };
-        if !form.is_ready() {
-            return Vec::new();
+    fn run(&mut self, context: &mut AppContext) {
+        if let Some(form) = &mut self.form
+            && form.is_ready()
+        {
+            let (tool, arguments) = (form.tool.clone(), form.arguments());
+            context.focus = Self::focus_after_run(context);
+            self.call(tool, arguments, context);
         }
-        let (tool, arguments) = (form.tool.clone(), form.arguments());
-        context.focus = Self::focus_after_run(context);
-        vec![self.call(tool, arguments, context)]
     }
-
     /// The call of the form was refused because its arguments do not fit, so it was none: the form
-    /// is to say where they do not.
-    pub fn refused(&mut self, run: ConsoleCallId, context: &mut AppContext) -> Option<AppEffect> {
-        let form = self.form.as_ref()?;
+    /// is to say where they do not. Whether it was of the form.
+    pub fn refused(&mut self, run: ConsoleCallId, context: &mut AppContext) -> bool {
+        let Some(form) = &self.form else { return false };
         let is_of_form = |call: &ConsoleCall| {
             call.run == run && call.tool == form.tool && call.arguments == form.arguments()
         };
-        let at = context.calls.all.iter().position(is_of_form)?;
+        let Some(at) = context.calls.all.iter().position(is_of_form) else { return false };
         context.calls.all.remove(at);
-        self.viewer.reset();
         context.focus = Pane::Detail;
-        Some(form.check())
+        context.emit(form.check());
+        self.viewer.reset();
+        true
     }
 
     /// The form, which stays for the next call; the result where there is no room for both.
@@ -391,20 +373,18 @@ impl ToolsView {
         if context.is_pane_shown(Pane::Result) { Pane::Detail } else { Pane::Result }
     }
 
-    fn dry_run(&mut self, context: &mut AppContext) -> Effects {
-        let Some(form) = &self.form else { return Vec::new() };
+    fn dry_run(&mut self, context: &mut AppContext) {
+        let Some(form) = &self.form else { return };
         context.show_status("preparing a dry run…");
         let (tool, arguments) = (form.tool.clone(), form.arguments());
         context.focus = Self::focus_after_run(context);
-        vec![tasks::dry_run(tool, arguments).into()]
+        context.emit(tasks::dry_run(tool, arguments));
     }
-
-    fn save_result(&mut self, context: &mut AppContext) -> Effects {
+    fn save_result(&mut self, context: &mut AppContext) {
         let call = self.subject().and_then(|tool| self.viewer.call(tool, &context.calls));
         let outcome = call.and_then(|call| Some((call, call.outcome.as_ref()?)));
         let Some((call, outcome)) = outcome.filter(|(_, o)| result_of(o).is_some()) else {
-            context.show_error("no result to save");
-            return Vec::new();
+            return context.show_error("no result to save");
         };
         let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
         let name: String = call.tool.chars().take(80).map(safe).collect();
@@ -412,7 +392,8 @@ impl ToolsView {
         let id: String = id.chars().rev().filter(char::is_ascii_alphanumeric).take(8).collect();
         let id: String = id.chars().rev().collect();
         let stem = format!("{}-{id}", name.trim_start_matches('.'));
-        vec![tasks::save(stem, Arc::clone(outcome), self.viewer.format).into()]
+        let save = tasks::save(stem, Arc::clone(outcome), self.viewer.format);
+        context.emit(save);
     }
 
     fn name_call(&self, context: &mut AppContext) {
@@ -433,14 +414,8 @@ impl ToolsView {
         }
     }
 
-    fn benchmark_selected(&self) -> Effects {
-        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
-        let tool = row.name.clone();
-        vec![AppEffect::Navigate(Navigation::Bench { tool, arguments: None })]
-    }
-
-    fn copy_selection(&mut self, context: &mut AppContext) -> Effects {
-        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+    fn copy_selection(&mut self, context: &mut AppContext) {
+        let Some(row) = self.catalogue.chosen() else { return };
         let shown = self.viewer.call(self.subject().unwrap_or(&row.name), &context.calls);
         let result = shown.and_then(|call| call.outcome.as_deref());
         let (what, text) = match (context.focus, result) {
@@ -453,35 +428,28 @@ impl ToolsView {
             (Pane::Result, Some(Err(error))) => ("error", error.to_string()),
             _ => ("name", row.name.clone()),
         };
-        context.copy(what, text)
+        context.copy(what, text);
     }
-
-    fn copy_command(&mut self, context: &mut AppContext) -> Effects {
-        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+    fn copy_command(&mut self, context: &mut AppContext) {
+        let Some(row) = self.catalogue.chosen() else { return };
         let line = match context.calls.arguments_of(&row.name) {
             Some(arguments) => {
                 crate::host::command::call(&row.name, arguments) + &row.tool.command_end()
             }
             None => crate::host::example::command_line(&row.tool),
         };
-        context.copy("command", line)
+        context.copy("command", line);
     }
-
-    fn wire(&self, context: &mut AppContext) -> Effects {
-        let Some(row) = self.catalogue.chosen() else { return Vec::new() };
+    fn wire(&self, context: &mut AppContext) {
+        let Some(row) = self.catalogue.chosen() else { return };
         let call = context.calls.newest_of(&row.name).and_then(|call| call.id.clone());
-        let navigation = match (&row.tool.origin, call) {
-            (_, Some(call)) => Navigation::ShowCall(call),
-            (Origin::Server(server), None) => Navigation::ShowTrace(server.clone()),
-            _ => {
-                context.show_status(format!("{} has no trace yet: call it first", row.name));
-                return Vec::new();
-            }
-        };
-        vec![AppEffect::Navigate(navigation)]
+        match (&row.tool.origin, call) {
+            (_, Some(call)) => context.emit(Navigation::ShowCall(call)),
+            (Origin::Server(server), None) => context.emit(Navigation::ShowTrace(server.clone())),
+            _ => context.show_status(format!("{} has no trace yet: call it first", row.name)),
+        }
     }
-
-    fn back(&mut self, context: &mut AppContext) -> Option<Effects> {
+    fn back(&mut self, context: &mut AppContext) -> bool {
         if self.viewer.is_typing() {
             self.viewer.clear_tools();
         } else if (context.focus == Pane::Result && self.viewer.clear_tools())
@@ -493,9 +461,9 @@ impl ToolsView {
         } else if self.form.take().is_some() {
             context.focus = Pane::Catalogue;
         } else {
-            return None;
+            return false;
         }
-        Some(Vec::new())
+        true
     }
 }
 

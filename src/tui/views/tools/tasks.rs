@@ -1,14 +1,13 @@
 //! Work for the tools view.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::content::ContentPayload;
 use crate::host::request::{CallArguments, CallRequest};
 use crate::host::{command, content};
-use crate::model::{Error, JsonObject};
-use crate::tui::tasks::{Task, TaskContext, blocking, error_message, write};
+use crate::tui::prelude::*;
+use crate::tui::tasks::{blocking, error_message, write};
 use crate::tui::views::result::documents;
 use crate::tui::views::result::presentation::{
     self, CallResult, FilterInput, PresentationRequest, ResultFormat,
@@ -22,8 +21,7 @@ pub fn dry_run(tool: String, arguments: JsonObject) -> Task {
     let work = async move |context: TaskContext| context.deps.host.dry_run(&request).await;
     Task::new(name, work, |state, dry_run| {
         state.context.message = None;
-        state.tools.viewer.set_dry_run(tool, &dry_run);
-        Vec::new()
+        state.tools.viewer.dry_run = Some((tool, documents::dry_run_document(&dry_run)));
     })
 }
 
@@ -35,26 +33,19 @@ pub fn query(filter: String, input: Arc<FilterInput>) -> Task {
             results.map(|values| (presentation::filtered(&values), values.len()))
         }
     };
-    Task::compute(("jq", filter.clone()), work, move |state, results| {
-        if let Some(results) = results {
-            return state.tools.filtered(filter, &input, results, &state.context);
-        }
-        state.context.show_error("the filter stopped unexpectedly");
-        Vec::new()
+    Task::compute(("jq", filter.clone()), work, move |state, results| match results {
+        Some(results) => state.tools.filtered(filter, &input, results, &mut state.context),
+        None => state.context.show_error("the filter stopped unexpectedly"),
     })
 }
 
 /// Makes a large result ready to be shown.
 pub fn present(request: PresentationRequest) -> Task {
     let generation = request.generation;
-    Task::compute(
-        ("present", generation),
-        move || request.build(),
-        move |state, made| {
-            state.tools.viewer.presented(generation, made);
-            Vec::new()
-        },
-    )
+    let work = move || request.build();
+    Task::compute(("present", generation), work, move |state, made| {
+        state.tools.viewer.presented(generation, made);
+    })
 }
 
 /// Keeps a call under a name, for `toolhost run NAME`.

@@ -4,9 +4,7 @@ use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::tui::prelude::*;
 use crate::tui::views::trace::frame::FrameScope;
 use crate::tui::views::trace::item::{TraceContent, TraceItem};
-use crate::tui::widgets::pane;
 use crate::util::timestamp;
-use crate::util::units::{show_count, show_duration, show_size};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;

@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use crate::model::traffic::{Direction, TrafficFilter, TrafficKind};
-use crate::tui::theme::Role;
+use crate::tui::prelude::*;
 use crate::tui::views::trace::item::{TraceContent, TraceItem};
 use crate::tui::widgets::filter::{FilterSyntax, is_yes};
 use crate::tui::widgets::json_lines;
-use crate::tui::widgets::scroll_text::{ScrollText, TextLimits};
-use crate::util::units::show_size;
+use crate::tui::widgets::scroll_text::TextLimits;
 
 const MESSAGE_LIMITS: TextLimits = TextLimits {
     lines: 5_000,

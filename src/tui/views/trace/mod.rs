@@ -8,18 +8,16 @@ pub mod tests;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::audit::trace::write::TraceFile;
 use crate::model::traffic::TrafficKind;
-use crate::model::{CapturedTraffic, Error, HostEvent, Traffic};
+use crate::model::{CapturedTraffic, HostEvent, Traffic};
 use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
 use crate::tui::prelude::*;
 use crate::tui::tasks::blocking;
 use crate::tui::views::trace::frame::{FrameScope, TraceSearch, frame_text};
 use crate::tui::views::trace::item::{TraceContent, TraceItem, TraceRing};
 use crate::util::timestamp;
-use crate::util::units::show_duration;
 
 /// The trace view: the messages to and from servers.
 #[derive(Debug)]
@@ -65,7 +63,7 @@ impl Default for TraceView {
 }
 
 impl View for TraceView {
-    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> bool {
         match action {
             Action::Pause => self.pause(context),
             Action::Follow => {
@@ -95,12 +93,12 @@ impl View for TraceView {
                 }
                 None => context.show_status("no request or response to show with it"),
             },
-            Action::Copy => return Some(self.copy_selection(false, context)),
-            Action::CopyCommand => return Some(self.copy_selection(true, context)),
-            Action::Export => return Some(self.export(context)),
-            _ => return None,
+            Action::Copy => self.copy_selection(false, context),
+            Action::CopyCommand => self.copy_selection(true, context),
+            Action::Export => self.export(context),
+            _ => return false,
         }
-        Some(Vec::new())
+        true
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
@@ -120,9 +118,8 @@ impl View for TraceView {
         self.lay_out();
     }
 
-    fn enter(&mut self, _context: &mut AppContext) -> Effects {
+    fn enter(&mut self, _context: &mut AppContext) {
         self.lay_out();
-        Vec::new()
     }
 
     fn filter(&self) -> Option<&ListFilter> {
@@ -133,15 +130,12 @@ impl View for TraceView {
         Some(&mut self.filter)
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Effects {
+    fn on_text_changed(&mut self, _context: &mut AppContext) {
         self.refilter();
-        Vec::new()
     }
-
-    fn tick(&mut self, _context: &mut AppContext) -> Effects {
+    fn tick(&mut self, _context: &mut AppContext) {
         // Not with each line that comes: thousands of frames a second cannot be read.
         self.lay_out();
-        Vec::new()
     }
 
     fn is_animating(&self) -> bool {
@@ -168,9 +162,11 @@ impl TraceView {
 
     /// Adds a log line. `now` is the newest time that is known here.
     pub fn logged(&mut self, origin: &str, now: Duration, level: &str, text: &str) {
-        let newest = self.ring.iter().next_back().map(|(_, item)| item.at);
-        let at = newest.map_or(now, |newest| newest.max(now));
-        self.add(TraceItem::logged(origin, at, level, text));
+        self.add(TraceItem::logged(origin, self.newest_time(now), level, text));
+    }
+    /// The time of what happened just now, which is no earlier than that of what came before.
+    fn newest_time(&self, now: Duration) -> Duration {
+        self.ring.iter().next_back().map_or(now, |(_, item)| item.at.max(now))
     }
 
     /// Adds the start or end of a call of a tool without its own wire.
@@ -197,9 +193,7 @@ impl TraceView {
             }
             _ => return,
         };
-        let newest = self.ring.iter().next_back().map(|(_, item)| item.at);
-        let at = newest.map_or(now, |newest| newest.max(now));
-        let mut item = TraceItem::logged("internal", at, "call", &text);
+        let mut item = TraceItem::logged("internal", self.newest_time(now), "call", &text);
         (item.call, item.is_error, item.client) = (Some(call.clone()), is_error, client);
         self.add(item);
     }
@@ -313,15 +307,20 @@ impl TraceView {
     /// Lays the chosen frame out, if that was not done.
     fn lay_out(&mut self) {
         if std::mem::take(&mut self.is_stale) {
-            let pair = self.pair();
-            let frame = match self.scope {
-                FrameScope::Chosen => frame_text(self.chosen().as_slice()),
-                FrameScope::Both => frame_text(&pair),
-                FrameScope::Request => frame_text(pair.first().copied().as_slice()),
-                FrameScope::Answer => frame_text(pair.last().copied().as_slice()),
-            };
+            let frame = frame_text(&self.shown(self.scope));
             self.frame.replace(frame);
         }
+    }
+    /// The messages that are shown of the chosen line and what belongs to it.
+    fn shown(&self, scope: FrameScope) -> Vec<&TraceItem> {
+        let mut pair = self.pair();
+        match scope {
+            FrameScope::Chosen => return self.chosen().into_iter().collect(),
+            FrameScope::Both => {}
+            FrameScope::Request => pair.truncate(1),
+            FrameScope::Answer => drop(pair.drain(..pair.len().saturating_sub(1))),
+        }
+        pair
     }
 
     fn list(&self) -> ListCursor {
@@ -373,32 +372,24 @@ impl TraceView {
         (self.frame, self.scope) = (ScrollText::default(), FrameScope::Chosen);
     }
 
-    fn copy_selection(&self, both: bool, context: &mut AppContext) -> Effects {
-        let items = match (both, self.scope) {
-            (true, _) | (false, FrameScope::Both) => self.pair(),
-            (false, FrameScope::Request) => self.pair().into_iter().take(1).collect(),
-            (false, FrameScope::Answer) => self.pair().into_iter().rev().take(1).collect(),
-            (false, FrameScope::Chosen) => self.chosen().into_iter().collect(),
-        };
+    fn copy_selection(&self, both: bool, context: &mut AppContext) {
+        let items = self.shown(if both { FrameScope::Both } else { self.scope });
         if items.is_empty() {
-            context.show_status("nothing to copy");
-            return Vec::new();
+            return context.show_status("nothing to copy");
         }
         let what = if items.len() == 2 { "both frames" } else { "frame" };
         let texts = items.iter().map(|item| String::from_utf8_lossy(item.bytes()).into_owned());
-        context.copy(what, texts.collect::<Vec<_>>().join("\n"))
+        context.copy(what, texts.collect::<Vec<_>>().join("\n"));
     }
-
-    fn export(&self, context: &mut AppContext) -> Effects {
+    fn export(&self, context: &mut AppContext) {
         let shown = self.found.iter().filter_map(|number| self.ring.get(*number));
         let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);
         let items: Vec<Traffic> = whole.into_iter().filter_map(TraceItem::traffic).collect();
         if items.is_empty() {
-            context.show_status("nothing to export");
-            return Vec::new();
+            return context.show_status("nothing to export");
         }
         let path = format!("trace-{}.jsonl", timestamp::file_name_timestamp(context.now));
-        vec![export(path.into(), items, cut.len()).into()]
+        context.emit(export(path.into(), items, cut.len()));
     }
 }
 

@@ -5,11 +5,9 @@ pub mod tasks;
 pub mod tests;
 pub mod window;
 
-use std::sync::Arc;
-
 use crate::config::consent::{ProjectRecord, TrustRequest};
 use crate::config::spec::Configuration;
-use crate::model::{Diagnostic, Error, ErrorCause};
+use crate::model::{Diagnostic, ErrorCause};
 use crate::tui::keys::KeyPress;
 use crate::tui::prelude::*;
 use crate::tui::tasks::error_message;
@@ -44,11 +42,12 @@ pub struct ProjectTrust {
     /// The question, while it is on the screen.
     pub window: Option<TrustWindow>,
     status: TrustStatus,
-    question: Option<Arc<TrustRequest>>,
+    pub question: Option<Arc<TrustRequest>>,
     work: TrustTask,
     needs_recheck: bool,
     next: TrustStatus,
-    changed_files: Vec<String>,
+    /// The names of the configuration files that are not what they were when they were read.
+    pub changed_files: Vec<String>,
 }
 
 impl ProjectTrust {
@@ -64,24 +63,14 @@ impl ProjectTrust {
         &self.status.diagnostics
     }
 
-    pub fn changed_files(&self) -> &[String] {
-        &self.changed_files
-    }
-
     /// Offers what the configuration files say now; `may_end_calls` where that needs another host.
-    pub fn reload(&mut self, may_end_calls: bool, context: &mut AppContext) -> Effects {
+    pub fn reload(&mut self, may_end_calls: bool, context: &mut AppContext) {
         if self.work != TrustTask::Idle {
-            context.show_status("the configuration is already being read");
-            return Vec::new();
+            return context.show_status("the configuration is already being read");
         }
         self.work = TrustTask::Reloading(ReloadCause::FilesChanged);
         context.show_status("reading the configuration files…");
-        vec![tasks::reload(may_end_calls).into()]
-    }
-
-    /// Whether there is something to ask.
-    pub fn has_question(&self) -> bool {
-        self.question.is_some()
+        context.emit(tasks::reload(may_end_calls));
     }
 
     /// The notice below the tool list; `key` is the one that opens the question.
@@ -118,116 +107,92 @@ impl ProjectTrust {
 
     /// Reads the configuration again and builds another host, which uses the background host if one
     /// runs for that.
-    pub fn attach(&mut self, context: &mut AppContext) -> Effects {
+    pub fn attach(&mut self, context: &mut AppContext) {
         if let Some(pid) = context.attached_host {
             context.show_status(format!("already attached to the background host (pid {pid})"));
-        } else if context.calls.running().next().is_some() {
+        } else if context.calls.is_running() {
             context.show_status("calls are running here; attach when they have ended");
         } else if self.work == TrustTask::Idle {
             self.work = TrustTask::Reloading(ReloadCause::Attaching);
-            return vec![tasks::reload(true).into()];
+            context.emit(tasks::reload(true));
         }
-        Vec::new()
     }
-
-    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Effects> {
-        let window = self.window.as_mut()?;
+    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> bool {
+        let Some(window) = &mut self.window else { return false };
         match action {
             Action::ChangeFormat if window.request.previous.is_some() => window.toggle_whole(),
             Action::ChangeFormat => context.show_status("this is the whole project"),
-            Action::No if window.text.is_settled(context.now) => return Some(self.refuse(context)),
-            Action::Yes => return Some(self.accept(false, context)),
-            Action::YesAsAuthor => return Some(self.accept(true, context)),
+            Action::No if window.text.is_settled(context.now) => self.refuse(context),
+            Action::Yes => self.accept(false, context),
+            Action::YesAsAuthor => self.accept(true, context),
             Action::No => {}
-            _ => return None,
+            _ => return false,
         }
-        Some(Vec::new())
+        true
     }
-
     /// A call or a server failed; when that is because the project is not what was trusted, the
     /// difference is looked for.
-    pub fn failed(&mut self, error: &Error) -> Effects {
+    pub fn failed(&mut self, error: &Error, context: &mut AppContext) {
         if error.cause() == ErrorCause::TrustOutdated && self.window.is_none() {
-            self.check()
-        } else {
-            Vec::new()
+            self.check(context);
         }
     }
-
-    pub fn files_changed(&mut self, files: Vec<String>) -> Effects {
-        self.changed_files = files;
-        Vec::new()
-    }
-
     /// How far the project is trusted by now, as was asked.
-    pub fn checked(
-        &mut self,
-        status: Result<TrustStatus, Error>,
-        context: &mut AppContext,
-    ) -> Effects {
+    pub fn checked(&mut self, status: Result<TrustStatus, Error>, context: &mut AppContext) {
         let status = match status {
             Ok(status) if self.work == TrustTask::Checking => status,
-            Ok(_) => return Vec::new(),
+            Ok(_) => return,
             Err(error) => return self.on_failed(&error, context),
         };
         self.work = TrustTask::Idle;
-        let effects = self.compare(status, context);
-        if effects.is_empty() { self.recheck() } else { effects }
+        self.compare(status, context);
+        if self.work == TrustTask::Idle {
+            self.recheck(context);
+        }
     }
-
     /// The configuration was read, and another host is ready, or none may be.
-    pub fn files_read(
-        &mut self,
-        files: Result<FilesRead, Error>,
-        context: &mut AppContext,
-    ) -> Effects {
+    pub fn files_read(&mut self, files: Result<FilesRead, Error>, context: &mut AppContext) {
         match files {
             Ok(FilesRead::HostReady(status)) => {
                 self.next = status;
-                vec![AppEffect::SwitchHost]
+                context.emit(AppEffect::SwitchHost);
             }
             Ok(FilesRead::HostKept(status)) => self.on_host_kept(status, context),
             Err(error) => self.on_failed(&error, context),
         }
     }
-
     /// The answer was not stored, or no host could be built.
-    pub fn on_failed(&mut self, error: &Error, context: &mut AppContext) -> Effects {
+    pub fn on_failed(&mut self, error: &Error, context: &mut AppContext) {
         self.work = TrustTask::Idle;
         context.show_error(error_message(error));
-        self.recheck()
+        self.recheck(context);
     }
-
-    fn accept(&mut self, as_author: bool, context: &mut AppContext) -> Effects {
-        let Some(window) = &self.window else { return Vec::new() };
-        match self.work {
-            TrustTask::Reloading(ReloadCause::StoreChanged) => {
+    fn accept(&mut self, as_author: bool, context: &mut AppContext) {
+        let Some(window) = &self.window else { return };
+        match (self.work, window.text.readiness(context.now)) {
+            (TrustTask::Reloading(ReloadCause::StoreChanged), _) => {
                 context.show_status("trust changed in another terminal; reading it first");
-                return Vec::new();
             }
-            TrustTask::Reloading(ReloadCause::FilesChanged) => {
+            (TrustTask::Reloading(ReloadCause::FilesChanged), _) => {
                 context.show_status("the configuration files are being read first");
-                return Vec::new();
             }
-            _ => {}
-        }
-        match window.text.readiness(context.now) {
-            Readiness::Ready => {}
-            Readiness::TooLong => {
-                context.show_error(format!("too long to answer here; run: {}", self.command()));
-                return Vec::new();
+            (_, Readiness::Ready) => {
+                let request = Arc::clone(&window.request);
+                self.window = None;
+                self.work = TrustTask::Reloading(ReloadCause::Answered);
+                context.show_status("trusted; restarting with it");
+                context.emit(tasks::trust(request, as_author));
             }
-            Readiness::TooSoon | Readiness::Unread => return Vec::new(),
+            (_, Readiness::TooLong) => {
+                let command = self.question.as_ref().map(|request| request.command());
+                let command = command.unwrap_or_default();
+                context.show_error(format!("too long to answer here; run: {command}"));
+            }
+            (_, Readiness::TooSoon | Readiness::Unread) => {}
         }
-        let request = Arc::clone(&window.request);
-        self.window = None;
-        self.work = TrustTask::Reloading(ReloadCause::Answered);
-        context.show_status("trusted; restarting with it");
-        vec![tasks::trust(request, as_author).into()]
     }
-
-    fn refuse(&mut self, context: &mut AppContext) -> Effects {
-        let Some(window) = self.window.take() else { return Vec::new() };
+    fn refuse(&mut self, context: &mut AppContext) {
+        let Some(window) = self.window.take() else { return };
         if let Some(question) = &mut self.question
             && question.bundle == window.request.bundle
         {
@@ -236,35 +201,30 @@ impl ProjectTrust {
         let key = context.keys.key_of(Action::Trust, &[KeyContext::Anywhere]);
         let way = key.map(|key| format!("; {key} asks again")).unwrap_or_default();
         context.show_status(format!("not trusted{way}"));
-        vec![tasks::refuse(window.request).into()]
+        context.emit(tasks::refuse(window.request));
     }
-
-    fn command(&self) -> String {
-        self.question.as_ref().map(|request| request.command()).unwrap_or_default()
-    }
-
     /// Looks whether trust is still what it was.
-    pub fn check(&mut self) -> Effects {
-        if self.work != TrustTask::Idle {
+    pub fn check(&mut self, context: &mut AppContext) {
+        if self.work == TrustTask::Idle {
+            self.work = TrustTask::Checking;
+            context.emit(tasks::check());
+        } else {
             self.needs_recheck = true;
-            return Vec::new();
         }
-        self.work = TrustTask::Checking;
-        vec![tasks::check().into()]
     }
-
-    fn recheck(&mut self) -> Effects {
-        if std::mem::take(&mut self.needs_recheck) { self.check() } else { Vec::new() }
+    fn recheck(&mut self, context: &mut AppContext) {
+        if std::mem::take(&mut self.needs_recheck) {
+            self.check(context);
+        }
     }
-
-    fn compare(&mut self, now: TrustStatus, context: &mut AppContext) -> Effects {
+    fn compare(&mut self, now: TrustStatus, context: &mut AppContext) {
         if now.record == self.status.record && now.request == self.question {
-            return Vec::new();
+            return;
         }
         if now.record == self.status.record && now.record.is_some() {
             // What had changed is as it was trusted again.
             (self.question, self.window) = (None, None);
-            return Vec::new();
+            return;
         }
         // The answer still stands, and the project is another one: its unchanged entries go on.
         let is_outdated = self.status.record.is_some()
@@ -275,7 +235,7 @@ impl ProjectTrust {
             if self.window.is_none() && self.ask_unless_refused() {
                 context.show_status("this project changed since it was trusted");
             }
-            return Vec::new();
+            return;
         }
         let refused_only = now.record == self.status.record
             && match (&now.request, &self.question) {
@@ -289,15 +249,15 @@ impl ProjectTrust {
             if is_refused && self.window.take().is_some() {
                 context.show_status("this project was refused in another terminal");
             }
-            return Vec::new();
+            return;
         }
         self.work = TrustTask::Reloading(ReloadCause::StoreChanged);
-        vec![tasks::reload(true).into()]
+        context.emit(tasks::reload(true));
     }
 
     /// The answer does not cover the project as it is now: what was trusted goes on, and a person is
     /// asked about the change.
-    fn on_host_kept(&mut self, now: TrustStatus, context: &mut AppContext) -> Effects {
+    fn on_host_kept(&mut self, now: TrustStatus, context: &mut AppContext) {
         self.question = now.request;
         if std::mem::take(&mut self.work) == TrustTask::Reloading(ReloadCause::Answered) {
             context
@@ -306,10 +266,9 @@ impl ProjectTrust {
             context.show_status("this project changed since it was trusted");
         }
         self.ask_unless_refused();
-        self.recheck()
+        self.recheck(context);
     }
-
-    pub fn on_host_switched(&mut self, context: &mut AppContext) -> Effects {
+    pub fn on_host_switched(&mut self, context: &mut AppContext) {
         let before = std::mem::replace(&mut self.status, std::mem::take(&mut self.next));
         let cause = std::mem::take(&mut self.work);
         self.question.clone_from(&self.status.request);
@@ -350,7 +309,7 @@ impl ProjectTrust {
             }
             (_, None) => context.show_status("nothing left to trust in this project"),
         }
-        self.recheck()
+        self.recheck(context);
     }
 
     fn ask_unless_refused(&mut self) -> bool {

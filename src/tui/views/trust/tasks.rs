@@ -3,8 +3,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -18,11 +17,9 @@ use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::{FileStamp, WatchedFiles};
 use crate::host::ToolHost;
-use crate::model::Error;
-use crate::tui::app::AppState;
 use crate::tui::bridge::{self, HostFinder};
-use crate::tui::event::AppEvent;
-use crate::tui::tasks::{ConsoleDeps, EffectRunner, Task, TaskContext, blocking};
+use crate::tui::prelude::*;
+use crate::tui::tasks::{ConsoleDeps, EffectRunner, blocking};
 use crate::tui::views::stats::tasks::StatsReader;
 use crate::tui::views::trust::TrustStatus;
 use crate::util::clock::Clock;
@@ -247,9 +244,10 @@ pub fn refuse(request: Arc<TrustRequest>) -> Task {
     let work = async move |context: TaskContext| {
         blocking(move || context.host_factory.refuse(&request)).await
     };
-    let then = |state: &mut AppState, stored: Result<(), Error>| match stored {
-        Ok(()) => Vec::new(),
-        Err(error) => state.trust.on_failed(&error, &mut state.context),
+    let then = |state: &mut AppState, stored: Result<(), Error>| {
+        if let Err(error) = stored {
+            state.trust.on_failed(&error, &mut state.context);
+        }
     };
     Task::new(name, work, then).before_quitting()
 }
@@ -319,14 +317,17 @@ pub fn watch(project: &Arc<HostFactory>, send: mpsc::Sender<AppEvent>) {
             looks.tick().await;
             let now = store.as_deref().and_then(FileStamp::of_link);
             if std::mem::replace(&mut before, now) != now
-                && send.send(AppEvent::outcome(|state| state.trust.check())).await.is_err()
+                && send
+                    .send(AppEvent::outcome(|state| state.trust.check(&mut state.context)))
+                    .await
+                    .is_err()
             {
                 return;
             }
             let now = project.changed_files();
             // The same file may have changed since it was read again.
             let is_news = std::mem::replace(&mut reported, now.clone()) != now;
-            let event = AppEvent::outcome(|state| state.trust.files_changed(now.1));
+            let event = AppEvent::outcome(|state| state.trust.changed_files = now.1);
             if is_news && send.send(event).await.is_err() {
                 return;
             }

@@ -1,15 +1,11 @@
 //! The trust question while it is on the screen.
 
-use std::sync::Arc;
-
 use ratatui::text::Text;
 use ratatui::widgets::Clear;
 
 use crate::config::consent::TrustRequest;
-use crate::present::{self, Page};
 use crate::tui::layout;
 use crate::tui::prelude::*;
-use crate::tui::widgets::page::wrap;
 use crate::tui::widgets::reading::QuestionText;
 
 /// How far the rest of a broken line is indented: more than any line begins with.
