@@ -64,7 +64,7 @@ impl AppState {
             || self.inbox.is_animating()
             || self.trust.window.is_some()
             || self.context.overlay == Some(Overlay::Pin)
-            || (self.context.view == ViewId::Tools && self.live.is_recent(self.context.now))
+            || (self.context.view == ViewId::Tools && self.live.all.is_recent(self.context.now))
             || self.view_state(self.context.view).is_animating()
     }
 
@@ -75,21 +75,16 @@ impl AppState {
         if self.trust.window.is_some() {
             return vec![KeyContext::Trust, KeyContext::Pane];
         }
-        match &self.context.overlay {
-            Some(Overlay::Help(window)) if window.filter.is_typed => return vec![KeyContext::Text],
-            Some(Overlay::Palette(_)) => return vec![KeyContext::Palette],
-            Some(Overlay::SaveCall(_)) => return vec![KeyContext::SaveCall],
-            Some(Overlay::Running(_)) => {
-                return vec![KeyContext::Running, KeyContext::Overlay, KeyContext::Pane];
-            }
-            _ => {}
-        }
         if let Some(overlay) = &self.context.overlay {
             let own = match overlay {
+                Overlay::Help(window) if window.filter.is_typed => return vec![KeyContext::Text],
+                Overlay::Palette(_) => return vec![KeyContext::Palette],
+                Overlay::SaveCall(_) => return vec![KeyContext::SaveCall],
                 Overlay::Help(_) => Some(KeyContext::Help),
+                Overlay::Running(_) => Some(KeyContext::Running),
                 Overlay::Pin => Some(KeyContext::PinReview),
                 Overlay::Problems => Some(KeyContext::Problems),
-                _ => None,
+                Overlay::ConfirmQuit => None,
             };
             // A key never acts on what is behind.
             let shared = [KeyContext::Overlay, KeyContext::Pane];
@@ -323,7 +318,7 @@ impl AppState {
         look.images = !settings.has_no_images;
         look.palette = settings.theme.unwrap_or_default();
         self.context.keys = settings.keys;
-        self.context.calls.set_saved_arguments(arguments);
+        self.context.calls.saved_arguments = arguments;
         if let Some(first) = problems.first() {
             let more = match problems.len() - 1 {
                 0 => String::new(),

@@ -27,7 +27,8 @@ pub struct ConsoleCall {
 pub struct ConsoleCalls {
     pub all: VecDeque<ConsoleCall>,
     next: u64,
-    saved_arguments: HashMap<String, JsonObject>,
+    /// The last arguments of tools that were not called here, by their full names.
+    pub saved_arguments: HashMap<String, JsonObject>,
 }
 
 impl ConsoleCalls {
@@ -60,10 +61,6 @@ impl ConsoleCalls {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
             call.outcome = Some(Arc::new(outcome));
         }
-    }
-
-    pub fn set_saved_arguments(&mut self, recalled: HashMap<String, JsonObject>) {
-        self.saved_arguments = recalled;
     }
 
     /// Takes in the current time, which running calls are measured with.
@@ -153,6 +150,13 @@ impl ConsoleCall {
     }
 }
 
+/// Appends to what is remembered; the oldest makes room for it.
+pub fn keep_last<T>(kept: &mut VecDeque<T>, most: usize, newest: T) {
+    if kept.len() >= most {
+        kept.pop_front();
+    }
+    kept.push_back(newest);
+}
 const LOG: usize = 100;
 const NESTED: usize = 50;
 const LONGEST: usize = 500;
@@ -249,10 +253,11 @@ impl CallActivity {
                 });
             }
             HostEvent::Log { level, text, .. } => {
-                if self.log.len() >= LOG {
-                    self.log.pop_front();
-                }
-                self.log.push_back((level.0.clone(), shorten(text, LONGEST).into_owned()));
+                keep_last(
+                    &mut self.log,
+                    LOG,
+                    (level.0.clone(), shorten(text, LONGEST).into_owned()),
+                );
             }
             _ => {}
         }
@@ -279,19 +284,11 @@ const MAX_CLIENTS: usize = 8;
 /// The maximum number of tools that are counted; of more, those that were called last.
 const MAX_TOOLS: usize = 500;
 
-/// The calls of each tool that ended since the console was opened.
-#[derive(Debug)]
+/// The calls that ended since the console was opened, of each tool and of all.
+#[derive(Debug, Default)]
 pub struct LiveCalls {
     tools: HashMap<String, LiveToolCalls>,
-    calls: usize,
-    failed: usize,
-    durations: Durations,
-}
-
-impl Default for LiveCalls {
-    fn default() -> Self {
-        Self { tools: HashMap::new(), calls: 0, failed: 0, durations: Durations::coarse() }
-    }
+    pub all: LiveToolCalls,
 }
 
 #[derive(Debug)]
@@ -309,14 +306,7 @@ impl LiveCalls {
     /// Counts a call that ended now, the time since the Unix epoch. `client` made it, when that was
     /// not this console.
     pub fn handle_host_event(&mut self, event: &HostEvent, client: Option<&str>, now: Duration) {
-        let HostEvent::CallFinished { tool, success, is_cancelled, duration, .. } = event else {
-            return;
-        };
-        self.calls += 1;
-        match (success, is_cancelled) {
-            (true, _) => self.durations.record(*duration),
-            (false, is_cancelled) => self.failed += usize::from(!is_cancelled),
-        }
+        let HostEvent::CallFinished { tool, .. } = event else { return };
         if !self.tools.contains_key(tool) && self.tools.len() >= MAX_TOOLS {
             let last = |calls: &LiveToolCalls| calls.recent.back().map(|(second, _)| *second);
             let oldest = self.tools.iter().min_by_key(|(_, calls)| last(calls));
@@ -324,54 +314,8 @@ impl LiveCalls {
                 self.tools.remove(&oldest);
             }
         }
-        let calls = self.tools.entry(tool.clone()).or_insert_with(|| LiveToolCalls {
-            ok: 0,
-            failed: 0,
-            cancelled: 0,
-            durations: Durations::coarse(),
-            clients: BTreeMap::new(),
-            recent: VecDeque::new(),
-        });
-        if let Some(client) = client {
-            let is_known = calls.clients.contains_key(client);
-            let name =
-                if is_known || calls.clients.len() < MAX_CLIENTS { client } else { "others" };
-            *calls.clients.entry(name.to_owned()).or_default() += 1;
-        }
-        match (success, is_cancelled) {
-            (true, _) => {
-                calls.ok += 1;
-                calls.durations.record(*duration);
-            }
-            (_, true) => calls.cancelled += 1,
-            _ => calls.failed += 1,
-        }
-        let second = now.as_secs();
-        match calls.recent.back_mut() {
-            Some((last, count)) if *last == second => *count += 1,
-            _ => calls.recent.push_back((second, 1)),
-        }
-        while calls.recent.front().is_some_and(|(first, _)| first + LIVE_SECONDS <= second) {
-            calls.recent.pop_front();
-        }
-    }
-
-    /// All calls, how many failed, and how long half of the successful ones took at most.
-    pub fn totals(&self) -> (usize, usize, Option<Duration>) {
-        (self.calls, self.failed, self.durations.quantile(0.5))
-    }
-
-    /// How many calls of all tools ended in each of the last 60 seconds.
-    pub fn by_second(&self, now: Duration) -> Vec<u64> {
-        let tools = self.tools.values().filter(|calls| calls.is_recent(now));
-        tools.map(|calls| calls.by_second(now)).fold(vec![0; SECONDS], |mut all, calls| {
-            all.iter_mut().zip(calls).for_each(|(all, count)| *all += count);
-            all
-        })
-    }
-
-    pub fn is_recent(&self, now: Duration) -> bool {
-        self.tools.values().any(|calls| calls.is_recent(now))
+        self.all.record(event, client, now);
+        self.tools.entry(tool.clone()).or_default().record(event, client, now);
     }
 
     /// The calls of a tool, by its full name; `None` before one ended.
@@ -380,7 +324,44 @@ impl LiveCalls {
     }
 }
 
+impl Default for LiveToolCalls {
+    fn default() -> Self {
+        Self {
+            ok: 0,
+            failed: 0,
+            cancelled: 0,
+            durations: Durations::coarse(),
+            clients: BTreeMap::new(),
+            recent: VecDeque::new(),
+        }
+    }
+}
+
 impl LiveToolCalls {
+    fn record(&mut self, event: &HostEvent, client: Option<&str>, now: Duration) {
+        let HostEvent::CallFinished { success, is_cancelled, duration, .. } = event else { return };
+        match (success, is_cancelled) {
+            (true, _) => {
+                self.ok += 1;
+                self.durations.record(*duration);
+            }
+            (_, true) => self.cancelled += 1,
+            _ => self.failed += 1,
+        }
+        if let Some(client) = client {
+            let is_counted = self.clients.contains_key(client) || self.clients.len() < MAX_CLIENTS;
+            let name = if is_counted { client } else { "others" };
+            *self.clients.entry(name.to_owned()).or_default() += 1;
+        }
+        let second = now.as_secs();
+        match self.recent.back_mut() {
+            Some((last, count)) if *last == second => *count += 1,
+            _ => self.recent.push_back((second, 1)),
+        }
+        while self.recent.front().is_some_and(|(first, _)| first + LIVE_SECONDS <= second) {
+            self.recent.pop_front();
+        }
+    }
     pub fn count(&self) -> u64 {
         self.ok + self.failed + self.cancelled
     }

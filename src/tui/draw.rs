@@ -152,16 +152,17 @@ fn servers(styler: Styler, state: &AppState, has_names: bool) -> Vec<Vec<Span<'s
 
 /// What was called since the console was opened.
 fn session(styler: Styler, state: &AppState) -> Option<Vec<Span<'static>>> {
-    let (calls, failed, half) = state.live.totals();
-    if calls == 0 {
+    let calls = &state.live.all;
+    if calls.count() == 0 {
         return None;
     }
-    let mut spans = vec![styler.dim(plural(calls, "call", "calls"))];
-    if let Some(half) = half {
+    let mut spans = vec![styler.dim(plural(calls.count(), "call", "calls"))];
+    if let Some(half) = calls.durations.quantile(0.5) {
         spans.push(styler.dim(format!(" · p50 {}", show_duration(half))));
     }
-    if failed > 0 {
-        spans.push(styler.span(Role::Error, format!(" · {}", plural(failed, "error", "errors"))));
+    if calls.failed > 0 {
+        let text = format!(" · {}", plural(calls.failed, "error", "errors"));
+        spans.push(styler.span(Role::Error, text));
     }
     Some(spans)
 }

@@ -145,7 +145,8 @@ pub const KEY_TABLES: &[KeyTable] = &[
 ];
 
 /// Something a person can do. What it does in a place is said where it is bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Action {
     Show(ViewId),
     NextPane,
@@ -278,17 +279,10 @@ impl Action {
     /// The name in `console.yaml` and in the list of commands: the variant's in kebab-case. It is a
     /// contract, so a variant keeps its name.
     pub fn name(self) -> String {
-        if let Self::Show(view) = self {
-            return format!("view-{}", view.name());
+        match self {
+            Self::Show(view) => format!("view-{}", view.name()),
+            other => <&str>::from(other).to_owned(),
         }
-        let mut name = String::new();
-        for c in format!("{self:?}").chars() {
-            if c.is_ascii_uppercase() && !name.is_empty() {
-                name.push('-');
-            }
-            name.push(c.to_ascii_lowercase());
-        }
-        name
     }
 }
 
@@ -575,11 +569,6 @@ impl Keymap {
         place.map_or(&[], |(_, bindings)| bindings)
     }
 
-    pub fn bindings_mut(&mut self, when: KeyContext) -> Option<&mut Vec<Binding>> {
-        let place = self.contexts.iter_mut().find(|(place, _)| *place == when);
-        place.map(|(_, bindings)| bindings)
-    }
-
     pub fn action(&self, key: KeyPress, places: &[KeyContext]) -> Option<Action> {
         places.iter().find_map(|place| {
             self.bindings(*place).iter().find(|binding| binding.key == key).map(|b| b.action)
@@ -633,7 +622,7 @@ impl Keymap {
     /// Rebinds a key. Returns the action that lost its last key in that context.
     pub fn remap(&mut self, remap: Remap) -> Option<Action> {
         let Remap { context: when, key, action } = remap;
-        let bindings = self.bindings_mut(when)?;
+        let (_, bindings) = self.contexts.iter_mut().find(|(place, _)| *place == when)?;
         let before = bindings.iter().position(|binding| binding.key == key);
         let lost = before.map(|at| bindings.remove(at)).filter(|lost| Some(lost.action) != action);
         if let Some(lost) = lost

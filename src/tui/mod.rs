@@ -73,21 +73,12 @@ pub struct ConsoleLaunch {
 }
 
 pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
-    let ConsoleLaunch {
-        deps,
-        mut events,
-        sender,
-        bridge,
-        appearance,
-        host_factory,
-        trust,
-        command_end,
-    } = launch;
+    let ConsoleLaunch { deps, mut events, bridge, trust, command_end, .. } = launch;
     let clock = Arc::clone(&deps.clock);
     let mut screen = Screen::open()?;
     let mut state = AppState::new(screen.size()?);
     state.context.command_end = command_end.map(|words| format!(" {words}")).unwrap_or_default();
-    state.context.appearance = appearance;
+    state.context.appearance = launch.appearance;
     if let Some(root) = &deps.project_root {
         let name = std::path::Path::new(root).file_name();
         state.context.project = name.map(|name| name.to_string_lossy().into_owned());
@@ -96,7 +87,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     state.configuration_problems = ConfigurationProblems::of(&trust.diagnostics);
     state.trust.begin(trust);
     let editor = deps.editor.clone();
-    let mut effects = EffectRunner::new(deps, sender, bridge.clone(), host_factory);
+    let mut effects = EffectRunner::new(deps, launch.sender, bridge.clone(), launch.host_factory);
     // While a person writes in an editor the terminal is theirs; events are still taken in.
     let mut editing: Option<EditorTask> = None;
     // The first frame is drawn before any effect runs.

@@ -44,9 +44,11 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
         Ok(entries) => entries,
         Err(problem) => return (settings, vec![problem]),
     };
+    let themes = ColourScheme::ALL.map(ColourScheme::name);
     for (key, value) in entries {
         let taken = match key.text.as_str() {
-            "theme" => theme(value).map(|theme| settings.theme = Some(theme)),
+            "theme" => one_of(value, &themes, |name| format!("unknown theme '{name}'"))
+                .map(|name| settings.theme = ColourScheme::from_name(name)),
             "ascii" => value.as_bool().map(|set| settings.ascii = set),
             "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
             "mouse" => value.as_bool().map(|set| settings.has_no_mouse = !set),
@@ -64,38 +66,34 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
     (settings, problems)
 }
 
-fn theme(value: &ConfigNode) -> Result<ColourScheme, Diagnostic> {
-    let name = value.as_text()?;
-    ColourScheme::from_name(name).ok_or_else(|| {
-        let all = ColourScheme::ALL.map(ColourScheme::name).join(", ");
-        Diagnostic::error(format!("unknown theme '{name}'"))
-            .with_hint(format!("expected one of {all}"))
-            .with_location(value.location())
-    })
-}
-
 /// The values of `image.inline`.
 pub const IMAGES: [&str; 2] = ["auto", "never"];
 
 fn image(value: &ConfigNode) -> Result<bool, Diagnostic> {
-    let mut shown = true;
+    let mut inline = "auto";
     for (key, value) in value.as_map()? {
         if key.text != "inline" {
             return Err(Diagnostic::error(format!("unknown setting 'image.{}'", key.text))
                 .with_hint("expected image.inline")
                 .with_location(value.location()));
         }
-        shown = match value.as_text()? {
-            "auto" => true,
-            "never" => false,
-            name => {
-                return Err(Diagnostic::error(format!("unknown value '{name}' for image.inline"))
-                    .with_hint(format!("expected one of {}", IMAGES.join(", ")))
-                    .with_location(value.location()));
-            }
-        };
+        let unknown = |name: &str| format!("unknown value '{name}' for image.inline");
+        inline = one_of(value, &IMAGES, unknown)?;
     }
-    Ok(shown)
+    Ok(inline == "auto")
+}
+/// The one of these names that is written there.
+fn one_of(
+    value: &ConfigNode,
+    names: &[&'static str],
+    unknown: impl FnOnce(&str) -> String,
+) -> Result<&'static str, Diagnostic> {
+    let name = value.as_text()?;
+    names.iter().find(|known| **known == name).copied().ok_or_else(|| {
+        Diagnostic::error(unknown(name))
+            .with_hint(format!("expected one of {}", names.join(", ")))
+            .with_location(value.location())
+    })
 }
 
 fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {

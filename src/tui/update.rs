@@ -99,7 +99,7 @@ impl AppState {
                 self.refresh_figures();
             }
             AppEvent::Approval { id, prompt } => {
-                self.inbox.approval(id, *prompt, &mut self.context)
+                self.inbox.approval(id, *prompt, &mut self.context);
             }
             AppEvent::Question { id, question } => {
                 let is_typing = self.line().is_some();

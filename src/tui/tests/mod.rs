@@ -17,9 +17,7 @@ use crate::model::{CallId, Origin, ToolDefinition, ToolName, ToolSource};
 use crate::provider::Preview;
 use crate::tui::app::*;
 use crate::tui::context::Overlay;
-use crate::tui::event::{
-    AppEffect, AppEvent, ApprovalPrompt, AskId, ConsoleCallId, Effects, UserInput,
-};
+use crate::tui::event::{AppEffect, AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::{Pane, ViewId};
 use crate::tui::tests::drawing::picture;
@@ -74,7 +72,7 @@ pub fn sample() -> AppState {
 /// Gives the state what a task came to.
 pub fn tell(
     state: &mut AppState,
-    change: impl FnOnce(&mut AppState) -> Effects + Send + 'static,
+    change: impl FnOnce(&mut AppState) + Send + 'static,
 ) -> Vec<AppEffect> {
     state.update(AppEvent::outcome(change))
 }
@@ -239,6 +237,7 @@ fn a_slash_looks_for_a_row_in_every_list_and_presses_no_other_key() {
     for view in ViewId::ALL {
         let mut state = sample();
         state.show(view);
+        state.context.effects.clear();
         let effects = press(&mut state, &["/", "dxR"]);
         let changes = |effect: &AppEffect| format!("{effect:?}").contains("server");
         assert!(!effects.iter().any(changes), "{view:?}: {effects:?}");

@@ -284,7 +284,7 @@ fn a_run_that_is_stopped_early_says_so_without_an_exit_code() {
     let error = Error::timeout("stopped before any call was made");
     let run = Box::default();
     state.update(AppEvent::outcome(|state| {
-        state.bench.finished(1, run, Err(error), &mut state.context)
+        state.bench.finished(1, run, Err(error), &mut state.context);
     }));
     assert_eq!(message(&state), "run 1: stopped before any call was made");
     assert!(!shown(&state).contains("exit code"), "{}", shown(&state));

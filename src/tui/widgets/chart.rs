@@ -136,18 +136,7 @@ pub fn labels(places: &[(usize, &str)], cells: usize) -> String {
 /// How many eighths of the greatest number a number fills of so many; at least one when it is
 /// anything.
 fn to_eighths(number: f64, most: f64, all: usize) -> usize {
-    if number.is_nan() || number <= 0.0 || most <= 0.0 || all == 0 {
-        return 0;
-    }
-    let share = (number / most).clamp(0.0, 1.0);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "as many as a screen has cells"
-    )]
-    let filled = (share * all as f64).round() as usize;
-    filled.clamp(1, all)
+    if most > 0.0 { present::chart::filled(number / most, all) } else { 0 }
 }
 
 #[cfg(test)]

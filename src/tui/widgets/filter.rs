@@ -109,31 +109,23 @@ impl Fuzzy {
     }
 }
 
-#[derive(Debug)]
-pub struct FilterSyntax<K: 'static> {
-    /// The keys by name; several names may stand for one key.
-    pub keys: &'static [(&'static str, K)],
-    /// Whether double quotes keep words with spaces together. Where JSON is searched they are part
-    /// of the text instead.
-    pub has_quotes: bool,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub struct FilterTerms<K> {
-    pub values: Vec<(K, String)>,
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct FilterTerms {
+    /// The terms with one of the keys.
+    pub values: Vec<(&'static str, String)>,
     pub words: Vec<String>,
     /// The words that must not.
     pub excluded: Vec<String>,
 }
-
-impl<K: Copy> FilterSyntax<K> {
-    /// Reads a filter. A term that is still being typed, such as `key:` or `!`, narrows nothing.
-    pub fn parse(&self, text: &str) -> FilterTerms<K> {
-        let mut terms = FilterTerms { values: Vec::new(), words: Vec::new(), excluded: Vec::new() };
-        for word in split(text, self.has_quotes) {
+impl FilterTerms {
+    /// Reads a filter. A term that is still being typed, such as `key:` or `!`, narrows nothing. With
+    /// `has_quotes` double quotes keep words with spaces together; where JSON is searched they are part
+    /// of the text instead.
+    pub fn of(text: &str, keys: &[&'static str], has_quotes: bool) -> Self {
+        let mut terms = Self::default();
+        for word in split(text, has_quotes) {
             let term = word.split_once(':').and_then(|(name, value)| {
-                let (_, key) = self.keys.iter().find(|(own, _)| *own == name)?;
-                Some((*key, value.to_owned()))
+                Some((*keys.iter().find(|key| **key == name)?, value.to_owned()))
             });
             match (term, word.strip_prefix('!')) {
                 (Some((_, value)), _) if value.is_empty() => {}
@@ -199,17 +191,16 @@ mod tests {
 
     use super::*;
 
-    const SYNTAX: FilterSyntax<u8> =
-        FilterSyntax { keys: &[("src", 1), ("kind", 1), ("error", 2)], has_quotes: true };
+    const KEYS: &[&str] = &["src", "kind", "error"];
 
     #[test]
     fn words_values_and_exclusions_come_in_any_order() {
-        let terms = SYNTAX.parse(r#"kind:a !no one "src:b c" http://x error: ! "two words""#);
-        assert_eq!(terms.values, [(1, "a".to_owned()), (1, "b c".to_owned())]);
+        let text = r#"kind:a !no one "src:b c" http://x error: ! "two words""#;
+        let terms = FilterTerms::of(text, KEYS, true);
+        assert_eq!(terms.values, [("kind", "a".to_owned()), ("src", "b c".to_owned())]);
         assert_eq!(terms.words, ["one", "http://x", "two words"]);
         assert_eq!(terms.excluded, ["no"]);
-        let plain = FilterSyntax { has_quotes: false, ..SYNTAX };
-        assert_eq!(plain.parse("\"id\": 1").words, ["\"id\":", "1"]);
+        assert_eq!(FilterTerms::of("\"id\": 1", KEYS, false).words, ["\"id\":", "1"]);
     }
 
     proptest! {

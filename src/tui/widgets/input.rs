@@ -2,6 +2,8 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
+use crate::tui::keys::Action;
+
 /// The maximum number of bytes a line may have; more is not typed or pasted.
 const LONGEST: usize = 64 * 1024;
 
@@ -297,6 +299,21 @@ impl TextArea {
         }
     }
 
+    /// Performs an action on the text; `false` when it is not about it.
+    pub fn act(&mut self, action: Action) -> bool {
+        match action {
+            Action::Add => self.break_line(),
+            Action::Remove => self.erase(),
+            Action::Up | Action::PreviousField => self.step(-1),
+            Action::Down | Action::NextField => self.step(1),
+            Action::PageUp => self.step(-10),
+            Action::PageDown => self.step(10),
+            Action::PreviousChoice => self.line().left(),
+            Action::NextChoice => self.line().right(),
+            _ => return false,
+        }
+        true
+    }
     /// Writes a text of several lines at the cursor; tabs are kept.
     pub fn paste(&mut self, text: &str) {
         for (at, line) in text.replace("\r\n", "\n").split(['\n', '\r']).enumerate() {

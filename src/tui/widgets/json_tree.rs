@@ -268,6 +268,6 @@ mod tests {
         let tree = JsonTree::of(&json!(vec![vec![1; 10]; 100]));
         assert_eq!(tree.len(), 101);
         let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
-        assert!(JsonTree::of(&deep).is_cut());
+        assert!(JsonTree::of(&deep).is_cut);
     }
 }

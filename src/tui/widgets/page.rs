@@ -252,6 +252,31 @@ pub fn wrap(line: &Line<'static>, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
+/// Lines on the left, and lines on the right starting at this cell.
+pub fn side_by_side(
+    styler: Styler,
+    left: Vec<Line<'static>>,
+    right: Vec<Line<'static>>,
+    at: usize,
+) -> Vec<Line<'static>> {
+    let rows = left.len().max(right.len());
+    let (mut left, mut right) = (left.into_iter(), right.into_iter());
+    let row = |_| {
+        let mut spans = left.next().unwrap_or_default().spans;
+        let mut used = 0;
+        for span in &mut spans {
+            let room = (at - 1).saturating_sub(used);
+            if span.width() > room {
+                span.content = table::align_left(&span.content, room).into();
+            }
+            used += span.width();
+        }
+        spans.push(styler.plain(" ".repeat(at.saturating_sub(used))));
+        spans.extend(right.next().unwrap_or_default().spans);
+        Line::from(spans)
+    };
+    (0..rows).map(row).collect()
+}
 fn joined(cells: &[(&str, Style, usize)]) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     for (grapheme, style, _) in cells {

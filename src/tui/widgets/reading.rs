@@ -57,6 +57,21 @@ impl QuestionText {
         self.text = text;
     }
 
+    /// Draws the text, and on the last row what its readiness makes of that: only then is it known whether
+    /// the end is on the screen.
+    pub fn draw(
+        &self,
+        pen: &mut Pen<'_>,
+        area: Rect,
+        now: Duration,
+        line: impl FnOnce(Readiness) -> (Role, String),
+    ) {
+        let [above, below] =
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(area);
+        pen.text(&self.text, above);
+        let (role, text) = line(self.readiness(now));
+        pen.put(pen.line(role, text), below);
+    }
     /// Takes in what was drawn, before the text moves.
     fn note(&mut self) {
         self.is_read |= self.text.is_end_visible();

@@ -257,7 +257,7 @@ mod tests {
     fn a_table_without_end_is_bounded() {
         let wide: serde_json::Map<_, _> = (0..500).map(|n| (format!("k{n}"), json!("x"))).collect();
         let value = json!(vec![Value::Object(wide); 3]);
-        assert_eq!(ResultTable::of(&value).unwrap().columns().len(), COLUMNS);
+        assert_eq!(ResultTable::of(&value).unwrap().columns.len(), COLUMNS);
         let long = json!(vec![json!({ "text": "x".repeat(5_000) }); ROWS + 7]);
         let table = ResultTable::of(&long).unwrap();
         assert_eq!((table.row_count(), table.left_out, table.columns[0].width), (ROWS, 7, WIDEST));

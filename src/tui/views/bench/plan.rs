@@ -9,6 +9,7 @@ use crate::config::consent::shell_quoted;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::BenchView;
 use crate::tui::views::bench::tasks::BenchRunSpec;
+use crate::tui::views::form::draw::input_spans;
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::widgets::filter::Picker;
 use crate::util::units;
@@ -31,7 +32,8 @@ pub struct PlanFieldError {
 
 #[derive(Debug, Clone, Default)]
 pub struct PlanForm {
-    lines: Vec<(PlanField, LineInput)>,
+    /// What was written in each of the fields.
+    lines: [LineInput; PlanField::VARIANTS.len()],
     pub at: usize,
     pub is_writing: bool,
     /// What was found wrong when it was to be run.
@@ -40,51 +42,31 @@ pub struct PlanForm {
 
 impl PlanForm {
     pub fn current(&self) -> PlanField {
-        PlanField::ALL.get(self.at).copied().unwrap_or(PlanField::ToolA)
+        PlanField::VARIANTS.get(self.at).copied().unwrap_or(PlanField::ToolA)
     }
 
     /// Moves the cursor by `by` entries; back when negative.
     pub fn step(&mut self, by: isize) {
-        self.at = self.at.saturating_add_signed(by).min(PlanField::ALL.len() - 1);
+        self.at = self.at.saturating_add_signed(by).min(PlanField::VARIANTS.len() - 1);
     }
 
     /// What was written, without blanks around it.
     pub fn text(&self, entry: PlanField) -> &str {
-        self.line(entry).map_or("", |line| line.text().trim())
+        self.lines[entry as usize].text().trim()
     }
-
-    pub fn line(&self, entry: PlanField) -> Option<&LineInput> {
-        self.lines.iter().find(|(own, _)| *own == entry).map(|(_, line)| line)
-    }
-
     pub fn active_input(&mut self) -> Option<&mut LineInput> {
-        if !self.is_writing {
-            return None;
-        }
-        let entry = self.current();
-        if self.line(entry).is_none() {
-            self.lines.push((entry, LineInput::default()));
-        }
-        self.lines.iter_mut().find(|(own, _)| *own == entry).map(|(_, line)| line)
+        self.is_writing.then(|| &mut self.lines[self.at])
     }
-
     pub fn set(&mut self, entry: PlanField, text: impl Into<String>) {
-        self.lines.retain(|(own, _)| *own != entry);
-        self.lines.push((entry, LineInput::of(text)));
+        self.lines[entry as usize] = LineInput::of(text);
         self.error = None;
     }
-
     /// Leaves the current entry out: its default holds.
     pub fn clear(&mut self) {
-        let entry = self.current();
-        self.lines.retain(|(own, _)| *own != entry);
-        self.error = None;
+        self.set(self.current(), "");
     }
-
     pub fn focus_field(&mut self, entry: PlanField) {
-        if let Some(row) = PlanField::ALL.iter().position(|shown| *shown == entry) {
-            self.at = row;
-        }
+        self.at = entry as usize;
     }
 
     /// Puts a tool on a side; the arguments are those of both.
@@ -93,10 +75,9 @@ impl PlanForm {
             return self.set(PlanField::ToolB, tool);
         }
         self.set(PlanField::ToolA, tool);
-        self.lines.retain(|(own, _)| *own != PlanField::ArgumentsA);
-        if let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) {
-            self.set(PlanField::ArgumentsA, Value::Object(arguments.clone()).to_string());
-        }
+        let arguments = arguments.filter(|arguments| !arguments.is_empty());
+        let arguments = arguments.map(|arguments| Value::Object(arguments.clone()).to_string());
+        self.set(PlanField::ArgumentsA, arguments.unwrap_or_default());
     }
 
     /// What holds while an entry is empty, and an example of what may be written.
@@ -148,7 +129,7 @@ impl PlanForm {
 
     pub fn command_line(&self) -> String {
         let mut command = vec!["toolhost".to_owned(), "bench".to_owned()];
-        for entry in PlanField::ALL {
+        for &entry in PlanField::VARIANTS {
             let text = self.text(entry);
             if entry == PlanField::ToolA || !text.is_empty() {
                 command.extend(entry.option().map(str::to_owned));
@@ -208,7 +189,6 @@ fn above_zero(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use serde_json::json;
 
@@ -279,7 +259,7 @@ mod tests {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::VariantArray)]
 pub enum PlanField {
     ToolA,
     ArgumentsA,
@@ -291,17 +271,6 @@ pub enum PlanField {
 }
 
 impl PlanField {
-    /// In the order of the form.
-    pub const ALL: [Self; 7] = [
-        Self::ToolA,
-        Self::ArgumentsA,
-        Self::ToolB,
-        Self::InFlight,
-        Self::Rate,
-        Self::Calls,
-        Self::Duration,
-    ];
-
     /// The label in the form.
     pub fn title(self) -> &'static str {
         match self {
@@ -357,7 +326,7 @@ pub fn draw(pen: &mut Pen<'_>, bench: &BenchView, focused: bool, area: Rect) {
 }
 
 fn form(pen: &mut Pen<'_>, form: &PlanForm, focused: bool, area: Rect) {
-    let entries = PlanField::ALL;
+    let entries = PlanField::VARIANTS;
     let foot = foot(pen.styler, form);
     let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
     let below = u16::try_from(wrapped).unwrap_or(u16::MAX).min(FOOT).min(area.height / 3);
@@ -403,22 +372,14 @@ fn row(
             spans.extend([styler.plain("  "), styler.span(Role::Example, example)]);
         }
         used
-    } else {
-        let (before, behind) =
-            form.line(entry).map_or(("", ""), crate::tui::widgets::input::LineInput::split);
-        let before = styler.plain(before);
+    } else if is_current && form.is_writing {
         // What is written is seen where it is written.
-        let over = before.width().saturating_sub(room.saturating_sub(1));
-        let is_written = is_current && form.is_writing;
-        let before = if is_written && over > 0 {
-            let tail: String = before.content.chars().skip(over).collect();
-            styler.plain(tail)
-        } else {
-            before
-        };
-        let cursor = used + before.width();
-        spans.extend([before, styler.plain(behind)]);
-        cursor
+        let (written, cursor) = input_spans(styler, &form.lines[entry as usize], room);
+        spans.extend(written);
+        used + cursor
+    } else {
+        spans.push(styler.plain(form.lines[entry as usize].text()));
+        used
     };
     (Line::from(spans), cursor)
 }

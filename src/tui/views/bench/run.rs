@@ -11,6 +11,7 @@ use crate::bench::steps;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm};
 use crate::tui::views::bench::{BenchRun, BenchView};
+use crate::tui::widgets::page::side_by_side;
 
 const WIDE: usize = 66;
 const KINDS: usize = 3;
@@ -279,31 +280,4 @@ fn kinds(styler: Styler, target: &TargetSnapshot) -> Option<Line<'static>> {
     let shown = target.kinds.iter().take(KINDS);
     let parts: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
     (!parts.is_empty()).then(|| styler.line(Role::Error, format!("failed  {}", parts.join("  "))))
-}
-
-/// Lines on the left, and lines on the right starting at this cell.
-fn side_by_side(
-    styler: Styler,
-    left: Vec<Line<'static>>,
-    right: Vec<Line<'static>>,
-    at: usize,
-) -> Vec<Line<'static>> {
-    let rows = left.len().max(right.len());
-    let (mut left, mut right) = (left.into_iter(), right.into_iter());
-    let row = |_| {
-        let mut spans = left.next().unwrap_or_default().spans;
-        let mut used = 0;
-        for span in &mut spans {
-            let room = (at - 1).saturating_sub(used);
-            if span.width() > room {
-                let cut = table::align_left(&span.content, room);
-                span.content = cut.into();
-            }
-            used += span.width();
-        }
-        spans.push(styler.plain(" ".repeat(at.saturating_sub(used))));
-        spans.extend(right.next().unwrap_or_default().spans);
-        Line::from(spans)
-    };
-    (0..rows).map(row).collect()
 }

@@ -1,7 +1,6 @@
 //! Tests of the benchmark view, driven by keys.
 
 use super::*;
-use std::time::Duration;
 
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
@@ -9,7 +8,7 @@ use crate::bench::fixtures::{report, rounds, target};
 use crate::bench::monitor::RunPhase;
 use crate::bench::plan::Sharing;
 use crate::bench::snapshot::{LatencySummary, TargetSnapshot};
-use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::event::UserInput;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{press, sample, tell};
 use crate::tui::theme::Theme;
@@ -80,7 +79,7 @@ pub fn begun() -> AppState {
 
 fn finish(state: &mut AppState, snapshot: BenchSnapshot) -> Vec<AppEffect> {
     tell(state, |state| {
-        state.bench.finished(1, Box::new(snapshot), Ok(account()), &mut state.context)
+        state.bench.finished(1, Box::new(snapshot), Ok(account()), &mut state.context);
     })
 }
 

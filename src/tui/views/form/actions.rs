@@ -42,22 +42,11 @@ impl SchemaForm {
     }
 
     fn act_in_text(&mut self, action: Action) -> bool {
-        let Some(text) = self.text() else { return false };
-        match action {
-            Action::Add => text.break_line(),
-            Action::Remove => text.erase(),
-            Action::Up | Action::PreviousField => text.step(-1),
-            Action::Down | Action::NextField => text.step(1),
-            Action::PageUp => text.step(-10),
-            Action::PageDown => text.step(10),
-            Action::PreviousChoice => text.line().left(),
-            Action::NextChoice => text.line().right(),
-            _ => return false,
-        }
+        let is_done = self.text().is_some_and(|text| text.act(action));
         if matches!(action, Action::Add | Action::Remove) {
             self.on_text_changed();
         }
-        true
+        is_done
     }
 
     fn switch(&mut self) {

@@ -265,7 +265,7 @@ impl FieldLine<'_> {
 }
 
 /// A line with a cursor, moved so that the cursor is seen; and where it is.
-fn input_spans(styler: Styler, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
+pub fn input_spans(styler: Styler, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
     let (before, behind) = line.split();
     let role = if line.is_selected { Role::SelectedUnfocused } else { Role::Plain };
     let before = styler.span(role, before);
@@ -327,13 +327,16 @@ pub fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
 }
 
 pub fn choice_rows(node: &FormNode) -> usize {
-    let choices = match &node.field.kind {
-        FieldKind::Choice(choices) => choices.len(),
-        FieldKind::Boolean => 2,
-        FieldKind::Variants(titles) => titles.len(),
-        _ => 0,
-    };
-    choices.min(CHOICES)
+    choices(node).len().min(CHOICES)
+}
+/// The values that a field can have, where they are listed below it.
+fn choices(node: &FormNode) -> Vec<&str> {
+    match &node.field.kind {
+        FieldKind::Choice(choices) => choices.iter().map(|choice| choice.title.as_str()).collect(),
+        FieldKind::Boolean => vec!["false", "true"],
+        FieldKind::Variants(titles) => titles.iter().map(String::as_str).collect(),
+        _ => Vec::new(),
+    }
 }
 
 pub fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
@@ -363,19 +366,13 @@ pub fn below(styler: Styler, form: &SchemaForm, node: &FormNode, width: u16) -> 
 /// The choices of a field that are listed below it, and which of them is taken: those that begin
 /// with what was typed, around the one that is taken.
 fn choices_seen(node: &FormNode) -> Vec<(String, bool)> {
-    let titles: Vec<&str> = match &node.field.kind {
-        FieldKind::Choice(choices) => choices.iter().map(|choice| choice.title.as_str()).collect(),
-        FieldKind::Boolean => vec!["false", "true"],
-        FieldKind::Variants(titles) => titles.iter().map(String::as_str).collect(),
-        _ => return Vec::new(),
-    };
     let (begun, taken) = match &node.input {
         FieldInput::Text(text) => (text.to_lowercase(), None),
         FieldInput::Choice(at) => (String::new(), Some(*at)),
         _ => (String::new(), None),
     };
     let begins = |title: &str| title.to_lowercase().starts_with(&begun);
-    let choices: Vec<(String, bool)> = titles
+    let choices: Vec<(String, bool)> = choices(node)
         .into_iter()
         .enumerate()
         .filter(|(_, title)| begins(title))

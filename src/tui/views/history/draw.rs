@@ -167,7 +167,8 @@ mod tests {
         let evil = "\u{1b}]0;x\u{7}\u{202e}\u{9b}31m";
         let mut state = sized(120, 40);
         let calls = vec![past(evil, evil, Some(evil), evil)];
-        state.history.read(Ok(PastCalls { calls, ..PastCalls::default() }));
+        let read = Ok(PastCalls { calls, ..PastCalls::default() });
+        state.history.read(read, &mut state.context);
         let call = entry(evil, evil, &json!({ evil: evil }), &json!(evil));
         opened(&mut state, call);
         let seen = picture(&state, Theme::default());

@@ -1,26 +1,8 @@
 //! Parsing the history's filter into a query.
 
 use crate::tui::views::history::tasks::{HistoryReadFilter, PastCall, SessionFilter};
-use crate::tui::widgets::filter::{FilterSyntax, Fuzzy, is_yes, quoted};
+use crate::tui::widgets::filter::{FilterTerms, Fuzzy, is_yes, quoted};
 use crate::util::timestamp::parse_since;
-
-#[derive(Debug, Clone, Copy)]
-enum HistoryFilterKey {
-    Tool,
-    Failed,
-    Since,
-    Session,
-}
-
-const SYNTAX: FilterSyntax<HistoryFilterKey> = FilterSyntax {
-    keys: &[
-        ("tool", HistoryFilterKey::Tool),
-        ("failed", HistoryFilterKey::Failed),
-        ("since", HistoryFilterKey::Since),
-        ("session", HistoryFilterKey::Session),
-    ],
-    has_quotes: true,
-};
 
 #[derive(Debug, Default, PartialEq)]
 pub struct HistorySearch {
@@ -35,21 +17,19 @@ impl HistorySearch {
     /// Reads `calc`, `failed:yes`, `tool:calc*`, `since:1h`, `session:this`, `!web`, in any order.
     /// Values with spaces are in double quotes.
     pub fn of(text: &str) -> Self {
-        let terms = SYNTAX.parse(text);
+        let terms = FilterTerms::of(text, &["tool", "failed", "since", "session"], true);
         let mut query = Self::default();
         for (key, value) in terms.values {
             let filter = &mut query.read_filter;
             match key {
-                HistoryFilterKey::Tool => filter.tool = Some(value),
-                HistoryFilterKey::Failed => filter.failed = Some(is_yes(&value)),
-                HistoryFilterKey::Since => match parse_since(&value) {
+                "tool" => filter.tool = Some(value),
+                "failed" => filter.failed = Some(is_yes(&value)),
+                "since" => match parse_since(&value) {
                     Ok(since) => filter.since = Some(since),
                     Err(why) => query.problem = Some(format!("since: {why}")),
                 },
-                HistoryFilterKey::Session if value == "this" => {
-                    filter.session = Some(SessionFilter::Current);
-                }
-                HistoryFilterKey::Session => filter.session = Some(SessionFilter::Id(value)),
+                _ if value == "this" => filter.session = Some(SessionFilter::Current),
+                _ => filter.session = Some(SessionFilter::Id(value)),
             }
         }
         query.words = terms.words;

@@ -40,7 +40,7 @@ pub fn entry(id: &str, tool: &str, arguments: &Value, output: &Value) -> History
 
 fn read(state: &mut AppState, calls: Vec<PastCall>, has_more: bool) -> Vec<AppEffect> {
     let calls = Ok(PastCalls { calls, damaged: 2, has_more, is_recording: true });
-    tell(state, |state| state.history.read(calls))
+    tell(state, |state| state.history.read(calls, &mut state.context))
 }
 
 pub fn shown() -> AppState {
@@ -246,7 +246,8 @@ fn what_is_listed_is_exported() {
 fn a_history_that_cannot_be_read_says_why() {
     let mut state = sample();
     press(&mut state, &["6"]);
-    state.history.read(Err(Error::internal("there is no home directory")));
+    let lost = Err(Error::internal("there is no home directory"));
+    tell(&mut state, |state| state.history.read(lost, &mut state.context));
     assert!(matches!(&state.history.file, HistoryFileState::Unreadable(_)));
     assert_eq!(press(&mut state, &["r", "R", "Y", "y", "m", "d"]), []);
 }

@@ -78,19 +78,13 @@ impl PendingQuestion {
     /// Performs an action on the answer; `false` when it does not apply.
     pub fn act(&mut self, action: Action) -> bool {
         self.is_sending = false;
-        let text = match &mut self.answer {
-            AnswerDraft::Form(form) => return form.act(action),
-            AnswerDraft::OpenUrl => return false,
-            AnswerDraft::Text(text) => text,
-        };
-        match action {
-            Action::Add => text.break_line(),
-            Action::Remove => text.erase(),
-            Action::Up => text.step(-1),
-            Action::Down => text.step(1),
-            _ => return false,
+        match &mut self.answer {
+            AnswerDraft::Form(form) => form.act(action),
+            AnswerDraft::OpenUrl => false,
+            // The keys for pages scroll the question.
+            AnswerDraft::Text(_) if matches!(action, Action::PageUp | Action::PageDown) => false,
+            AnswerDraft::Text(text) => text.act(action),
         }
-        true
     }
 
     /// How long the call that waits may still take, when that is known.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::host::approval::Approval;
 use crate::model::CallId;
-use crate::tui::event::{AppEvent, ConsoleCallId, UserInput};
+use crate::tui::event::{ConsoleCallId, UserInput};
 use crate::tui::tests::drawing::picture;
 use crate::tui::tests::{prompt, sample, tool};
 use crate::tui::theme::Theme;

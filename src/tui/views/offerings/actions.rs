@@ -63,10 +63,8 @@ impl OfferingsView {
             HostEvent::ListChanged {
                 owner: ListOwner::Server(server),
                 list: ListKind::Resources | ListKind::Prompts,
-            } => {
-                if self.tree.changed(server, context.view == ViewId::Offerings) {
-                    context.emit(tasks::list(server.clone()));
-                }
+            } if self.tree.changed(server, context.view == ViewId::Offerings) => {
+                context.emit(tasks::list(server.clone()));
             }
             HostEvent::ResourceUpdated { server, uri } => {
                 let resource = WatchedResource { server: server.clone(), uri: uri.clone() };

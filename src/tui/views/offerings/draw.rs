@@ -189,7 +189,7 @@ mod tests {
         let completion = Completion { values, total: Some(12), has_more: None };
         let asking = state.offerings.asking.as_mut().unwrap();
         let query = asking.query().unwrap();
-        asking.completed(query, Ok(completion));
+        asking.completed(query, Ok(completion), &mut state.context);
         press(&mut state, &["<right>"]);
         state
     }

@@ -41,7 +41,9 @@ pub fn list_all() -> Task {
         context.deps.host.servers().into_iter().map(|server| server.name).collect()
     };
     Task::new("list all offerings", work, |state, servers: Vec<String>| {
-        servers.iter().for_each(|server| state.context.emit(list(server.clone())));
+        for server in &servers {
+            state.context.emit(list(server.clone()));
+        }
         state.offerings.tree.start_listing(servers);
     })
 }

@@ -74,7 +74,7 @@ fn lists() -> ServerOfferings {
 
 pub fn offered(state: &mut AppState, server: &str, lists: ServerOfferings) -> Vec<AppEffect> {
     let server = server.to_owned();
-    tell(state, |state| state.offerings.listed(server, lists))
+    tell(state, |state| state.offerings.listed(server, lists, &mut state.context))
 }
 
 pub fn listed() -> AppState {
@@ -175,10 +175,21 @@ fn asks(argument: &str, value: &str) -> Vec<AppEffect> {
     vec![tasks::complete("memo".to_owned(), query(argument, value)).into()]
 }
 
+fn suggested(
+    state: &mut AppState,
+    query: CompletionQuery,
+    done: Result<Completion, Error>,
+) -> Vec<AppEffect> {
+    tell(state, |state| {
+        let asking = state.offerings.asking.as_mut().unwrap();
+        asking.completed(query, done, &mut state.context);
+    })
+}
+
 fn completed(state: &mut AppState, query: CompletionQuery, values: &[&str]) -> Vec<AppEffect> {
     let values = values.iter().map(|value| (*value).to_owned()).collect();
     let completion = Completion { values, total: Some(5), has_more: None };
-    state.offerings.asking.as_mut().unwrap().completed(query, Ok(completion))
+    suggested(state, query, Ok(completion))
 }
 
 #[test]
@@ -221,8 +232,7 @@ fn a_server_that_suggests_nothing_is_asked_once() {
     press(&mut state, &GREET);
     press(&mut state, &["<enter>", "a"]);
     let error = Err(Error::protocol("it does not declare completions"));
-    let asking = state.offerings.asking.as_mut().unwrap();
-    assert_eq!(asking.completed(query("name", ""), error), []);
+    assert_eq!(suggested(&mut state, query("name", ""), error), []);
     assert_eq!(press(&mut state, &["b", "<down>", "c"]), []);
 }
 

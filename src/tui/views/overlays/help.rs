@@ -2,7 +2,7 @@
 
 use crate::tui::keys::{Binding, KEY_TABLES};
 use crate::tui::prelude::*;
-use crate::tui::widgets::page::has_words;
+use crate::tui::widgets::page::{has_words, side_by_side};
 
 /// The width of the window, where there is room, and from where on it has two columns.
 const WIDTH: u16 = 150;
@@ -92,13 +92,5 @@ fn beside(styler: Styler, sections: Vec<Vec<Line<'static>>>, column: usize) -> V
     for section in sections {
         if left.len() < half { left.extend(section) } else { right.extend(section) }
     }
-    let rows = left.len().max(right.len());
-    left.resize(rows, Line::default());
-    right.resize(rows, Line::default());
-    let row = |(mut left, right): (Line<'static>, Line<'static>)| {
-        left.push_span(styler.plain(" ".repeat(column.saturating_sub(left.width()))));
-        left.extend(right);
-        left
-    };
-    left.into_iter().zip(right).map(row).collect()
+    side_by_side(styler, left, right, column)
 }

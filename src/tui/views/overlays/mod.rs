@@ -224,19 +224,18 @@ pub fn problems(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 
 pub fn pin(pen: &mut Pen<'_>, state: &AppState, window: &PinWindow, area: Rect) {
     let inner = open(pen, &format!("Pin  {}", window.review.tool), area);
-    let [above, line] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
-    pen.text(&window.text.text, above);
     let question = match window.review.state {
         PinReportState::New => "Pin this definition? [y/N]",
         _ => "Accept all of these changes? [y/N]",
     };
-    // Only now is it known whether the end is on the screen.
     let command = format!("toolhost pin {}", window.review.tool);
-    let (role, text) = match window.text.readiness(state.context.now) {
-        _ if !window.is_question() => (Role::Dim, "Esc closes".to_owned()),
-        readiness => readiness.line(question, &command),
-    };
-    pen.put(pen.line(role, text), line);
+    window.text.draw(pen, inner, state.context.now, |readiness| {
+        if window.is_question() {
+            readiness.line(question, &command)
+        } else {
+            (Role::Dim, "Esc closes".to_owned())
+        }
+    });
 }
 
 pub fn save_call(pen: &mut Pen<'_>, window: &SaveCallWindow, area: Rect) {

@@ -155,12 +155,8 @@ pub fn status_text(styler: Styler, state: &AppState, call: &ConsoleCall) -> Stri
     }
     let turns =
         if styler.theme.ascii { ["|", "/", "-", "\\"] } else { ["◐", "◓", "◑", "◒"] };
-    let turn = turns.get(
-        usize::from(now.subsec_millis() >= 250)
-            + usize::from(now.subsec_millis() >= 500)
-            + usize::from(now.subsec_millis() >= 750),
-    );
-    format!("running{time} {}", turn.copied().unwrap_or_default())
+    let turn = usize::try_from(now.subsec_millis() / 250).unwrap_or(0);
+    format!("running{time} {}", turns[turn % turns.len()])
 }
 
 pub fn lines(

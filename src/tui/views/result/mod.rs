@@ -209,16 +209,17 @@ impl ResultViewer {
 
     /// Shows how the result differs from that of the call before, or the result again. What has to
     /// be done for it is asked for; `None` when there are not two.
-    pub fn toggle_difference(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Option<Task>> {
+    pub fn toggle_difference(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Vec<Task>> {
         if self.difference.take().is_some() {
-            return Some(None);
+            return Some(Vec::new());
         }
         let ended = calls.all_of(tool).skip(self.newer_calls).filter_map(|c| c.outcome.as_ref());
         let mut ended = ended.filter(|outcome| result_of(outcome).is_some());
         let (outcome, before) = (Arc::clone(ended.next()?), Arc::clone(ended.next()?));
         self.difference = Some(ScrollText::default());
         let kind = PresentationKind::Difference(before);
-        Some(self.present(PresentationRequest { generation: 0, outcome, kind }))
+        let task = self.present(PresentationRequest { generation: 0, outcome, kind });
+        Some(task.into_iter().collect())
     }
 
     /// Shows another call of the tool: an older one, or a newer one when negative.

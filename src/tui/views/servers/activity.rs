@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use crate::catalogue::drift::Drift;
 use crate::model::{ToolDefinition, ToolStatus};
+use crate::tui::calls::keep_last;
 use crate::tui::prelude::*;
 use crate::tui::widgets::scroll_text::StyledSpan;
 
@@ -30,10 +31,7 @@ impl ServerActivity {
     /// This is how long the newest ping took; one that was told before counts once.
     pub fn ping(&mut self, took: Option<Duration>) {
         let Some(took) = took.filter(|took| self.pings.back() != Some(took)) else { return };
-        if self.pings.len() >= PINGS {
-            self.pings.pop_front();
-        }
-        self.pings.push_back(took);
+        keep_last(&mut self.pings, PINGS, took);
     }
 
     /// This is what its process uses at `now`, the time since the Unix epoch. A process that was
@@ -52,21 +50,19 @@ impl ServerActivity {
             }
             if let Some(more) = used.checked_sub(before) {
                 let share = more.as_millis() * 100 / passed.as_millis();
-                keep(&mut self.cpu, u64::try_from(share).unwrap_or(u64::MAX));
+                keep_last(&mut self.cpu, SAMPLES, u64::try_from(share).unwrap_or(u64::MAX));
             } else {
                 (self.memory, self.cpu) = Default::default();
             }
         }
-        keep(&mut self.memory, memory);
+        keep_last(&mut self.memory, SAMPLES, memory);
         self.sampled = Some((used, now));
     }
 
     /// Takes in a log line; the oldest makes room for it.
     pub fn logged(&mut self, level: &str, text: &str) {
-        if self.log.len() >= LINES {
-            self.log.pop_front();
-        }
-        self.log.push_back((level.to_owned(), text::shorten(text, MAX_LINE_CHARS).into_owned()));
+        let line = text::shorten(text, MAX_LINE_CHARS).into_owned();
+        keep_last(&mut self.log, LINES, (level.to_owned(), line));
     }
 
     /// The duration that `percent` of the pings did not exceed.
@@ -76,14 +72,6 @@ impl ServerActivity {
         let rank = (sorted.len() * percent).div_ceil(100);
         sorted.get(rank.saturating_sub(1)).copied()
     }
-}
-
-/// Appends a sample; the oldest makes room for it.
-fn keep(samples: &mut VecDeque<u64>, sample: u64) {
-    if samples.len() >= SAMPLES {
-        samples.pop_front();
-    }
-    samples.push_back(sample);
 }
 
 #[cfg(test)]

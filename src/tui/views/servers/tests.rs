@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::catalogue::ServerListing;
 use crate::model::{Era, ListKind, ListOwner, LogLevel, PastError, ToolStatus};
-use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::event::UserInput;
 use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::tool;

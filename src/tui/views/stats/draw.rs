@@ -60,44 +60,69 @@ pub fn quantile(durations: &Durations, share: f64) -> (String, Role) {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum StatsCell {
-    Source,
-    Calls,
-    Now,
-    Ok,
-    Errors,
-    Quantile(f64),
-    Max,
-    Mean,
-    Rate,
-    Trend,
-}
+/// What a column says of a row.
+type StatsCell = fn(&AppState, &Usage, usize) -> (String, Role);
+
+const SOURCE: &str = " FROM";
 
 const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
-    column(StatsCell::Source, " FROM", 10, 4),
-    column(StatsCell::Calls, "CALLS", 7, 0),
-    column(StatsCell::Now, "NOW", 5, 9),
-    column(StatsCell::Ok, "OK%", 7, 1),
-    column(StatsCell::Errors, "ERR", 6, 3),
-    column(StatsCell::Quantile(0.5), "P50", 9, 2),
-    column(StatsCell::Quantile(0.9), "P90", 9, 10),
-    column(StatsCell::Quantile(0.95), "P95", 9, 0),
-    column(StatsCell::Quantile(0.99), "P99", 9, 7),
-    column(StatsCell::Max, "MAX", 9, 8),
-    column(StatsCell::Mean, "MEAN", 9, 11),
-    column(StatsCell::Rate, "RATE/S", 8, 5),
-    column(StatsCell::Trend, " P95 TREND", 12, 6),
+    column(SOURCE, 10, 4, |_, usage, _| {
+        (format!(" {}", usage.tool.server.as_deref().unwrap_or("local")), Role::Dim)
+    }),
+    column("CALLS", 7, 0, |_, usage, _| (usage.counts.calls().to_string(), Role::Plain)),
+    column("NOW", 5, 9, running),
+    column("OK%", 7, 1, |_, usage, _| {
+        let share = present::stats::share(&usage.counts);
+        let text = share.spans().first().map(|(role, text)| (text.clone(), *role));
+        text.unwrap_or((String::new(), Role::Dim))
+    }),
+    column("ERR", 6, 3, |_, usage, _| match usage.counts.failed() {
+        0 => ("0".to_owned(), Role::Dim),
+        failed => (failed.to_string(), Role::Error),
+    }),
+    column("P50", 9, 2, |_, usage, _| quantile(&usage.counts.durations, 0.5)),
+    column("P90", 9, 10, |_, usage, _| quantile(&usage.counts.durations, 0.9)),
+    column("P95", 9, 0, |_, usage, _| quantile(&usage.counts.durations, 0.95)),
+    column("P99", 9, 7, |_, usage, _| quantile(&usage.counts.durations, 0.99)),
+    column("MAX", 9, 8, |_, usage, _| time(usage.counts.durations.max())),
+    column("MEAN", 9, 11, |_, usage, _| time(usage.counts.durations.mean())),
+    column("RATE/S", 8, 5, |state, usage, _| {
+        (per_second(state.stats.rate_of(usage).unwrap_or_default()), Role::Plain)
+    }),
+    column(" P95 TREND", 12, 6, |state, usage, width| {
+        let timeline = state.stats.timeline_of(&usage.tool).iter();
+        let times = timeline.map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
+        (format!(" {}", sparkline(&times.collect::<Vec<_>>(), width - 1)), Role::Name)
+    }),
 ];
+
 const NAME: usize = 12;
 
 const fn column(
-    what: StatsCell,
     title: &'static str,
     width: usize,
-    spare: u8,
+    drop_priority: u8,
+    what: StatsCell,
 ) -> ColumnSpec<StatsCell> {
-    ColumnSpec { what, title, width, drop_priority: spare }
+    ColumnSpec { what, title, width, drop_priority }
+}
+
+fn time(time: Option<Duration>) -> (String, Role) {
+    (time.map(show_duration).unwrap_or_default(), Role::Plain)
+}
+
+/// How many calls of a row run in this console.
+fn running(state: &AppState, usage: &Usage, _: usize) -> (String, Role) {
+    let is_own = |tool: &str| match &usage.tool.server {
+        Some(server) if state.stats.by_server => {
+            tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('-'))
+        }
+        _ => tool == usage.tool.name,
+    };
+    match state.context.calls.running().filter(|call| is_own(&call.tool)).count() {
+        0 => (String::new(), Role::Dim),
+        running => (running.to_string(), Role::Warning),
+    }
 }
 
 /// The name of a row: the tool or the server.
@@ -144,7 +169,7 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let room = usize::from(area.width).saturating_sub(2);
     let all: Vec<ColumnSpec<StatsCell>> =
-        COLUMNS.into_iter().filter(|c| !(stats.by_server && c.what == StatsCell::Source)).collect();
+        COLUMNS.into_iter().filter(|c| !(stats.by_server && c.title == SOURCE)).collect();
     // Columns go before the parts of names that tell them apart.
     let names = stats.rows().iter().map(|usage| text::width(name_of(usage, stats.by_server)));
     let widest = names.max().unwrap_or(0).min(36);
@@ -159,7 +184,10 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     pen.list(rows, stats.list, stats.rows().len(), focused, |at| {
         let usage = &stats.rows()[at];
         let name = table::align_left(name_of(usage, stats.by_server), first);
-        let cells = kept.iter().map(|column| cell(styler, state, usage, column));
+        let cells = kept.iter().map(|column| {
+            let (text, role) = (column.what)(state, usage, column.width);
+            styler.span(role, aligned(column, &text))
+        });
         std::iter::once(styler.plain(name)).chain(cells).collect()
     });
 }
@@ -172,63 +200,10 @@ fn head(
 ) -> Line<'static> {
     let name = if by_server { "SERVER" } else { "TOOL" };
     let mut text = table::align_left(&format!("  {name}"), first + 2);
-    for column in kept {
-        text.push_str(&if column.title.starts_with(' ') {
-            table::align_left(column.title, column.width)
-        } else {
-            table::right(column.title, column.width)
-        });
-    }
+    text.extend(kept.iter().map(|column| aligned(column, column.title)));
     styler.line(Role::Dim, text)
 }
-
-fn cell(
-    styler: Styler,
-    state: &AppState,
-    usage: &Usage,
-    column: &ColumnSpec<StatsCell>,
-) -> Span<'static> {
-    let counts = &usage.counts;
-    let durations = &counts.durations;
-    let (text, meaning) = match column.what {
-        StatsCell::Source => {
-            let source = usage.tool.server.as_deref().unwrap_or("local");
-            return styler.dim(table::align_left(&format!(" {source}"), column.width));
-        }
-        StatsCell::Trend => {
-            let timeline = state.stats.timeline_of(&usage.tool);
-            let times = timeline.iter().map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
-            let times: Vec<f64> = times.collect();
-            let drawn = sparkline(&times, column.width - 1);
-            return styler.span(Role::Name, table::align_left(&format!(" {drawn}"), column.width));
-        }
-        StatsCell::Calls => (counts.calls().to_string(), Role::Plain),
-        StatsCell::Now => {
-            let is_own = |tool: &str| match &usage.tool.server {
-                Some(server) if state.stats.by_server => {
-                    tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('-'))
-                }
-                _ => tool == usage.tool.name,
-            };
-            match state.context.calls.running().filter(|call| is_own(&call.tool)).count() {
-                0 => (String::new(), Role::Dim),
-                running => (running.to_string(), Role::Warning),
-            }
-        }
-        StatsCell::Ok => {
-            let share = present::stats::share(counts);
-            let text = share.spans().first().map(|(role, text)| (text.clone(), *role));
-            text.unwrap_or((String::new(), Role::Dim))
-        }
-        StatsCell::Errors if counts.failed() == 0 => ("0".to_owned(), Role::Dim),
-        StatsCell::Errors => (counts.failed().to_string(), Role::Error),
-        StatsCell::Quantile(share) => quantile(durations, share),
-        StatsCell::Max => (durations.max().map(show_duration).unwrap_or_default(), Role::Plain),
-        StatsCell::Mean => (durations.mean().map(show_duration).unwrap_or_default(), Role::Plain),
-        StatsCell::Rate => {
-            let rate = state.stats.rate_of(usage).unwrap_or_default();
-            (per_second(rate), Role::Plain)
-        }
-    };
-    styler.span(meaning, table::right(&text, column.width))
+fn aligned(column: &ColumnSpec<StatsCell>, text: &str) -> String {
+    let is_left = column.title.starts_with(' ');
+    if is_left { table::align_left(text, column.width) } else { table::right(text, column.width) }
 }

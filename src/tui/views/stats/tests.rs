@@ -4,7 +4,7 @@ use super::*;
 use crate::stats::Summary;
 use crate::stats::count::{CallCounts, UsagePeriod};
 use crate::stats::summary::TimeSeriesSet;
-use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::event::UserInput;
 use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{press, sample, tell};
@@ -78,7 +78,7 @@ fn loaded(state: &mut AppState, snapshot: StatsSnapshot) -> Vec<AppEffect> {
 }
 
 fn read(state: &mut AppState, snapshot: Result<StatsSnapshot, Error>) -> Vec<AppEffect> {
-    tell(state, |state| state.stats.loaded(snapshot))
+    tell(state, |state| state.stats.loaded(snapshot, &mut state.context))
 }
 
 fn tick(state: &mut AppState, seconds: u64) -> Vec<AppEffect> {

@@ -8,19 +8,22 @@ use crate::tui::views::tools::list::{ToolGroup, ToolLine, ToolRow, ToolSort, Usa
 use crate::tui::views::trust::window;
 use crate::tui::widgets::table::ColumnSpec;
 
-/// What is shown of the use of a tool, behind its name.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum UsageCell {
-    P50,
-    P95,
-    Calls,
-    Errors,
-}
-
+/// What is shown of the use of a tool behind its name; of one that is slow or not.
+type UsageCell = fn(UsageFigures, bool) -> (Role, String);
 const COLUMNS: [ColumnSpec<UsageCell>; 3] = [
-    ColumnSpec { what: UsageCell::P50, title: "p50", width: 9, drop_priority: 1 },
-    ColumnSpec { what: UsageCell::Calls, title: "calls", width: 7, drop_priority: 3 },
-    ColumnSpec { what: UsageCell::Errors, title: "err", width: 5, drop_priority: 2 },
+    ColumnSpec {
+        what: |usage, is_slow| time(usage.p50, is_slow),
+        title: "p50",
+        width: 9,
+        drop_priority: 1,
+    },
+    ColumnSpec {
+        what: |usage, _| (Role::Plain, show_count(usage.calls)),
+        title: "calls",
+        width: 7,
+        drop_priority: 3,
+    },
+    ColumnSpec { what: |usage, _| errors(usage.failed), title: "err", width: 5, drop_priority: 2 },
 ];
 /// The cells before a name: the pointer and the indentation.
 const BEFORE: usize = 4;
@@ -41,11 +44,12 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     // Columns go before names are cut.
     let first = catalogue.widest_name().min(usize::from(inner.width).saturating_sub(BEFORE));
     let (columns, room) = table::fitting(&COLUMNS, usize::from(inner.width), first + BEFORE + 1);
-    let mut columns = if !catalogue.usage.is_empty() { columns } else { Vec::new() };
+    let mut columns = if catalogue.usage.is_empty() { Vec::new() } else { columns };
     if catalogue.sort == ToolSort::P95
         && let Some(column) = columns.first_mut()
     {
-        (column.what, column.title) = (UsageCell::P95, "p95");
+        let p95: UsageCell = |usage, is_slow| time(usage.p95, is_slow);
+        (column.what, column.title) = (p95, "p95");
     }
     let room = if columns.is_empty() { usize::from(inner.width) } else { room };
     headings(pen, &columns, area, text::width(&title));
@@ -95,7 +99,7 @@ fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, ti
 
 /// The calls of the last minute, in the frame below the list.
 fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
-    let seconds = state.live.by_second(state.context.now);
+    let seconds = state.live.all.by_second(state.context.now);
     let count: u64 = seconds.iter().sum();
     let text = format!(" {} in the last minute ", plural(count, "call", "calls"));
     let cells = usize::from(area.width).saturating_sub(text.len() + 6).min(20);
@@ -177,7 +181,7 @@ fn tool(
     spans.push(styler.plain(" ".repeat(room.saturating_sub(width(&spans)))));
     spans.extend(usage.into_iter().flat_map(|usage| {
         columns.iter().map(move |column| {
-            let (role, text) = cell(column.what, usage, is_slow);
+            let (role, text) = (column.what)(usage, is_slow);
             styler.span(role, table::right(&text, column.width))
         })
     }));
@@ -208,19 +212,12 @@ pub fn marks(row: &ToolRow, is_slow: bool) -> Vec<(Role, &'static str)> {
     marks
 }
 
-fn cell(what: UsageCell, usage: UsageFigures, is_slow: bool) -> (Role, String) {
-    let none = || (Role::Dim, "-".to_owned());
-    let time = if what == UsageCell::P95 { usage.p95 } else { usage.p50 };
-    match what {
-        UsageCell::P50 | UsageCell::P95 => match time {
-            Some(time) if is_slow => (Role::Warning, show_duration(time)),
-            Some(time) => (Role::Plain, show_duration(time)),
-            None => none(),
-        },
-        UsageCell::Calls => (Role::Plain, show_count(usage.calls)),
-        UsageCell::Errors if usage.failed == 0 => none(),
-        UsageCell::Errors => (Role::Error, show_count(usage.failed)),
-    }
+fn time(time: Option<Duration>, is_slow: bool) -> (Role, String) {
+    let role = if is_slow { Role::Warning } else { Role::Plain };
+    time.map_or((Role::Dim, "-".to_owned()), |time| (role, show_duration(time)))
+}
+fn errors(failed: u64) -> (Role, String) {
+    if failed == 0 { (Role::Dim, "-".to_owned()) } else { (Role::Error, show_count(failed)) }
 }
 
 /// What there is to say of the group under the cursor: its server's health.

@@ -7,7 +7,7 @@ use crate::catalogue::Catalogue;
 use crate::model::{ToolDefinition, ToolSource, ToolStatus};
 use crate::stats::count::ToolKey;
 use crate::tui::prelude::*;
-use crate::tui::widgets::filter::{FilterSyntax, Fuzzy, is_yes};
+use crate::tui::widgets::filter::{FilterTerms, Fuzzy, is_yes};
 
 /// In which order tools stand while nothing is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr, strum::VariantArray)]
@@ -299,7 +299,8 @@ impl ToolListState {
     /// Writes down what is listed: a tree, unless an order or a search makes one list of all.
     fn arrange_lines(&mut self) {
         let flat = |rows: &[usize]| rows.iter().map(|at| ToolLine::Tool(*at)).collect();
-        let is_searched = ToolSearch::of(self.filter.text()).has_words();
+        // What fits best stands first.
+        let is_searched = !ToolSearch::of(self.filter.text()).words.is_empty();
         let is_ordered = matches!(self.sort, ToolSort::P95 | ToolSort::Errors);
         self.groups.clear();
         if is_searched || is_ordered || self.grouping == ToolGrouping::None {
@@ -414,21 +415,6 @@ impl ToolRow {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-enum ToolFilterKey {
-    Source,
-    Approval,
-}
-
-const SYNTAX: FilterSyntax<ToolFilterKey> = FilterSyntax {
-    keys: &[
-        ("src", ToolFilterKey::Source),
-        ("kind", ToolFilterKey::Source),
-        ("approval", ToolFilterKey::Approval),
-    ],
-    has_quotes: true,
-};
-
 /// What is searched for: letters in their order, and fields that narrow it.
 #[derive(Debug, Default, PartialEq)]
 pub struct ToolSearch {
@@ -441,21 +427,16 @@ pub struct ToolSearch {
 impl ToolSearch {
     /// Reads `calc`, `src:files`, `kind:command`, `approval:yes`, `!web`, in any order.
     pub fn of(text: &str) -> Self {
-        let terms = SYNTAX.parse(text);
+        let terms = FilterTerms::of(text, &["src", "kind", "approval"], true);
         let mut query = Self { words: terms.words.join(" "), ..Self::default() };
         query.without = terms.excluded.iter().map(|word| word.to_lowercase()).collect();
         for (key, value) in terms.values {
             match key {
-                ToolFilterKey::Source => query.sources.push(value.to_lowercase()),
-                ToolFilterKey::Approval => query.approval = Some(is_yes(&value)),
+                "approval" => query.approval = Some(is_yes(&value)),
+                _ => query.sources.push(value.to_lowercase()),
             }
         }
         query
-    }
-
-    /// Whether letters are searched for, so that what fits best stands first.
-    fn has_words(&self) -> bool {
-        !self.words.is_empty()
     }
 
     /// The rows that are found, the best first; equally good ones in their order.

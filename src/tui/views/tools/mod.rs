@@ -51,7 +51,7 @@ impl View for ToolsView {
             Action::Diff if in_result => {
                 let tool = self.subject.clone().unwrap_or_default();
                 match self.viewer.toggle_difference(&tool, &context.calls) {
-                    Some(task) => context.effects.extend(task.map(AppEffect::Task)),
+                    Some(tasks) => context.effects.extend(tasks.into_iter().map(AppEffect::Task)),
                     None => context.show_error("nothing to compare with: call it twice first"),
                 }
             }
@@ -59,13 +59,14 @@ impl View for ToolsView {
                 Some(path) => context.copy("path", path),
                 None => context.show_error("paths are copied from the JSON tree: press v"),
             },
-            Action::Sort => match self.focused_table(context) {
-                Some(table) => context.show_status(table.sort()),
-                None => {
+            Action::Sort => {
+                if let Some(table) = self.focused_table(context) {
+                    context.show_status(table.sort());
+                } else {
                     self.catalogue.sort_next();
                     context.show_status(format!("sorted by {}", self.catalogue.sort.title()));
                 }
-            },
+            }
             Action::Run => self.run(context),
             Action::Copy => self.copy_selection(context),
             Action::CopyCommand => self.copy_command(context),

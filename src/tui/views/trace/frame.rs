@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::model::traffic::{Direction, TrafficFilter, TrafficKind};
 use crate::tui::prelude::*;
 use crate::tui::views::trace::item::{TraceContent, TraceItem};
-use crate::tui::widgets::filter::{FilterSyntax, is_yes};
+use crate::tui::widgets::filter::{FilterTerms, is_yes};
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::scroll_text::TextLimits;
 
@@ -100,28 +100,6 @@ fn body(page: &mut ScrollText, text: &str) {
     page.append(own);
 }
 
-#[derive(Debug, Clone, Copy)]
-enum TraceFilterKey {
-    Server,
-    Method,
-    Direction,
-    Error,
-    Call,
-    Client,
-}
-
-const SYNTAX: FilterSyntax<TraceFilterKey> = FilterSyntax {
-    keys: &[
-        ("srv", TraceFilterKey::Server),
-        ("method", TraceFilterKey::Method),
-        ("way", TraceFilterKey::Direction),
-        ("error", TraceFilterKey::Error),
-        ("call", TraceFilterKey::Call),
-        ("client", TraceFilterKey::Client),
-    ],
-    has_quotes: false,
-};
-
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TraceSearch {
     servers: Vec<String>,
@@ -138,18 +116,19 @@ impl TraceSearch {
     /// order.
     /// `srv:=files` is exactly that server. Incomplete terms do not filter.
     pub fn of(text: &str) -> Self {
-        let terms = SYNTAX.parse(text);
+        let keys = ["srv", "method", "way", "error", "call", "client"];
+        let terms = FilterTerms::of(text, &keys, false);
         let (words, without) = (terms.words, terms.excluded);
         let mut query = Self { words, without, ..Self::default() };
         for (key, value) in terms.values {
             match key {
-                TraceFilterKey::Server => query.servers.push(value.to_lowercase()),
+                "srv" => query.servers.push(value.to_lowercase()),
                 // A partially typed method matches by prefix.
-                TraceFilterKey::Method => query.wire.methods.push(format!("{value}*")),
-                TraceFilterKey::Direction => query.wire.direction = direction(&value),
-                TraceFilterKey::Error => query.error = Some(is_yes(&value)),
-                TraceFilterKey::Call => query.call = Some(value),
-                TraceFilterKey::Client => query.client = Some(value.to_lowercase()),
+                "method" => query.wire.methods.push(format!("{value}*")),
+                "way" => query.wire.direction = direction(&value),
+                "error" => query.error = Some(is_yes(&value)),
+                "call" => query.call = Some(value),
+                _ => query.client = Some(value.to_lowercase()),
             }
         }
         query

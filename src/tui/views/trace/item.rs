@@ -50,42 +50,33 @@ impl TraceItem {
         let is_probe = matches!(&what, TrafficKind::Message {
             info: MessageInfo::Response { method: Some(method), .. }, ..
         } if method == "server/discover");
-        let is_bad = is_bad && !is_probe;
-        let about = text::shorten(&about, ABOUT).into_owned();
+        let is_error = is_bad && !is_probe;
         let what = TraceContent::Wire(what);
+        let item = Self::new(server, at, what, &about);
+        Self { size, is_cut, is_error, call, sequence, ..item }
+    }
+    fn new(server: String, at: Duration, what: TraceContent, about: &str) -> Self {
         Self {
             server,
             at,
             what,
-            size,
-            is_cut,
-            about,
-            is_error: is_bad,
-            pair: None,
-            call,
-            client: None,
-            sequence,
-        }
-    }
-
-    pub fn logged(origin: &str, at: Duration, level: &str, text: &str) -> Self {
-        let about = text::shorten(text, ABOUT).into_owned();
-        let is_bad = matches!(level, "error" | "critical" | "alert" | "emergency");
-        let kept = text.get(..text.floor_char_boundary(MAX_PARSED_BYTES)).unwrap_or_default();
-        let what = TraceContent::Log { level: level.to_owned(), text: kept.to_owned() };
-        Self {
-            server: origin.to_owned(),
-            at,
-            what,
-            size: text.len(),
-            is_cut: text.len() > MAX_PARSED_BYTES,
-            about,
-            is_error: is_bad,
+            size: 0,
+            is_cut: false,
+            about: text::shorten(about, ABOUT).into_owned(),
+            is_error: false,
             pair: None,
             call: None,
             client: None,
             sequence: 0,
         }
+    }
+
+    pub fn logged(origin: &str, at: Duration, level: &str, text: &str) -> Self {
+        let is_error = matches!(level, "error" | "critical" | "alert" | "emergency");
+        let kept = text.get(..text.floor_char_boundary(MAX_PARSED_BYTES)).unwrap_or_default();
+        let what = TraceContent::Log { level: level.to_owned(), text: kept.to_owned() };
+        let (size, is_cut) = (text.len(), text.len() > MAX_PARSED_BYTES);
+        Self { size, is_cut, is_error, ..Self::new(origin.to_owned(), at, what, text) }
     }
 
     /// Method, number and outcome of a message; `None` when it is not JSON-RPC.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::traffic::{Direction, MessageInfo};
 use crate::model::{CallId, captured_traffic};
-use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::event::UserInput;
 use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::theme::Theme;

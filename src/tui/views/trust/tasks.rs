@@ -71,8 +71,6 @@ impl HostFactory {
         finder: Arc<dyn HostFinder>,
     ) -> Self {
         let first_stamp = store_of(&*environment).and_then(|path| FileStamp::of_link(&path));
-        let (current, next, host) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let files = Mutex::default();
         Self {
             options,
             environment,
@@ -80,10 +78,10 @@ impl HostFactory {
             clock,
             finder,
             first_stamp,
-            files,
-            current,
-            next,
-            host,
+            files: Mutex::default(),
+            current: Mutex::default(),
+            next: Mutex::default(),
+            host: Mutex::default(),
         }
     }
 

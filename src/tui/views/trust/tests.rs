@@ -1,13 +1,11 @@
 //! Tests of when trust is asked for, which answers count, and what a change of trust does.
 
-use std::time::Duration;
-
 use super::*;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 use crate::host::approval::Approval;
 use crate::model::{HostEvent, ServerState, ToolStatus};
-use crate::tui::event::{AppEvent, AskId, ConsoleCallId, UserInput};
+use crate::tui::event::{AskId, ConsoleCallId, UserInput};
 use crate::tui::painter::Painter;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{listed, press, prompt, sample, tell, tool};
@@ -89,7 +87,7 @@ fn switched(state: &mut AppState) -> Vec<AppEffect> {
 }
 
 fn store_changed(state: &mut AppState) -> Vec<AppEffect> {
-    tell(state, |state| state.trust.check())
+    tell(state, |state| state.trust.check(&mut state.context))
 }
 
 fn text(state: &AppState) -> &str {
@@ -405,7 +403,7 @@ fn an_answer_that_cannot_be_stored_is_said_and_the_question_stays() {
 #[test]
 fn changed_files_are_told_until_a_person_has_them_read() {
     let mut state = opened(trusted(bundle(1, "1")));
-    tell(&mut state, |state| state.trust.files_changed(vec!["tools.yaml".into()]));
+    tell(&mut state, |state| state.trust.changed_files = vec!["tools.yaml".into()]);
     let seen = picture(&state, Theme::default());
     assert!(seen.contains("tools.yaml changed (U reloads)"), "{seen}");
     assert_eq!(press(&mut state, &["U"]), [AppEffect::from(tasks::reload(true))]);
@@ -413,9 +411,9 @@ fn changed_files_are_told_until_a_person_has_them_read() {
     assert_eq!(press(&mut state, &["U"]), []);
     let asks = untrusted(bundle(2, "2"), Some(bundle(1, "1")));
     ready(&mut state, asks);
-    tell(&mut state, |state| state.trust.files_changed(Vec::new()));
+    tell(&mut state, |state| state.trust.changed_files.clear());
     switched(&mut state);
-    assert!(state.trust.changed_files().is_empty());
+    assert!(state.trust.changed_files.is_empty());
     assert!(state.trust.window.is_some(), "trust is asked as at the start");
 }
 

@@ -57,19 +57,13 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
     let inner = pen.window(place, title, Role::Warning);
     let keys =
         if inner.height < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(pen.styler, state) };
-    let height = u16::try_from(keys.len()).unwrap_or(0) + 1;
-    let [above, line, below] = Layout::vertical([
-        Constraint::Fill(1),
-        Constraint::Length(1),
-        Constraint::Length(height - 1),
-    ])
-    .areas(inner);
-    pen.text(&window.text.text, above);
-    // Only now is it known whether the end is on the screen.
-    let readiness = window.text.readiness(state.context.now);
+    let height = u16::try_from(keys.len()).unwrap_or(0);
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(inner);
     let command = window.request.command();
-    let (meaning, text) = readiness.line("Trust this project? [y/N]", &command);
-    pen.put(pen.line(meaning, text), line);
+    window.text.draw(pen, above, state.context.now, |readiness| {
+        readiness.line("Trust this project? [y/N]", &command)
+    });
     pen.paragraph(below, &keys);
 }
 
