@@ -83,6 +83,7 @@ fn rate_not_reached(report: &BenchReport) -> Option<String> {
     if made < 20 || seconds == 0.0 {
         return None;
     }
+
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 calls")]
     let (achieved, noise) = (made as f64 / seconds, 3.0 / (made as f64).sqrt());
     let requested = arrivals.rate();

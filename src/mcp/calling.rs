@@ -60,6 +60,7 @@ fn declares_task(definition: &ToolDefinition) -> bool {
     struct Declared {
         execution: Execution,
     }
+
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Execution {

@@ -40,6 +40,7 @@ pub fn filled(share: f64, cells: usize) -> usize {
     if share.is_nan() || share <= 0.0 {
         return 0;
     }
+
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

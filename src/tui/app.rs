@@ -80,6 +80,7 @@ impl AppState {
                 Overlay::Help(window) if window.filter.is_typed => return vec![KeyContext::Text],
                 Overlay::Palette(_) => return vec![KeyContext::Palette],
                 Overlay::SaveCall(_) => return vec![KeyContext::SaveCall],
+                Overlay::Question(_) => return vec![KeyContext::Question],
                 Overlay::Help(_) => Some(KeyContext::Help),
                 Overlay::Running(_) => Some(KeyContext::Running),
                 Overlay::Pin => Some(KeyContext::PinReview),
@@ -272,6 +273,7 @@ impl AppState {
             }
         }
     }
+
     fn show_trace(&mut self, query: &str) {
         self.trace.find(query);
         self.show(ViewId::Trace);

@@ -118,6 +118,7 @@ impl ConsoleCalls {
     pub fn is_running(&self) -> bool {
         self.running().next().is_some()
     }
+
     /// How many calls that were answered by a server ended, and how many of them failed; of those
     /// that are remembered.
     pub fn server_counts(&self, server: &str) -> (usize, usize) {
@@ -157,6 +158,7 @@ pub fn keep_last<T>(kept: &mut VecDeque<T>, most: usize, newest: T) {
     }
     kept.push_back(newest);
 }
+
 const LOG: usize = 100;
 const NESTED: usize = 50;
 const LONGEST: usize = 500;
@@ -362,6 +364,7 @@ impl LiveToolCalls {
             self.recent.pop_front();
         }
     }
+
     pub fn count(&self) -> u64 {
         self.ok + self.failed + self.cancelled
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::tui::calls::ConsoleCalls;
+use crate::tui::event::AskId;
 use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, Divider, PaneShares, SizeClass};
 use crate::tui::prelude::*;
@@ -35,6 +36,8 @@ pub enum Overlay {
     Problems,
     Pin,
     SaveCall(Box<SaveCallWindow>),
+    /// What a server asks during a call that somebody waits for.
+    Question(AskId),
 }
 
 /// Whose calls the statistics and the history show.
@@ -194,6 +197,7 @@ impl AppContext {
     pub fn emit(&mut self, effect: impl Into<AppEffect>) {
         self.effects.push(effect.into());
     }
+
     /// Copies a text, and says what was copied and how large it is.
     pub fn copy(&mut self, what: &str, text: String) {
         let size = show_size(u64::try_from(text.len()).unwrap_or(u64::MAX));

@@ -30,6 +30,7 @@ pub enum KeyContext {
     Offerings,
     OfferingForm,
     Inbox,
+    Question,
     Form,
     FormLast,
     /// While arguments are filled in, in a line where nothing is typed.
@@ -128,6 +129,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     form::FIELD_LINES,
     form::CHOICE,
     form::LINES,
+    inbox::QUESTION,
     inbox::ANSWER,
     inbox::APPROVAL,
     inbox::TRUST,

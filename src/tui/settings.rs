@@ -82,6 +82,7 @@ fn image(value: &ConfigNode) -> Result<bool, Diagnostic> {
     }
     Ok(inline == "auto")
 }
+
 /// The one of these names that is written there.
 fn one_of(
     value: &ConfigNode,

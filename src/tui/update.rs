@@ -103,7 +103,9 @@ impl AppState {
             }
             AppEvent::Question { id, question } => {
                 let is_typing = self.line().is_some();
-                self.inbox.push_question(id, *question, is_typing, &mut self.context);
+                let may_open = !self.has_overlay() && !self.is_filtering();
+                let context = &mut self.context;
+                self.inbox.push_question(id, *question, is_typing, may_open, context);
             }
             AppEvent::QuestionWithdrawn(id) => self.inbox.withdraw(id, &mut self.context),
             AppEvent::ArgumentsChecked { schema, arguments, problems } => {
@@ -119,6 +121,7 @@ impl AppState {
             AppEvent::Signal(signal) => self.context.emit(AppEffect::Quit(Some(signal))),
         }
     }
+
     fn tick(&mut self, now: Duration) {
         self.context.now = now;
         self.context.calls.tick(now);
@@ -139,12 +142,14 @@ impl AppState {
         let (view, context) = self.active_view();
         view.tick(context);
     }
+
     /// Reads what the records say by now: the columns of the tools, the statistics, the history.
     fn refresh_figures(&mut self) {
         self.has_stale_figures = false;
         self.stats.refresh(&mut self.context);
         self.history.on_call_recorded(&mut self.context);
     }
+
     /// Everything is passed on to the host with this process id; `None`: the console is its own host.
     pub fn attached(&mut self, pid: Option<u32>) {
         self.others.clear();
@@ -153,6 +158,7 @@ impl AppState {
             self.context.show_status(format!("attached to the background host (pid {pid})"));
         }
     }
+
     pub fn detached(&mut self, pid: u32) {
         self.others.clear();
         self.context.attached_host = None;
@@ -163,6 +169,7 @@ impl AppState {
         ));
         self.context.emit(AppEffect::RefreshServers);
     }
+
     pub fn update_servers(&mut self, statuses: Vec<ServerStatus>) {
         for status in statuses.iter().filter(|status| !self.servers.has_server(&status.name)) {
             self.context.emit(AppEffect::ListServer(status.name.clone()));
@@ -171,6 +178,7 @@ impl AppState {
         let names = self.servers.rows.iter().map(|row| row.name.clone()).collect();
         self.tools.catalogue.set_servers(names);
     }
+
     fn handle_host_event(&mut self, event: &HostEvent) {
         self.servers.handle_host_event(event);
         self.context.calls.handle_host_event(event);
@@ -227,6 +235,7 @@ impl AppState {
         self.tools.catalogue.set_tools(servers, catalogue);
         self.context.emit(AppEffect::RefreshServers);
     }
+
     fn pressed(&mut self, key: KeyPress) {
         // Leaving is possible from everywhere.
         if key == KeyPress::Ctrl('c') {
@@ -312,6 +321,7 @@ impl AppState {
             }
         }
     }
+
     pub fn act(&mut self, action: Action) {
         self.context.message = None;
         if self.has_overlay() {
@@ -403,6 +413,7 @@ impl AppState {
             other => self.act_anywhere(other),
         }
     }
+
     pub fn act_anywhere(&mut self, action: Action) {
         if self.open_window(action) {
             return;
@@ -468,6 +479,7 @@ impl AppState {
             view.on_scrolled(context);
         }
     }
+
     fn cancel(&mut self) {
         let newest = self.context.calls.running().next().map(|call| (call.run, call.tool.clone()));
         let is_confirming = self.context.overlay == Some(Overlay::ConfirmQuit);
@@ -483,6 +495,7 @@ impl AppState {
             _ => self.context.overlay = Some(Overlay::ConfirmQuit),
         }
     }
+
     pub fn request_quit(&mut self) {
         if self.context.calls.is_running() || self.bench.is_running() {
             self.context.overlay = Some(Overlay::ConfirmQuit);
@@ -528,6 +541,7 @@ impl AppState {
         self.offerings.forget_servers(&mut self.context);
         self.stats.refresh(&mut self.context);
     }
+
     fn handle_trust_action(&mut self, action: Action) {
         if self.trust.decide(action, &mut self.context) {
             return;

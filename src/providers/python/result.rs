@@ -68,6 +68,7 @@ pub(super) fn read(answer: &RawJson, sandbox: Option<&Sandbox>) -> Result<ToolRe
         #[serde(rename = "_meta")]
         meta: Meta,
     }
+
     #[derive(Deserialize)]
     struct Meta {
         #[serde(rename = "dev.toolhost/warnings", default)]

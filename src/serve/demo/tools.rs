@@ -93,6 +93,7 @@ fn weather_report(arguments: Value) -> Called {
         Oslo,
         Tokyo,
     }
+
     #[derive(Deserialize, Default)]
     #[serde(rename_all = "lowercase")]
     enum Units {
@@ -100,6 +101,7 @@ fn weather_report(arguments: Value) -> Called {
         Celsius,
         Fahrenheit,
     }
+
     #[derive(Deserialize)]
     struct Arguments {
         city: City,

@@ -57,6 +57,7 @@ impl AppState {
             Err(error) => self.context.show_error(error_message(&error)),
         }
     }
+
     pub fn accepted(&mut self, accepted: Result<Accepted, Error>) {
         match accepted {
             Ok(Accepted::ChangedMeanwhile(review)) => {

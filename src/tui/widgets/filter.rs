@@ -117,6 +117,7 @@ pub struct FilterTerms {
     /// The words that must not.
     pub excluded: Vec<String>,
 }
+
 impl FilterTerms {
     /// Reads a filter. A term that is still being typed, such as `key:` or `!`, narrows nothing. With
     /// `has_quotes` double quotes keep words with spaces together; where JSON is searched they are part

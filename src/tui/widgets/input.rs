@@ -314,6 +314,7 @@ impl TextArea {
         }
         true
     }
+
     /// Writes a text of several lines at the cursor; tabs are kept.
     pub fn paste(&mut self, text: &str) {
         for (at, line) in text.replace("\r\n", "\n").split(['\n', '\r']).enumerate() {

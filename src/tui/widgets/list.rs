@@ -25,12 +25,14 @@ pub fn step_around(at: usize, by: isize, length: usize) -> usize {
     let at = isize::try_from(at).unwrap_or(0) + by;
     usize::try_from(at.rem_euclid(length)).unwrap_or(0)
 }
+
 /// The names of all of these, and which is the current one.
 pub fn tabs<T: VariantArray + Copy + PartialEq + Into<&'static str>>(
     current: T,
 ) -> Vec<(&'static str, bool)> {
     T::VARIANTS.iter().map(|one| ((*one).into(), *one == current)).collect()
 }
+
 /// The one after this; the last leads to the first.
 pub fn after<T: Copy + PartialEq>(all: &[T], current: T) -> T {
     let at = all.iter().position(|one| *one == current);
@@ -66,6 +68,7 @@ impl ListCursor {
         self.chosen = at.unwrap_or(self.chosen);
         at.is_some()
     }
+
     /// The first line that is seen in a window of this height: the chosen line stands in its middle
     /// where there is enough on both sides.
     pub fn first(self, height: usize, length: usize) -> usize {

@@ -277,6 +277,7 @@ pub fn side_by_side(
     };
     (0..rows).map(row).collect()
 }
+
 fn joined(cells: &[(&str, Style, usize)]) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     for (grapheme, style, _) in cells {

@@ -72,6 +72,7 @@ impl QuestionText {
         let (role, text) = line(self.readiness(now));
         pen.put(pen.line(role, text), below);
     }
+
     /// Takes in what was drawn, before the text moves.
     fn note(&mut self) {
         self.is_read |= self.text.is_end_visible();

@@ -71,6 +71,7 @@ impl View for BenchView {
         }
         true
     }
+
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
         if self.file.is_some() || self.picker.is_some() {
             return vec![KeyContext::Picker];
@@ -199,6 +200,7 @@ impl BenchView {
         context.emit(Navigation::SetBenchTarget { side: picker.side, tool: row.name.clone() });
         self.picker = None;
     }
+
     fn act_in_field(&mut self, action: Action) -> bool {
         match (action, self.form.active_input()) {
             (Action::NextField, _) => self.form.step(1),
@@ -210,6 +212,7 @@ impl BenchView {
         }
         true
     }
+
     fn write(&mut self, context: &mut AppContext) {
         context.focus = Pane::Plan;
         match self.form.current() {
@@ -218,6 +221,7 @@ impl BenchView {
             _ => self.form.is_writing = true,
         }
     }
+
     fn start(&mut self, context: &mut AppContext) {
         if self.is_running() {
             return context.show_error("a run is in progress; x stops it");
@@ -252,6 +256,7 @@ impl BenchView {
         context.show_status(format!("run {number} started; tracing is paused"));
         context.emit(tasks::start(number, spec, control));
     }
+
     fn pause(&mut self, context: &mut AppContext) {
         let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
             return context.show_status("no run in progress");
@@ -264,6 +269,7 @@ impl BenchView {
             context.show_status("paused; Space resumes");
         }
     }
+
     fn write_file(&mut self, context: &mut AppContext) {
         let (Some(line), Some((_, account))) = (&self.file, self.account()) else { return };
         let name = line.text().trim();
@@ -275,11 +281,13 @@ impl BenchView {
             None => context.show_error("use a .json, .csv, .md or .html file"),
         }
     }
+
     fn account(&self) -> Option<(u64, &BenchResult)> {
         let run = self.run.as_ref()?;
         Some((run.number, run.end.as_ref()?.as_ref().ok()?))
     }
 }
+
 fn pick(side: TargetSide, context: &mut AppContext) {
     context.focus = Pane::Plan;
     context.emit(Navigation::PickBenchTarget(side));

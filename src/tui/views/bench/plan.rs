@@ -54,17 +54,21 @@ impl PlanForm {
     pub fn text(&self, entry: PlanField) -> &str {
         self.lines[entry as usize].text().trim()
     }
+
     pub fn active_input(&mut self) -> Option<&mut LineInput> {
         self.is_writing.then(|| &mut self.lines[self.at])
     }
+
     pub fn set(&mut self, entry: PlanField, text: impl Into<String>) {
         self.lines[entry as usize] = LineInput::of(text);
         self.error = None;
     }
+
     /// Leaves the current entry out: its default holds.
     pub fn clear(&mut self) {
         self.set(self.current(), "");
     }
+
     pub fn focus_field(&mut self, entry: PlanField) {
         self.at = entry as usize;
     }

@@ -329,6 +329,7 @@ pub fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
 pub fn choice_rows(node: &FormNode) -> usize {
     choices(node).len().min(CHOICES)
 }
+
 /// The values that a field can have, where they are listed below it.
 fn choices(node: &FormNode) -> Vec<&str> {
     match &node.field.kind {

@@ -123,6 +123,7 @@ impl View for HistoryView {
     fn on_scrolled(&mut self, context: &mut AppContext) {
         self.next_request(context);
     }
+
     fn on_text_changed(&mut self, context: &mut AppContext) {
         // Without a text what was chosen stays so.
         let chosen = self.chosen().map(|call| call.id.clone());
@@ -132,6 +133,7 @@ impl View for HistoryView {
         self.list.choose(again.unwrap_or(0), self.found.len());
         self.next_request(context);
     }
+
     fn tick(&mut self, context: &mut AppContext) {
         self.next_request(context);
     }
@@ -180,6 +182,7 @@ impl HistoryView {
             self.next_request(context);
         }
     }
+
     /// Takes in the newest calls.
     pub fn read(&mut self, read: Result<PastCalls, Error>, context: &mut AppContext) {
         self.is_reading = false;
@@ -193,6 +196,7 @@ impl HistoryView {
         self.set_calls(calls);
         self.next_request(context);
     }
+
     pub fn opened(&mut self, entry: HistoryEntry, context: &mut AppContext) {
         self.is_opening = false;
         self.changed = None;
@@ -207,6 +211,7 @@ impl HistoryView {
             None => self.next_request(context),
         }
     }
+
     /// The call is not there any more.
     pub fn not_opened(&mut self, id: &str, error: &Error, context: &mut AppContext) {
         self.is_opening = false;
@@ -218,6 +223,7 @@ impl HistoryView {
         }
         self.next_request(context);
     }
+
     /// Whether the tool of this call changed since; `None` when that was not kept.
     pub fn definition_checked(&mut self, id: &str, changed: Result<Option<bool>, Error>) {
         if self.entry.as_ref().is_some_and(|entry| entry.id == id) {
@@ -225,6 +231,7 @@ impl HistoryView {
             self.show();
         }
     }
+
     pub fn compared(&mut self, compared: Result<CallComparison, Error>, context: &mut AppContext) {
         match compared {
             Ok(comparison) => {
@@ -238,6 +245,7 @@ impl HistoryView {
             Err(error) => context.show_error(error.message()),
         }
     }
+
     fn next_request(&mut self, context: &mut AppContext) {
         let all_projects = context.shown_projects == ShownProjects::All;
         let filter = HistoryReadFilter { all_projects, ..self.query.read_filter.clone() };
@@ -345,6 +353,7 @@ impl HistoryView {
         }
         context.emit(Navigation::FillArguments { tool, arguments: Some(arguments) });
     }
+
     fn toggle_mark(&mut self, context: &mut AppContext) {
         let Some(call) = self.chosen() else { return };
         let id = call.id.clone();
@@ -366,6 +375,7 @@ impl HistoryView {
             None => context.show_error("nothing to compare with: mark a call with m first"),
         }
     }
+
     fn copy_selection(&self, context: &mut AppContext) {
         let result = || self.entry()?.result.as_ref().map(StoredResult::text);
         let details = || self.details.to_text();
@@ -381,6 +391,7 @@ impl HistoryView {
             context.copy(what, text);
         }
     }
+
     fn export_matches(&self, context: &mut AppContext) {
         let ids: Vec<String> = self.found().map(|call| call.id.clone()).collect();
         if ids.is_empty() {

@@ -148,11 +148,13 @@ impl InboxView {
         }
         true
     }
+
     fn answer(&mut self, approval: Approval, context: &mut AppContext) {
         if let Some(pending) = self.approvals.pop_front() {
             context.emit(AppEffect::AnswerApproval(pending.id, approval));
         }
     }
+
     /// This call and every one that is the same, also of those that already wait.
     fn grant_for_session(&mut self, context: &mut AppContext) {
         let Some(front) = self.approvals.front() else { return };

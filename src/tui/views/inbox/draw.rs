@@ -1,11 +1,16 @@
 //! Draws the inbox: questions, and the answer being written.
 
+use ratatui::widgets::Clear;
+
 use crate::model::{CallId, QuestionBody};
+use crate::tui::event::AskId;
+use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
 
 const MAX_SERVER_TEXT_CHARS: usize = 4_000;
+const WINDOW_WIDTH: u16 = 72;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;
@@ -19,6 +24,30 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let title = format!("{} asks", pending.question.server);
     let inner = pen.window(area, &title, Role::Question);
     question(pen, state, pending, focused, inner);
+}
+
+/// The question as it comes, before somebody answers it.
+pub fn window(pen: &mut Pen<'_>, state: &AppState, id: AskId, area: Rect) {
+    let Some(pending) = state.inbox.questions.iter().find(|pending| pending.id == id) else {
+        return;
+    };
+    let mut lines = request(pen.styler, state, pending);
+    lines.push(Line::default());
+    lines.push(pen.line(Role::Key, "Enter answer   Esc later"));
+    let width = WINDOW_WIDTH.min(area.width);
+    let rows = lines.iter().map(|line| wrap(line, usize::from(width.saturating_sub(4))).len());
+    let height = u16::try_from(rows.sum::<usize>() + 2).unwrap_or(u16::MAX);
+    let most = area.height.saturating_sub(4).max(5);
+    let place = layout::window(area, width, height.min(most));
+    pen.put(Clear, place);
+    let title = format!("{} asks", pending.question.server);
+    let inner = pen.window(place, &title, Role::Question);
+    // A long question is cut here, and never the keys.
+    let keys = lines.pop().unwrap_or_default();
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
+    pen.paragraph(above, &lines);
+    pen.put(keys, below);
 }
 
 fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
@@ -62,18 +91,8 @@ fn question(
     focused: bool,
     area: Rect,
 ) {
-    let mut lines = facts(pen.styler, state, pending);
+    let mut lines = request(pen.styler, state, pending);
     let server = &pending.question.server;
-    match &pending.question.body {
-        QuestionBody::Form { message, .. } | QuestionBody::Url { message, .. } => {
-            let mut page = Page::default();
-            page.text(Role::Plain, 2, &text::shorten(message.trim(), MAX_SERVER_TEXT_CHARS));
-            lines.extend(quoted(pen.styler, &page));
-        }
-        QuestionBody::Sampling { params } => {
-            lines.extend(quoted(pen.styler, &present::question::conversation(params)));
-        }
-    }
     let position = &state.inbox.position;
     match (&pending.answer, &pending.question.body) {
         (AnswerDraft::OpenUrl, QuestionBody::Url { url, .. }) => {
@@ -103,6 +122,22 @@ fn question(
             pen.page(&lines, position, area);
         }
     }
+}
+
+/// What is asked, and for which call.
+fn request(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
+    let mut lines = facts(styler, state, pending);
+    match &pending.question.body {
+        QuestionBody::Form { message, .. } | QuestionBody::Url { message, .. } => {
+            let mut page = Page::default();
+            page.text(Role::Plain, 2, &text::shorten(message.trim(), MAX_SERVER_TEXT_CHARS));
+            lines.extend(quoted(styler, &page));
+        }
+        QuestionBody::Sampling { params } => {
+            lines.extend(quoted(styler, &present::question::conversation(params)));
+        }
+    }
+    lines
 }
 
 fn parts(lines: &[Line<'static>], area: Rect) -> (Rect, Rect) {

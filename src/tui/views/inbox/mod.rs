@@ -53,13 +53,14 @@ impl InboxView {
         self.questions.get_mut(self.list.chosen())
     }
 
-    /// A server asks something.
-    /// While something is typed only a key that writes nothing leads here.
+    /// A server asks something. During a call that somebody waits for it is shown at once, if it
+    /// `may_open`. While something is typed only a key that writes nothing leads here.
     pub fn push_question(
         &mut self,
         id: AskId,
         question: Question,
         is_typing: bool,
+        may_open: bool,
         context: &mut AppContext,
     ) {
         let words = shorten(question.body.message(), MAX_SUMMARY_CHARS);
@@ -71,7 +72,19 @@ impl InboxView {
         let way = key.map(|binding| format!(" (press {} to answer)", binding.key));
         let way = way.unwrap_or_default();
         context.show_status(format!("{} asks: {words}{way}", question.server));
+        let mut running = context.calls.running();
+        let has_call = question.call.is_some() && running.any(|made| made.id == question.call);
+        if may_open && has_call && context.view != ViewId::Inbox {
+            context.overlay = Some(Overlay::Question(id));
+        }
         self.questions.push(PendingQuestion::new(id, question));
+    }
+
+    /// Goes from the window of a question to its answer.
+    pub fn open(&mut self, id: AskId, context: &mut AppContext) {
+        let at = self.questions.iter().position(|pending| pending.id == id);
+        self.list.choose(at.unwrap_or_default(), self.questions.len());
+        context.focus = Pane::Question;
     }
 
     /// Removes a question that nothing waits for any more.
@@ -125,6 +138,9 @@ impl InboxView {
     fn remove_question(&mut self, id: AskId, context: &mut AppContext) -> Option<PendingQuestion> {
         let at = self.questions.iter().position(|pending| pending.id == id)?;
         let pending = self.questions.remove(at);
+        if context.overlay == Some(Overlay::Question(id)) {
+            context.overlay = None;
+        }
         let chosen = self.list.chosen();
         self.list.choose(if at < chosen { chosen - 1 } else { chosen }, self.questions.len());
         if at == chosen {
@@ -149,12 +165,14 @@ impl InboxView {
             context.emit(Navigation::Show(context.before_inbox));
         }
     }
+
     /// Answers the chosen question without an answer.
     fn refuse(&mut self, reply: QuestionReply, context: &mut AppContext) {
         if let Some(id) = self.chosen().map(|pending| pending.id) {
             self.reply(id, reply, context);
         }
     }
+
     fn send(&mut self, context: &mut AppContext) {
         let Some(pending) = self.chosen_mut() else { return };
         let id = pending.id;
@@ -167,6 +185,7 @@ impl InboxView {
             }
         }
     }
+
     fn copy_selection(&self, context: &mut AppContext) {
         match self.chosen().map(|pending| &pending.question.body) {
             Some(QuestionBody::Url { url, .. }) => context.copy("address", url.clone()),
@@ -261,6 +280,14 @@ pub const INBOX: KeyTable = KeyTable { context: KeyContext::Inbox, name: "inbox"
     row(&[F(5), Ctrl('r')], Action::Run, "send", "send the answer, or confirm the visit"),
     row(&[Char('d')], Action::No, "decline", "decline the question"),
     row(&[Char('x')], Action::CancelQuestion, "cancel", "cancel the question without an answer"),
+] };
+
+// Nothing that is typed somewhere else answers.
+#[rustfmt::skip]
+pub const QUESTION: KeyTable = KeyTable { context: KeyContext::Question, name: "question", title: "Question", rows: &[
+    row(&[Enter], Action::Open, "answer", "answer the question"),
+    row(&[Esc], Action::Back, "later", "leave it in the inbox"),
+    row(&[Char('8'), Ctrl('q')], Action::Show(ViewId::Inbox), "", "show the inbox"),
 ] };
 
 #[rustfmt::skip]

@@ -74,6 +74,57 @@ fn a_question_is_told_and_counted_and_takes_no_keys() {
     assert_eq!(message.text, "srv asks: Who are you? (press 8 to answer)");
 }
 
+/// Somebody called the calculator and waits for it.
+fn waiting() -> AppState {
+    let mut state = sample();
+    press(&mut state, &[KeyPress::Enter]);
+    typed(&mut state, "2");
+    let run = state.context.calls.begin("calculator".to_owned(), JsonObject::new());
+    state.update(AppEvent::CallStarted { run, call: CallId("01J".into()) });
+    state
+}
+
+#[test]
+fn a_question_of_a_call_that_somebody_waits_for_opens_at_once_and_typing_does_not_answer_it() {
+    let mut state = waiting();
+    asks(&mut state, 1, "srv", form());
+    assert_eq!(state.context.overlay, Some(Overlay::Question(AskId(1))));
+    let shown = picture(&state, Theme::default());
+    for part in ["srv asks", "calculator", "| Who are you?", "Enter answer   Esc later"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // What is typed meanwhile declines and sends nothing.
+    assert_eq!(typed(&mut state, "dxy 2"), []);
+    assert_eq!(state.inbox.len(), 1);
+    assert_eq!(press(&mut state, &[KeyPress::Enter]), []);
+    assert_eq!((state.context.view, state.context.focus), (ViewId::Inbox, Pane::Question));
+    typed(&mut state, "Ada");
+    let effects = press(&mut state, &[KeyPress::F(5)]);
+    let effects = checked(&mut state, &effects, Vec::new());
+    let accepted = QuestionReply::Accept(json!({ "name": "Ada" }));
+    assert_eq!(effects[..1], [AppEffect::AnswerQuestion(AskId(1), accepted.into())]);
+    assert_eq!(state.context.view, ViewId::Tools, "one is where one was");
+}
+
+#[test]
+fn the_window_of_a_question_leaves_it_in_the_inbox_or_goes_with_it() {
+    let mut state = waiting();
+    asks(&mut state, 1, "srv", form());
+    press(&mut state, &[KeyPress::Esc]);
+    assert_eq!((state.context.overlay.clone(), state.inbox.len()), (None, 1));
+    assert!(state.tools.form.is_some(), "and what was filled in is still there");
+    asks(&mut state, 2, "srv", form());
+    state.update(AppEvent::QuestionWithdrawn(AskId(2)));
+    assert_eq!(state.context.overlay, None);
+    // Nor does it open over what is being decided or searched.
+    state.context.overlay = Some(Overlay::ConfirmQuit);
+    asks(&mut state, 3, "srv", form());
+    assert_eq!(state.context.overlay, Some(Overlay::ConfirmQuit));
+    press(&mut state, &[KeyPress::Esc, KeyPress::Esc, KeyPress::Char('/')]);
+    asks(&mut state, 4, "srv", form());
+    assert_eq!(state.context.overlay, None);
+}
+
 #[test]
 fn a_form_is_sent_when_it_fits_and_only_then() {
     let mut state = sample();

@@ -21,6 +21,7 @@ impl OfferingsView {
         let Some(text) = text.or_else(page).or_else(name) else { return };
         context.copy(if context.focus == Pane::Content { "content" } else { "name" }, text);
     }
+
     pub fn copy_command(&self, context: &mut AppContext) {
         let Some(item) = self.chosen_item() else { return };
         let opened = self.open.as_ref().filter(|opened| opened.item == item);
@@ -32,6 +33,7 @@ impl OfferingsView {
         };
         context.copy("command", line + &context.command_end);
     }
+
     pub fn export_open(&self, context: &mut AppContext) {
         let answer = self.open.as_ref().filter(|_| self.is_open()).and_then(|o| o.answer.as_ref());
         let parts = match answer {
@@ -143,6 +145,7 @@ impl OfferingsView {
         // What was read stays on the screen until it was read again.
         self.content = before;
     }
+
     pub fn toggle_watch(&mut self, context: &mut AppContext) {
         let opened = self.open.as_ref().filter(|_| self.is_open());
         let read = opened.and_then(|opened| match &opened.request {

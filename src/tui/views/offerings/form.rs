@@ -128,6 +128,7 @@ impl OfferingForm {
         }
         self.complete(context);
     }
+
     /// Takes the next suggestion, when the cursor stands at the end; `false` when there is none.
     pub fn take_suggestion(&mut self) -> bool {
         let Suggestions { values, accepted, .. } = &mut self.suggestions;

@@ -240,6 +240,7 @@ impl OfferingsView {
             None => {}
         }
     }
+
     /// Opens the selected item, or asks for its arguments first.
     fn fill(&mut self, context: &mut AppContext) {
         let Some(item) = self.chosen_item() else { return };
@@ -255,6 +256,7 @@ impl OfferingsView {
         asking.complete(context);
         self.asking = Some(asking);
     }
+
     fn request(&mut self, item: OfferingId, request: OfferingRequest, context: &mut AppContext) {
         self.next += 1;
         context.emit(tasks::open(self.next, item.server.clone(), request.clone()));
@@ -262,6 +264,7 @@ impl OfferingsView {
         self.content = ScrollText::default();
         self.show();
     }
+
     fn act_asking(&mut self, action: Action, context: &mut AppContext) -> bool {
         let Some(asking) = &mut self.asking else { return false };
         match action {
@@ -276,6 +279,7 @@ impl OfferingsView {
         }
         true
     }
+
     fn run(&mut self, context: &mut AppContext) {
         let Some(mut asking) = self.asking.take() else { return };
         if !asking.form.is_ready() {
@@ -290,6 +294,7 @@ impl OfferingsView {
         self.last_arguments.insert(asking.item.clone(), arguments);
         self.request(asking.item, request, context);
     }
+
     /// The servers are those of another host now: nothing is watched there, and what was listed is
     /// asked for anew.
     pub fn forget_servers(&mut self, context: &mut AppContext) {
@@ -298,6 +303,7 @@ impl OfferingsView {
             self.relist_all(context);
         }
     }
+
     fn relist_all(&mut self, context: &mut AppContext) {
         self.tree.ask_all();
         context.emit(tasks::list_all());

@@ -15,6 +15,7 @@ pub enum OfferingKind {
     Template,
     Prompt,
 }
+
 impl OfferingKind {
     /// The plural, for the heading of a group.
     pub fn title(self) -> &'static str {

@@ -8,7 +8,7 @@ use crate::catalogue::pins::PinReportState;
 use crate::model::check_name;
 use crate::tui::draw::tab_columns;
 use crate::tui::prelude::*;
-use crate::tui::views::inbox::approval;
+use crate::tui::views::inbox::{self, approval};
 use crate::tui::views::overlays::palette::PaletteCommand;
 use crate::tui::views::pins::PinWindow;
 use crate::tui::views::result;
@@ -86,10 +86,21 @@ impl AppState {
                     window.accept(&mut self.context);
                 }
             }
+            (Some(Overlay::Question(_)), Action::Show(view)) => {
+                self.context.overlay = None;
+                self.show(view);
+            }
+            (Some(Overlay::Question(id)), Action::Open) => {
+                let id = *id;
+                self.context.overlay = None;
+                self.show(ViewId::Inbox);
+                self.inbox.open(id, &mut self.context);
+            }
             _ => return false,
         }
         true
     }
+
     fn command(&mut self, command: PaletteCommand) {
         match command {
             PaletteCommand::Action(action) => self.act(action),
@@ -155,6 +166,7 @@ impl AppState {
             view.on_click(pane, usize::from(y - inside.y), height);
         }
     }
+
     pub fn wheeled(&mut self, x: u16, y: u16, by: isize) {
         const STEP: isize = 3;
         if self.has_overlay() {
@@ -204,6 +216,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
             }
         }
         Some(Overlay::SaveCall(window)) => save_call(pen, window, area),
+        Some(Overlay::Question(id)) => inbox::draw::window(pen, state, *id, area),
         None => {}
     }
 }

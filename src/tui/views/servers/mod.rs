@@ -124,6 +124,7 @@ impl View for ServersView {
         self.last_refresh = context.now;
         context.emit(AppEffect::RefreshServers);
     }
+
     fn tick(&mut self, context: &mut AppContext) {
         if context.now.saturating_sub(self.last_refresh) >= REFRESH_INTERVAL {
             self.enter(context);

@@ -203,6 +203,7 @@ fn head(
     text.extend(kept.iter().map(|column| aligned(column, column.title)));
     styler.line(Role::Dim, text)
 }
+
 fn aligned(column: &ColumnSpec<StatsCell>, text: &str) -> String {
     let is_left = column.title.starts_with(' ');
     if is_left { table::align_left(text, column.width) } else { table::right(text, column.width) }

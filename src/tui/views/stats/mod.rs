@@ -175,6 +175,7 @@ impl View for StatsView {
             self.refresh(context);
         }
     }
+
     fn tick(&mut self, context: &mut AppContext) {
         if context.now.saturating_sub(self.last_query) >= REFRESH_INTERVAL && !self.is_paused {
             self.last_query = context.now;
@@ -199,6 +200,7 @@ impl StatsView {
             self.query(false, context);
         }
     }
+
     /// Takes in what was read.
     pub fn loaded(&mut self, snapshot: Result<StatsSnapshot, Error>, context: &mut AppContext) {
         self.is_querying = false;

@@ -216,6 +216,7 @@ fn time(time: Option<Duration>, is_slow: bool) -> (Role, String) {
     let role = if is_slow { Role::Warning } else { Role::Plain };
     time.map_or((Role::Dim, "-".to_owned()), |time| (role, show_duration(time)))
 }
+
 fn errors(failed: u64) -> (Role, String) {
     if failed == 0 { (Role::Dim, "-".to_owned()) } else { (Role::Error, show_count(failed)) }
 }

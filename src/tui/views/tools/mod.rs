@@ -311,6 +311,7 @@ impl ToolsView {
         // What was typed meanwhile.
         self.request_filter(context);
     }
+
     /// Folds a branch of the tree, or shows a long text whole.
     fn open_node(&mut self, context: &mut AppContext) {
         if !self.viewer.tree.is_long_text() {
@@ -319,11 +320,13 @@ impl ToolsView {
         self.viewer.filter.line = LineInput::of(self.viewer.tree.chosen_path());
         self.request_filter(context);
     }
+
     fn request_filter(&mut self, context: &mut AppContext) {
         let tool = self.subject.as_deref().unwrap_or_default();
         let task = self.viewer.request_filter(tool, &context.calls);
         context.effects.extend(task.map(AppEffect::Task));
     }
+
     pub fn call(&mut self, tool: String, arguments: JsonObject, context: &mut AppContext) {
         let run = context.calls.begin(tool.clone(), arguments.clone());
         self.viewer.reset();
@@ -354,6 +357,7 @@ impl ToolsView {
             self.call(tool, arguments, context);
         }
     }
+
     /// The call of the form was refused because its arguments do not fit, so it was none: the form
     /// is to say where they do not. Whether it was of the form.
     pub fn refused(&mut self, run: ConsoleCallId, context: &mut AppContext) -> bool {
@@ -381,6 +385,7 @@ impl ToolsView {
         context.focus = Self::focus_after_run(context);
         context.emit(tasks::dry_run(tool, arguments));
     }
+
     fn save_result(&mut self, context: &mut AppContext) {
         let call = self.subject().and_then(|tool| self.viewer.call(tool, &context.calls));
         let outcome = call.and_then(|call| Some((call, call.outcome.as_ref()?)));
@@ -431,6 +436,7 @@ impl ToolsView {
         };
         context.copy(what, text);
     }
+
     fn copy_command(&mut self, context: &mut AppContext) {
         let Some(row) = self.catalogue.chosen() else { return };
         let line = match context.calls.arguments_of(&row.name) {
@@ -441,6 +447,7 @@ impl ToolsView {
         };
         context.copy("command", line);
     }
+
     fn wire(&self, context: &mut AppContext) {
         let Some(row) = self.catalogue.chosen() else { return };
         let call = context.calls.newest_of(&row.name).and_then(|call| call.id.clone());
@@ -450,6 +457,7 @@ impl ToolsView {
             _ => context.show_status(format!("{} has no trace yet: call it first", row.name)),
         }
     }
+
     fn back(&mut self, context: &mut AppContext) -> bool {
         if self.viewer.is_typing() {
             self.viewer.clear_tools();

@@ -55,6 +55,7 @@ impl TraceItem {
         let item = Self::new(server, at, what, &about);
         Self { size, is_cut, is_error, call, sequence, ..item }
     }
+
     fn new(server: String, at: Duration, what: TraceContent, about: &str) -> Self {
         Self {
             server,

@@ -133,6 +133,7 @@ impl View for TraceView {
     fn on_text_changed(&mut self, _context: &mut AppContext) {
         self.refilter();
     }
+
     fn tick(&mut self, _context: &mut AppContext) {
         // Not with each line that comes: thousands of frames a second cannot be read.
         self.lay_out();
@@ -164,6 +165,7 @@ impl TraceView {
     pub fn logged(&mut self, origin: &str, now: Duration, level: &str, text: &str) {
         self.add(TraceItem::logged(origin, self.newest_time(now), level, text));
     }
+
     /// The time of what happened just now, which is no earlier than that of what came before.
     fn newest_time(&self, now: Duration) -> Duration {
         self.ring.iter().next_back().map_or(now, |(_, item)| item.at.max(now))
@@ -311,6 +313,7 @@ impl TraceView {
             self.frame.replace(frame);
         }
     }
+
     /// The messages that are shown of the chosen line and what belongs to it.
     fn shown(&self, scope: FrameScope) -> Vec<&TraceItem> {
         let mut pair = self.pair();
@@ -381,6 +384,7 @@ impl TraceView {
         let texts = items.iter().map(|item| String::from_utf8_lossy(item.bytes()).into_owned());
         context.copy(what, texts.collect::<Vec<_>>().join("\n"));
     }
+
     fn export(&self, context: &mut AppContext) {
         let shown = self.found.iter().filter_map(|number| self.ring.get(*number));
         let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);

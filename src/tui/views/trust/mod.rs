@@ -117,6 +117,7 @@ impl ProjectTrust {
             context.emit(tasks::reload(true));
         }
     }
+
     pub fn decide(&mut self, action: Action, context: &mut AppContext) -> bool {
         let Some(window) = &mut self.window else { return false };
         match action {
@@ -130,6 +131,7 @@ impl ProjectTrust {
         }
         true
     }
+
     /// A call or a server failed; when that is because the project is not what was trusted, the
     /// difference is looked for.
     pub fn failed(&mut self, error: &Error, context: &mut AppContext) {
@@ -137,6 +139,7 @@ impl ProjectTrust {
             self.check(context);
         }
     }
+
     /// How far the project is trusted by now, as was asked.
     pub fn checked(&mut self, status: Result<TrustStatus, Error>, context: &mut AppContext) {
         let status = match status {
@@ -150,6 +153,7 @@ impl ProjectTrust {
             self.recheck(context);
         }
     }
+
     /// The configuration was read, and another host is ready, or none may be.
     pub fn files_read(&mut self, files: Result<FilesRead, Error>, context: &mut AppContext) {
         match files {
@@ -161,12 +165,14 @@ impl ProjectTrust {
             Err(error) => self.on_failed(&error, context),
         }
     }
+
     /// The answer was not stored, or no host could be built.
     pub fn on_failed(&mut self, error: &Error, context: &mut AppContext) {
         self.work = TrustTask::Idle;
         context.show_error(error_message(error));
         self.recheck(context);
     }
+
     fn accept(&mut self, as_author: bool, context: &mut AppContext) {
         let Some(window) = &self.window else { return };
         match (self.work, window.text.readiness(context.now)) {
@@ -191,6 +197,7 @@ impl ProjectTrust {
             (_, Readiness::TooSoon | Readiness::Unread) => {}
         }
     }
+
     fn refuse(&mut self, context: &mut AppContext) {
         let Some(window) = self.window.take() else { return };
         if let Some(question) = &mut self.question
@@ -203,6 +210,7 @@ impl ProjectTrust {
         context.show_status(format!("not trusted{way}"));
         context.emit(tasks::refuse(window.request));
     }
+
     /// Looks whether trust is still what it was.
     pub fn check(&mut self, context: &mut AppContext) {
         if self.work == TrustTask::Idle {
@@ -212,11 +220,13 @@ impl ProjectTrust {
             self.needs_recheck = true;
         }
     }
+
     fn recheck(&mut self, context: &mut AppContext) {
         if std::mem::take(&mut self.needs_recheck) {
             self.check(context);
         }
     }
+
     fn compare(&mut self, now: TrustStatus, context: &mut AppContext) {
         if now.record == self.status.record && now.request == self.question {
             return;
@@ -268,6 +278,7 @@ impl ProjectTrust {
         self.ask_unless_refused();
         self.recheck(context);
     }
+
     pub fn on_host_switched(&mut self, context: &mut AppContext) {
         let before = std::mem::replace(&mut self.status, std::mem::take(&mut self.next));
         let cause = std::mem::take(&mut self.work);
