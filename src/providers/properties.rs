@@ -7,12 +7,11 @@ use crate::util::spelling::did_you_mean;
 
 /// The schema of an object with these members and no others.
 pub(super) fn object_schema(properties: Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
+    let mut schema = json!({ "type": "object" });
+    schema["properties"] = properties;
+    schema["required"] = required.into();
+    schema["additionalProperties"] = false.into();
+    schema
 }
 
 #[derive(Debug)]

@@ -269,12 +269,12 @@ fn what_operations_share_is_not_copied_until_a_schema_is_looked_at() {
     for number in 0..20 {
         let shared =
             "{ content: { application/json: { schema: { $ref: '#/components/schemas/S0' } } } }";
-        document.push_str(&format!("  /p{number}: {{ post: {{ operationId: o{number}, requestBody: {shared}, responses: {{ '200': {shared} }} }} }}\n"));
+        document.extend([format!("  /p{number}: {{ post: {{ operationId: o{number}, requestBody: {shared}, responses: {{ '200': {shared} }} }} }}\n")]);
     }
     document.push_str("components:\n  schemas:\n    S400: { type: object }\n");
     for number in 0..400 {
         let next = format!("{{ $ref: '#/components/schemas/S{}' }}", number + 1);
-        document.push_str(&format!("    S{number}: {{ properties: {{ next: {next} }} }}\n"));
+        document.extend([format!("    S{number}: {{ properties: {{ next: {next} }} }}\n")]);
     }
     let yaml = "toolkits:\n  - { name: p, openapi: d.yaml, include: { operations: ['*'] } }\n";
     let harness = KindHarness::prepared(&super::kind(), yaml, |dir, _| {
