@@ -58,7 +58,6 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// A command line without rare options.
     pub fn without_rare(global: GlobalOptions, command: Option<CliCommand>) -> Self {
         Self { global, rare: RareOptions::default(), command, server_command: Vec::new() }
     }

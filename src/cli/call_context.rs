@@ -12,7 +12,6 @@ const RESERVED: [(&str, &str); 3] = [
     ("cwd", "it is the directory toolhost runs in"),
 ];
 
-/// One word of `--context`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ContextArg {
     /// `KEY=VALUE`: a variable, or a key that toolhost knows.

@@ -11,7 +11,6 @@ pub struct Distribution {
     pub classes: Vec<(Duration, u64)>,
     /// How many are longer than the last class.
     pub beyond: u64,
-    /// The longest of all.
     pub longest: Duration,
 }
 

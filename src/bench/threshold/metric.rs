@@ -11,7 +11,6 @@ use crate::util::units::show_duration;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Metric {
-    /// One of [`FIGURES`].
     Figure(usize),
     /// Of one of [`SERIES`], one of [`AGGREGATES`].
     Aggregate(usize, usize),
@@ -22,7 +21,6 @@ pub(super) enum Metric {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricUnit {
     Time,
-    /// 0 to 1.
     Share,
     Rate,
     Count,

@@ -20,7 +20,6 @@ pub struct Threshold {
     /// The target it is about; without one it holds for each.
     target: Option<usize>,
     metric: Metric,
-    /// One of [`COMPARATORS`].
     comparator: usize,
     /// Seconds, calls per second, a share or a number, as the metric.
     limit: f64,

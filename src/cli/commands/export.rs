@@ -55,7 +55,6 @@ impl FormatArg {
     }
 }
 
-/// The format of `--format` or of `--model`.
 pub fn chosen_format(format: Option<FormatArg>, model: Option<&str>) -> Result<ModelFormat, Error> {
     match (format, model) {
         (Some(format), _) => Ok(format.format()),

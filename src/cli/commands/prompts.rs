@@ -113,7 +113,6 @@ async fn get(args: &PromptGetArgs, context: &CommandContext) -> CommandResult {
     }
 }
 
-/// The arguments as text.
 async fn arguments(args: &PromptGetArgs, context: &CommandContext) -> Result<JsonObject, Error> {
     let words = args.words.clone();
     let sources = RawArguments { words, json_option: None, cwd: context.environment.cwd() };

@@ -79,7 +79,6 @@ pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Candidates for an argument of a prompt: `key=`.
 pub fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     with_plain_words(|words| {
         let ["prompts", "get", prompt, given @ ..] = words else { return None };

@@ -43,7 +43,6 @@ impl From<Error> for CommandError {
 pub struct OutputOptions {
     /// `--color`.
     pub colour: ColourChoice,
-    /// `--ascii`.
     pub ascii: bool,
     /// `--plain`: no colour, no repainting, no cutting to the width of the terminal.
     pub plain: bool,

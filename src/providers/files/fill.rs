@@ -25,7 +25,6 @@ impl From<io::Error> for FillError {
     }
 }
 
-/// Writes all of `bytes`.
 pub(super) fn write_bytes(job: &FileJob, file: &mut File, bytes: &[u8]) -> Result<(), FillError> {
     for piece in bytes.chunks(CHUNK_BYTES) {
         job.check_cancelled().map_err(FillError::Cancelled)?;

@@ -24,7 +24,6 @@ use crate::model::Error;
 /// The demo server: answers MCP requests of one client.
 #[derive(Debug)]
 struct DemoServer {
-    /// By their names.
     notes: Mutex<BTreeMap<&'static str, &'static str>>,
     client_gone: CancellationToken,
     min_log_level: Mutex<LoggingLevel>,

@@ -30,7 +30,12 @@ fn ask(pty: &mut Pty, server: &str, what: &str) {
     pty.type_keys("\r").expect_shown(&format!("Arguments  {server}-ask"));
     pty.type_keys(&format!("\u{15}{what}"));
     pty.expect_shown(&format!(r#"sends {{"what":"{what}"}}"#));
-    pty.type_keys("\u{1b}[15~").expect_shown("RUNNING").type_keys("\u{1b}");
+    // The first of them opens at once; here all of them wait in the inbox.
+    pty.type_keys("\u{1b}[15~").expect_shown("Esc later");
+    if what == "many" {
+        pty.expect_shown("8 Inbox(50)");
+    }
+    pty.type_keys("\u{1b}").expect_gone("Esc later").type_keys("\u{1b}").expect_gone("Arguments");
 }
 
 /// What the server was answered, in order.

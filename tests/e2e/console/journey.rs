@@ -51,9 +51,10 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
 
     // A question of a server.
     fill(&mut pty, "who-ask", "who-ask");
-    pty.type_keys("\u{15}form").type_keys(F5).expect_shown("8 Inbox(1)").type_keys("\u{1b}");
-    pty.expect_shown("/ filter").type_keys("8").type_keys("\r").expect_shown("^D decline");
-    pty.type_keys("Ada").type_keys(F5).expect_shown("answered who");
+    pty.type_keys("\u{15}form").type_keys(F5).expect_shown("Enter answer   Esc later");
+    pty.type_keys("\r").expect_shown("^D decline").type_keys("Ada").type_keys(F5);
+    pty.expect_shown("answered who").expect_shown(" OK ").type_keys("\u{1b}");
+    pty.expect_shown("/ filter");
 
     // Two tools against each other.
     pty.type_keys("1")

@@ -103,7 +103,7 @@ fn take(script: &str, pages: &[Page]) -> Vec<Frame> {
 
 /// What a person does in the pictures under `docs/`: in the one on the first page, which moves, they find
 /// a tool, call it, look at the messages and benchmark it.
-const PICTURES: [(&str, &str); 10] = [
+const PICTURES: [(&str, &str); 11] = [
     (
         "console.svg",
         "112x32; until Tools 31; show 1500; type /wea; until Tools 1/; show 1000; press Enter; \
@@ -158,8 +158,12 @@ const PICTURES: [(&str, &str); 10] = [
     (
         "console/inbox.svg",
         "112x30; until ● 1 server; type /demo-ask; until Tools 1/; press Enter; \
-         until No arguments; press F5; until 1 question; press Esc; press 8; until during; \
-         glimpse 1",
+         until No arguments; press F5; until Esc later; press Enter; until ^D decline; glimpse 1",
+    ),
+    (
+        "console/question.svg",
+        "112x30; until ● 1 server; type /demo-ask; until Tools 1/; press Enter; \
+         until No arguments; press F5; until Esc later; glimpse 1",
     ),
 ];
 

@@ -140,7 +140,6 @@ Examples:
   toolhost bench demo-echo message=hi --fail-if 'p99>50ms' --fail-if 'error_rate>1%'
                                                       for a CI job";
 
-/// `--arrivals`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ArrivalsArg {
     /// At even intervals.
@@ -149,7 +148,6 @@ pub enum ArrivalsArg {
     Poisson,
 }
 
-/// `--over`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OverflowArg {
     /// The call waits, and the wait counts as latency.

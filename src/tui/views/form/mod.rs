@@ -407,7 +407,6 @@ enum ParseArgumentsError {
     /// The text is not JSON.
     #[error("{line}:{column}: not JSON: {message}")]
     Syntax {
-        /// From 1.
         line: usize,
         /// From 1; 0 where the parser stopped before a line.
         column: usize,

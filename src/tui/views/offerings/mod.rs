@@ -29,7 +29,6 @@ const MAX_CHANGED: usize = 10_000;
 pub struct OfferingsView {
     /// Everything, by server.
     pub tree: OfferingTree,
-    /// The chosen row.
     pub list: ListCursor,
     pub filter: ListFilter,
     pub asking: Option<OfferingForm>,

@@ -36,7 +36,6 @@ pub struct UsageFigures {
 pub type UsageByName = HashMap<String, Vec<(ToolKey, UsageFigures)>>;
 
 impl ToolSort {
-    /// The title in `by …`.
     pub fn title(self) -> &'static str {
         self.into()
     }

@@ -200,7 +200,6 @@ impl TraceView {
         self.add(item);
     }
 
-    /// Shows only this.
     pub fn find(&mut self, query: &str) {
         self.filter.set(query);
         self.follows = true;
