@@ -1,6 +1,6 @@
 //! Resolving a typed name to a tool.
 
-use crate::model::ToolName;
+use crate::model::{ToolName, safe_name};
 use crate::util::spelling::similarity;
 
 /// What may separate a component from a tool in input, longest first.
@@ -61,11 +61,7 @@ pub fn components<'a>(input: &str, components: impl IntoIterator<Item = &'a str>
 /// Whether a server with this name is meant: by it, or by the name in its file, with characters in
 /// place of which the name here has dashes.
 pub fn is_meant(input: &str, name: &str) -> bool {
-    let here = |c: char| {
-        let differs = c.is_ascii() && !c.is_ascii_alphanumeric() && !"_-./:".contains(c);
-        if differs { '-' } else { c }
-    };
-    input == name || input.chars().map(here).eq(name.chars())
+    input == name || !input.contains(['/', ':']) && safe_name(input) == name
 }
 
 /// What follows `component` and a separator at the start of `input`.

@@ -123,9 +123,8 @@ impl Recorder {
     pub fn new(room: &Sandbox) -> Self {
         let (program, log) = (room.path("run/recorder"), room.path("run/starts"));
         let text = format!(
-            // Starts at the same time do not mix: each is appended by one write.
-            "#!/bin/sh\n{{ echo \"start: $0 $*\"; /usr/bin/env; echo end; }} > '{log}'.$$\n\
-             /bin/cat '{log}'.$$ >> '{log}'\nexit 0\n",
+            // Starts at the same time do not mix: a line for each, and a file for its environment.
+            "#!/bin/sh\necho \"start: $$ $0 $*\" >> '{log}'\n/usr/bin/env > '{log}'.$$\nexit 0\n",
             log = log.display()
         );
         script(&program, &text);
@@ -140,9 +139,14 @@ impl Recorder {
 
     /// Every start so far: arguments and environment as one text.
     pub fn starts(&self) -> Vec<String> {
-        let text = std::fs::read(&self.log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text).into_owned();
-        text.split("start: ").skip(1).map(str::to_owned).collect()
+        let text = |path: &Path| {
+            String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
+        };
+        let start = |written: &str| {
+            let (process, command) = written.split_once(' ').unwrap_or_default();
+            format!("{command}{}", text(&self.log.with_added_extension(process)))
+        };
+        text(&self.log).split("start: ").skip(1).map(start).collect()
     }
 }
 
