@@ -256,7 +256,11 @@ impl AppState {
                 self.history.filter_by_tool(&tool);
                 self.show(ViewId::History);
             }
-            Navigation::Show(view) => self.show(view),
+            Navigation::LeaveInbox => {
+                let (view, focus) = self.context.before_inbox;
+                self.show(view);
+                self.context.focus = focus;
+            }
             Navigation::AskTrust => self.trust.open(&mut self.context),
             Navigation::Bench { tool, arguments } => {
                 let arguments = arguments.or_else(|| self.default_bench_arguments(&tool));
@@ -291,7 +295,7 @@ impl AppState {
     /// Shows a view with its first pane focused, and lets it ask for what it needs.
     pub fn show(&mut self, view: ViewId) {
         if self.context.view != ViewId::Inbox {
-            self.context.before_inbox = self.context.view;
+            self.context.before_inbox = (self.context.view, self.context.focus);
         }
         // A benchmark begins with the tool one looks at.
         if view == ViewId::Bench

@@ -73,8 +73,8 @@ pub struct AppContext {
     pub size: (u16, u16),
     pub view: ViewId,
     pub focus: Pane,
-    /// The view that was shown before the inbox: one goes back there from the last question.
-    pub before_inbox: ViewId,
+    /// What was shown before the inbox: one goes back there from the last question.
+    pub before_inbox: (ViewId, Pane),
     pub has_wire: bool,
     /// The name of the project; `None` without one.
     pub project: Option<String>,

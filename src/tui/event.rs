@@ -220,5 +220,6 @@ pub enum Navigation {
     /// Show the calls of the past of a tool.
     ShowHistory(String),
     AskTrust,
-    Show(ViewId),
+    /// Back from the inbox to what was shown before.
+    LeaveInbox,
 }

@@ -16,7 +16,7 @@ use crate::tui::keys::KeyPress;
 use crate::tui::layout::{Pane, ViewId};
 use crate::tui::tests::craft::{begun, ended};
 use crate::tui::tests::drawing::picture;
-use crate::tui::tests::{listed, press, sample, tool};
+use crate::tui::tests::{listed, press, sample, tool, with_sum};
 use crate::tui::theme::Theme;
 use crate::tui::views::offerings::tests as offerings;
 use crate::tui::views::tools::list::UsageFigures;
@@ -147,17 +147,28 @@ fn statistics_tell_tools_apart_that_begin_alike() {
 }
 
 #[test]
+fn the_palette_has_whole_names() {
+    let mut state = sized(with_sum(), 80, 24);
+    press(&mut state, &[":", "getsum"]);
+    assert!(shown(&state).contains("everything-get-sum "), "{}", shown(&state));
+}
+
+#[test]
 fn what_toolhost_asks_of_its_own_accord_is_no_failure_of_a_server() {
     let mut state = sample();
-    let text = r#"{"jsonrpc":"2.0","id":2147483001,"error":{"code":-32601,"message":"unknown"}}"#;
-    let info = MessageInfo::Response {
-        id: 2_147_483_001_u64.into(),
-        method: Some("server/discover".to_owned()),
-        is_error: true,
+    let mut refused = |id: u64, method: &str, code: i64| {
+        let error = json!({ "code": code, "message": "unknown" });
+        let text = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
+        let method = Some(method.to_owned());
+        let info = MessageInfo::Response { id: id.into(), method, is_error: true };
+        let (direction, latency) = (Direction::Received, None);
+        let bytes = text.into();
+        state.update(crossed("web", TrafficKind::Message { direction, bytes, info, latency }));
+        state.trace.newest_of("web", 1).next().unwrap().is_error
     };
-    let (direction, latency) = (Direction::Received, None);
-    let bytes = bytes::Bytes::from_static(text.as_bytes());
-    state.update(crossed("web", TrafficKind::Message { direction, bytes, info, latency }));
+    assert!(refused(2_147_483_002, "initialize", -32603), "a failed handshake is a failure");
+    assert!(!refused(2_147_483_002, "initialize", -32022), "the newer era was agreed meanwhile");
+    assert!(!refused(2_147_483_001, "server/discover", -32601));
     press(&mut state, &["3", "<enter>"]);
     assert!(!state.trace.chosen().unwrap().is_error);
     let seen = shown(&state);

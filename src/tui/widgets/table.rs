@@ -373,21 +373,62 @@ pub struct ColumnSpec<C> {
     pub drop_priority: u8,
 }
 
-/// The columns that fit into this many cells when the first one gets at least `first`, in their
-/// order; and how many cells the first one has.
-pub fn fitting<C: Copy>(
-    columns: &[ColumnSpec<C>],
-    room: usize,
-    first: usize,
-) -> (Vec<ColumnSpec<C>>, usize) {
-    let mut kept = columns.to_vec();
-    loop {
-        let taken: usize = kept.iter().map(|column| column.width).sum();
-        let most = kept.iter().map(|column| column.drop_priority).max().unwrap_or(0);
-        if taken + first <= room || most == 0 {
-            return (kept, room.saturating_sub(taken));
+/// The columns of a list that there is room for, behind its first one.
+pub struct TableLayout<C> {
+    /// The cells of the first column.
+    pub first: usize,
+    pub columns: Vec<ColumnSpec<C>>,
+}
+
+impl<C: Copy> TableLayout<C> {
+    /// The columns that fit when the first one gets at least `first` cells; it gets all they leave.
+    pub fn of(columns: &[ColumnSpec<C>], room: usize, first: usize) -> Self {
+        let mut columns = columns.to_vec();
+        loop {
+            let taken: usize = columns.iter().map(|column| column.width).sum();
+            let most = columns.iter().map(|column| column.drop_priority).max().unwrap_or(0);
+            if taken + first <= room || most == 0 {
+                return Self { first: room.saturating_sub(taken), columns };
+            }
+            columns.retain(|column| column.drop_priority != most);
         }
-        kept.retain(|column| column.drop_priority != most);
+    }
+
+    /// The headings above rows behind a pointer; `last` stands behind the columns.
+    pub fn heading(&self, styler: Styler, first: &str, last: &str) -> Line<'static> {
+        let mut text = format!("  {}", styler.cell(first, self.first));
+        text.extend(self.columns.iter().map(|column| column.aligned(styler, column.title)));
+        styler.line(Role::Dim, text + last)
+    }
+
+    /// The cells of a row behind its first one.
+    pub fn cells(
+        &self,
+        styler: Styler,
+        cell: impl Fn(&ColumnSpec<C>) -> (String, Role),
+    ) -> impl Iterator<Item = Span<'static>> {
+        self.columns.iter().map(move |column| {
+            let (text, role) = cell(column);
+            styler.span(role, column.aligned(styler, &text))
+        })
+    }
+}
+
+impl<C> ColumnSpec<C> {
+    pub const fn new(title: &'static str, width: usize, drop_priority: u8, what: C) -> Self
+    where
+        C: Copy,
+    {
+        Self { what, title, width, drop_priority }
+    }
+
+    /// A text in the cells of the column.
+    fn aligned(&self, styler: Styler, text: &str) -> String {
+        if self.title.starts_with(' ') {
+            format!(" {}", styler.cell(text.trim_start(), self.width - 1))
+        } else {
+            right(text, self.width)
+        }
     }
 }
 
@@ -415,8 +456,8 @@ mod columns_tests {
             |what, width, spare| ColumnSpec { what, title: "", width, drop_priority: spare };
         let all = [column('a', 6, 0), column('b', 8, 2), column('c', 8, 1)];
         let seen = |room| {
-            let (kept, first) = fitting(&all, room, 10);
-            (kept.iter().map(|column| column.what).collect::<String>(), first)
+            let TableLayout { columns, first } = TableLayout::of(&all, room, 10);
+            (columns.iter().map(|column| column.what).collect::<String>(), first)
         };
         assert_eq!(seen(40), ("abc".to_owned(), 18));
         assert_eq!(seen(31), ("ac".to_owned(), 17));

@@ -3,6 +3,7 @@
 use crate::tui::prelude::*;
 use crate::tui::views::history::tasks::PastCall;
 use crate::tui::views::history::{HistoryFileState, HistoryView};
+use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let (history, focused) = (&state.history, state.context.focus == shown);
@@ -39,12 +40,50 @@ fn list(
     if count == 0 {
         return pen.paragraph(rows, &nothing(pen.styler, history));
     }
-    let styler = pen.styler;
+    let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(rows);
+    let (room, styler) = (usize::from(rows.width).saturating_sub(2), pen.styler);
+    // How much of the time is shown: all of it, without the year, or the time of day.
+    let skipped = [0, 5, 11].into_iter().find(|skipped| WHEN - skipped <= room / 5).unwrap_or(11);
+    let first = WHEN + 1 - skipped;
+    let widest = history.found().map(|call| text::width(&call.tool)).max().unwrap_or(0);
+    let mut columns = COLUMNS.to_vec();
+    if !history.found().any(|call| call.client.is_some()) {
+        columns.retain(|column| column.title != CLIENT);
+    }
+    columns[0].width = widest.clamp(10, 36).min(room.saturating_sub(first + 30).max(12)) + 1;
+    let layout = TableLayout { first, ..TableLayout::of(&columns, room, first + ARGUMENTS) };
+    pen.put(layout.heading(styler, " WHEN", "  ARGUMENTS"), head);
     pen.list(rows, history.list, count, focused, |at| {
         let Some(call) = history.found().nth(at) else { return Line::default() };
-        row(styler, call, history.marked.as_ref() == Some(&call.id), rows.width)
+        let mark = if history.marked.as_ref() == Some(&call.id) { "*" } else { " " };
+        let time = call.time.get(skipped..).unwrap_or_default();
+        let mut spans = vec![styler.plain(mark), styler.dim(styler.cell(time, first - 1))];
+        spans.extend(layout.cells(styler, |column| (column.what)(call)));
+        let left = room.saturating_sub(spans.iter().map(Span::width).sum::<usize>() + 2);
+        spans.push(styler.dim(format!("  {}", styler.cell(&call.arguments, left))));
+        Line::from(spans)
     });
 }
+
+/// The characters of a time such as `2026-11-27 00:33:19`.
+const WHEN: usize = 19;
+/// The least width of the arguments.
+const ARGUMENTS: usize = 6;
+
+const CLIENT: &str = " CLIENT";
+
+type HistoryCell = fn(&PastCall) -> (String, Role);
+
+const COLUMNS: [ColumnSpec<HistoryCell>; 5] = [
+    ColumnSpec::new(" TOOL", 0, 0, |call| (call.tool.clone(), Role::Name)),
+    ColumnSpec::new(" RESULT", 9, 1, |call| match &call.error {
+        None => ("ok".to_owned(), Role::Success),
+        Some(kind) => (kind.clone(), Role::Error),
+    }),
+    ColumnSpec::new("TOOK", 9, 2, |call| (show_duration(call.duration), Role::Plain)),
+    ColumnSpec::new(" FROM", 12, 4, |call| (call.source.clone(), Role::Dim)),
+    ColumnSpec::new(CLIENT, 10, 3, |call| (call.client.clone().unwrap_or_default(), Role::Name)),
+];
 
 /// A notice about the file above the list, if there is one; gives the rows below.
 fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) -> Rect {
@@ -73,36 +112,6 @@ fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
         }
     }
     lines
-}
-
-/// One call: what there is room for, the more important the longer.
-fn row(styler: Styler, call: &PastCall, is_marked: bool, width: u16) -> Line<'static> {
-    let time = match width {
-        100.. => &*call.time,
-        70.. => call.time.get(5..).unwrap_or_default(),
-        _ => call.time.get(11..).unwrap_or_default(),
-    };
-    let column = |text: &str, cells: usize| styler.cell(text, cells) + " ";
-    let (status, role) = match &call.error {
-        None => ("ok", Role::Success),
-        Some(kind) => (kind.as_str(), Role::Error),
-    };
-    let mut spans = vec![
-        styler.plain(if is_marked { "*" } else { " " }),
-        styler.dim(format!("{time} ")),
-        styler.span(Role::Name, column(&call.tool, usize::from(width / 4).clamp(10, 32))),
-        styler.span(role, column(status, 9)),
-        styler.plain(format!("{:>9} ", show_duration(call.duration))),
-    ];
-    if width >= 100 {
-        spans.push(styler.plain(column(&call.source, 10)));
-    }
-    if let Some(client) = call.client.as_ref().filter(|_| width >= 60) {
-        spans.push(styler.span(Role::Name, format!("[{client}] ")));
-    }
-    let used: usize = 2 + spans.iter().map(Span::width).sum::<usize>();
-    spans.push(styler.dim(styler.cell(&call.arguments, usize::from(width).saturating_sub(used))));
-    Line::from(spans)
 }
 
 fn entry(pen: &mut Pen<'_>, history: &HistoryView, focused: bool, area: Rect) {

@@ -18,8 +18,10 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
         return list(pen, state, focused, area);
     }
     let Some(pending) = state.inbox.chosen() else {
-        pen.open(area, "Question", focused);
-        return;
+        let inner = pen.open(area, "Question", focused);
+        let text = "What servers and approvals ask stands here, and in a window while you wait for the call.";
+        let lines = if state.inbox.is_empty() { pen.lines(Role::Dim, text) } else { Vec::new() };
+        return pen.paragraph(inner, &lines);
     };
     let title = format!("{} asks", pending.question.server);
     let inner = pen.window(area, &title, Role::Question);

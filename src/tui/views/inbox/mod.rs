@@ -63,19 +63,21 @@ impl InboxView {
         may_open: bool,
         context: &mut AppContext,
     ) {
-        let words = shorten(question.body.message(), MAX_SUMMARY_CHARS);
-        let mut keys = context.keys.bindings(KeyContext::Anywhere).iter().filter(|binding| {
-            let writes = matches!(binding.key, KeyPress::Char(_));
-            binding.action == Action::Show(ViewId::Inbox) && !(writes && is_typing)
-        });
-        let key = keys.next().filter(|_| context.view != ViewId::Inbox);
-        let way = key.map(|binding| format!(" (press {} to answer)", binding.key));
-        let way = way.unwrap_or_default();
-        context.show_status(format!("{} asks: {words}{way}", question.server));
-        let mut running = context.calls.running();
-        let has_call = question.call.is_some() && running.any(|made| made.id == question.call);
+        let call = question.call.as_ref();
+        let has_call = call
+            .is_some_and(|call| context.calls.running().any(|made| made.id.as_ref() == Some(call)));
         if may_open && has_call && context.view != ViewId::Inbox {
             context.overlay = Some(Overlay::Question(id));
+        } else {
+            let words = shorten(question.body.message(), MAX_SUMMARY_CHARS);
+            let mut keys = context.keys.bindings(KeyContext::Anywhere).iter().filter(|binding| {
+                let writes = matches!(binding.key, KeyPress::Char(_));
+                binding.action == Action::Show(ViewId::Inbox) && !(writes && is_typing)
+            });
+            let key = keys.next().filter(|_| context.view != ViewId::Inbox);
+            let way = key.map(|binding| format!(" (press {} to answer)", binding.key));
+            let way = way.unwrap_or_default();
+            context.show_status(format!("{} asks: {words}{way}", question.server));
         }
         self.questions.push(PendingQuestion::new(id, question));
     }
@@ -162,7 +164,7 @@ impl InboxView {
         });
         context.emit(AppEffect::AnswerQuestion(id, Arc::new(reply)));
         if self.is_empty() && context.view == ViewId::Inbox {
-            context.emit(Navigation::Show(context.before_inbox));
+            context.emit(Navigation::LeaveInbox);
         }
     }
 

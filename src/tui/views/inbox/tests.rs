@@ -89,6 +89,7 @@ fn a_question_of_a_call_that_somebody_waits_for_opens_at_once_and_typing_does_no
     let mut state = waiting();
     asks(&mut state, 1, "srv", form());
     assert_eq!(state.context.overlay, Some(Overlay::Question(AskId(1))));
+    assert_eq!(state.context.message, None, "the window says it all");
     let shown = picture(&state, Theme::default());
     for part in ["srv asks", "calculator", "| Who are you?", "Enter answer   Esc later"] {
         assert!(shown.contains(part), "{part}: {shown}");
@@ -103,7 +104,8 @@ fn a_question_of_a_call_that_somebody_waits_for_opens_at_once_and_typing_does_no
     let effects = checked(&mut state, &effects, Vec::new());
     let accepted = QuestionReply::Accept(json!({ "name": "Ada" }));
     assert_eq!(effects[..1], [AppEffect::AnswerQuestion(AskId(1), accepted.into())]);
-    assert_eq!(state.context.view, ViewId::Tools, "one is where one was");
+    let here = (state.context.view, state.context.focus);
+    assert_eq!(here, (ViewId::Tools, Pane::Detail), "one is where one was");
 }
 
 #[test]

@@ -60,14 +60,14 @@ fn offering_row(
             let Some(item) = offerings.tree.item(row) else { return Line::default() };
             let (watched, changed) = offerings.marks(&item);
             let status = offerings.tree.offering_at(row).map(item_status).unwrap_or_default();
+            let name = end_of(&styler.plain(&item.name).content, width.saturating_sub(6));
+            // What says only a part of itself says nothing.
+            let fits = text::width(&name) + text::width(&status) + 8 <= width;
             Line::from(vec![
                 styler.span(Role::Success, watched.to_string()),
                 styler.span(Role::Warning, changed.to_string()),
-                styler.plain(format!(
-                    "  {}",
-                    end_of(&styler.plain(&item.name).content, width.saturating_sub(6))
-                )),
-                styler.dim(format!("  {status}")),
+                styler.plain(format!("  {name}")),
+                styler.dim(if fits { format!("  {status}") } else { String::new() }),
             ])
         }
     }

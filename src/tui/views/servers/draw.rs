@@ -3,7 +3,7 @@
 use crate::model::{ServerState, ServerStatus};
 use crate::present::messages;
 use crate::tui::prelude::*;
-use crate::tui::widgets::table::{ColumnSpec, fitting};
+use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 pub fn dot(server: &ServerStatus) -> (&'static str, Role) {
     let (_, role) = state_of(server);
@@ -41,27 +41,18 @@ type ServerCell = fn(&AppState, &ServerStatus) -> String;
 
 /// What comes between the state and the process or address, which takes what is left.
 const COLUMNS: [ColumnSpec<ServerCell>; 8] = [
-    column("TRANSPORT", 10, 5, |_, server| server.transport.to_owned()),
-    column("PROTOCOL", 11, 3, |_, server| server.protocol.clone().unwrap_or_else(none)),
-    column("TOOLS", 8, 1, tools),
-    column("PING p50/p95", 16, 8, pings),
-    column("CALLS", 6, 2, |state, server| calls(state, server).0),
-    column("ERR%", 6, 6, |state, server| calls(state, server).1),
-    column("RESTARTS", 9, 9, |_, server| server.starts.saturating_sub(1).to_string()),
-    column("UP", 9, 7, |_, server| server.uptime.map_or_else(none, clock)),
+    ColumnSpec::new(" TRANSPORT", 11, 5, |_, server| server.transport.to_owned()),
+    ColumnSpec::new(" PROTOCOL", 11, 3, |_, server| server.protocol.clone().unwrap_or_else(none)),
+    ColumnSpec::new("TOOLS", 8, 1, tools),
+    ColumnSpec::new("PING p50/p95", 16, 8, pings),
+    ColumnSpec::new("CALLS", 6, 2, |state, server| calls(state, server).0),
+    ColumnSpec::new("ERR%", 6, 6, |state, server| calls(state, server).1),
+    ColumnSpec::new("RESTARTS", 10, 9, |_, server| server.starts.saturating_sub(1).to_string()),
+    ColumnSpec::new("UP", 9, 7, |_, server| server.uptime.map_or_else(none, clock)),
 ];
 
-const fn column(
-    title: &'static str,
-    width: usize,
-    drop_priority: u8,
-    what: ServerCell,
-) -> ColumnSpec<ServerCell> {
-    ColumnSpec { what, title, width, drop_priority }
-}
-
 /// The least width of the last column, the process ID or the address.
-const LAST: usize = 8;
+const LAST: usize = 10;
 const STATE: usize = 13;
 
 pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
@@ -78,20 +69,14 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let width = usize::from(inner.width);
     let name = if width >= 100 { 16 } else { 14 };
-    let (columns, _) = fitting(&COLUMNS, width, 2 + name + STATE + LAST);
-    pen.put(pen.line(Role::Dim, heading(pen.styler, name, &columns)), head);
+    let first = name + STATE;
+    let layout = TableLayout { first, ..TableLayout::of(&COLUMNS, width, 2 + first + LAST) };
+    let title = pen.cell("NAME", name) + "STATE";
+    pen.put(layout.heading(pen.styler, &title, "  PID/URL"), head);
     let styler = pen.styler;
     pen.list(rows, servers.list, servers.rows.len(), focused, |at| {
-        row(styler, state, &servers.rows[at], name, &columns)
+        row(styler, state, &servers.rows[at], name, &layout)
     });
-}
-
-fn heading(styler: Styler, name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
-    let mut line = format!("  {}{}", styler.cell("NAME", name), styler.cell("STATE", STATE));
-    for column in columns {
-        line += &styler.cell(column.title, column.width);
-    }
-    line + "PID/URL"
 }
 
 fn row(
@@ -99,7 +84,7 @@ fn row(
     state: &AppState,
     server: &ServerStatus,
     name: usize,
-    columns: &[ColumnSpec<ServerCell>],
+    layout: &TableLayout<ServerCell>,
 ) -> Line<'static> {
     let padded = |text: &str, cells: usize| styler.cell(text, cells - 1) + " ";
     let (word, meaning) = state_of(server);
@@ -108,18 +93,15 @@ fn row(
         styler.span(Role::of_server(&server.name), padded(&server.name, name)),
         styler.span(meaning, padded(&word, STATE)),
     ];
-    spans.push(if let Some(error) = state.servers.error(server) {
-        styler.span(
-            Role::Error,
-            format!("{}: {}", error.kind().as_str(), messages::in_one_line(error)),
-        )
+    if let Some(error) = state.servers.error(server) {
+        let text = format!("{}: {}", error.kind().as_str(), messages::in_one_line(error));
+        spans.push(styler.span(Role::Error, text));
     } else {
-        let cell =
-            |column: &ColumnSpec<ServerCell>| padded(&(column.what)(state, server), column.width);
-        let facts: String = columns.iter().map(cell).collect();
+        spans.extend(layout.cells(styler, |column| ((column.what)(state, server), Role::Plain)));
         let process = server.pid.map(|pid| pid.to_string());
-        styler.plain(facts + &process.unwrap_or_else(|| address(&server.endpoint)))
-    });
+        let last = process.unwrap_or_else(|| address(&server.endpoint));
+        spans.push(styler.plain(format!("  {last}")));
+    }
     Line::from(spans)
 }
 

@@ -51,7 +51,7 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 /// The newest messages to and from the server, the last at the bottom.
 fn wire(pen: &mut Pen<'_>, state: &AppState, server: &ServerStatus, area: Rect) {
     let inner = pen.open(area, &format!("Trace  {}  (T)", server.name), false);
-    let columns = TraceColumns::of(usize::from(inner.width)).without_server();
+    let columns = TraceColumns::of(usize::from(inner.width), state).without_server();
     let newest = state.trace.newest_of(&server.name, MAX_SCANNED_ITEMS);
     let lines: Vec<Line<'static>> =
         newest.take(usize::from(inner.height)).map(|item| row(pen.styler, item, columns)).collect();

@@ -4,7 +4,7 @@ use crate::stats::Usage;
 use crate::tui::prelude::*;
 use crate::tui::views::stats::latency;
 use crate::tui::widgets::chart::sparkline;
-use crate::tui::widgets::table::ColumnSpec;
+use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 use crate::util::histogram::Durations;
 
 const LOW_SAMPLE_MARK: char = '?';
@@ -66,46 +66,37 @@ type StatsCell = fn(&AppState, &Usage, usize) -> (String, Role);
 const SOURCE: &str = " FROM";
 
 const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
-    column(SOURCE, 10, 4, |_, usage, _| {
-        (format!(" {}", usage.tool.server.as_deref().unwrap_or("local")), Role::Dim)
+    ColumnSpec::new(SOURCE, 10, 4, |_, usage, _| {
+        (usage.tool.server.clone().unwrap_or_else(|| "local".to_owned()), Role::Dim)
     }),
-    column("CALLS", 7, 0, |_, usage, _| (usage.counts.calls().to_string(), Role::Plain)),
-    column("NOW", 5, 9, running),
-    column("OK%", 7, 1, |_, usage, _| {
+    ColumnSpec::new("CALLS", 7, 0, |_, usage, _| (usage.counts.calls().to_string(), Role::Plain)),
+    ColumnSpec::new("NOW", 5, 9, running),
+    ColumnSpec::new("OK%", 7, 1, |_, usage, _| {
         let share = present::stats::share(&usage.counts);
         let text = share.spans().first().map(|(role, text)| (text.clone(), *role));
         text.unwrap_or((String::new(), Role::Dim))
     }),
-    column("ERR", 6, 3, |_, usage, _| match usage.counts.failed() {
+    ColumnSpec::new("ERR", 6, 3, |_, usage, _| match usage.counts.failed() {
         0 => ("0".to_owned(), Role::Dim),
         failed => (failed.to_string(), Role::Error),
     }),
-    column("P50", 9, 2, |_, usage, _| quantile(&usage.counts.durations, 0.5)),
-    column("P90", 9, 10, |_, usage, _| quantile(&usage.counts.durations, 0.9)),
-    column("P95", 9, 0, |_, usage, _| quantile(&usage.counts.durations, 0.95)),
-    column("P99", 9, 7, |_, usage, _| quantile(&usage.counts.durations, 0.99)),
-    column("MAX", 9, 8, |_, usage, _| time(usage.counts.durations.max())),
-    column("MEAN", 9, 11, |_, usage, _| time(usage.counts.durations.mean())),
-    column("RATE/S", 8, 5, |state, usage, _| {
+    ColumnSpec::new("P50", 9, 2, |_, usage, _| quantile(&usage.counts.durations, 0.5)),
+    ColumnSpec::new("P90", 9, 10, |_, usage, _| quantile(&usage.counts.durations, 0.9)),
+    ColumnSpec::new("P95", 9, 0, |_, usage, _| quantile(&usage.counts.durations, 0.95)),
+    ColumnSpec::new("P99", 9, 7, |_, usage, _| quantile(&usage.counts.durations, 0.99)),
+    ColumnSpec::new("MAX", 9, 8, |_, usage, _| time(usage.counts.durations.max())),
+    ColumnSpec::new("MEAN", 9, 11, |_, usage, _| time(usage.counts.durations.mean())),
+    ColumnSpec::new("RATE/S", 8, 5, |state, usage, _| {
         (per_second(state.stats.rate_of(usage).unwrap_or_default()), Role::Plain)
     }),
-    column(" P95 TREND", 12, 6, |state, usage, width| {
+    ColumnSpec::new(" P95 TREND", 12, 6, |state, usage, width| {
         let timeline = state.stats.timeline_of(&usage.tool).iter();
         let times = timeline.map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
-        (format!(" {}", sparkline(&times.collect::<Vec<_>>(), width - 1)), Role::Name)
+        (sparkline(&times.collect::<Vec<_>>(), width - 1), Role::Name)
     }),
 ];
 
 const NAME: usize = 12;
-
-const fn column(
-    title: &'static str,
-    width: usize,
-    drop_priority: u8,
-    what: StatsCell,
-) -> ColumnSpec<StatsCell> {
-    ColumnSpec { what, title, width, drop_priority }
-}
 
 fn time(time: Option<Duration>) -> (String, Role) {
     (time.map(show_duration).unwrap_or_default(), Role::Plain)
@@ -173,38 +164,18 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     // Columns go before the parts of names that tell them apart.
     let names = stats.rows().iter().map(|usage| text::width(name_of(usage, stats.by_server)));
     let widest = names.max().unwrap_or(0).min(36);
-    let (kept, first) = table::fitting(&all, room, NAME.max(widest));
+    let layout = TableLayout::of(&all, room, NAME.max(widest));
     if y < area.bottom() {
-        let head = head(pen.styler, &kept, first, stats.by_server);
-        pen.put(head, Rect { y, height: 1, ..area });
+        let name = if stats.by_server { "SERVER" } else { "TOOL" };
+        pen.put(layout.heading(pen.styler, name, ""), Rect { y, height: 1, ..area });
         y += 1;
     }
     let (styler, rows) = (pen.styler, Rect { y, height: area.bottom().saturating_sub(y), ..area });
     let focused = state.context.focus == Pane::Usage;
     pen.list(rows, stats.list, stats.rows().len(), focused, |at| {
         let usage = &stats.rows()[at];
-        let name = table::align_left(name_of(usage, stats.by_server), first);
-        let cells = kept.iter().map(|column| {
-            let (text, role) = (column.what)(state, usage, column.width);
-            styler.span(role, aligned(column, &text))
-        });
+        let name = styler.cell(name_of(usage, stats.by_server), layout.first);
+        let cells = layout.cells(styler, |column| (column.what)(state, usage, column.width));
         std::iter::once(styler.plain(name)).chain(cells).collect()
     });
-}
-
-fn head(
-    styler: Styler,
-    kept: &[ColumnSpec<StatsCell>],
-    first: usize,
-    by_server: bool,
-) -> Line<'static> {
-    let name = if by_server { "SERVER" } else { "TOOL" };
-    let mut text = table::align_left(&format!("  {name}"), first + 2);
-    text.extend(kept.iter().map(|column| aligned(column, column.title)));
-    styler.line(Role::Dim, text)
-}
-
-fn aligned(column: &ColumnSpec<StatsCell>, text: &str) -> String {
-    let is_left = column.title.starts_with(' ');
-    if is_left { table::align_left(text, column.width) } else { table::right(text, column.width) }
 }

@@ -10,6 +10,8 @@ use crate::util::distribution::Distribution;
 /// From this width, in columns, the histogram is drawn beside the figures.
 const WIDE: u16 = 96;
 const KINDS: usize = 8;
+/// How many calls a histogram needs to have a shape.
+const CHARTED: u64 = 10;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let Some(usage) = state.stats.chosen() else {
@@ -48,6 +50,10 @@ fn drawn(
         return vec![styler.line(Role::Dim, "no successful calls yet")];
     };
     let durations = &usage.counts.durations;
+    if durations.count() < CHARTED {
+        let calls = plural(durations.count(), "call", "calls");
+        return vec![styler.line(Role::Dim, format!("{calls}; the histogram starts at {CHARTED}"))];
+    }
     let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
     let title =
         format!("latency ({scale} scale, H to change), {} calls", show_count(durations.count()));

@@ -6,24 +6,14 @@ use crate::tui::prelude::*;
 use crate::tui::views::servers;
 use crate::tui::views::tools::list::{ToolGroup, ToolLine, ToolRow, ToolSort, UsageFigures};
 use crate::tui::views::trust::window;
-use crate::tui::widgets::table::ColumnSpec;
+use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 /// What is shown of the use of a tool behind its name; of one that is slow or not.
 type UsageCell = fn(UsageFigures, bool) -> (Role, String);
 const COLUMNS: [ColumnSpec<UsageCell>; 3] = [
-    ColumnSpec {
-        what: |usage, is_slow| time(usage.p50, is_slow),
-        title: "p50",
-        width: 9,
-        drop_priority: 1,
-    },
-    ColumnSpec {
-        what: |usage, _| (Role::Plain, show_count(usage.calls)),
-        title: "calls",
-        width: 7,
-        drop_priority: 3,
-    },
-    ColumnSpec { what: |usage, _| errors(usage.failed), title: "err", width: 5, drop_priority: 2 },
+    ColumnSpec::new("p50", 9, 1, |usage, is_slow| time(usage.p50, is_slow)),
+    ColumnSpec::new("calls", 7, 3, |usage, _| (Role::Plain, show_count(usage.calls))),
+    ColumnSpec::new("err", 5, 2, |usage, _| errors(usage.failed)),
 ];
 /// The cells before a name: the pointer and the indentation.
 const BEFORE: usize = 4;
@@ -43,7 +33,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let inner = pen.open(area, &title, focused);
     // Columns go before names are cut.
     let first = catalogue.widest_name().min(usize::from(inner.width).saturating_sub(BEFORE));
-    let (columns, room) = table::fitting(&COLUMNS, usize::from(inner.width), first + BEFORE + 1);
+    let TableLayout { columns, first: room } =
+        TableLayout::of(&COLUMNS, usize::from(inner.width), first + BEFORE + 1);
     let mut columns = if catalogue.usage.is_empty() { Vec::new() } else { columns };
     if catalogue.sort == ToolSort::P95
         && let Some(column) = columns.first_mut()

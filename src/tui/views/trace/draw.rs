@@ -19,7 +19,7 @@ pub fn newest_line(styler: Styler, state: &AppState, width: u16) -> Line<'static
     let key = state.context.keys.key_of(Action::Wire, &state.view_key_contexts());
     let way = key.map(|key| format!("{key} opens  ")).unwrap_or_default();
     let room = usize::from(width).saturating_sub(way.len() + 8);
-    let columns = TraceColumns::of(room + 2);
+    let columns = TraceColumns::of(room + 2, state);
     let (mut items, _) = state.trace.window(1);
     let Some((_, item)) = items.next().filter(|_| width >= 60) else { return Line::default() };
     let line = row(styler, item, columns);
@@ -35,7 +35,7 @@ pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let text = "Messages to and from servers appear here.";
         return pen.put(pen.line(Role::Dim, text), inner);
     }
-    let columns = TraceColumns::of(usize::from(inner.width));
+    let columns = TraceColumns::of(usize::from(inner.width), state);
     let (items, _) = state.trace.window(usize::from(inner.height));
     for ((_, item), place) in items.zip(inner.rows()) {
         pen.put(
@@ -54,7 +54,7 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
         let text = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
         return pen.put(pen.line(Role::Dim, text), rows);
     }
-    let columns = TraceColumns::of(usize::from(rows.width));
+    let columns = TraceColumns::of(usize::from(rows.width), state);
     let (items, chosen) = trace.window(usize::from(rows.height));
     for ((number, item), place) in items.zip(rows.rows()) {
         let line = row(pen.styler, item, columns);
@@ -124,8 +124,10 @@ const LATENCY: usize = 8;
 const SIZE: usize = 11;
 
 impl TraceColumns {
-    pub fn of(width: usize) -> Self {
-        let server = if width >= 90 { 12 } else { 9 };
+    pub fn of(width: usize, state: &AppState) -> Self {
+        let names = state.servers.rows.iter().map(|server| text::width(&server.name));
+        let most = if width >= 55 { 16 } else { 8 };
+        let server = names.max().unwrap_or(0).clamp(8, most) + 1;
         Self { width, exact: width >= 76, time: width >= 50, server, size: width >= 76 }
     }
 

@@ -41,15 +41,20 @@ pub enum TraceContent {
     Log { level: String, text: String },
 }
 
+/// The JSON-RPC code of a protocol version that a server does not speak.
+const UNSUPPORTED_VERSION: &str = "-32022 ";
+
 impl TraceItem {
     pub fn of(seen: CapturedTraffic) -> Self {
         let CapturedTraffic { traffic, size, is_cut } = seen;
         let Traffic { server, sequence, at, call, kind: what } = traffic;
         let (about, is_bad) = about(&what);
-        // A server of an older era does not know what toolhost asks first: nothing is wrong with it.
-        let is_probe = matches!(&what, TrafficKind::Message {
-            info: MessageInfo::Response { method: Some(method), .. }, ..
-        } if method == "server/discover");
+        // The two eras find each other by a question that the other one refuses: nothing is wrong.
+        let is_probe = match what.method() {
+            Some("server/discover") => true,
+            Some("initialize") => about.starts_with(UNSUPPORTED_VERSION),
+            _ => false,
+        };
         let is_error = is_bad && !is_probe;
         let what = TraceContent::Wire(what);
         let item = Self::new(server, at, what, &about);
