@@ -171,7 +171,12 @@ impl Theme {
             Role::Sent => colour(BLUE),
             Role::Hue(at) => colour(HUES[usize::from(at) % HUES.len()]),
             Role::Error => colour(RED).patch(bold),
-            Role::Selected => self.ground(CHOSEN).unwrap_or(plain.add_modifier(Modifier::REVERSED)),
+            Role::Selected => self.ground(CHOSEN).unwrap_or_else(|| {
+                // One bar, whatever the colours of what stands on it.
+                let fg = (self.palette != ColourScheme::Mono).then_some(Color::Reset);
+                let bar = Style { fg, ..plain.add_modifier(Modifier::REVERSED) };
+                bar.remove_modifier(Modifier::DIM)
+            }),
             Role::SelectedUnfocused => {
                 self.ground(MARKED).unwrap_or(plain.add_modifier(Modifier::UNDERLINED))
             }
