@@ -56,7 +56,8 @@ impl SchemaProperties {
 
     pub(super) fn unknown_name_hint(&self, name: &str) -> String {
         if self.names.is_empty() {
-            return "declare it in parameters_schema".to_owned();
+            let example = format!("{{ properties: {{ {name}: {{ type: string }} }} }}");
+            return format!("declare it, as in parameters_schema: {example}");
         }
         did_you_mean(name, self.names.iter().map(String::as_str))
             .unwrap_or_else(|| format!("the schema has {}", self.names.join(", ")))

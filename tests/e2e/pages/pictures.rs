@@ -119,19 +119,23 @@ const PICTURES: [(&str, &str); 11] = [
     ),
     (
         "console/servers.svg",
-        "112x30; until ● 1 server; press 2; until ready; until tools/list; glimpse 1",
+        "112x30; until ● 1 server; press 2; until ready; until result of tools/list; \
+         until offers; glimpse 1",
     ),
     (
         "console/trace.svg",
         "112x30; until ● 1 server; type /demo-add; until Tools 1/; press Enter; until Arguments; \
-         type 2; press Tab; type 40; press F5; until OK; press Esc; press 3; press Enter; \
+         type 2; press Tab; type 40; press F5; until OK; press Esc; until bench; press 3; press Enter; \
          until Frame; glimpse 1",
     ),
     (
         "console/stats.svg",
         "112x30; until ● 1 server; type /demo-add; until Tools 1/; press Enter; until Arguments; \
          type 2; press Tab; type 40; press F5; until calls 1; press F5; until calls 2; press F5; \
-         until calls 3; press Esc; press 4; until Latency; glimpse 1",
+         until calls 3; press F5; until calls 4; press F5; until calls 5; press F5; until calls \
+         6; press F5; until calls 7; press F5; until calls 8; press F5; until calls 9; press F5; \
+         until calls 10; press F5; until calls 11; press F5; until calls 12; press Esc; until \
+         bench; press 4; until 12 calls; glimpse 1",
     ),
     (
         "console/bench.svg",
@@ -142,8 +146,8 @@ const PICTURES: [(&str, &str); 11] = [
     (
         "console/history.svg",
         "112x30; until ● 1 server; type /demo-add; until Tools 1/; press Enter; until Arguments; \
-         type 2; press Tab; type 40; press F5; until OK; press Esc; press 6; until demo-add; \
-         press Enter; until Arguments; glimpse 1",
+         type 2; press Tab; type 40; press F5; until OK; press Esc; until bench; press 6; \
+         until WHEN; press Enter; until definition; glimpse 1",
     ),
     (
         "console/approval.svg",
