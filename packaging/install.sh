@@ -63,7 +63,7 @@ target() {
 }
 
 main() {
-  from=$address to=${HOME:-}/.local/bin
+  from=$address to=${HOME:+$HOME/.local/bin}
   while [ $# -gt 0 ]; do
     case $1 in
       --from | --to) [ $# -gt 1 ] || fail "$1 needs a value" ;;
@@ -80,6 +80,7 @@ main() {
     shift 2
   done
   [ -n "$from" ] || fail "this copy belongs to no release: say with --from where the archive is"
+  [ -n "$to" ] || fail "HOME is not set: say with --to where the program goes"
   target=$(target)
 
   # Which archive.
