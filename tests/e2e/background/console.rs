@@ -51,7 +51,10 @@ fn what_others_call_appears_live_and_says_who_called() {
     pty.type_keys("/client:editor\r").expect_gone("[toolhost call]").expect_shown("[an-editor]");
     // In the statistics and in the history.
     pty.type_keys("4").expect_shown("clients an-editor 1  toolhost call 2");
-    pty.type_keys("6").expect_shown("[an-editor]").expect_shown("[toolhost call]");
+    pty.type_keys("6")
+        .expect_shown(" CLIENT")
+        .expect_shown(" an-editor ")
+        .expect_shown(" toolhost call ");
     // Its own call goes the same way, and needs no mark.
     run(&mut pty, "counter-count");
     pty.expect_shown(" OK ").expect_shown(&format!("\"pid\": {server}"));

@@ -47,10 +47,12 @@ fn list(
     let first = WHEN + 1 - skipped;
     let widest = history.found().map(|call| text::width(&call.tool)).max().unwrap_or(0);
     let mut columns = COLUMNS.to_vec();
-    if !history.found().any(|call| call.client.is_some()) {
-        columns.retain(|column| column.title != CLIENT);
-    }
     columns[0].width = widest.clamp(10, 36).min(room.saturating_sub(first + 30).max(12)) + 1;
+    let clients = history.found().filter_map(|call| call.client.as_deref());
+    match clients.map(text::width).max() {
+        Some(widest) => columns[CLIENT].width = widest.clamp(6, 16) + 1,
+        None => drop(columns.remove(CLIENT)),
+    }
     let layout = TableLayout { first, ..TableLayout::of(&columns, room, first + ARGUMENTS) };
     pen.put(layout.heading(styler, " WHEN", "  ARGUMENTS"), head);
     pen.list(rows, history.list, count, focused, |at| {
@@ -70,7 +72,8 @@ const WHEN: usize = 19;
 /// The least width of the arguments.
 const ARGUMENTS: usize = 6;
 
-const CLIENT: &str = " CLIENT";
+/// Which of them says whose call it was; left out where all calls are this program's.
+const CLIENT: usize = 4;
 
 type HistoryCell = fn(&PastCall) -> (String, Role);
 
@@ -82,7 +85,7 @@ const COLUMNS: [ColumnSpec<HistoryCell>; 5] = [
     }),
     ColumnSpec::new("TOOK", 9, 2, |call| (show_duration(call.duration), Role::Plain)),
     ColumnSpec::new(" FROM", 12, 4, |call| (call.source.clone(), Role::Dim)),
-    ColumnSpec::new(CLIENT, 10, 3, |call| (call.client.clone().unwrap_or_default(), Role::Name)),
+    ColumnSpec::new(" CLIENT", 0, 3, |call| (call.client.clone().unwrap_or_default(), Role::Name)),
 ];
 
 /// A notice about the file above the list, if there is one; gives the rows below.
