@@ -135,7 +135,7 @@ const PICTURES: [(&str, &str); 11] = [
          until calls 3; press F5; until calls 4; press F5; until calls 5; press F5; until calls \
          6; press F5; until calls 7; press F5; until calls 8; press F5; until calls 9; press F5; \
          until calls 10; press F5; until calls 11; press F5; until calls 12; press Esc; until \
-         bench; press 4; until 12 calls; glimpse 1",
+         bench; press 4; until change), 12 calls; glimpse 1",
     ),
     (
         "console/bench.svg",
