@@ -42,7 +42,6 @@ impl<'a> Pen<'a> {
         self.cursor = Some(Position::new(row.x + x, row.y));
     }
 
-    /// Draws the frame and returns the area inside.
     pub fn open(&mut self, area: Rect, title: &str, focused: bool) -> Rect {
         self.open_with(area, title, None, focused)
     }
@@ -165,7 +164,6 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// A line being edited behind what it is for, and what is wrong with it.
     pub fn input(&mut self, area: Rect, label: &str, input: &LineInput, problem: Option<&str>) {
         let (before, behind) = input.split();
         let is_selected = input.is_selected;

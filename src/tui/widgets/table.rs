@@ -264,7 +264,6 @@ mod tests {
     }
 }
 
-/// The blanks between two columns.
 const GAP: usize = 2;
 
 pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, focused: bool, area: Rect) {
@@ -375,7 +374,6 @@ pub struct ColumnSpec<C> {
 
 /// The columns of a list that there is room for, behind its first one.
 pub struct TableLayout<C> {
-    /// The cells of the first column.
     pub first: usize,
     pub columns: Vec<ColumnSpec<C>>,
 }
@@ -422,7 +420,6 @@ impl<C> ColumnSpec<C> {
         Self { what, title, width, drop_priority }
     }
 
-    /// A text in the cells of the column.
     fn aligned(&self, styler: Styler, text: &str) -> String {
         if self.title.starts_with(' ') {
             format!(" {}", styler.cell(text.trim_start(), self.width - 1))
@@ -432,7 +429,6 @@ impl<C> ColumnSpec<C> {
     }
 }
 
-/// A text left-aligned in this many cells; longer text is cut.
 pub fn align_left(text: &str, cells: usize) -> String {
     let cut = text::cut(text, cells);
     let pad = cells.saturating_sub(text::width(&cut));

@@ -69,7 +69,6 @@ fn list(
 
 /// The characters of a time such as `2026-11-27 00:33:19`.
 const WHEN: usize = 19;
-/// The least width of the arguments.
 const ARGUMENTS: usize = 6;
 
 /// Which of them says whose call it was; left out where all calls are this program's.

@@ -48,7 +48,6 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
 }
 
-/// The newest messages to and from the server, the last at the bottom.
 fn wire(pen: &mut Pen<'_>, state: &AppState, server: &ServerStatus, area: Rect) {
     let inner = pen.open(area, &format!("Trace  {}  (T)", server.name), false);
     let columns = TraceColumns::of(usize::from(inner.width), state).without_server();

@@ -60,7 +60,6 @@ pub fn quantile(durations: &Durations, share: f64) -> (String, Role) {
     }
 }
 
-/// What a column says of a row.
 type StatsCell = fn(&AppState, &Usage, usize) -> (String, Role);
 
 const SOURCE: &str = " FROM";
@@ -102,7 +101,6 @@ fn time(time: Option<Duration>) -> (String, Role) {
     (time.map(show_duration).unwrap_or_default(), Role::Plain)
 }
 
-/// How many calls of a row run in this console.
 fn running(state: &AppState, usage: &Usage, _: usize) -> (String, Role) {
     let is_own = |tool: &str| match &usage.tool.server {
         Some(server) if state.stats.by_server => {
@@ -116,7 +114,6 @@ fn running(state: &AppState, usage: &Usage, _: usize) -> (String, Role) {
     }
 }
 
-/// The name of a row: the tool or the server.
 pub fn name_of(usage: &Usage, by_server: bool) -> &str {
     match (by_server, &usage.tool.server) {
         (false, _) => &usage.tool.name,

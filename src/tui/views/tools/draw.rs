@@ -68,7 +68,6 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     });
 }
 
-/// The titles of the columns, in the frame above them.
 fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, title: usize) {
     let titles: String = columns.iter().map(|c| table::right(c.title, c.width)).collect();
     let width = u16::try_from(titles.len()).unwrap_or(0);
@@ -88,7 +87,6 @@ fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, ti
     }
 }
 
-/// The calls of the last minute, in the frame below the list.
 fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let seconds = state.live.all.by_second(state.context.now);
     let count: u64 = seconds.iter().sum();

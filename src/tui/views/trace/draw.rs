@@ -28,7 +28,6 @@ pub fn newest_line(styler: Styler, state: &AppState, width: u16) -> Line<'static
     Line::from([vec![head], line.spans, vec![tail]].concat())
 }
 
-/// The newest lines, beside something else.
 pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let inner = pen.open(area, &format!("{}  (3)", title(state)), false);
     if state.trace.counts().1 == 0 {
@@ -63,7 +62,6 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     }
 }
 
-/// How many lines there are, and what holds them still.
 fn title(state: &AppState) -> String {
     let trace = &state.trace;
     let (all, shown) = trace.counts();
