@@ -19,7 +19,7 @@ pub(super) struct Envelope<'a> {
 }
 
 /// The name of a member, compared in place.
-enum EnvelopeKey {
+pub(in crate::mcp) enum EnvelopeKey {
     Jsonrpc,
     Id,
     Method,
@@ -96,11 +96,7 @@ impl<'a> Envelope<'a> {
     /// The last of several ids counts, as in most readers of JSON; that there were several is a
     /// warning.
     fn take_id(&mut self, text: &str) {
-        let id = match text.parse::<i64>() {
-            Ok(number) => number.into(),
-            Err(_) => serde_json::from_str(text).unwrap_or(Value::Null),
-        };
-        if self.id.replace(id).is_some() {
+        if self.id.replace(read_id(text)).is_some() {
             self.note_duplicate_key("id");
         }
     }
@@ -109,5 +105,13 @@ impl<'a> Envelope<'a> {
         if !self.duplicate_keys.contains(&key) {
             self.duplicate_keys.push(key);
         }
+    }
+}
+
+/// The value of an id. One that nests too deep is invalid, as `null` is.
+pub(in crate::mcp) fn read_id(text: &str) -> Value {
+    match text.parse::<i64>() {
+        Ok(number) => number.into(),
+        Err(_) => serde_json::from_str(text).unwrap_or(Value::Null),
     }
 }

@@ -96,7 +96,8 @@ impl OAuth {
         if state.is_loaded {
             return Ok(());
         }
-        match self.stored_login().await {
+        // Every request asks for the credentials, and this is large and happens once.
+        match Box::pin(self.stored_login()).await {
             Ok(login) => self.set_login(state, login, false),
             Err(error) if self.settings.is_required => return Err(error),
             Err(error) => state.load_error = Some(error),
@@ -278,7 +279,7 @@ impl Credentials for OAuth {
         if stale {
             match &self.settings.grant {
                 OAuthGrant::Program { .. } => state.login = None,
-                OAuthGrant::Login { .. } => self.renew(&mut state, None).await?,
+                OAuthGrant::Login { .. } => Box::pin(self.renew(&mut state, None)).await?,
             }
         }
         let token = state.login.as_ref().and_then(|login| login.token.as_ref());

@@ -149,21 +149,12 @@ impl Connection {
         params: impl Borrow<Value>,
         options: &RequestOptions,
     ) -> Result<RawJson, Error> {
-        self.exchange(method, (params.borrow(), None), options).await.map(|(answer, _)| answer)
+        let params = (params.borrow(), None);
+        self.request_with_progress(method, params, options).await.map(|(answer, _)| answer)
     }
 
     /// The same; the listener of its progress stays until the registration is dropped.
     pub(super) async fn request_with_progress(
-        &self,
-        method: &str,
-        params: (&Value, Option<&JsonObject>),
-        options: &RequestOptions,
-    ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
-        self.exchange(method, params, options).await
-    }
-
-    /// See [`Connection::request`].
-    async fn exchange(
         &self,
         method: &str,
         (params, arguments): (&Value, Option<&JsonObject>),

@@ -10,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::mcp::envelope::{EnvelopeKey, read_id};
 use crate::mcp::message::trim_bytes;
 
 /// How many ids are remembered of one message or batch; the reader refuses more anyway.
@@ -76,20 +77,19 @@ impl<'de> Visitor<'de> for MessageSummaryVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MessageSummary, A::Error> {
         let (mut ids, mut method, mut version, mut error) = (Vec::new(), false, false, false);
-        while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
+        while let Some(key) = map.next_key()? {
+            match key {
                 // A repeated key is the reader's to complain about; here any of them counts.
-                "id" => {
-                    let raw = map.next_value::<Box<RawValue>>()?;
-                    // A nested id is invalid; the failed parse leaves `null`.
+                EnvelopeKey::Id => {
+                    let raw = map.next_value::<&RawValue>()?;
                     if ids.len() < MAX_IDS {
-                        ids.push(serde_json::from_str(raw.get()).unwrap_or(Value::Null));
+                        ids.push(read_id(raw.get()));
                     }
                     continue;
                 }
-                "method" => method = true,
-                "jsonrpc" => version = true,
-                "error" => error = true,
+                EnvelopeKey::Method => method = true,
+                EnvelopeKey::Jsonrpc => version = true,
+                EnvelopeKey::Error => error = true,
                 _ => {}
             }
             map.next_value::<IgnoredAny>()?;

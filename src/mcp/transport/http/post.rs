@@ -174,7 +174,8 @@ impl HttpShared {
         exchange: &Arc<HttpExchange>,
     ) -> Result<AcceptedBody, Error> {
         let limit = self.limits.exchange;
-        let posted = timeout(limit, self.post(frame, Some(exchange))).await;
+        // Large: on its own, it is not moved through everything that waits for it.
+        let posted = timeout(limit, Box::pin(self.post(frame, Some(exchange)))).await;
         match posted.unwrap_or_else(|_| Err(headers_timeout_error("the request", limit)))? {
             PostResponse::Success(response) => {
                 if is_method(frame, "initialize") {
