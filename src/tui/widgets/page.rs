@@ -267,7 +267,7 @@ pub fn side_by_side(
         for span in &mut spans {
             let room = (at - 1).saturating_sub(used);
             if span.width() > room {
-                span.content = table::align_left(&span.content, room).into();
+                span.content = styler.cell(&span.content, room).into();
             }
             used += span.width();
         }

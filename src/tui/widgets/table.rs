@@ -429,12 +429,6 @@ impl<C> ColumnSpec<C> {
     }
 }
 
-pub fn align_left(text: &str, cells: usize) -> String {
-    let cut = text::cut(text, cells);
-    let pad = cells.saturating_sub(text::width(&cut));
-    format!("{cut}{}", " ".repeat(pad))
-}
-
 /// A text right-aligned in this many cells; longer text is cut.
 pub fn right(text: &str, cells: usize) -> String {
     let cut = text::cut(text, cells.saturating_sub(1));
@@ -463,9 +457,7 @@ mod columns_tests {
 
     #[test]
     fn cells_have_their_width() {
-        assert_eq!(align_left("abc", 5), "abc  ");
         assert_eq!(right("abc", 5), "  abc");
-        assert_eq!(text::width(&align_left("a long name", 6)), 6);
         assert_eq!(text::width(&right("a long name", 6)), 6);
         assert_eq!(right("x", 0), "");
     }

@@ -1,7 +1,7 @@
 //! The pictures of the console on the pages are taken from real runs.
 //!
 //! `96x30; until TEXT; type TEXT; press KEY; show TIME` is what a person does in a terminal of that size.
-//! `show TIME` is a frame that lasts so many milliseconds, and `glimpse TIME` one of what is different
+//! `again COUNT KEY` makes that many more calls. `show TIME` is a frame that lasts so many milliseconds, and `glimpse TIME` one of what is different
 //! each time. Times, sizes and what follows from their width may differ.
 
 use std::fmt::Write as _;
@@ -16,6 +16,8 @@ enum Step<'a> {
     Until(&'a str),
     Type(&'a str),
     Press(&'a str),
+    /// The key of a call so many times, each when the call before is counted.
+    Again(u32, &'a str),
     Show(u32),
     Glimpse(u32),
 }
@@ -34,6 +36,10 @@ fn steps(script: &str) -> (u16, u16, Vec<Step<'_>>) {
         Some(("until", text)) => Step::Until(text),
         Some(("type", text)) => Step::Type(text),
         Some(("press", key)) => Step::Press(key),
+        Some(("again", more)) => {
+            let (count, key) = more.split_once(' ').expect("again COUNT KEY");
+            Step::Again(count.parse().unwrap(), key)
+        }
         Some(("show", lasts)) => Step::Show(lasts.parse().unwrap()),
         Some(("glimpse", lasts)) => Step::Glimpse(lasts.parse().unwrap()),
         _ => panic!("'{part}' in a comment means nothing"),
@@ -94,6 +100,12 @@ fn take(script: &str, pages: &[Page]) -> Vec<Frame> {
             Step::Until(text) => pty.expect_shown(text),
             Step::Type(text) => pty.type_keys(text),
             Step::Press(name) => pty.type_keys(key(name)),
+            Step::Again(count, name) => {
+                for made in 1..=count {
+                    pty.type_keys(key(name)).expect_shown(&format!("calls {}", made + 1));
+                }
+                &mut pty
+            }
         };
     }
     pty.terminate();
@@ -131,11 +143,8 @@ const PICTURES: [(&str, &str); 11] = [
     (
         "console/stats.svg",
         "112x30; until ● 1 server; type /demo-add; until Tools 1/; press Enter; until Arguments; \
-         type 2; press Tab; type 40; press F5; until calls 1; press F5; until calls 2; press F5; \
-         until calls 3; press F5; until calls 4; press F5; until calls 5; press F5; until calls \
-         6; press F5; until calls 7; press F5; until calls 8; press F5; until calls 9; press F5; \
-         until calls 10; press F5; until calls 11; press F5; until calls 12; press Esc; until \
-         bench; press 4; until change), 12 calls; glimpse 1",
+         type 2; press Tab; type 40; press F5; until calls 1; \
+         again 11 F5; press Esc; until bench; press 4; until change), 12 calls; glimpse 1",
     ),
     (
         "console/bench.svg",

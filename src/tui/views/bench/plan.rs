@@ -363,7 +363,7 @@ fn row(
     let named = pane::mark(is_current, focused).unwrap_or(Role::Name);
     let pointer = if is_current { styler.theme.pointer() } else { "  " };
     let mut spans = vec![
-        styler.span(named, format!("{pointer}{}", table::align_left(entry.title(), NAME - 1))),
+        styler.span(named, format!("{pointer}{}", styler.cell(entry.title(), NAME - 1))),
         styler.plain(" "),
     ];
     let used: usize = spans.iter().map(Span::width).sum();

@@ -19,7 +19,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     }
     let Some(pending) = state.inbox.chosen() else {
         let inner = pen.open(area, "Question", focused);
-        let text = "What servers and approvals ask stands here, and in a window while you wait for the call.";
+        let text = "Questions from servers and approvals appear here. Those of a call you are waiting for also \
+                    open as a window.";
         let lines = if state.inbox.is_empty() { pen.lines(Role::Dim, text) } else { Vec::new() };
         return pen.paragraph(inner, &lines);
     };

@@ -52,7 +52,9 @@ fn drawn(
     let durations = &usage.counts.durations;
     if durations.count() < CHARTED {
         let calls = plural(durations.count(), "call", "calls");
-        return vec![styler.line(Role::Dim, format!("{calls}; the histogram starts at {CHARTED}"))];
+        return vec![
+            styler.line(Role::Dim, format!("{calls} so far; the histogram needs {CHARTED}")),
+        ];
     }
     let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
     let title =

@@ -9,10 +9,10 @@ use crate::tui::views::trust::window;
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 /// What is shown of the use of a tool behind its name; of one that is slow or not.
-type UsageCell = fn(UsageFigures, bool) -> (Role, String);
+type UsageCell = fn(UsageFigures, bool) -> (String, Role);
 const COLUMNS: [ColumnSpec<UsageCell>; 3] = [
     ColumnSpec::new("p50", 9, 1, |usage, is_slow| time(usage.p50, is_slow)),
-    ColumnSpec::new("calls", 7, 3, |usage, _| (Role::Plain, show_count(usage.calls))),
+    ColumnSpec::new("calls", 7, 3, |usage, _| (show_count(usage.calls), Role::Plain)),
     ColumnSpec::new("err", 5, 2, |usage, _| errors(usage.failed)),
 ];
 /// The cells before a name: the pointer and the indentation.
@@ -33,17 +33,15 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let inner = pen.open(area, &title, focused);
     // Columns go before names are cut.
     let first = catalogue.widest_name().min(usize::from(inner.width).saturating_sub(BEFORE));
-    let TableLayout { columns, first: room } =
-        TableLayout::of(&COLUMNS, usize::from(inner.width), first + BEFORE + 1);
-    let mut columns = if catalogue.usage.is_empty() { Vec::new() } else { columns };
+    let figures = if catalogue.usage.is_empty() { &[] } else { &COLUMNS[..] };
+    let mut layout = TableLayout::of(figures, usize::from(inner.width), first + BEFORE + 1);
     if catalogue.sort == ToolSort::P95
-        && let Some(column) = columns.first_mut()
+        && let Some(column) = layout.columns.first_mut()
     {
         let p95: UsageCell = |usage, is_slow| time(usage.p95, is_slow);
         (column.what, column.title) = (p95, "p95");
     }
-    let room = if columns.is_empty() { usize::from(inner.width) } else { room };
-    headings(pen, &columns, area, text::width(&title));
+    headings(pen, &layout.columns, area, text::width(&title));
     activity(pen, state, area);
     let rows = pen.filter(inner, &catalogue.filter, None);
     let rows = window::notice(pen, state, rows);
@@ -60,9 +58,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     pen.list(rows, catalogue.list, lines.len(), focused, |at| {
         let spans = match lines[at] {
             ToolLine::Group(at) => catalogue.group(at).map(|group| heading(styler, state, group)),
-            ToolLine::Tool(at) => {
-                catalogue.row(at).map(|row| tool(styler, state, row, &columns, room))
-            }
+            ToolLine::Tool(at) => catalogue.row(at).map(|row| tool(styler, state, row, &layout)),
         };
         Line::from(spans.unwrap_or_default())
     });
@@ -141,8 +137,7 @@ fn tool(
     styler: Styler,
     state: &AppState,
     row: &ToolRow,
-    columns: &[ColumnSpec<UsageCell>],
-    room: usize,
+    layout: &TableLayout<UsageCell>,
 ) -> Vec<Span<'static>> {
     let catalogue = &state.tools.catalogue;
     let is_tree = catalogue.is_tree();
@@ -152,13 +147,13 @@ fn tool(
         ToolStatus::Unavailable | ToolStatus::Untrusted => Role::Dim,
         _ => Role::Plain,
     };
-    let name = format!("{indent}{}", text::cut(name, room.saturating_sub(BEFORE)));
+    let name = format!("{indent}{}", text::cut(name, layout.first.saturating_sub(BEFORE)));
     let mut spans = vec![styler.span(role, name)];
     let usage = catalogue.usage_of(row);
     // What was not used has no figures, which leaves their room to its marks.
-    let figures = if usage.is_some() { 0 } else { columns.iter().map(|c| c.width).sum() };
+    let figures = if usage.is_some() { 0 } else { layout.columns.iter().map(|c| c.width).sum() };
     // Behind the pointer.
-    let room = (room + figures).saturating_sub(2);
+    let room = (layout.first + figures).saturating_sub(2);
     let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
     for (role, word) in marks(row, is_slow) {
@@ -168,12 +163,9 @@ fn tool(
         }
     }
     spans.push(styler.plain(" ".repeat(room.saturating_sub(width(&spans)))));
-    spans.extend(usage.into_iter().flat_map(|usage| {
-        columns.iter().map(move |column| {
-            let (role, text) = (column.what)(usage, is_slow);
-            styler.span(role, table::right(&text, column.width))
-        })
-    }));
+    if let Some(usage) = usage {
+        spans.extend(layout.cells(styler, |column| (column.what)(usage, is_slow)));
+    }
     spans
 }
 
@@ -201,13 +193,13 @@ pub fn marks(row: &ToolRow, is_slow: bool) -> Vec<(Role, &'static str)> {
     marks
 }
 
-fn time(time: Option<Duration>, is_slow: bool) -> (Role, String) {
+fn time(time: Option<Duration>, is_slow: bool) -> (String, Role) {
     let role = if is_slow { Role::Warning } else { Role::Plain };
-    time.map_or((Role::Dim, "-".to_owned()), |time| (role, show_duration(time)))
+    time.map_or(("-".to_owned(), Role::Dim), |time| (show_duration(time), role))
 }
 
-fn errors(failed: u64) -> (Role, String) {
-    if failed == 0 { (Role::Dim, "-".to_owned()) } else { (Role::Error, show_count(failed)) }
+fn errors(failed: u64) -> (String, Role) {
+    if failed == 0 { ("-".to_owned(), Role::Dim) } else { (show_count(failed), Role::Error) }
 }
 
 /// What there is to say of the group under the cursor: its server's health.
