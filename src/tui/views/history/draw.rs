@@ -47,7 +47,9 @@ fn list(
     let first = WHEN + 1 - skipped;
     let widest = history.found().map(|call| text::width(&call.tool)).max().unwrap_or(0);
     let mut columns = COLUMNS.to_vec();
-    columns[0].width = widest.clamp(10, 36).min(room.saturating_sub(first + 30).max(12)) + 1;
+    // Beside the result and the arguments; all else goes before names are cut.
+    let beside = first + 1 + columns[1].width + ARGUMENTS;
+    columns[0].width = widest.clamp(10, 36).min(room.saturating_sub(beside).max(12)) + 1;
     let clients = history.found().filter_map(|call| call.client.as_deref());
     match clients.map(text::width).max() {
         Some(widest) => columns[CLIENT].width = widest.clamp(6, 16) + 1,
@@ -69,7 +71,7 @@ fn list(
 
 /// The characters of a time such as `2026-11-27 00:33:19`.
 const WHEN: usize = 19;
-const ARGUMENTS: usize = 6;
+const ARGUMENTS: usize = 11;
 
 /// Which of them says whose call it was; left out where all calls are this program's.
 const CLIENT: usize = 4;
@@ -78,7 +80,7 @@ type HistoryCell = fn(&PastCall) -> (String, Role);
 
 const COLUMNS: [ColumnSpec<HistoryCell>; 5] = [
     ColumnSpec::new(" TOOL", 0, 0, |call| (call.tool.clone(), Role::Name)),
-    ColumnSpec::new(" RESULT", 9, 1, |call| match &call.error {
+    ColumnSpec::new(" RESULT", 9, 0, |call| match &call.error {
         None => ("ok".to_owned(), Role::Success),
         Some(kind) => (kind.clone(), Role::Error),
     }),
