@@ -79,7 +79,10 @@ pub fn is_bare(root: &ConfigNode) -> bool {
 /// Every entry of a file with its name, as the resolver finds them.
 pub fn servers_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &ConfigNode)> {
     let of_map = |node: &'_ ConfigNode| -> Vec<(String, SourceLocation)> {
-        node.entries().iter().map(|(key, _)| (key.text.clone(), node.location_of(key))).collect()
+        node.entries()
+            .iter()
+            .map(|(key, _)| (key.text.to_string(), node.location_of(key)))
+            .collect()
     };
     let pairs = |node| {
         let names = of_map(node);
@@ -96,7 +99,7 @@ pub fn servers_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &Co
         match (file_key(FileRole::Servers, &key.text), &value.value) {
             (Some("mcp_servers"), NodeValue::Map(_)) => servers.extend(pairs(value)),
             (Some("clients"), NodeValue::List(items)) => {
-                for item in items {
+                for item in items.iter() {
                     let named = item.get_any(&["client_id", "name"]);
                     if let Some((_, Ok(name))) = named.map(|(k, n)| (k, n.as_scalar_text())) {
                         servers.push((name, item.location(), item));

@@ -61,7 +61,7 @@ pub(super) const KINDS: [KindDescriptor; 2] = [
         keys: const { &[Keys::of::<FunctionKeys>()] },
         expand: &[],
         claims: |entry: &ConfigNode, _| {
-            let module = entry.get("module").and_then(|n| n.as_text().ok());
+            let module = entry.get("module").and_then(ConfigNode::text);
             KindClaim::certain_if(module.is_some_and(|m| m.starts_with("builtin.")))
         },
         effects: |_, _| Vec::new(),

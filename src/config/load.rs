@@ -8,7 +8,7 @@ use super::discover::{self, LoadRequest};
 use super::entries::{self, file_key};
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
-use super::node::{ConfigNode, NodeValue};
+use super::node::ConfigNode;
 use super::parse;
 use super::project_root::ProjectRoot;
 use super::resolve::settings::{self, SettingsLayers, ToolsFile};
@@ -165,12 +165,12 @@ impl<'a> Loader<'a> {
             text: Arc::clone(&source.parsed.root.source),
         });
         let mut file = self.context(source, source.parsed.duplicates.clone());
-        let root = source.parsed.root.clone();
+        let root = &source.parsed.root;
         match role {
             FileRole::Servers => {
                 file.defaults = root.get("defaults").cloned();
                 let mut diagnostics = Vec::new();
-                reserved_keys(&root, file.layer, &mut diagnostics);
+                reserved_keys(root, file.layer, &mut diagnostics);
                 if let Some(node) = &file.defaults {
                     self.settings.read("defaults", node, &file, &mut diagnostics);
                 }
@@ -229,7 +229,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn tools(&mut self, root: ConfigNode, file: &mut FileContext<'_>) {
+    fn tools(&mut self, root: &ConfigNode, file: &mut FileContext<'_>) {
         if root.is_null() {
             return;
         }
@@ -247,15 +247,12 @@ impl<'a> Loader<'a> {
             file.defaults = Some(defaults);
         }
         let mut diagnostics = Vec::new();
-        reserved_keys(&root, file.layer, &mut diagnostics);
-        let NodeValue::Map(pairs) = root.value else { return };
-        let owner =
-            ConfigNode { value: NodeValue::Null, position: root.position, source: root.source };
-        for (key, value) in pairs {
+        reserved_keys(root, file.layer, &mut diagnostics);
+        for (key, value) in root.entries() {
             let Some(word) = file_key(FileRole::Tools, &key.text) else {
                 if settings::reserved(&key.text, file.layer).is_none() {
                     let keys = typed::names::<ToolsFile>();
-                    let unknown = typed::unknown_key(&owner, &key, keys);
+                    let unknown = typed::unknown_key(root, key, keys);
                     diagnostics.extend(unknown.map(|diagnostic| {
                         match file_key(FileRole::Servers, &key.text) {
                             Some(_) => diagnostic.with_hint("servers belong in mcp.yaml (--mcp)"),
@@ -269,11 +266,11 @@ impl<'a> Loader<'a> {
                 "tools" => tools::list(value, "tools", file, &mut self.builder),
                 "toolkits" => tools::list(value, "toolkits", file, &mut self.builder),
                 "components" => tools::list(value, "components", file, &mut self.builder),
-                "version" => check_version(&value, &mut diagnostics),
+                "version" => check_version(value, &mut diagnostics),
                 // Read before the entries of any file.
                 "scopes" | "discover" | "credentials" => {}
                 _ => {
-                    self.settings.read(word, &value, file, &mut diagnostics);
+                    self.settings.read(word, value, file, &mut diagnostics);
                 }
             }
         }

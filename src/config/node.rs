@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use compact_str::CompactString;
 use serde_json::Value;
 
 use crate::model::{Diagnostic, SourceLocation};
@@ -76,16 +77,28 @@ pub enum NodeValue {
     Number(serde_json::Number),
     Text(String),
     /// A sequence, in file order.
-    List(Vec<ConfigNode>),
+    List(Arc<Vec<ConfigNode>>),
     /// A mapping, in file order.
-    Map(Vec<(ConfigKey, ConfigNode)>),
+    Map(Arc<Vec<(ConfigKey, ConfigNode)>>),
 }
 
 #[derive(Debug, Clone)]
 pub struct ConfigKey {
     /// The key as written, without quotes.
-    pub text: String,
+    pub text: CompactString,
     pub position: TextPosition,
+}
+
+impl NodeValue {
+    pub fn list(mut items: Vec<ConfigNode>) -> Self {
+        items.shrink_to_fit();
+        Self::List(Arc::new(items))
+    }
+
+    pub fn map(mut entries: Vec<(ConfigKey, ConfigNode)>) -> Self {
+        entries.shrink_to_fit();
+        Self::Map(Arc::new(entries))
+    }
 }
 
 impl ConfigNode {
@@ -125,6 +138,14 @@ impl ConfigNode {
         }
     }
 
+    /// The entries of a mapping, of this tree alone.
+    pub fn entries_mut(&mut self) -> Option<&mut Vec<(ConfigKey, Self)>> {
+        match &mut self.value {
+            NodeValue::Map(entries) => Some(Arc::make_mut(entries)),
+            _ => None,
+        }
+    }
+
     /// Whether the value is `null`, `~` or empty.
     pub fn is_null(&self) -> bool {
         matches!(self.value, NodeValue::Null)
@@ -150,11 +171,15 @@ impl ConfigNode {
         Diagnostic::error(format!("expected {what}, found {actual}")).with_location(self.location())
     }
 
-    pub fn as_text(&self) -> Result<&str, Diagnostic> {
+    pub fn text(&self) -> Option<&str> {
         match &self.value {
-            NodeValue::Text(text) => Ok(text),
-            _ => Err(self.expected("text")),
+            NodeValue::Text(text) => Some(text),
+            _ => None,
         }
+    }
+
+    pub fn as_text(&self) -> Result<&str, Diagnostic> {
+        self.text().ok_or_else(|| self.expected("text"))
     }
 
     /// Text, or a scalar written as text (`port: 80`, `flag: true`).
@@ -227,7 +252,7 @@ impl ConfigNode {
             match &node.value {
                 NodeValue::List(items) => items.iter().for_each(|item| walk(item, path, look)),
                 NodeValue::Map(pairs) => {
-                    for (key, value) in pairs {
+                    for (key, value) in pairs.iter() {
                         let before = path.len();
                         if before > 0 {
                             path.push('.');
@@ -251,9 +276,9 @@ impl ConfigNode {
             NodeValue::Number(value) => Value::Number(value.clone()),
             NodeValue::Text(value) => Value::String(value.clone()),
             NodeValue::List(items) => Value::Array(items.iter().map(Self::to_json).collect()),
-            NodeValue::Map(entries) => {
-                Value::Object(entries.iter().map(|(k, v)| (k.text.clone(), v.to_json())).collect())
-            }
+            NodeValue::Map(entries) => Value::Object(
+                entries.iter().map(|(k, v)| (k.text.to_string(), v.to_json())).collect(),
+            ),
         }
     }
 }

@@ -120,7 +120,7 @@ impl LiteralSecrets {
                 }
             }
             NodeValue::List(items) => {
-                for item in items {
+                for item in items.iter() {
                     self.value(item, path, named, diagnostics);
                 }
             }

@@ -60,7 +60,7 @@ impl ValueListing {
                     }
                 }
                 (NodeValue::Map(entries), Some("mcp_servers")) => {
-                    for (name, item) in entries {
+                    for (name, item) in entries.iter() {
                         self.entry(role, &key.text, &name.text, item, candidate.layer);
                     }
                 }
@@ -68,7 +68,7 @@ impl ValueListing {
                     self.entry(role, "", &key.text, value, candidate.layer);
                 }
                 (NodeValue::Map(handles), Some("credentials")) => {
-                    for (handle, credential) in handles {
+                    for (handle, credential) in handles.iter() {
                         self.credential(&handle.text, credential, candidate.layer);
                     }
                 }
@@ -104,7 +104,7 @@ impl ValueListing {
     fn value(&mut self, path: &str, key: &str, node: &ConfigNode, layer: Layer, shadowed: bool) {
         match &node.value {
             NodeValue::Map(entries) if !entries.is_empty() => {
-                for (key, value) in entries {
+                for (key, value) in entries.iter() {
                     self.value(&format!("{path}.{}", key.text), &key.text, value, layer, shadowed);
                 }
             }

@@ -10,7 +10,7 @@ use super::discover::{
 use super::entries::file_key;
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
-use super::node::{NodeValue, SourceText};
+use super::node::SourceText;
 use super::parse;
 use super::read;
 use super::references::{AllowedReferences, is_literal};
@@ -186,13 +186,12 @@ fn left_out(paths: &[PathBuf]) -> Option<Diagnostic> {
 /// Removes servers that are also in another editor's file: a project often lists the same ones for
 /// each editor used with it.
 fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
-    let NodeValue::Map(pairs) = &mut file.parsed.root.value else { return };
-    for (key, value) in pairs {
+    for (key, value) in file.parsed.root.entries_mut().into_iter().flatten() {
         if file_key(FileRole::Servers, &key.text) == Some("mcp_servers")
-            && let NodeValue::Map(servers) = &mut value.value
+            && let Some(servers) = value.entries_mut()
         {
-            servers.retain(|(name, _)| !taken.contains(&name.text));
-            taken.extend(servers.iter().map(|(name, _)| name.text.clone()));
+            servers.retain(|(name, _)| !taken.contains(name.text.as_str()));
+            taken.extend(servers.iter().map(|(name, _)| name.text.to_string()));
         }
     }
 }

@@ -121,7 +121,7 @@ fn requested_sandbox(
 /// The effects of a sandbox for the question about an entry: as the entry writes it, which need not
 /// be what this system can enforce.
 pub(crate) fn effects(entry: &ConfigNode, base_dir: &Path) -> Vec<EntryEffect> {
-    let safety = entry.get("safety").and_then(|node| Safety::parse(node.as_text().ok()?));
+    let safety = entry.get("safety").and_then(|node| Safety::parse(node.text()?));
     match requested_sandbox(entry, safety.unwrap_or_default(), base_dir, &mut Vec::new()) {
         Ok(spec) => spec.iter().flat_map(SandboxSpec::lines).map(EntryEffect::Other).collect(),
         Err(diagnostic) => vec![EntryEffect::Other(format!("sandbox: {}", diagnostic.message))],

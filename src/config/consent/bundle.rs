@@ -138,13 +138,13 @@ fn hash_node(node: &ConfigNode, hash: &mut Sha256) {
         NodeValue::Text(value) => text(b't', value),
         NodeValue::List(items) => {
             text(b'l', &items.len().to_string());
-            for item in items {
+            for item in items.iter() {
                 hash_node(item, hash);
             }
         }
         NodeValue::Map(pairs) => {
             text(b'm', &pairs.len().to_string());
-            for (key, value) in pairs {
+            for (key, value) in pairs.iter() {
                 hash.update((key.text.len() as u64).to_be_bytes());
                 hash.update(key.text.as_bytes());
                 hash_node(value, hash);

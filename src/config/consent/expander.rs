@@ -12,6 +12,7 @@
 //! | a leading `~` or `~/` | the home directory |
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::grant::Grant;
 use super::keyring;
@@ -79,8 +80,7 @@ impl<'a> Expander<'a> {
     /// `more`. All diagnostics are appended, so that an entry reports all missing variables at
     /// once.
     pub fn entry(&self, entry: &mut ConfigNode, more: &[&str], diagnostics: &mut Vec<Diagnostic>) {
-        let NodeValue::Map(pairs) = &mut entry.value else { return };
-        for (key, value) in pairs {
+        for (key, value) in entry.entries_mut().into_iter().flatten() {
             let allowed = allowed_in(&key.text).or_else(|| {
                 more.contains(&key.text.as_str()).then_some(AllowedReferences::Variables)
             });
@@ -114,12 +114,12 @@ impl<'a> Expander<'a> {
                 }
             },
             NodeValue::List(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
+                for (index, item) in Arc::make_mut(items).iter_mut().enumerate() {
                     self.value(item, &format!("{path}[{index}]"), allowed, diagnostics);
                 }
             }
             NodeValue::Map(pairs) => {
-                for (key, value) in pairs {
+                for (key, value) in Arc::make_mut(pairs) {
                     self.value(value, &format!("{path}.{}", key.text), allowed, diagnostics);
                 }
             }

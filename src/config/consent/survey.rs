@@ -47,7 +47,7 @@ pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEn
                 if !matches!(word, Some("tools" | "toolkits" | "components")) {
                     continue;
                 }
-                for node in items {
+                for node in items.iter() {
                     let Some(name) = entries::written_name(node) else { continue };
                     let is_component = entries::may_be_component(node, &key.text);
                     entries.push(WrittenEntry {
@@ -331,7 +331,11 @@ fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord
             let places: Vec<String> = places
                 .iter()
                 .map(|path| {
-                    if path.is_empty() { key.text.clone() } else { format!("{}.{path}", key.text) }
+                    if path.is_empty() {
+                        key.text.to_string()
+                    } else {
+                        format!("{}.{path}", key.text)
+                    }
                 })
                 .collect();
             lines.push(format!("uses {reference} in {}", places.join(", ")));
@@ -381,8 +385,8 @@ fn written_scopes(files: &[&SourceFile], root: &Path) -> BTreeMap<String, String
         for (key, value) in
             file.parsed.root.get("scopes").map(ConfigNode::entries).unwrap_or_default()
         {
-            if let Ok(text) = value.as_text() {
-                scopes.entry(key.text.clone()).or_insert_with(|| text.to_owned());
+            if let Some(text) = value.text() {
+                scopes.entry(key.text.to_string()).or_insert_with(|| text.to_owned());
             }
         }
     }

@@ -45,11 +45,11 @@ impl EntryCredentials<'_> {
             }
         };
         let items = match &node.value {
-            NodeValue::List(items) => items.clone(),
-            _ => vec![node.clone()],
+            NodeValue::List(items) => items.as_slice(),
+            _ => std::slice::from_ref(&node),
         };
         let mut uses: Vec<CredentialUse> = Vec::new();
-        for (handle, at) in handles.into_iter().zip(&items) {
+        for (handle, at) in handles.into_iter().zip(items) {
             if uses.iter().any(|used| used.handle == handle) {
                 let diagnostic = Diagnostic::warning(format!("'{handle}' is listed twice"));
                 diagnostics.push(diagnostic.with_location(at.location()));
@@ -131,11 +131,11 @@ impl EntryCredentials<'_> {
                 };
                 (key_at(key, at), node_at(NodeValue::Text(value), at))
             });
-            node_at(NodeValue::Map(pairs.collect()), at)
+            node_at(NodeValue::map(pairs.collect()), at)
         };
         let (value, shown) = (mapping(false), mapping(true));
         self.set_auth(value, at)?;
-        if let Some(NodeValue::Map(written)) = self.written.as_mut().map(|node| &mut node.value) {
+        if let Some(written) = self.written.as_mut().and_then(|node| node.entries_mut()) {
             written.push((key_at("auth", at), shown));
         }
         Ok(())
@@ -151,7 +151,7 @@ impl EntryCredentials<'_> {
             .with_hint(format!("remove '{key}', or name only one credential"))
             .with_location(at.location()));
         }
-        let NodeValue::Map(pairs) = &mut self.entry.value else { return Ok(()) };
+        let Some(pairs) = self.entry.entries_mut() else { return Ok(()) };
         pairs.push((key_at("auth", at), value));
         Ok(())
     }
@@ -164,14 +164,14 @@ impl EntryCredentials<'_> {
         value: String,
         at: &ConfigNode,
     ) -> Result<(), Diagnostic> {
-        let NodeValue::Map(pairs) = &mut self.entry.value else { return Ok(()) };
+        let Some(pairs) = self.entry.entries_mut() else { return Ok(()) };
         pairs.retain(|(key, node)| key.text != mapping || !node.is_null());
         if !pairs.iter().any(|(key, _)| key.text == mapping) {
-            pairs.push((key_at(mapping, at), node_at(NodeValue::Map(Vec::new()), at)));
+            pairs.push((key_at(mapping, at), node_at(NodeValue::map(Vec::new()), at)));
         }
         let existing = pairs.iter_mut().find(|(key, _)| key.text == mapping);
         // If it is not a mapping, the code that reads the key reports it.
-        let Some((_, ConfigNode { value: NodeValue::Map(own), .. })) = existing else {
+        let Some(own) = existing.and_then(|(_, node)| node.entries_mut()) else {
             return Ok(());
         };
         let is_header = mapping == "headers";
@@ -218,7 +218,7 @@ impl CredentialEntry<'_> {
     /// The settings of a login, in the form of an entry's `auth`.
     fn settings(&self, diagnostics: &mut Vec<Diagnostic>) -> ConfigNode {
         let mut settings = self.node.clone();
-        if let NodeValue::Map(pairs) = &mut settings.value {
+        if let Some(pairs) = settings.entries_mut() {
             pairs.retain(|(key, _)| {
                 let own = names::<CredentialKeys>();
                 key.text == "type"
@@ -244,5 +244,5 @@ fn node_at(value: NodeValue, at: &ConfigNode) -> ConfigNode {
 }
 
 fn key_at(text: &str, at: &ConfigNode) -> ConfigKey {
-    ConfigKey { text: text.to_owned(), position: at.position }
+    ConfigKey { text: text.into(), position: at.position }
 }

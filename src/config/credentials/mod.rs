@@ -68,9 +68,9 @@ impl<'a> CredentialTable<'a> {
             }
             return diagnostics;
         };
-        for (key, value) in handles {
+        for (key, value) in handles.iter() {
             let location = node.location_of(key);
-            let handle = key.text.clone();
+            let handle = key.text.to_string();
             if self.entries.iter().any(|entry| entry.layer == layer && entry.handle == handle) {
                 let message = format!("duplicate credential '{handle}'");
                 diagnostics.push(Diagnostic::error(message).with_location(location));

@@ -113,14 +113,14 @@ impl<'a> JsonParser<'a> {
             self.advance(1);
             self.skip_blank()?;
             let value = self.value(depth + 1)?;
-            entries.push((ConfigKey { text, position }, value));
+            entries.push((ConfigKey { text: text.into(), position }, value));
             if !self.comma(b'}')? {
                 break;
             }
         }
         self.advance(1);
         self.builder.find_duplicates(&entries);
-        Ok(NodeValue::Map(entries))
+        Ok(NodeValue::map(entries))
     }
 
     fn list(&mut self, depth: usize) -> Result<NodeValue, Diagnostic> {
@@ -137,7 +137,7 @@ impl<'a> JsonParser<'a> {
             }
         }
         self.advance(1);
-        Ok(NodeValue::List(items))
+        Ok(NodeValue::list(items))
     }
 
     /// Consumes a comma (true), or stops before the closing bracket (false).

@@ -160,9 +160,7 @@ impl<'a> Composer<'a> {
                 (event, span) => items.push(self.value(event, &span, depth + 1)?),
             }
         }
-        // Most scalars are small, and there are many of them.
-        items.shrink_to_fit();
-        Ok(self.builder.node(NodeValue::List(items), at))
+        Ok(self.builder.node(NodeValue::list(items), at))
     }
 
     fn map(&mut self, at: TextPosition, depth: usize) -> Result<ConfigNode, Diagnostic> {
@@ -175,10 +173,10 @@ impl<'a> Composer<'a> {
                 Event::MappingEnd => break at,
                 Event::Scalar(text, style, ..) => {
                     let is_merge = text == "<<" && style == ScalarStyle::Plain;
-                    (text.into_owned(), is_merge)
+                    (text, is_merge)
                 }
                 Event::Alias(id) => match self.alias(id, depth, key_at)?.value {
-                    NodeValue::Text(text) => (text, false),
+                    NodeValue::Text(text) => (text.into(), false),
                     _ => return Err(self.builder.diagnostic(key_at, "a key must be a string")),
                 },
                 _ => return Err(self.builder.diagnostic(key_at, "a key must be a string")),
@@ -188,33 +186,32 @@ impl<'a> Composer<'a> {
             if is_merge {
                 merged.push(value);
             } else {
-                entries.push((ConfigKey { text, position: key_at }, value));
+                entries.push((ConfigKey { text: text.into(), position: key_at }, value));
             }
         };
         self.builder.find_duplicates(&entries);
-        for value in merged {
+        for value in &merged {
             self.merge(&mut entries, value)?;
         }
-        entries.shrink_to_fit();
-        Ok(self.builder.node(NodeValue::Map(entries), at))
+        Ok(self.builder.node(NodeValue::map(entries), at))
     }
 
     /// Adds the keys of a merged mapping (or of several) that are not there yet.
     fn merge(
         &self,
         entries: &mut Vec<(ConfigKey, ConfigNode)>,
-        value: ConfigNode,
+        value: &ConfigNode,
     ) -> Result<(), Diagnostic> {
-        match value.value {
+        match &value.value {
             NodeValue::Map(more) => {
-                for (key, value) in more {
+                for (key, value) in more.iter() {
                     if !entries.iter().any(|(k, _)| k.text == key.text) {
-                        entries.push((key, value));
+                        entries.push((key.clone(), value.clone()));
                     }
                 }
                 Ok(())
             }
-            NodeValue::List(items) => items.into_iter().try_for_each(|i| self.merge(entries, i)),
+            NodeValue::List(items) => items.iter().try_for_each(|item| self.merge(entries, item)),
             _ => {
                 Err(self.builder.diagnostic(value.position, "only a mapping can be merged with <<"))
             }

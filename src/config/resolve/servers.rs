@@ -190,7 +190,7 @@ struct RootKeys {
     capabilities: Option<Texts>,
 }
 
-pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
+pub fn file(root: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
     if root.is_null() {
         return;
     }
@@ -199,33 +199,31 @@ pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configur
         builder.configuration.diagnostics.push(diagnostic);
         return;
     }
-    if entries::is_bare(&root) {
+    if entries::is_bare(root) {
         entries(root, file, builder);
         return;
     }
-    let NodeValue::Map(pairs) = root.value else { return };
-    let owner = ConfigNode { value: NodeValue::Null, position: root.position, source: root.source };
     let mut diagnostics = Vec::new();
-    for (key, value) in pairs {
+    for (key, value) in root.entries() {
         match file_key(FileRole::Servers, &key.text) {
             Some("mcp_servers") if !value.is_null() => entries(value, file, builder),
             Some("clients") => clients(value, file, builder),
             Some(_) => {}
             None => {
                 let keys = typed::names::<ServersFile>();
-                diagnostics.extend(typed::unknown_key(&owner, &key, keys));
+                diagnostics.extend(typed::unknown_key(root, key, keys));
             }
         }
     }
     builder.configuration.diagnostics.extend(diagnostics);
 }
 
-fn entries(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
-    if let NodeValue::Map(pairs) = node.value {
-        for (key, value) in pairs {
+fn entries(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
+    if let NodeValue::Map(pairs) = &node.value {
+        for (key, value) in pairs.iter() {
             // A duplicate name is reported as such, not as a duplicate key.
             file.duplicates.retain(|duplicate| duplicate.position != key.position);
-            let at = value.location_of(&key);
+            let at = value.location_of(key);
             server(&key.text, at, value, file, builder);
         }
     } else {
@@ -235,12 +233,12 @@ fn entries(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configura
 }
 
 /// The documents' own form: a list in which each server carries its `client_id`.
-fn clients(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
-    let NodeValue::List(items) = node.value else {
+fn clients(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
+    let NodeValue::List(items) = &node.value else {
         builder.configuration.diagnostics.push(node.expected("a list of clients"));
         return;
     };
-    for (index, item) in items.into_iter().enumerate() {
+    for (index, item) in items.iter().enumerate() {
         let named =
             match item.get_any(&["client_id", "name"]) {
                 Some((_, node)) => node.as_scalar_text().map(|name| (name, node.location())),
@@ -261,12 +259,12 @@ fn clients(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configura
 fn server(
     name: &str,
     location: SourceLocation,
-    mut entry: ConfigNode,
+    entry: &ConfigNode,
     file: &mut FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
 ) {
     let mut diagnostics = Vec::new();
-    take_duplicates(&entry, &mut file.duplicates, &mut diagnostics);
+    take_duplicates(entry, &mut file.duplicates, &mut diagnostics);
     let written = name;
     let name = &safe_name(written);
     if let Err(error) = crate::model::check_name(name) {
@@ -290,9 +288,9 @@ fn server(
         builder.report_entry(name, FileRole::Servers, diagnostics);
         return;
     }
-    if entries::is_off(&entry) && diagnostics.is_empty() {
+    if entries::is_off(entry) && diagnostics.is_empty() {
         builder.add_switched_off(name, FileRole::Servers, location);
-        builder.record_definitions(named_tools(name, &entry));
+        builder.record_definitions(named_tools(name, entry));
         return;
     }
     if name != written {
@@ -301,12 +299,13 @@ fn server(
             .with_hint("names of tools have letters, digits, '_', '.' and '-'");
         diagnostics.push(diagnostic.with_location(location.clone()));
     }
-    builder.literals.inspect(&entry, &mut diagnostics);
-    let origin = origin::of_server(&entry, file);
+    builder.literals.inspect(entry, &mut diagnostics);
+    let origin = origin::of_server(entry, file);
     let Some(expander) = file.expander() else {
-        untrusted(name, &entry, (location, origin), file, builder, diagnostics);
+        untrusted(name, entry, (location, origin), file, builder, diagnostics);
         return;
     };
+    let mut entry = entry.clone();
     expander.entry(&mut entry, &[], &mut diagnostics);
     let target = match entry.get_any(&["command", "server_path"]) {
         Some(_) => CredentialTarget::Program,

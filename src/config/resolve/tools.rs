@@ -16,16 +16,16 @@ const UNKNOWN_KIND: &str = "unknown";
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
 pub fn list(
-    node: ConfigNode,
+    node: &ConfigNode,
     list: &'static str,
     file: &mut FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
 ) {
     let location = node.location();
-    match node.value {
+    match &node.value {
         NodeValue::Null => {}
         NodeValue::List(items) => {
-            for (index, item) in items.into_iter().enumerate() {
+            for (index, item) in items.iter().enumerate() {
                 tool(item, list, index, file, builder);
             }
         }
@@ -40,16 +40,16 @@ pub fn list(
 }
 
 fn tool(
-    entry: ConfigNode,
+    entry: &ConfigNode,
     list: &'static str,
     index: usize,
     file: &mut FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
 ) {
     let mut diagnostics = Vec::new();
-    take_duplicates(&entry, &mut file.duplicates, &mut diagnostics);
+    take_duplicates(entry, &mut file.duplicates, &mut diagnostics);
     let location = entry.location();
-    let name = match entries::name(&entry) {
+    let name = match entries::name(entry) {
         Ok(name) => name,
         Err(diagnostic) => {
             diagnostics.push(diagnostic);
@@ -64,7 +64,7 @@ fn tool(
     };
     let name_location =
         entry.get_any(&entries::NAMES).map_or(location.clone(), |(_, n)| n.location());
-    if builder.is_users_name((&name, entries::may_be_component(&entry, list)), &name_location, file)
+    if builder.is_users_name((&name, entries::may_be_component(entry, list)), &name_location, file)
     {
         return;
     }
@@ -77,19 +77,19 @@ fn tool(
             return;
         }
     }
-    if entries::is_off(&entry) && diagnostics.is_empty() {
+    if entries::is_off(entry) && diagnostics.is_empty() {
         builder.add_switched_off(&name, FileRole::Tools, location);
         return;
     }
-    builder.literals.inspect(&entry, &mut diagnostics);
-    let Some(kind) = ok_or_report(&mut diagnostics, kind_of(&entry, &file.base_dir, file.kinds))
+    builder.literals.inspect(entry, &mut diagnostics);
+    let Some(kind) = ok_or_report(&mut diagnostics, kind_of(entry, &file.base_dir, file.kinds))
     else {
         let plain = ToolName::plain(&name);
         // Errors in the other keys are reported once the allowed keys are known.
         let mut untold = Vec::new();
         let source = ToolSource::Internal;
         let definition =
-            definition::resolve(&entry, plain, source, UNKNOWN_KIND, &[], file, &mut untold);
+            definition::resolve(entry, plain, source, UNKNOWN_KIND, &[], file, &mut untold);
         builder.report_entry(&name, FileRole::Tools, diagnostics);
         builder.record_definitions(vec![definition]);
         return;
@@ -97,7 +97,7 @@ fn tool(
     let may_act =
         file.access.grant().is_some() || builder.consent.is_harmless(FileRole::Tools, &name);
     if !may_act {
-        untrusted(&entry, &name, kind, file, builder, diagnostics);
+        untrusted(entry, &name, kind, file, builder, diagnostics);
         return;
     }
     let spec = resolve(entry, &name, kind, file, builder, &mut diagnostics);
@@ -136,14 +136,14 @@ fn untrusted(
 }
 
 fn resolve(
-    entry: ConfigNode,
+    entry: &ConfigNode,
     name: &str,
     kind: &KindDescriptor,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ToolSpec {
-    let written = Arc::new(entry);
+    let written = Arc::new(entry.clone());
     let mut entry = Arc::clone(&written);
     if let Some(expander) = file.expander()
         && Expander::has_references_in(&entry, kind.expand)

@@ -286,7 +286,7 @@ fn output(
 /// entry stands.
 fn node(spec: &ToolSpec, entry: &ConfigNode, keys: &[(&str, Value)]) -> ConfigNode {
     let at = spec.entry.get("openapi").unwrap_or(&spec.entry);
-    let key = |text: &str| ConfigKey { text: text.to_owned(), position: at.position };
+    let key = |text: &str| ConfigKey { text: text.into(), position: at.position };
     let mut entries: Vec<(ConfigKey, ConfigNode)> =
         keys.iter().map(|(name, value)| (key(name), node_from_json(value, at))).collect();
     let names = names::<RequestKeys>();
@@ -295,7 +295,7 @@ fn node(spec: &ToolSpec, entry: &ConfigNode, keys: &[(&str, Value)]) -> ConfigNo
     let shared = entry.entries().iter().filter(|(key, _)| is_shared(&key.text));
     entries.extend(shared.cloned());
     ConfigNode {
-        value: NodeValue::Map(entries),
+        value: NodeValue::map(entries),
         position: entry.position,
         source: Arc::clone(&entry.source),
     }
@@ -309,12 +309,12 @@ fn node_from_json(value: &Value, at: &ConfigNode) -> ConfigNode {
         Value::Number(value) => NodeValue::Number(value.clone()),
         Value::String(value) => NodeValue::Text(value.clone()),
         Value::Array(items) => {
-            NodeValue::List(items.iter().map(|item| node_from_json(item, at)).collect())
+            NodeValue::list(items.iter().map(|item| node_from_json(item, at)).collect())
         }
-        Value::Object(map) => NodeValue::Map(
+        Value::Object(map) => NodeValue::map(
             map.iter()
                 .map(|(name, value)| {
-                    let key = ConfigKey { text: name.clone(), position: at.position };
+                    let key = ConfigKey { text: name.into(), position: at.position };
                     (key, node_from_json(value, at))
                 })
                 .collect(),

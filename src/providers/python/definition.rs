@@ -143,7 +143,7 @@ mod tests {
         let name = ToolName::plain("t");
         let mut definition =
             ToolDefinition::new(name, ToolSource::Internal, "python", Origin::Program);
-        let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
+        let text = |key| entry.get(key).and_then(ConfigNode::text);
         definition.category = text("category").map(str::to_owned);
         definition.requires_approval =
             entry.get("requires_approval").is_some_and(|node| node.as_bool().unwrap());

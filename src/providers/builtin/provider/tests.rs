@@ -31,11 +31,11 @@ fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
     let entries = keys
         .iter()
         .map(|(key, value)| {
-            let key = ConfigKey { text: (*key).to_owned(), position };
+            let key = ConfigKey { text: (*key).into(), position };
             (key, node(NodeValue::Text((*value).to_owned())))
         })
         .collect();
-    let entry = node(NodeValue::Map(entries));
+    let entry = node(NodeValue::map(entries));
     let place: SourceLocation = entry.location();
     ToolSpec {
         definition: ToolDefinition::new(

@@ -1,6 +1,6 @@
 //! The provider of all command entries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,11 +47,13 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
     let environment = Arc::clone(&context.environment);
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     let mut tools = Vec::with_capacity(specs.len());
+    let mut programs = HashMap::new();
     for spec in specs {
         let name = spec.definition.name.full();
         let mut own = Vec::new();
         if let Some(entry) = entry::read(spec, environment.as_ref(), &mut own) {
-            let definition = complete(spec.definition.clone(), &entry, environment.as_ref());
+            let definition =
+                complete(spec.definition.clone(), &entry, environment.as_ref(), &mut programs);
             let definition = Arc::new(definition);
             tools.push(CommandTool { definition, entry });
         }
@@ -69,9 +71,13 @@ fn complete(
     mut definition: ToolDefinition,
     entry: &CommandEntry,
     environment: &dyn Environment,
+    programs: &mut HashMap<(String, Option<String>, PathBuf), Result<PathBuf, Error>>,
 ) -> ToolDefinition {
     definition.description.get_or_insert_with(|| format!("Runs {}.", entry.program));
-    let obstacle = match locate(entry, environment) {
+    let place = (entry.program.clone(), entry.env.get("PATH").cloned(), entry.base_dir.clone());
+    // Many entries may start one program, and the directories of PATH are many.
+    let program = programs.entry(place).or_insert_with(|| locate(entry, environment));
+    let obstacle = match program.clone() {
         Ok(program) => {
             definition.touches.push(format!("starts {}", program.display()));
             None

@@ -28,9 +28,9 @@ fn node(value: &Value) -> ConfigNode {
         Value::Bool(b) => NodeValue::Bool(*b),
         Value::Number(n) => NodeValue::Number(n.clone()),
         Value::String(s) => NodeValue::Text(s.clone()),
-        Value::Array(items) => NodeValue::List(items.iter().map(node).collect()),
-        Value::Object(map) => NodeValue::Map(
-            map.iter().map(|(k, v)| (ConfigKey { text: k.clone(), position }, node(v))).collect(),
+        Value::Array(items) => NodeValue::list(items.iter().map(node).collect()),
+        Value::Object(map) => NodeValue::map(
+            map.iter().map(|(k, v)| (ConfigKey { text: k.into(), position }, node(v))).collect(),
         ),
     };
     ConfigNode { value, position, source }
