@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::commands::{
-    add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
-    history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay, resources,
-    run, serve, servers, stats, trace, trust, up, verify,
+    add, audit, auth, bench, call, complete, completions, config, connect, dispatch, doctor, down,
+    export, history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay,
+    resources, run, serve, servers, stats, trace, trust, up, verify,
 };
 use super::options::{GlobalOptions, RareOptions};
 use crate::present::{Line, Page, Role};
@@ -136,6 +136,10 @@ commands! {
     "dispatch" => Dispatch(dispatch::DispatchArgs),
     /// Serve the catalogue as an MCP server.
     "serve" => Serve(serve::ServeArgs),
+    /// Add 'toolhost serve' to the configuration of an editor or agent.
+    "connect" => Connect(connect::ConnectArgs),
+    /// Remove 'toolhost serve' from it again.
+    "disconnect" => Disconnect(connect::DisconnectArgs),
     /// Start a background host that keeps servers connected.
     "up" => Up(up::UpArgs),
     /// List background hosts.
@@ -188,7 +192,7 @@ const GROUPS: [(&str, &str); 5] = [
     ("Servers", "servers add import auth trace pin verify"),
     ("Records", "history stats audit"),
     ("Projects", "init trust config doctor"),
-    ("Serving", "serve up export dispatch"),
+    ("Serving", "serve connect up export"),
 ];
 
 /// The commands in groups, with what each does.
@@ -267,6 +271,8 @@ mod tests {
           export       Print tool definitions for a model
           dispatch     Run the tool calls in a model's response and print the messages to send back
           serve        Serve the catalogue as an MCP server
+          connect      Add 'toolhost serve' to the configuration of an editor or agent
+          disconnect   Remove 'toolhost serve' from it again
           up           Start a background host that keeps servers connected
           ps           List background hosts
           down         Stop the background host of this directory

@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::output::yaml;
+use super::entry_edit;
 use crate::config::editors;
 use crate::config::environment::Environment;
-use crate::config::node::{ConfigNode, NodeValue, SourceText};
-use crate::config::parse;
 use crate::config::read;
 use crate::model::{Diagnostic, Error, ErrorKind};
 use crate::util::atomic_file::{self, FileMode};
@@ -33,6 +31,8 @@ pub struct McpFile {
     pub path: PathBuf,
     /// Whether it is in the user's configuration directory.
     pub is_own: bool,
+    /// The keys that may hold its servers; the first is written where it has none.
+    pub keys: &'static [&'static str],
     /// Its current text; empty if it does not exist.
     pub old: String,
     /// The text to write to it.
@@ -58,47 +58,31 @@ impl McpFile {
         };
         let old =
             if path.exists() { read::read(&path, true).map_err(error)?.1 } else { String::new() };
-        Ok(Self { path, is_own, new: old.clone(), old })
+        Ok(Self { path, is_own, keys: &SERVERS, new: old.clone(), old })
     }
 
     pub fn has(&self, name: &str) -> Result<bool, Error> {
         editors::has_server(&self.path, &self.new, name).map_err(error)
     }
 
-    /// Adds an entry after the existing ones.
+    /// Adds an entry to the existing ones.
     pub fn add(&mut self, name: &str, entry: &Value) -> Result<(), Error> {
-        let mut map = serde_json::Map::new();
-        map.insert(name.to_owned(), entry.clone());
-        let lines = yaml::document(&Value::Object(map));
-        let before = self.tree(&self.new)?;
-        let added = inserted(&self.new, &before, &lines);
-        let expected = with_entry(before.to_json(), name, Some(entry));
-        self.change_to(added, &expected).map_err(|error| {
-            error.with_hint(format!("paste this under its servers: {}", json!({ (name): entry })))
+        self.set(name, Some(entry)).map_err(|error| match error.hint() {
+            Some(_) => error,
+            None => error
+                .with_hint(format!("paste this under its servers: {}", json!({ (name): entry }))),
         })
     }
 
-    /// Removes the lines of an entry.
+    /// Removes an entry and nothing else.
     pub fn remove(&mut self, name: &str) -> Result<(), Error> {
-        let before = self.tree(&self.new)?;
-        let expected = with_entry(before.to_json(), name, None);
-        self.change_to(removed(&self.new, &before, name), &expected)
-            .map_err(|error| error.with_hint("remove it with an editor"))
+        self.set(name, None).map_err(|error| error.with_hint("remove it with an editor"))
     }
 
-    fn change_to(&mut self, text: Option<String>, expected: &Value) -> Result<(), Error> {
-        match text {
-            Some(text)
-                if self.tree(&text).is_ok_and(|tree| with_map(tree.to_json()) == *expected) =>
-            {
-                self.new = text;
-                Ok(())
-            }
-            _ => Err(Error::config(format!(
-                "cannot change {}: its layout is not supported",
-                self.path.display()
-            ))),
-        }
+    /// Adds, replaces or removes an entry.
+    pub fn set(&mut self, name: &str, entry: Option<&Value>) -> Result<(), Error> {
+        self.new = entry_edit::edited(&self.path, &self.new, self.keys, name, entry)?;
+        Ok(())
     }
 
     /// Writes it, creating its directory if missing.
@@ -120,12 +104,8 @@ impl McpFile {
             ))
             .with_hint("nothing was written; run the command again"));
         }
-        atomic_file::replace(&self.path, self.new.as_bytes(), FileMode::Kept(0o644)).map_err(failed)
-    }
-
-    fn tree(&self, text: &str) -> Result<ConfigNode, Error> {
-        let parsed = parse::parse(&SourceText::new(&self.path, text), text);
-        parsed.map(|file| file.root).map_err(error)
+        let mode = FileMode::Kept(if self.is_own { private_file::FILE } else { 0o644 });
+        atomic_file::replace(&self.path, self.new.as_bytes(), mode).map_err(failed)
     }
 }
 
@@ -138,89 +118,6 @@ pub fn error(diagnostic: Diagnostic) -> Error {
     Error::of_diagnostic(ErrorKind::Config, diagnostic)
 }
 
-/// The configuration with its servers in a map, even where the file has none.
-fn with_map(mut tree: Value) -> Value {
-    if tree.is_null() {
-        tree = json!({});
-    }
-    if let Some(root) = tree.as_object_mut() {
-        let key = SERVERS.iter().find(|key| root.contains_key(**key)).unwrap_or(&SERVERS[0]);
-        let servers = root.entry(*key).or_insert_with(|| json!({}));
-        if servers.is_null() {
-            *servers = json!({});
-        }
-    }
-    tree
-}
-
-fn with_entry(tree: Value, name: &str, entry: Option<&Value>) -> Value {
-    let mut tree = with_map(tree);
-    let key = SERVERS.iter().find(|key| tree.get(**key).is_some()).unwrap_or(&SERVERS[0]);
-    if let Some(servers) = tree.get_mut(*key).and_then(Value::as_object_mut) {
-        match entry {
-            Some(entry) => drop(servers.insert(name.to_owned(), entry.clone())),
-            None => drop(servers.shift_remove(name)),
-        }
-    }
-    tree
-}
-
-/// The text without the lines of an entry; `None` where it has none of its own.
-fn removed(text: &str, root: &ConfigNode, name: &str) -> Option<String> {
-    let servers = SERVERS.iter().find_map(|key| root.get(key))?;
-    let position = servers.key(name)?.position;
-    let head = usize::try_from(position.line).ok()?.checked_sub(1)?;
-    let depth = usize::try_from(position.column).ok()?.checked_sub(1)?;
-    let mut lines: Vec<&str> = text.lines().collect();
-    let inside = |line: &&&str| {
-        let shown = line.trim_start();
-        line.len() - shown.len() > depth || shown.starts_with(['}', ']'])
-    };
-    let block = lines.get(head + 1..)?.iter().take_while(inside).count();
-    lines.drain(head..=head + block);
-    Some(lines.join("\n") + "\n")
-}
-
-/// The text with the lines of an entry after the last one; `None` for another layout.
-fn inserted(text: &str, root: &ConfigNode, entry: &str) -> Option<String> {
-    let section = SERVERS.iter().find_map(|key| Some((root.key(key)?, root.get(key)?)));
-    let Some((key, servers)) = section else {
-        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        let blank = if text.trim().is_empty() { "" } else { "\n" };
-        return Some(format!("{text}{gap}{blank}mcp_servers:\n{}", indented(entry, 2)));
-    };
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let head = usize::try_from(key.position.line).ok()?.checked_sub(1)?;
-    let outer = usize::try_from(key.position.column).ok()?.checked_sub(1)?;
-    let inner = match &servers.value {
-        NodeValue::Map(pairs) if !pairs.is_empty() => {
-            usize::try_from(pairs.first()?.0.position.column).ok()?.checked_sub(1)?
-        }
-        _ => {
-            // `mcp_servers:` or `mcp_servers: {}`, without entries.
-            let line = lines.get_mut(head)?;
-            let bare = line.replacen("{}", "", 1);
-            bare.trim_end().clone_into(line);
-            outer + 2
-        }
-    };
-    let belongs = |line: &String| {
-        let depth = line.len() - line.trim_start().len();
-        line.trim().is_empty() || depth > outer
-    };
-    let rest = lines.get(head + 1..)?;
-    let block = rest.iter().take_while(|line| belongs(line)).count();
-    let blank = rest.get(..block)?.iter().rev().take_while(|line| line.trim().is_empty()).count();
-    let end = head + 1 + block - blank;
-    lines.splice(end..end, indented(entry, inner).lines().map(str::to_owned));
-    Some(lines.join("\n") + "\n")
-}
-
-fn indented(text: &str, by: usize) -> String {
-    let line = |line: &str| format!("{:by$}{line}\n", "");
-    text.lines().map(line).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,6 +126,7 @@ mod tests {
         let mut file = McpFile {
             path: "mcp.yaml".into(),
             is_own: true,
+            keys: &SERVERS,
             old: old.to_owned(),
             new: old.to_owned(),
         };
@@ -260,7 +158,8 @@ mod tests {
     fn an_entry_leaves_and_everything_else_stays() {
         let removed = |old: &str| {
             let (old, new) = (old.to_owned(), old.to_owned());
-            let mut file = McpFile { path: "mcp.yaml".into(), is_own: true, old, new };
+            let mut file =
+                McpFile { path: "mcp.yaml".into(), is_own: true, keys: &SERVERS, old, new };
             file.remove("a").ok().map(|()| file.new)
         };
         let old = "# mine\nmcp_servers:\n  a:\n    command: x\n    # why\n  # of b\n  b: { command: y }\n";

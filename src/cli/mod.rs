@@ -13,6 +13,7 @@ pub mod complete;
 pub mod config_watch;
 pub mod context;
 pub mod entry_checks;
+mod entry_edit;
 pub mod formats;
 pub mod grammar;
 pub mod host_sockets;

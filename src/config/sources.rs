@@ -7,6 +7,7 @@ use super::consent::{Expander, Grant};
 use super::discover::{
     self, ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS, FileRole,
 };
+use super::editors;
 use super::entries::file_key;
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
@@ -190,7 +191,9 @@ fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
         if file_key(FileRole::Servers, &key.text) == Some("mcp_servers")
             && let Some(servers) = value.entries_mut()
         {
-            servers.retain(|(name, _)| !taken.contains(name.text.as_str()));
+            servers.retain(|(name, entry)| {
+                !taken.contains(name.text.as_str()) && !editors::is_toolhost(&entry.to_json())
+            });
             taken.extend(servers.iter().map(|(name, _)| name.text.to_string()));
         }
     }

@@ -15,9 +15,9 @@ use clap::CommandFactory as _;
 use crate::assembly;
 use crate::cli::args::{self, Cli, CliCommand};
 use crate::cli::commands::{
-    self, add, audit, auth, bench, call, completions, config, dispatch, doctor, down, export,
-    history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay, resources,
-    serve, servers, stats, trace, trust, up, verify,
+    self, add, audit, auth, bench, call, completions, config, connect, dispatch, doctor, down,
+    export, history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay,
+    resources, serve, servers, stats, trace, trust, up, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
@@ -271,6 +271,8 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Auth(args) => auth::run(&args, context).await,
         CliCommand::DemoServer => Ok(demo::run().await?),
         CliCommand::Run(args) => commands::run::run(&args, context).await,
+        CliCommand::Connect(args) => connect::run(&args, context).await,
+        CliCommand::Disconnect(args) => connect::disconnect(&args, context).await,
         CliCommand::Import(args) => import::run(&args, context).await,
         CliCommand::Add(args) => add::run(&args, context).await,
         CliCommand::Remove(args) => remove::run(&args, context),

@@ -25,6 +25,7 @@ mod catalogues;
 mod classes;
 mod closing;
 mod completion;
+mod connecting;
 mod consent_attacks;
 mod consent_matrix;
 mod consent_questions;

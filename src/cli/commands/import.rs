@@ -33,7 +33,7 @@ pub struct ImportArgs {
     pub file: McpFileArgs,
 }
 
-fn editor_names() -> PossibleValuesParser {
+pub(super) fn editor_names() -> PossibleValuesParser {
     PossibleValuesParser::new(EDITORS.iter().map(|editor| editor.name))
 }
 
@@ -171,7 +171,7 @@ fn list(context: &CommandContext) -> CommandResult {
     Ok(())
 }
 
-fn shown(path: &Path, home: Option<PathBuf>) -> String {
+pub(super) fn shown(path: &Path, home: Option<PathBuf>) -> String {
     let below = home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_path_buf));
     below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display()))
 }

@@ -9,6 +9,7 @@ mod call_output;
 pub mod complete;
 pub mod completions;
 pub mod config;
+pub mod connect;
 pub mod dispatch;
 pub mod doctor;
 pub mod down;

@@ -1,5 +1,7 @@
 //! Converts one entry of an editor to an entry of a file of servers.
 
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 
 use super::secret_values::SecretValues;
@@ -32,6 +34,9 @@ const OF_THE_EDITOR: &[&str] = &[
     "trust",
     "version",
 ];
+
+/// Why an entry for `toolhost serve` is not imported.
+pub(super) const TOOLHOST: &str = "it is toolhost itself";
 
 pub(super) fn convert(editor: &str, name: &str, entry: &Value) -> ImportedServer {
     let name = safe_name(name).replace(|c: char| !c.is_ascii(), "-");
@@ -70,8 +75,16 @@ impl EntryReader<'_> {
         match (self.out.contains_key("command"), self.out.contains_key("url")) {
             (false, false) => Err("it has neither a command nor a URL"),
             (true, true) => Err("it has both a command and a URL"),
+            (true, false) if self.starts_toolhost() => Err(TOOLHOST),
             _ => Ok(()),
         }
+    }
+
+    fn starts_toolhost(&self) -> bool {
+        let program = self.out.get("command").and_then(Value::as_str).map(Path::new);
+        let mut arguments = self.out.get("args").and_then(Value::as_array).into_iter().flatten();
+        program.and_then(Path::file_stem).is_some_and(|program| program == "toolhost")
+            && arguments.any(|argument| argument == "serve")
     }
 
     fn key(&mut self, key: &str, value: &Value) -> Result<(), &'static str> {

@@ -6,7 +6,7 @@ mod toml;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::environment::Environment;
 use super::node::SourceText;
@@ -30,7 +30,7 @@ pub struct Editor {
     pub title: &'static str,
     files: &'static [(EditorBase, &'static str)],
     /// The key that holds them.
-    servers: &'static str,
+    pub servers: &'static str,
 }
 
 use EditorBase::{Configuration, Home, Project};
@@ -157,18 +157,58 @@ impl Editor {
 
     /// Its existing files: those of the project in `cwd` first.
     pub fn files(&self, environment: &dyn Environment) -> Vec<PathBuf> {
-        let (home, config) = (environment.home(), environment.config_dir());
         let mut paths: Vec<PathBuf> = Vec::new();
-        for (base, path) in self.files {
-            let base = match base {
-                Project => Some(environment.cwd()),
-                Home => home.clone(),
-                Configuration => config.as_deref().and_then(Path::parent).map(Path::to_path_buf),
-            };
-            let path = base.map(|base| base.join(path));
-            paths.extend(path.filter(|path| path.is_file() && !paths.contains(path)));
+        for (_, path) in self.places(environment) {
+            if path.is_file() && !paths.contains(&path) {
+                paths.push(path);
+            }
         }
         paths
+    }
+
+    fn places(&self, environment: &dyn Environment) -> impl Iterator<Item = (bool, PathBuf)> {
+        let (home, config) = (environment.home(), environment.config_dir());
+        let config = config.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+        let cwd = environment.cwd();
+        self.files.iter().filter_map(move |(base, path)| {
+            let directory = match base {
+                Project => Some(&cwd),
+                Home => home.as_ref(),
+                Configuration => config.as_ref(),
+            };
+            Some((*base == Project, directory?.join(path)))
+        })
+    }
+
+    /// The file in which its servers are declared for the project in the working directory, or for
+    /// the user: the one that exists, or else the one whose directory does.
+    pub fn own_file(&self, project: bool, environment: &dyn Environment) -> Option<PathBuf> {
+        let places = self.places(environment).filter(|(of_project, _)| *of_project == project);
+        let mut places: Vec<PathBuf> = places.map(|(_, path)| path).collect();
+        let first = places.first()?.clone();
+        places.retain(|path| path.file_stem() == first.file_stem());
+        let existing = places.iter().find(|path| path.exists());
+        let beside = || places.iter().find(|path| path.parent().is_some_and(Path::is_dir));
+        Some(existing.or_else(beside).unwrap_or(&first).clone())
+    }
+
+    /// Its entry for `toolhost serve`, in its own words.
+    pub fn entry(&self, program: &str, arguments: &[String]) -> Value {
+        let all: Vec<&str> =
+            std::iter::once(program).chain(arguments.iter().map(String::as_str)).collect();
+        match self.name {
+            "opencode" => json!({ "type": "local", "command": all, "enabled": true }),
+            "goose" => json!({ "type": "stdio", "name": "toolhost", "cmd": program,
+                               "args": arguments, "enabled": true, "timeout": 300 }),
+            "copilot" => json!({ "type": "local", "command": program, "args": arguments,
+                                 "tools": ["*"] }),
+            "vscode" | "claude" => {
+                json!({ "type": "stdio", "command": program, "args": arguments })
+            }
+            "zed" => json!({ "source": "custom", "command": program, "args": arguments,
+                             "env": {} }),
+            _ => json!({ "command": program, "args": arguments }),
+        }
     }
 }
 
@@ -180,12 +220,7 @@ pub fn read_file(
     editor: Option<&Editor>,
     cwd: &Path,
 ) -> Result<Vec<ImportedServer>, Diagnostic> {
-    let (source, text) = read::read(path, true)?;
-    let root = if path.extension().is_some_and(|extension| extension == "toml") {
-        toml::parse(&source, &text)?
-    } else {
-        parse::parse(&source, &text)?.root.to_json()
-    };
+    let root = parse_file(path, &read::read(path, true)?.1)?;
     let editors = editor.map_or(EDITORS, std::slice::from_ref);
     let matching =
         editors.iter().find_map(|editor| Some((editor, root.get(editor.servers)?.as_object()?)));
@@ -209,10 +244,24 @@ pub fn read_file(
     Ok(imported)
 }
 
+/// The content of an editor's file.
+pub fn parse_file(path: &Path, text: &str) -> Result<Value, Diagnostic> {
+    let source = SourceText::new(path, text);
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        return toml::parse(&source, text);
+    }
+    Ok(parse::parse(&source, text)?.root.to_json())
+}
+
 fn unique(mut values: Vec<&str>) -> Vec<&str> {
     values.sort_unstable();
     values.dedup();
     values
+}
+
+/// Whether an editor's entry starts `toolhost serve`.
+pub fn is_toolhost(entry: &Value) -> bool {
+    entry::convert("", "toolhost", entry).entry == Err(entry::TOOLHOST)
 }
 
 /// Whether a file of servers contains an entry with this name.

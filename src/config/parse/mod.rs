@@ -43,7 +43,7 @@ pub fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnos
     if is_json(&source.path, text) { json::parse(source, text) } else { yaml::parse(source, text) }
 }
 
-fn is_json(path: &Path, text: &str) -> bool {
+pub fn is_json(path: &Path, text: &str) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     matches!(extension, Some("json" | "jsonc"))
         || (!matches!(extension, Some("yaml" | "yml")) && text.trim_start().starts_with('{'))

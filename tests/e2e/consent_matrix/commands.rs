@@ -60,6 +60,8 @@ pub const COMMANDS: &[Command] = &[
     all(&["trust"]),
     all(&["doctor"]),
     all(&["import"]),
+    all(&["connect", "claude", "--project", "--dry-run"]),
+    all(&["disconnect", "claude", "--project"]),
     all(&["run"]),
     all(&["trust", "list"]),
     all(&["auth", "list"]),

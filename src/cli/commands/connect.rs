@@ -1,0 +1,284 @@
+//! `toolhost connect` and `disconnect`: `toolhost serve` in the configuration of editors and agents.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+
+use serde_json::Value;
+
+use super::import::{editor_names, shown};
+use super::prelude::*;
+use crate::cli::grammar;
+use crate::cli::mcp_file::{self, McpFile};
+use crate::cli::parse_errors::usage_error;
+use crate::config::editors::{self, EDITORS, Editor};
+use crate::config::environment::Environment;
+use crate::config::read;
+use crate::model::check_name;
+use crate::util::atomic_file::{self, FileMode};
+use crate::util::diff;
+
+/// Give an editor or agent all your tools: add 'toolhost serve' to its configuration.
+///
+/// Shows the change and writes it after confirmation. Comments and order of the file are kept, and
+/// the file as it was is kept beside it, as FILE.toolhost.bak.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolhost connect claude
+  toolhost connect cursor --project
+  toolhost connect codex -- --profile reviewer
+  toolhost connect --list")]
+pub struct ConnectArgs {
+    /// Editor or agent
+    #[arg(value_parser = editor_names(), required_unless_present = "list", hide_possible_values = true)]
+    pub client: Option<String>,
+    /// List editors and agents with a configuration file, and which have toolhost
+    #[arg(long, conflicts_with_all = ["client", "options", "yes", "dry_run"])]
+    pub list: bool,
+    #[command(flatten)]
+    pub entry: ClientEntryArgs,
+    /// Options for 'toolhost serve', after --
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<String>,
+}
+
+/// Remove 'toolhost serve' from the configuration of an editor or agent.
+///
+/// The counterpart of 'connect': shows the change and writes it after confirmation.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  toolhost disconnect claude\n  toolhost disconnect cursor --project"
+)]
+pub struct DisconnectArgs {
+    /// Editor or agent
+    #[arg(value_parser = editor_names(), hide_possible_values = true)]
+    pub client: String,
+    #[command(flatten)]
+    pub entry: ClientEntryArgs,
+}
+
+/// Which entry of which file.
+#[derive(Debug, Args)]
+pub struct ClientEntryArgs {
+    /// Change its configuration for the project in this directory instead of your own
+    #[arg(long)]
+    pub project: bool,
+    /// Name of the entry
+    #[arg(long, value_name = "NAME", default_value = "toolhost")]
+    pub name: String,
+    /// Write without asking
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Show the change without writing it
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+}
+
+pub async fn run(args: &ConnectArgs, context: &CommandContext) -> CommandResult {
+    let Some(client) = args.client.as_deref().and_then(Editor::named) else {
+        return list(context);
+    };
+    check_name(&args.entry.name).map_err(|error| Error::usage(error.to_string()))?;
+    let words = ["toolhost", "serve"].into_iter().map(OsString::from);
+    let line: Vec<OsString> = words.chain(args.options.iter().map(OsString::from)).collect();
+    grammar::parse(&line).map_err(|error| usage_error(&error.to_string()))?;
+    let arguments: Vec<String> =
+        std::iter::once("serve".to_owned()).chain(args.options.iter().cloned()).collect();
+    let program = program(args.entry.project, &*context.environment)?;
+    let entry = client.entry(&program, &arguments);
+    if change(client, &args.entry, Some(&entry), context).await? {
+        let next = format!("restart {}, or reload its MCP servers", client.title);
+        context.output.note(Line::styled(Role::Dim, next));
+    }
+    Ok(())
+}
+
+pub async fn disconnect(args: &DisconnectArgs, context: &CommandContext) -> CommandResult {
+    let Some(client) = Editor::named(&args.client) else { return Ok(()) };
+    change(client, &args.entry, None, context).await.map(drop)
+}
+
+/// The program as the client starts it: by its name where others share the file, otherwise by its
+/// path, because a client started from a desktop has another PATH.
+fn program(project: bool, environment: &dyn Environment) -> Result<String, Error> {
+    let Some(own) = environment.executable().filter(|_| !project) else {
+        return Ok("toolhost".to_owned());
+    };
+    let path = environment.var("PATH").unwrap_or_default();
+    let same = |path: &PathBuf| path.canonicalize().ok() == own.canonicalize().ok();
+    let installed = std::env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join("toolhost"))
+        .find(same);
+    let program = installed.unwrap_or(own);
+    let text = program.to_str().map(str::to_owned);
+    text.ok_or_else(|| Error::usage(format!("{} is not UTF-8", program.display())))
+}
+
+/// Writes or removes an entry, after a person agreed; returns whether the file changed.
+async fn change(
+    client: &'static Editor,
+    args: &ClientEntryArgs,
+    entry: Option<&Value>,
+    context: &CommandContext,
+) -> Result<bool, CommandError> {
+    let mut file = open(client, args.project, &*context.environment)?;
+    let old = existing(&file, client, &args.name)?;
+    if let Some(other) = old.as_ref().filter(|old| !editors::is_toolhost(old)) {
+        let what = format!("'{}' in {} is another server", args.name, file.path.display());
+        let command = ["command", "cmd", "url"].iter().find_map(|key| other.get(key));
+        let detail = command.map(|command| format!("it starts or contacts {command}"));
+        return Err(Error::usage(what)
+            .with_details(detail)
+            .with_hint("--name chooses another name; toolhost changes only its own entries")
+            .into());
+    }
+    if old.is_none() && entry.is_none() {
+        context.output.note(format!("{} has no entry '{}'", file.path.display(), args.name));
+        return Ok(false);
+    }
+    file.set(&args.name, entry)?;
+    if file.new == file.old {
+        context.output.note(format!("{} is up to date", file.path.display()));
+        return Ok(false);
+    }
+    let path = file.path.display().to_string();
+    let page = present::difference::page(&diff::hunks(&file.old, &file.new, 2), &path, &path);
+    if args.dry_run {
+        context.output.page(&page)?;
+        return Ok(false);
+    }
+    if args.yes {
+        context.output.stderr_page(&page);
+    } else {
+        let refusal = ("nothing was written", "--yes writes what --dry-run shows");
+        let output = Arc::clone(&context.output);
+        prompt::require_confirmation(output, page, "Write this?", refusal).await?;
+    }
+    let backup = back_up(&file)?;
+    file.write()?;
+    let done = if entry.is_some() { "connected " } else { "disconnected " };
+    let line = Line::styled(Role::Success, done).then(Role::Name, client.title);
+    context.output.note(line);
+    if let Some(backup) = backup {
+        context.output.note(format!("the file as it was: {}", backup.display()));
+    }
+    Ok(true)
+}
+
+fn existing(file: &McpFile, client: &Editor, name: &str) -> Result<Option<Value>, Error> {
+    let tree = editors::parse_file(&file.path, &file.old).map_err(mcp_file::error)?;
+    Ok(tree.get(client.servers).and_then(|servers| servers.get(name)).cloned())
+}
+
+/// The client's file, links resolved. A link may not lead out of the project, or to other people's
+/// files.
+fn open(
+    client: &'static Editor,
+    project: bool,
+    environment: &dyn Environment,
+) -> Result<McpFile, Error> {
+    let Some(path) = client.own_file(project, environment) else {
+        let error = Error::usage(if project {
+            format!("{} has no configuration of a project", client.title)
+        } else {
+            format!("{} has no configuration file outside projects here", client.title)
+        });
+        return Err(error.with_hint(if project { "leave out --project" } else { "is HOME set?" }));
+    };
+    let failed = |path: &Path, why: &io::Error| {
+        Error::usage(format!("cannot use {}: {why}", path.display()))
+    };
+    let is_there = |path: &&Path| path.symlink_metadata().is_ok();
+    let nearest = path.ancestors().find(is_there).unwrap_or(Path::new("/"));
+    let real = nearest.canonicalize().map_err(|why| failed(nearest, &why))?;
+    let below = path.strip_prefix(nearest).unwrap_or(Path::new(""));
+    let target = real.components().chain(below.components()).collect::<PathBuf>();
+    if project {
+        let cwd = environment.cwd();
+        let root = cwd.canonicalize().map_err(|why| failed(&cwd, &why))?;
+        if !target.starts_with(&root) {
+            let what =
+                format!("{} leads out of the project, to {}", path.display(), target.display());
+            return Err(Error::denied(what));
+        }
+    } else {
+        let owner = real.metadata().map_err(|why| failed(&real, &why))?.uid();
+        if owner != rustix::process::geteuid().as_raw() {
+            let what = format!("{} belongs to another user (uid {owner})", real.display());
+            return Err(Error::denied(what));
+        }
+    }
+    let old = if nearest == path {
+        read::read(&target, false).map_err(mcp_file::error)?.1
+    } else {
+        String::new()
+    };
+    let keys = std::slice::from_ref(&client.servers);
+    Ok(McpFile { path: target, is_own: !project, keys, new: old.clone(), old })
+}
+
+/// Keeps the file as it was, readable by its owner only; a link in the place of the copy is not
+/// followed.
+fn back_up(file: &McpFile) -> Result<Option<PathBuf>, Error> {
+    if file.old.is_empty() {
+        return Ok(None);
+    }
+    let mut path = file.path.clone().into_os_string();
+    path.push(".toolhost.bak");
+    let path = PathBuf::from(path);
+    if path.is_symlink() {
+        let what = format!("{} is a link", path.display());
+        return Err(Error::denied(what).with_hint("nothing was written; remove the link"));
+    }
+    atomic_file::replace(&path, file.old.as_bytes(), FileMode::Private).map_err(|why| {
+        Error::usage(format!("cannot write {}: {why}", path.display()))
+            .with_hint("nothing was written")
+    })?;
+    Ok(Some(path))
+}
+
+fn list(context: &CommandContext) -> CommandResult {
+    let environment = &*context.environment;
+    let mut table = Table::new(["CLIENT", "FOR", "TOOLHOST", "FILE"].map(TableColumn::new));
+    let mut is_empty = true;
+    for client in EDITORS {
+        for project in [true, false] {
+            let path = client.own_file(project, environment).filter(|path| path.is_file());
+            let Some(path) = path else { continue };
+            is_empty = false;
+            let content = read::read(&path, false)
+                .and_then(|(_, text)| editors::parse_file(&path, &text))
+                .map_err(mcp_file::error);
+            let state = match content {
+                Ok(content) => {
+                    let servers = content.get(client.servers).and_then(Value::as_object);
+                    let own = servers.into_iter().flatten();
+                    let own = own.filter(|(_, entry)| editors::is_toolhost(entry));
+                    let names: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
+                    match names[..] {
+                        [] => Line::styled(Role::Dim, "no"),
+                        _ => Line::styled(Role::Success, format!("as {}", names.join(", "))),
+                    }
+                }
+                Err(error) => {
+                    context.output.warn(error.message());
+                    Line::styled(Role::Error, "unreadable")
+                }
+            };
+            table.row([
+                Line::styled(Role::Name, client.name),
+                Line::plain(if project { "project" } else { "you" }),
+                state,
+                Line::plain(shown(&path, environment.home())),
+            ]);
+        }
+    }
+    if is_empty {
+        let names: Vec<&str> = EDITORS.iter().map(|client| client.name).collect();
+        context.output.note(format!("no configuration of {} found", names.join(", ")));
+        return Ok(());
+    }
+    context.output.page(&table.layout(context.output.width()))
+}
