@@ -65,7 +65,6 @@ impl McpFile {
         editors::has_server(&self.path, &self.new, name).map_err(error)
     }
 
-    /// Adds an entry to the existing ones.
     pub fn add(&mut self, name: &str, entry: &Value) -> Result<(), Error> {
         self.set(name, Some(entry)).map_err(|error| match error.hint() {
             Some(_) => error,
@@ -74,12 +73,10 @@ impl McpFile {
         })
     }
 
-    /// Removes an entry and nothing else.
     pub fn remove(&mut self, name: &str) -> Result<(), Error> {
         self.set(name, None).map_err(|error| error.with_hint("remove it with an editor"))
     }
 
-    /// Adds, replaces or removes an entry.
     pub fn set(&mut self, name: &str, entry: Option<&Value>) -> Result<(), Error> {
         self.new = entry_edit::edited(&self.path, &self.new, self.keys, name, entry)?;
         Ok(())

@@ -207,7 +207,6 @@ impl GlobalOptions {
         }
     }
 
-    /// The requested format; text by default.
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.output.unwrap_or_default() }
     }

@@ -44,7 +44,6 @@ struct RepaintLimiter {
 }
 
 impl ProgressDisplay {
-    /// Shows events on `output`.
     pub fn new(output: Arc<Output>, clock: Arc<dyn Clock>) -> Self {
         Self {
             output,

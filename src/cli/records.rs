@@ -4,7 +4,6 @@ use super::output::Output;
 use crate::present::plural;
 pub use crate::util::timestamp::{Since, local_time, parse_since, rfc3339};
 
-/// Warns how many lines could not be read.
 pub fn warn_unreadable_lines(output: &Output, lines: usize, path: &std::path::Path) {
     if lines > 0 {
         let count = plural(lines, "unreadable line", "unreadable lines");

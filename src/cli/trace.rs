@@ -58,7 +58,6 @@ impl TracePrinter {
         self.stop_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Shows an item, if it passes the filter.
     pub fn show(&self, traffic: &Traffic) {
         if self.filter.matches(&traffic.kind)
             && let Err(stop) = self.print(traffic)

@@ -9,7 +9,6 @@ use crate::config::spec::{Configuration, FileRole, Layer};
 use crate::model::Diagnostic;
 use crate::present::{Line, Page, Role, messages, plural};
 
-/// Every finding, in file order.
 pub fn findings(problems: &[Diagnostic]) -> Page {
     let mut page = Page::default();
     for problem in problems {

@@ -242,7 +242,6 @@ impl Sandbox {
         Ok(confinement)
     }
 
-    /// Adds what can be read without being named.
     fn add_unnamed_paths(&self, confinement: &mut Confinement, cwd: Option<&Path>) {
         let unnamed = [Some(self.base_dir.as_path()), cwd].into_iter().flatten();
         let unnamed = unnamed.filter(|_| self.spec.read.is_none());

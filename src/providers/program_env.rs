@@ -35,7 +35,6 @@ pub(super) struct ProgramKeys {
 }
 
 impl ProgramKeys {
-    /// The variables the entry sets.
     pub(super) fn env(&self, diagnostics: &mut Vec<Diagnostic>) -> BTreeMap<String, String> {
         for (name, value) in self.env.iter().flatten() {
             if !is_variable(name) || value.0.contains('\0') {
@@ -46,7 +45,6 @@ impl ProgramKeys {
         self.env_as_written().into_iter().collect()
     }
 
-    /// A variable as the entry sets it.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         Some(self.env.as_ref()?.get(name)?.0.as_str())
     }

@@ -51,7 +51,6 @@ struct SelectedKeys {
 }
 
 impl ToolkitKeys {
-    /// Whether the entry selects its tools.
     pub(super) fn selects(&self) -> bool {
         self.tools.is_some() || self.original_tool_name.is_some()
     }

@@ -156,7 +156,6 @@ pub trait View {
 
     fn enter(&mut self, _context: &mut AppContext) {}
 
-    /// The text that is being written, if one is.
     fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
         None
     }

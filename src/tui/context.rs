@@ -108,7 +108,6 @@ pub struct AppContext {
 }
 
 impl AppContext {
-    /// The state of a console that just opened.
     pub fn new(size: (u16, u16)) -> Self {
         Self { size, ..Self::default() }
     }
@@ -147,7 +146,6 @@ impl AppContext {
         self.panes_shown().into_iter().find(|(shown, _)| *shown == pane).map(|(_, area)| area)
     }
 
-    /// The pane at a place of the screen.
     pub fn pane_at(&self, x: u16, y: u16) -> Option<(Pane, Rect)> {
         self.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()))
     }

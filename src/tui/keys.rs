@@ -595,7 +595,6 @@ pub struct Remap {
 }
 
 impl KeyContext {
-    /// The name in `console.yaml`.
     pub fn name(self) -> &'static str {
         KEY_TABLES.iter().find(|table| table.context == self).map_or("", |table| table.name)
     }

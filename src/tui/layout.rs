@@ -280,7 +280,6 @@ impl ViewId {
         }
     }
 
-    /// The name in `console.yaml`.
     pub fn name(self) -> String {
         self.title().to_lowercase()
     }

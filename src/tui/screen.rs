@@ -33,7 +33,6 @@ static IS_TERMINAL_ACQUIRED: AtomicBool = AtomicBool::new(false);
 /// The message of the newest panic while the screen was in use.
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
-/// The terminal, ours until it is dropped.
 pub struct Screen {
     painter: Painter,
     input: Option<EventStream>,

@@ -255,7 +255,6 @@ mod tests {
     }
 }
 
-/// The schema of `console.yaml`.
 pub fn schema() -> Value {
     let context = |table: &crate::tui::keys::KeyTable| {
         let about = format!("Keys of '{}'", table.title);

@@ -203,7 +203,6 @@ pub async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(Error::internal(format!("stopped unexpectedly: {error}"))))
 }
 
-/// Does what the state wants done.
 pub struct EffectRunner {
     pub deps: ConsoleDeps,
     pub event_tx: mpsc::Sender<AppEvent>,
@@ -412,7 +411,6 @@ pub fn file_message<E: fmt::Display>(
     }
 }
 
-/// An error on one line, with its hint.
 pub fn error_message(error: &Error) -> String {
     let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
     format!("{error}{hint}")

@@ -21,7 +21,6 @@ pub enum ColourScheme {
 impl ColourScheme {
     pub const ALL: [Self; 4] = [Self::Default, Self::Light, Self::HighContrast, Self::Mono];
 
-    /// The name in `console.yaml`.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -14,7 +14,6 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Encodes as standard base64 with padding.
 pub fn encode(bytes: &[u8]) -> String {
     ENGINE.encode(bytes)
 }

@@ -12,7 +12,6 @@ use crate::util::text::{self, is_invisible};
 
 const SHORT: usize = 200;
 
-/// One line of JSON, without a line break.
 pub fn compact(value: &impl Serialize) -> String {
     write(value, CompactFormatter)
 }

@@ -8,7 +8,6 @@ use serde::Serialize;
 pub struct JsonLineWriter(Vec<u8>);
 
 impl JsonLineWriter {
-    /// An object without members yet.
     pub fn new() -> Self {
         let mut line = Vec::with_capacity(512);
         line.push(b'{');

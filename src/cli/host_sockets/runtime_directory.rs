@@ -68,7 +68,6 @@ impl RuntimeDirectory {
         (key.len() == KEY_BYTES).then_some(key)
     }
 
-    /// The key, created if there is none.
     pub fn make_key(&self) -> Result<Vec<u8>, Error> {
         self.prepare()?;
         if let Some(key) = self.key() {

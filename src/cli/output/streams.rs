@@ -162,7 +162,6 @@ impl Output {
         self.err.terminal && !self.options.quiet
     }
 
-    /// How often `-v` was given.
     pub fn verbosity(&self) -> u8 {
         self.options.verbose
     }
@@ -176,7 +175,6 @@ impl Output {
         self.write(self.out.palette.page(page).as_bytes())
     }
 
-    /// Writes one name on each line to stdout.
     pub fn names(
         &self,
         names: impl IntoIterator<Item = impl AsRef<str>>,
@@ -232,7 +230,6 @@ impl Output {
         self.page(&page()).map(|()| true)
     }
 
-    /// The same for items that have names.
     pub fn listing(
         &self,
         format: Format,

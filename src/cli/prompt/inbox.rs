@@ -23,7 +23,6 @@ pub struct TerminalInbox {
 }
 
 impl TerminalInbox {
-    /// Shows its questions through `output`.
     pub fn new(output: Arc<Output>) -> Self {
         Self { output }
     }

@@ -46,7 +46,6 @@ pub struct TerminalApprover {
 }
 
 impl TerminalApprover {
-    /// Shows its questions through `output`.
     pub fn new(output: Arc<Output>) -> Self {
         Self { output }
     }
@@ -94,7 +93,6 @@ pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> TrustAnsw
     }
 }
 
-/// Asks a yes or no question below a page.
 pub async fn confirm(output: Arc<Output>, page: Page, question: &'static str) -> Approval {
     ask(output, YesNoQuestion::short(page, question)).await
 }
@@ -169,7 +167,6 @@ struct YesNoQuestion {
 }
 
 impl YesNoQuestion {
-    /// A question without a long form.
     fn short(page: Page, words: &'static str) -> Self {
         Self { page, details: None, words, offers_author: false }
     }

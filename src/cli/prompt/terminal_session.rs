@@ -48,7 +48,6 @@ impl TerminalSession {
         self.read(page).await
     }
 
-    /// The same, without showing the input.
     pub(super) async fn ask_hidden(&self, page: Page) -> TerminalInput {
         let hidden = self.terminal.try_clone().ok().and_then(HiddenInput::on);
         if hidden.is_none() {

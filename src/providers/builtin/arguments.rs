@@ -11,7 +11,6 @@ use crate::model::{Error, JsonObject, ToolResult};
 pub(super) struct BuiltinArguments<'a>(pub(super) &'a JsonObject);
 
 impl BuiltinArguments<'_> {
-    /// The text under `key`.
     pub(super) fn text(self, key: &str) -> Result<String, Error> {
         self.optional_text(key)?.ok_or_else(|| Error::usage(format!("'{key}' is missing")))
     }
@@ -25,7 +24,6 @@ impl BuiltinArguments<'_> {
         }
     }
 
-    /// The number under `key`, when there is one.
     pub(super) fn number(self, key: &str) -> Result<Option<f64>, Error> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),

@@ -166,7 +166,6 @@ impl Operations {
     }
 }
 
-/// Runs `act` one level deeper in the path.
 fn below(path: &mut String, step: &str, act: impl FnOnce(&mut String)) {
     let length = path.len();
     path.push('/');
@@ -267,7 +266,6 @@ mod tests {
         assert_eq!(result.warnings.len(), 1);
     }
 
-    /// Does what JSON Patch says.
     fn apply(mut value: Value, operations: &[Value]) -> Value {
         for operation in operations {
             let path = operation["path"].as_str().unwrap();

@@ -186,7 +186,6 @@ fn resolve(
 }
 
 impl CommandKeys {
-    /// The program, and the elements after it.
     pub(super) fn program(
         &self,
         entry: &SourceLocation,
@@ -222,7 +221,6 @@ impl CommandKeys {
         }
     }
 
-    /// `command` and `args` as written.
     pub(super) fn elements(&self) -> Vec<Located<String>> {
         let text = |text: &str, location: &SourceLocation| Located {
             value: text.to_owned(),

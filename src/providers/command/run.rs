@@ -188,7 +188,6 @@ async fn collect(
     }
 }
 
-/// Passes the output on, piece by piece.
 async fn read_chunks(
     pipe: Option<impl AsyncRead + Unpin>,
     mut take: impl FnMut(&[u8]),

@@ -186,7 +186,6 @@ fn millis(clock: &dyn crate::util::clock::Clock) -> u64 {
     u64::try_from(clock.unix().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// When a value written at `now` expires.
 fn expiry(now: u64, ttl: Option<u64>) -> Option<u64> {
     ttl.map(|ttl| now.saturating_add(ttl))
 }

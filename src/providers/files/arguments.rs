@@ -47,7 +47,6 @@ impl<'a> FileArguments<'a> {
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
-    /// Whether `encoding` says base64.
     pub(super) fn base64(&self) -> Result<bool, Error> {
         match self.text(&["encoding"])? {
             None | Some("text") => Ok(false),

@@ -148,7 +148,6 @@ impl FileOperation {
         }
     }
 
-    /// What a call may touch in `root`.
     pub(super) fn touches(self, root: &str) -> String {
         match self {
             Self::Read => format!("reads files below {root}"),

@@ -68,7 +68,6 @@ impl RelativePath {
         Some((parent.unwrap_or(Path::new(".")), name))
     }
 
-    /// The path of `name` in this directory.
     pub(super) fn join(&self, name: &OsStr) -> Self {
         Self { path: self.path.join(name), directory: false }
     }

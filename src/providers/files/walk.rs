@@ -34,7 +34,6 @@ pub(super) enum WalkControl {
     Stop,
 }
 
-/// A walk, and what it could not see.
 pub(super) struct Walk<'a> {
     job: &'a FileJob,
     visited: u64,
@@ -135,7 +134,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A line about what a walk could not see.
 pub(super) fn unreadable_line(unseen: &[String]) -> Option<String> {
     const SHOWN: usize = 5;
     let more = unseen.len().saturating_sub(SHOWN);

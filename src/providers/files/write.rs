@@ -52,7 +52,6 @@ pub(super) fn run(
     ))
 }
 
-/// Runs one call of `edit`.
 pub(super) fn edit(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
     let path = job.path(arguments, &["path", "file_path"])?;
     let old = arguments.required(&["old"])?;

@@ -27,7 +27,6 @@ pub(super) enum ArgumentLocation {
     Body(String),
 }
 
-/// The value of an argument in `params`.
 pub(super) type ArgumentPlace = Either<Place, PlaceKeys>;
 
 /// Where an argument goes, and under which name.

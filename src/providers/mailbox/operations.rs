@@ -160,7 +160,6 @@ pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     Ok(ToolResult::json(json!({ "mailboxes": mailboxes, "more": more })))
 }
 
-/// The time, as RFC 3339 with milliseconds.
 fn time(clock: &dyn Clock) -> String {
     let millis = i64::try_from(clock.unix().as_millis()).unwrap_or_default();
     jiff::Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default()

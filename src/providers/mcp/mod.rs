@@ -82,7 +82,6 @@ pub struct McpSetup {
     pub log_level: Option<&'static str>,
 }
 
-/// The provider of one server of `mcp.yaml`.
 pub struct McpProvider {
     spec: ServerSpec,
     setup: McpSetup,
@@ -165,7 +164,6 @@ impl McpProvider {
             .emit(HostEvent::ServerStateChanged { server: self.spec.name.clone(), state });
     }
 
-    /// The connection, opened if there is none.
     async fn connection(&self) -> Result<Arc<Connection>, Error> {
         let mut slot = self.slot.lock().await;
         match slot.live_connection() {

@@ -20,7 +20,6 @@ const MAX_BYTES: u64 = 64 << 20;
 
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 
-/// A parsed document of version 3.
 pub(super) struct OpenApiDocument {
     root: Value,
     /// The version is 3.0, whose schemas differ from JSON Schema.

@@ -145,7 +145,6 @@ impl PipelineRun<'_> {
         })
     }
 
-    /// A step that is a call for each item.
     async fn run_for_each(
         &self,
         step: &PipelineStep,

@@ -54,7 +54,6 @@ impl Located<StepKeys> {
         self.group().is_some()
     }
 
-    /// The steps of the group, or this one.
     pub(super) fn members(&self) -> &[Self] {
         self.group().unwrap_or(std::slice::from_ref(self))
     }

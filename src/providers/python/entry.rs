@@ -227,7 +227,6 @@ fn selection(
 }
 
 impl PythonKeys {
-    /// What the entry says about a class.
     fn class(&self, name: &Located<String>, diagnostics: &mut Vec<Diagnostic>) -> PythonClass {
         if !is_dotted(name) {
             diagnostics.push(

@@ -98,7 +98,6 @@ impl WorkerSlot {
 }
 
 impl WorkerPool {
-    /// The workers of a key; none is started yet.
     pub(super) fn of(&self, key: WorkerKey, events: &EventSink) -> Arc<KeyWorkers> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.retain(|_, workers| workers.strong_count() > 0);

@@ -47,7 +47,6 @@ pub(super) fn value(arguments: &JsonObject, limits: &EngineLimits) -> Result<Str
     Ok(text)
 }
 
-/// The version in `if_version`.
 pub(super) fn version(arguments: &JsonObject) -> Result<Option<u64>, Error> {
     match arguments.get("if_version") {
         None => Ok(None),

@@ -27,7 +27,6 @@ use crate::providers::engines::kind::{EngineKind, StoreAccess};
 use crate::providers::engines::{Quota, provider};
 use crate::providers::toolkit::ToolkitKeys;
 
-/// The word for this kind.
 const KEY: &str = "storage";
 
 /// The keys that only this kind has.

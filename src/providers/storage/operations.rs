@@ -12,7 +12,6 @@ use crate::util::units::show_size;
 /// How many keys are looked at to find one that looks like a missing one.
 const SUGGESTION_SCAN: usize = 1000;
 
-/// The value of a key, with its version.
 pub(super) async fn read(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let key = arguments::key(call.arguments, &call.config.limits)?;
     let Some(entry) = call.engine.read(&call.space, key).await? else {

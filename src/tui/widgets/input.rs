@@ -60,7 +60,6 @@ impl LineInput {
         }
     }
 
-    /// Deletes the character before the cursor.
     pub fn backspace(&mut self) {
         if self.take_selected() {
             return;

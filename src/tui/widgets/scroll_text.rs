@@ -259,7 +259,6 @@ impl ScrollText {
         lines.filter(|(_, line)| has(line)).map(|(at, _)| at).collect()
     }
 
-    /// Scrolls to a line, counted from 0.
     pub fn scroll_to_line(&mut self, line: usize) {
         let layout = self.layout.get_mut().as_ref();
         let row = layout.and_then(|layout| layout.starts.get(line).copied()).unwrap_or(line);

@@ -399,7 +399,6 @@ impl<C: Copy> TableLayout<C> {
         styler.line(Role::Dim, text + last)
     }
 
-    /// The cells of a row behind its first one.
     pub fn cells(
         &self,
         styler: Styler,

@@ -195,7 +195,6 @@ impl Confinement {
         }
     }
 
-    /// Makes everything ready for one child.
     pub fn prepare(
         &self,
         program: &Path,

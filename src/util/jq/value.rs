@@ -76,7 +76,6 @@ fn number(number: &Num) -> Value {
     }
 }
 
-/// Digits as a number of any size.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).map_or(Value::Null, Value::Number)
 }

@@ -60,8 +60,6 @@ pub const COMMANDS: &[Command] = &[
     all(&["trust"]),
     all(&["doctor"]),
     all(&["import"]),
-    all(&["connect", "claude", "--project", "--dry-run"]),
-    all(&["disconnect", "claude", "--project"]),
     all(&["run"]),
     all(&["trust", "list"]),
     all(&["auth", "list"]),
@@ -94,7 +92,7 @@ pub const COMMANDS: &[Command] = &[
 
 /// Commands that read no entry: a recording is replayed without any, and a script is the same for
 /// everybody.
-pub const READ_NO_ENTRIES: &[&str] = &["replay", "completions", "man", "help", "init"];
+pub const READ_NO_ENTRIES: &[&str] = &["replay", "completions", "connect", "disconnect", "man", "help", "init"];
 
 /// The words of a run for one name, and the variable that makes it a completion.
 pub fn line(command: Command, name: &str) -> (Vec<String>, Option<&'static str>) {

@@ -54,7 +54,6 @@ impl Number {
         }
     }
 
-    /// The value as an integer, when it is one.
     pub(super) fn to_int(self) -> Option<i128> {
         match self.bool_as_int() {
             Self::Int(value) => Some(value),

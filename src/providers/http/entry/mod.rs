@@ -120,7 +120,6 @@ pub(super) struct HttpEntry {
 }
 
 impl HttpEntry {
-    /// How the answers to its requests are read.
     pub(super) fn response_rules(&self) -> ResponseRules<'_> {
         ResponseRules {
             method: &self.method,

@@ -148,7 +148,6 @@ impl HistoryView {
         self.found.iter().map(|at| &self.calls[*at])
     }
 
-    /// The number of calls that were read.
     pub fn len(&self) -> usize {
         self.calls.len()
     }
@@ -161,7 +160,6 @@ impl HistoryView {
         self.entry.as_ref().map(|entry| &*entry.tool)
     }
 
-    /// The error in the filter, if it has one.
     pub fn problem(&self) -> Option<&str> {
         self.query.problem.as_deref()
     }

@@ -61,7 +61,6 @@ pub struct PastCalls {
     pub is_recording: bool,
 }
 
-/// Reads the newest calls, `limit` at most.
 pub fn read(filter: HistoryReadFilter, limit: usize) -> Task {
     let name = ("read history", filter.clone(), limit);
     let work = async move |context: TaskContext| {

@@ -130,7 +130,6 @@ pub fn watch(resource: WatchedResource) -> Task {
     .in_slot(slot)
 }
 
-/// Writes the parts of a resource to files.
 pub fn save(parts: Arc<Vec<Value>>) -> Task {
     Task::message(("save resource", Arc::clone(&parts)), async move |context: TaskContext| {
         let name = format!("resource-{}", file_name_timestamp(context.deps.clock.unix()));

@@ -17,7 +17,6 @@ pub enum OfferingKind {
 }
 
 impl OfferingKind {
-    /// The plural, for the heading of a group.
     pub fn title(self) -> &'static str {
         match self {
             Self::Resource => "resources",

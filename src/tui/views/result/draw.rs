@@ -203,7 +203,6 @@ fn bar(progress: &CallProgress, width: usize) -> String {
     format!("{done}{left} {:.0}%  {} of {total}", share * 100.0, number(progress.at))
 }
 
-/// A number without what says nothing.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         format!("{value:.0}")

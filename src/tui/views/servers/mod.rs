@@ -293,7 +293,6 @@ pub const SERVERS: KeyTable = KeyTable { context: KeyContext::Servers, name: "se
     row(&[Char('u')], Action::Refresh, "", "reload its tools"),
 ] };
 
-/// Ends a server and starts it again.
 pub fn restart(server: String) -> Task {
     let name = ("restart server", server.clone());
     let work = async move |context: TaskContext| context.deps.host.restart_server(&server).await;
