@@ -57,7 +57,7 @@ fn every_client_is_connected_and_disconnected_and_its_file_is_as_it_was() {
         let path = write(&room, path, text);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         let shown = room.toolhost(["connect", client, "--dry-run"]).check();
-        assert!(shown.exits(0).out().contains("+"), "{shown}");
+        assert!(shown.exits(0).out().contains('+'), "{shown}");
         assert_eq!(read(&path), text);
         room.toolhost(["connect", client, "--yes"]).check().exits(0).says(&["connected"]);
         let changed = read(&path);

@@ -92,7 +92,8 @@ pub const COMMANDS: &[Command] = &[
 
 /// Commands that read no entry: a recording is replayed without any, and a script is the same for
 /// everybody.
-pub const READ_NO_ENTRIES: &[&str] = &["replay", "completions", "connect", "disconnect", "man", "help", "init"];
+pub const READ_NO_ENTRIES: &[&str] =
+    &["replay", "completions", "connect", "disconnect", "man", "help", "init"];
 
 /// The words of a run for one name, and the variable that makes it a completion.
 pub fn line(command: Command, name: &str) -> (Vec<String>, Option<&'static str>) {
