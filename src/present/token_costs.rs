@@ -41,6 +41,10 @@ pub fn page(
     page
 }
 
+pub fn total(tools: &[ToolCost], format: ModelFormat) -> DefinitionCost {
+    sum(&tools.iter().collect::<Vec<_>>(), format)
+}
+
 fn new_table(first: &str) -> Table {
     Table::new([
         TableColumn::new(first).shrinks_to(16),

@@ -9,6 +9,8 @@ use crate::cli::json::token_costs::TokenCostsJson;
 use crate::formats::{ToolCost, tool_costs};
 use crate::host::ToolHost;
 use crate::model::{ToolDefinition, ToolName};
+use crate::serve::catalogue_server::lean;
+use crate::util::units::show_count;
 
 /// Prints the size of the tools in `shown` that may be offered to a model.
 pub(super) fn print(
@@ -37,6 +39,15 @@ pub(super) fn print(
         output.note(format!(
             "servers and tools in the {} format; tokens are estimated, bytes are exact",
             dialect.as_str()
+        ));
+        let lean = lean::definitions();
+        let lean = tool_costs(&lean.iter().collect::<Vec<_>>());
+        let tokens =
+            |costs: &[ToolCost]| show_count(present::token_costs::total(costs, dialect).tokens);
+        output.note(format!(
+            "'serve --lean' lists 3 tools of ~{} tokens instead of ~{}",
+            tokens(&lean),
+            tokens(&costs)
         ));
     }
     Ok(())

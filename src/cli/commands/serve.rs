@@ -6,10 +6,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::prelude::*;
 use super::serve_token::{self, ServeTokenArgs};
+use super::stats;
 use crate::assembly::FrontEnd;
 use crate::cli::config_watch::ConfigWatch;
 use crate::host::ToolHost;
-use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
+use crate::serve::catalogue_server::{
+    CatalogueServer, ClientRegistry, LeanSettings, ServeSettings,
+};
 use crate::serve::listen::access::AccessRules;
 use crate::serve::listen::authentication::Authenticator;
 use crate::serve::listen::http::HttpListener;
@@ -58,6 +61,13 @@ pub struct ServeArgs {
     /// Offer tools under their bare names where those are unique
     #[arg(long)]
     pub bare_names: bool,
+    /// Serve three tools that find, describe and call all others, instead of every definition
+    #[arg(long)]
+    pub lean: bool,
+    /// With --lean, serve the definitions of these tools too (repeatable); 'used' means the tools
+    /// of 95 % of the calls in the last 30 days
+    #[arg(long, value_name = "PATTERN|used", requires = "lean")]
+    pub whole: Vec<String>,
     /// Allow an --http or --ws address that other machines can connect to
     #[arg(long)]
     pub dangerously_bind: bool,
@@ -113,8 +123,22 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     // From here on, SIGHUP requests a reload instead of ending the run.
     let following = ConfigWatch::begin(context, &assembly, socket, front_end);
     let stop = context.cancel.clone();
-    let settings =
-        ServeSettings { uses_bare_names: args.bare_names, assume_yes: args.yes, background: None };
+    let lean = if args.lean {
+        let mut whole: Vec<String> = args.whole.clone();
+        if args.whole.iter().any(|name| name == "used") {
+            whole.retain(|name| name != "used");
+            whole.extend(stats::mostly_used(context).await?);
+        }
+        Some(LeanSettings { whole })
+    } else {
+        None
+    };
+    let settings = ServeSettings {
+        uses_bare_names: args.bare_names,
+        assume_yes: args.yes,
+        lean,
+        background: None,
+    };
     let server =
         CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
     let is_alone = args.http.is_none() && args.ws.is_none() && args.unix.is_none();

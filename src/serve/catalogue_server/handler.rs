@@ -8,13 +8,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions,
-    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Extensions, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -26,10 +26,12 @@ use tokio_util::task::TaskTracker;
 use super::changes::{self, Interests, ResourceWatch, Subscription};
 use super::client_state::ClientState;
 use super::exchange::{ClientRequest, ServedAnswer};
+use super::lean::{self, LeanCall};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
 use super::request_sender::{RequestSender, is_modern};
 use super::running_request::ServedResult;
+use super::tool_list::{ServedTool, ServedTools, wire_tool};
 use super::{CatalogueServer, ServedIdentity, ended, mixed_up, questions};
 use crate::host::request::{CallRequest, ItemRequest};
 use crate::model::JsonObject;
@@ -79,6 +81,22 @@ impl ServedClient {
             sessions.hold(session, call.keeps_session);
         }
         Ok(Some(call))
+    }
+
+    async fn offered(&self) -> Arc<ServedTools> {
+        let settings = &self.server.settings;
+        self.server.tools.refresh(&self.server.host, settings.uses_bare_names).await
+    }
+
+    /// The tools that a client may call: those that need approval only where it can be asked for.
+    fn callable<'t>(
+        &self,
+        offered: &'t ServedTools,
+        capabilities: Option<ClientCapabilities>,
+    ) -> impl Iterator<Item = &'t ServedTool> {
+        let is_free =
+            self.server.settings.assume_yes || questions::can_fill_forms(capabilities.as_ref());
+        offered.tools.iter().filter(move |tool| is_free || !tool.needs_approval)
     }
 
     /// What the client wants to hear: over HTTP its session knows that, which outlives this.
@@ -246,13 +264,15 @@ impl ServerHandler for ServedClient {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let capabilities = context.client_capabilities();
-        let can_ask = questions::can_fill_forms(capabilities.as_ref());
-        let settings = &self.server.settings;
-        let offered = self.server.tools.refresh(&self.server.host, settings.uses_bare_names).await;
-        let callable = |needs_approval: bool| !needs_approval || can_ask || settings.assume_yes;
-        let tools = offered.tools.iter().filter(|tool| callable(tool.needs_approval));
-        Ok(ListToolsResult::with_all_items(tools.map(|tool| tool.wire.clone()).collect()))
+        let offered = self.offered().await;
+        let tools = self.callable(&offered, context.client_capabilities());
+        let Some(lean) = &self.server.settings.lean else {
+            let tools = tools.map(|tool| tool.wire.clone()).collect();
+            return Ok(ListToolsResult::with_all_items(tools));
+        };
+        let own = lean::definitions().into_iter().map(|tool| wire_tool(&tool, tool.name.full()));
+        let whole = tools.filter(|tool| lean.is_whole(tool)).map(|tool| tool.wire.clone());
+        Ok(ListToolsResult::with_all_items(own.chain(whole).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -265,9 +285,21 @@ impl ServerHandler for ServedClient {
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
+        let (name, arguments) = if self.server.settings.lean.is_some() {
+            match LeanCall::read(name.into(), arguments) {
+                LeanCall::Tool(name, arguments) => (name, arguments),
+                own => {
+                    let offered = self.offered().await;
+                    let tools = self.callable(&offered, context.client_capabilities());
+                    return Ok(own.answer(&tools.collect::<Vec<_>>()).into());
+                }
+            }
+        } else {
+            (name.into(), arguments)
+        };
         let extensions = mem::take(&mut context.extensions);
         let sender = RequestSender::of_connection(context);
-        let (what, round) = ((name.into(), arguments), (request_state, input_responses));
+        let (what, round) = ((name, arguments), (request_state, input_responses));
         let mut request = self.request(&extensions, &sender, "tools/call", what, round);
         let front_end_call = self.front_end_call(&sender)?;
         request.is_front_end = front_end_call.is_some();

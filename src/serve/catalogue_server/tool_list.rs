@@ -26,6 +26,7 @@ pub(super) struct ServedTools {
 
 pub(super) struct ServedTool {
     pub(super) wire: Tool,
+    pub(super) definition: Arc<ToolDefinition>,
     pub(super) full_name: String,
     pub(super) needs_approval: bool,
 }
@@ -65,13 +66,14 @@ fn offered(host: &ToolHost, catalogue: &Catalogue, uses_bare_names: bool) -> Ser
         let name = if uses_bare_names && is_free { bare.to_owned() } else { full_name.clone() };
         list.places.insert(name.clone(), list.tools.len());
         let (wire, needs_approval) = (wire_tool(definition, name), *needs_approval);
-        list.tools.push(ServedTool { wire, full_name, needs_approval });
+        let definition = Arc::clone(definition);
+        list.tools.push(ServedTool { wire, definition, full_name, needs_approval });
     }
     list
 }
 
 /// The definition as sent: as its server sent it if there is one, else built from its file.
-fn wire_tool(tool: &ToolDefinition, name: String) -> Tool {
+pub(super) fn wire_tool(tool: &ToolDefinition, name: String) -> Tool {
     let sent = tool.raw_value().and_then(|raw| serde_json::from_value::<Tool>(raw).ok());
     let mut wire = sent.unwrap_or_else(|| declared_tool(tool));
     wire.name = Cow::Owned(name);

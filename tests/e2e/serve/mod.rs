@@ -4,6 +4,7 @@ mod bridge;
 mod caller;
 pub mod client;
 mod isolation;
+mod lean;
 mod limits;
 mod oauth;
 mod reload;

@@ -101,15 +101,8 @@ pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
 
 async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> CommandResult {
     let output = &context.output;
-    let configuration = context.load_for_record("the statistics are", |all| &all.stats)?;
-    let spec = &configuration.stats;
-    let state_dir = context.environment.state_dir();
-    let place = assembly::stats_place(spec, state_dir.as_deref()).ok_or_else(|| {
-        Error::internal("there is no home directory, so there are no statistics")
-            .with_hint("set stats: { path: FILE } in tools.yaml")
-    })?;
-    let statistics = Statistics::new(place, spec.retention, ReadBudget::FULL);
-    let project = configuration.project().filter(|_| !args.all_projects);
+    let (statistics, project) = open(context)?;
+    let project = project.filter(|_| !args.all_projects);
     let has_name = args.name.is_some();
     let (statistics, called) = on_thread(statistics, output, move |statistics| {
         let now = SystemClock.unix();
@@ -138,6 +131,40 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
         remark(args, &summary, &scope, project.is_some(), context);
     }
     Ok(())
+}
+
+/// The statistics, and the project of the working directory.
+fn open(context: &CommandContext) -> Result<(Statistics, Option<String>), Error> {
+    let configuration = context.load_for_record("the statistics are", |all| &all.stats)?;
+    let spec = &configuration.stats;
+    let state_dir = context.environment.state_dir();
+    let place = assembly::stats_place(spec, state_dir.as_deref()).ok_or_else(|| {
+        Error::internal("there is no home directory, so there are no statistics")
+            .with_hint("set stats: { path: FILE } in tools.yaml")
+    })?;
+    let statistics = Statistics::new(place, spec.retention, ReadBudget::FULL);
+    Ok((statistics, configuration.project()))
+}
+
+/// The tools that made 95 % of the project's calls in the last 30 days, most used first.
+pub(super) async fn mostly_used(context: &CommandContext) -> Result<Vec<String>, Error> {
+    let (statistics, project) = open(context)?;
+    let (_, mut summary) = on_thread(statistics, &context.output, move |statistics| {
+        let now = SystemClock.unix();
+        statistics.refresh(now)?;
+        let since = Some(now.saturating_sub(Duration::from_hours(30 * 24)));
+        statistics.summary(&CallFilter { since, project, ..CallFilter::default() }, now)
+    })
+    .await?;
+    sort(&mut summary.tools, UsageOrder::Calls);
+    let total: u64 = summary.tools.iter().map(|usage| usage.counts.calls()).sum();
+    let mut counted = 0;
+    let mostly = summary.tools.into_iter().take_while(|usage| {
+        let is_needed = counted * 100 < total * 95;
+        counted += usage.counts.calls();
+        is_needed
+    });
+    Ok(mostly.map(|usage| usage.tool.name).collect())
 }
 
 /// Works with the statistics on their own thread: a command that waits for another process's lock
