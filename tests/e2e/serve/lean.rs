@@ -25,9 +25,8 @@ fn three_tools_find_describe_and_call_the_others() {
     let room = Sandbox::new();
     room.file("t.yaml", TOOLS);
     let line = ["--tools", "t.yaml", "--profile", "few", "serve", "--lean", "--whole", "add*"];
-    let served = Served::start_line(&room, &line);
-    let mut wire = served;
-    let mut wire = wire.streams();
+    let mut served = Served::start_line(&room, &line);
+    let mut wire = served.streams();
     wire.initialize(json!({}));
     assert_eq!(names(&mut wire), ["find_tools", "describe_tool", "call_tool", "add"]);
     let mut call = |name: &str, arguments: Value| wire.call(9, name, arguments);
@@ -87,6 +86,8 @@ fn calls_through_it_are_those_of_the_tool_and_tools_in_use_are_served_whole() {
     let mut wire = served.streams();
     wire.initialize(json!({}));
     assert_eq!(names(&mut wire)[3..], ["add"]);
+    drop(wire);
+    served.ended();
     let tokens = room.toolhost(files.into_iter().chain(["list", "--tokens"])).check();
     tokens.exits(0).says(&["'serve --lean' lists 3 tools of ~"]);
     room.toolhost(["serve", "--whole", "x"]).check().exits(2).says(&["--lean"]);
