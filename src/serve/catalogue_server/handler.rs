@@ -8,13 +8,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
-    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    Extensions, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-    Implementation, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -92,10 +92,10 @@ impl ServedClient {
     fn callable<'t>(
         &self,
         offered: &'t ServedTools,
-        capabilities: Option<ClientCapabilities>,
-    ) -> impl Iterator<Item = &'t ServedTool> {
-        let is_free =
-            self.server.settings.assume_yes || questions::can_fill_forms(capabilities.as_ref());
+        context: &RequestContext<RoleServer>,
+    ) -> impl Iterator<Item = &'t ServedTool> + use<'t> {
+        let can_ask = questions::can_fill_forms(context.client_capabilities().as_ref());
+        let is_free = self.server.settings.assume_yes || can_ask;
         offered.tools.iter().filter(move |tool| is_free || !tool.needs_approval)
     }
 
@@ -265,7 +265,7 @@ impl ServerHandler for ServedClient {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let offered = self.offered().await;
-        let tools = self.callable(&offered, context.client_capabilities());
+        let tools = self.callable(&offered, &context);
         let Some(lean) = &self.server.settings.lean else {
             let tools = tools.map(|tool| tool.wire.clone()).collect();
             return Ok(ListToolsResult::with_all_items(tools));
@@ -290,7 +290,7 @@ impl ServerHandler for ServedClient {
                 LeanCall::Tool(name, arguments) => (name, arguments),
                 own => {
                     let offered = self.offered().await;
-                    let tools = self.callable(&offered, context.client_capabilities());
+                    let tools = self.callable(&offered, &context);
                     return Ok(own.answer(&tools.collect::<Vec<_>>()).into());
                 }
             }
