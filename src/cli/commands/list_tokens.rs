@@ -42,13 +42,13 @@ pub(super) fn print(
         ));
         let lean = lean::definitions();
         let lean = tool_costs(&lean.iter().collect::<Vec<_>>());
-        let tokens =
-            |costs: &[ToolCost]| show_count(present::token_costs::total(costs, dialect).tokens);
-        output.note(format!(
-            "'serve --lean' lists 3 tools of ~{} tokens instead of ~{}",
-            tokens(&lean),
-            tokens(&costs)
-        ));
+        let total = |costs: &[ToolCost]| present::token_costs::total(costs, dialect).tokens;
+        let (lean, all) = (total(&lean), total(&costs));
+        if lean < all {
+            let (lean, all) = (show_count(lean), show_count(all));
+            output
+                .note(format!("'serve --lean' lists 3 tools of ~{lean} tokens instead of ~{all}"));
+        }
     }
     Ok(())
 }
