@@ -138,7 +138,7 @@ commands! {
     "serve" => Serve(serve::ServeArgs),
     /// Add 'toolhost serve' to the configuration of an editor or agent.
     "connect" => Connect(connect::ConnectArgs),
-    /// Remove 'toolhost serve' from it again.
+    /// Remove 'toolhost serve' from the configuration of an editor or agent.
     "disconnect" => Disconnect(connect::DisconnectArgs),
     /// Start a background host that keeps servers connected.
     "up" => Up(up::UpArgs),
@@ -272,7 +272,7 @@ mod tests {
           dispatch     Run the tool calls in a model's response and print the messages to send back
           serve        Serve the catalogue as an MCP server
           connect      Add 'toolhost serve' to the configuration of an editor or agent
-          disconnect   Remove 'toolhost serve' from it again
+          disconnect   Remove 'toolhost serve' from the configuration of an editor or agent
           up           Start a background host that keeps servers connected
           ps           List background hosts
           down         Stop the background host of this directory

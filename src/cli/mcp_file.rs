@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::entry_edit;
 use crate::config::editors;
@@ -65,18 +65,7 @@ impl McpFile {
         editors::has_server(&self.path, &self.new, name).map_err(error)
     }
 
-    pub fn add(&mut self, name: &str, entry: &Value) -> Result<(), Error> {
-        self.set(name, Some(entry)).map_err(|error| match error.hint() {
-            Some(_) => error,
-            None => error
-                .with_hint(format!("paste this under its servers: {}", json!({ (name): entry }))),
-        })
-    }
-
-    pub fn remove(&mut self, name: &str) -> Result<(), Error> {
-        self.set(name, None).map_err(|error| error.with_hint("remove it with an editor"))
-    }
-
+    /// Adds or replaces an entry (`Some`), or removes it.
     pub fn set(&mut self, name: &str, entry: Option<&Value>) -> Result<(), Error> {
         self.new = entry_edit::edited(&self.path, &self.new, self.keys, name, entry)?;
         Ok(())
@@ -117,6 +106,8 @@ pub fn error(diagnostic: Diagnostic) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn added(old: &str) -> Option<String> {
@@ -128,7 +119,7 @@ mod tests {
             new: old.to_owned(),
         };
         let entry = json!({ "command": "uvx", "args": ["x: y", "-1"] });
-        file.add("new", &entry).ok()?;
+        file.set("new", Some(&entry)).ok()?;
         assert!(file.has("new").unwrap());
         Some(file.new)
     }
@@ -157,7 +148,7 @@ mod tests {
             let (old, new) = (old.to_owned(), old.to_owned());
             let mut file =
                 McpFile { path: "mcp.yaml".into(), is_own: true, keys: &SERVERS, old, new };
-            file.remove("a").ok().map(|()| file.new)
+            file.set("a", None).ok().map(|()| file.new)
         };
         let old = "# mine\nmcp_servers:\n  a:\n    command: x\n    # why\n  # of b\n  b: { command: y }\n";
         let new = "# mine\nmcp_servers:\n  # of b\n  b: { command: y }\n";

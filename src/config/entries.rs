@@ -79,10 +79,7 @@ pub fn is_bare(root: &ConfigNode) -> bool {
 /// Every entry of a file with its name, as the resolver finds them.
 pub fn servers_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &ConfigNode)> {
     let of_map = |node: &'_ ConfigNode| -> Vec<(String, SourceLocation)> {
-        node.entries()
-            .iter()
-            .map(|(key, _)| (key.text.to_string(), node.location_of(key)))
-            .collect()
+        node.entries().iter().map(|(key, _)| (key.text.clone(), node.location_of(key))).collect()
     };
     let pairs = |node| {
         let names = of_map(node);

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use compact_str::CompactString;
 use serde_json::Value;
 
 use crate::model::{Diagnostic, SourceLocation};
@@ -85,7 +84,7 @@ pub enum NodeValue {
 #[derive(Debug, Clone)]
 pub struct ConfigKey {
     /// The key as written, without quotes.
-    pub text: CompactString,
+    pub text: String,
     pub position: TextPosition,
 }
 
@@ -276,9 +275,9 @@ impl ConfigNode {
             NodeValue::Number(value) => Value::Number(value.clone()),
             NodeValue::Text(value) => Value::String(value.clone()),
             NodeValue::List(items) => Value::Array(items.iter().map(Self::to_json).collect()),
-            NodeValue::Map(entries) => Value::Object(
-                entries.iter().map(|(k, v)| (k.text.to_string(), v.to_json())).collect(),
-            ),
+            NodeValue::Map(entries) => {
+                Value::Object(entries.iter().map(|(k, v)| (k.text.clone(), v.to_json())).collect())
+            }
         }
     }
 }

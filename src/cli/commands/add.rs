@@ -56,7 +56,7 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
         let what = format!("'{}' is already in {}", args.name, file.path.display());
         return Err(Error::usage(what).with_hint("choose another name, or edit the file").into());
     }
-    file.add(&args.name, &entry)?;
+    file.set(&args.name, Some(&entry))?;
     let replaced = built_in_examples(context);
     let trust_command = context.write_server_file(&file)?;
     let added = Line::styled(Role::Success, "added ")

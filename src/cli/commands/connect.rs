@@ -149,13 +149,7 @@ async fn change(
         context.output.page(&page)?;
         return Ok(false);
     }
-    if args.yes {
-        context.output.stderr_page(&page);
-    } else {
-        let refusal = ("nothing was written", "--yes writes what --dry-run shows");
-        let output = Arc::clone(&context.output);
-        prompt::require_confirmation(output, page, "Write this?", refusal).await?;
-    }
+    prompt::agree_to_write(&context.output, page, args.yes).await?;
     let backup = back_up(&file)?;
     file.write()?;
     let done = if entry.is_some() { "connected " } else { "disconnected " };

@@ -86,13 +86,7 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     if args.dry_run {
         return context.output.page(&page);
     }
-    if args.yes {
-        context.output.stderr_page(&page);
-    } else {
-        let refusal = ("nothing was written", "--yes writes what --dry-run shows");
-        let output = Arc::clone(&context.output);
-        prompt::require_confirmation(output, page, "Write this?", refusal).await?;
-    }
+    prompt::agree_to_write(&context.output, page, args.yes).await?;
     let trust_command = context.write_server_file(&file)?;
     let count = plural(added.len(), "server", "servers");
     let line = Line::styled(Role::Success, format!("added {count} to "));
@@ -116,7 +110,7 @@ fn add_all<'s>(
                 context.output.warn(&notice);
             }
             Ok(entry) => {
-                file.add(name, entry)?;
+                file.set(name, Some(entry))?;
                 added.push(server);
                 if !server.dropped.is_empty() {
                     let keys = server.dropped.join(", ");

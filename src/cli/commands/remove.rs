@@ -23,7 +23,7 @@ pub fn run(args: &RemoveArgs, context: &CommandContext) -> CommandResult {
         let what = format!("'{}' is not in {}", args.name, file.path.display());
         return Err(Error::usage(what).with_hint("'toolhost servers' lists all servers").into());
     }
-    file.remove(&args.name)?;
+    file.set(&args.name, None)?;
     let trust_command = context.write_server_file(&file)?;
     let removed = Line::styled(Role::Success, "removed ")
         .then(Role::Name, &args.name)

@@ -10,9 +10,7 @@ use super::stats;
 use crate::assembly::FrontEnd;
 use crate::cli::config_watch::ConfigWatch;
 use crate::host::ToolHost;
-use crate::serve::catalogue_server::{
-    CatalogueServer, ClientRegistry, LeanSettings, ServeSettings,
-};
+use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
 use crate::serve::listen::authentication::Authenticator;
 use crate::serve::listen::http::HttpListener;
@@ -124,12 +122,12 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let following = ConfigWatch::begin(context, &assembly, socket, front_end);
     let stop = context.cancel.clone();
     let lean = if args.lean {
-        let mut whole: Vec<String> = args.whole.clone();
-        if args.whole.iter().any(|name| name == "used") {
-            whole.retain(|name| name != "used");
+        let mut whole = args.whole.clone();
+        whole.retain(|pattern| pattern != "used");
+        if whole.len() < args.whole.len() {
             whole.extend(stats::mostly_used(context).await?);
         }
-        Some(LeanSettings { whole })
+        Some(whole)
     } else {
         None
     };

@@ -117,6 +117,16 @@ pub async fn require_confirmation(
     }
 }
 
+/// Shows what would be written and asks; with `--yes` only shows it.
+pub async fn agree_to_write(output: &Arc<Output>, page: Page, yes: bool) -> Result<(), Error> {
+    if yes {
+        output.stderr_page(&page);
+        return Ok(());
+    }
+    let refusal = ("nothing was written", "--yes writes what --dry-run shows");
+    require_confirmation(Arc::clone(output), page, "Write this?", refusal).await
+}
+
 /// Asks for a secret; input is not shown. `None` if nothing was entered, there is no terminal, or
 /// `cancel` fired.
 pub async fn ask_secret(

@@ -70,7 +70,7 @@ impl<'a> CredentialTable<'a> {
         };
         for (key, value) in handles.iter() {
             let location = node.location_of(key);
-            let handle = key.text.to_string();
+            let handle = key.text.clone();
             if self.entries.iter().any(|entry| entry.layer == layer && entry.handle == handle) {
                 let message = format!("duplicate credential '{handle}'");
                 diagnostics.push(Diagnostic::error(message).with_location(location));

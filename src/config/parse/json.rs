@@ -113,7 +113,7 @@ impl<'a> JsonParser<'a> {
             self.advance(1);
             self.skip_blank()?;
             let value = self.value(depth + 1)?;
-            entries.push((ConfigKey { text: text.into(), position }, value));
+            entries.push((ConfigKey { text, position }, value));
             if !self.comma(b'}')? {
                 break;
             }

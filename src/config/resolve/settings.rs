@@ -282,7 +282,7 @@ impl SettingsLayers {
             }
             if let Some(text) = ok_or_report(diagnostics, value.as_text()) {
                 let path: PathBuf = file.base_dir.join(text).components().collect();
-                self.scopes.push((file.layer, key.text.to_string(), path));
+                self.scopes.push((file.layer, key.text.clone(), path));
             }
         }
     }

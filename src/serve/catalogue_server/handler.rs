@@ -266,12 +266,12 @@ impl ServerHandler for ServedClient {
     ) -> Result<ListToolsResult, ErrorData> {
         let offered = self.offered().await;
         let tools = self.callable(&offered, &context);
-        let Some(lean) = &self.server.settings.lean else {
+        let Some(whole) = &self.server.settings.lean else {
             let tools = tools.map(|tool| tool.wire.clone()).collect();
             return Ok(ListToolsResult::with_all_items(tools));
         };
         let own = lean::definitions().into_iter().map(|tool| wire_tool(&tool, tool.name.full()));
-        let whole = tools.filter(|tool| lean.is_whole(tool)).map(|tool| tool.wire.clone());
+        let whole = tools.filter(|tool| lean::is_whole(tool, whole)).map(|tool| tool.wire.clone());
         Ok(ListToolsResult::with_all_items(own.chain(whole).collect()))
     }
 

@@ -13,20 +13,15 @@ use crate::util::pattern;
 const FIND: &str = "find_tools";
 const DESCRIBE: &str = "describe_tool";
 const CALL: &str = "call_tool";
+/// Each word of a query is looked for in every tool.
+const MAX_WORDS: usize = 32;
 const MAX_RESULTS: usize = 20;
 const MAX_DESCRIPTION: usize = 200;
 
-/// The tools whose definitions are served whole all the same: patterns over full names.
-#[derive(Debug, Clone, Default)]
-pub struct LeanSettings {
-    pub whole: Vec<String>,
-}
-
-impl LeanSettings {
-    pub(super) fn is_whole(&self, tool: &ServedTool) -> bool {
-        ![FIND, DESCRIBE, CALL].contains(&&*tool.wire.name)
-            && self.whole.iter().any(|whole| pattern::matches(whole, &tool.full_name))
-    }
+/// Whether a definition is served all the same.
+pub(super) fn is_whole(tool: &ServedTool, patterns: &[String]) -> bool {
+    ![FIND, DESCRIBE, CALL].contains(&&*tool.wire.name)
+        && patterns.iter().any(|whole| pattern::matches(whole, &tool.full_name))
 }
 
 /// The definitions of the three.
@@ -100,7 +95,7 @@ impl LeanCall {
     /// The answer, unless it is the call of a tool; `tools` are those that the client may call.
     pub(super) fn answer(&self, tools: &[&ServedTool]) -> CallToolResult {
         let result = match self {
-            Self::Find(query) => Ok(found(query, tools)),
+            Self::Find(query) => Ok(matches(query, tools)),
             Self::Describe(name) => {
                 let tool = tools.iter().find(|tool| tool.wire.name == *name);
                 tool.map(|tool| json!(tool.wire)).ok_or("there is no such tool; see find_tools")
@@ -116,12 +111,12 @@ impl LeanCall {
 }
 
 /// The tools that hold all words, best first; where none does, those that hold most of them.
-fn found(query: &str, tools: &[&ServedTool]) -> Value {
+fn matches(query: &str, tools: &[&ServedTool]) -> Value {
     let definitions: Vec<&ToolDefinition> = tools.iter().map(|tool| &*tool.definition).collect();
     let select = |words: Vec<String>| {
         CatalogueQuery { words, ..CatalogueQuery::default() }.select(&definitions)
     };
-    let words: Vec<String> = query.split_whitespace().map(str::to_owned).collect();
+    let words: Vec<String> = query.split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
     let mut places = select(words.clone());
     if places.is_empty() {
         let mut counts = vec![0_usize; tools.len()];

@@ -33,7 +33,6 @@ pub use client_registry::ClientRegistry;
 pub(in crate::serve) use client_state::ClientState;
 pub use handler::ServedClient;
 pub(in crate::serve) use handler::{ListenerClosing, served_session};
-pub use lean::LeanSettings;
 use parked_requests::ParkedRequests;
 use tasks::ServedTasks;
 use tool_list::ToolList;
@@ -49,8 +48,9 @@ pub struct ServeSettings {
     pub uses_bare_names: bool,
     /// Run calls that need approval without asking (`--yes`): the client asks its person itself.
     pub assume_yes: bool,
-    /// Serve three tools that find, describe and call the others (`--lean`).
-    pub lean: Option<LeanSettings>,
+    /// Serve three tools that find, describe and call the others (`--lean`), beside those whose full
+    /// names match one of these patterns; `None` serves all.
+    pub lean: Option<Vec<String>>,
     /// What it is for front ends, when it is a background host that offers it; `None` for a server of
     /// its own.
     #[doc(hidden)] // for the program's own commands

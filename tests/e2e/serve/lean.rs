@@ -36,6 +36,9 @@ fn three_tools_find_describe_and_call_the_others() {
     assert_eq!(serde_json::from_str::<Value>(&text(&found)).unwrap(), expected);
     // Where no tool has all the words, the one with most of them is first.
     assert!(text(&call("find_tools", json!({ "query": "add the numbers" }))).contains("\"add\""));
+    let many = format!("{} numbers", "no ".repeat(32));
+    let beyond = text(&call("find_tools", json!({ "query": many })));
+    assert!(beyond.contains("\"matches\":0"), "only the first words count: {beyond}");
     let described = text(&call("describe_tool", json!({ "name": "add" })));
     assert!(described.contains("inputSchema") && described.contains("expression"), "{described}");
     let arguments = json!({ "expression": "6*7" });
