@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::report::{SampleBlock, TimelineSlice};
+use super::plan::BenchPlan;
+use super::report::{SampleBlock, TargetReport, TimelineSlice};
 use super::statistic::Statistic;
 use crate::util::number::{float, float_len, nanos};
 
@@ -123,6 +124,21 @@ pub fn blocks(timeline: &[TimelineSlice], elapsed: Duration) -> Vec<SampleBlock>
     };
     let blocks = timeline.chunks(each).filter_map(TimelineSlice::joined).map(block);
     blocks.filter(|block| !block.elapsed.is_zero()).collect()
+}
+
+/// Between which values, in nanoseconds, a figure of a run lies with 95 of 100 chances; `None` if the
+/// run was too short to tell.
+pub fn range(target: &TargetReport, statistic: Statistic) -> Option<(f64, f64)> {
+    let blocks = BlockSet::of(&blocks(&target.timeline, target.elapsed));
+    if blocks.len() < MIN_BLOCKS {
+        return None;
+    }
+    let errors = standard_errors(&blocks, &blocks, Pairing::Independent, BenchPlan::default().seed);
+    // Two draws of one run differ by √2 of what each varies by.
+    let error = errors[statistic.index()]? / std::f64::consts::SQRT_2;
+    let reach = (error * student_quantile(0.95, blocks.len())).exp();
+    let value = statistic.of(&target.response, target.throughput)?;
+    Some((value / reach, value * reach))
 }
 
 pub(super) fn standard_errors(

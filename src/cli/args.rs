@@ -134,6 +134,8 @@ commands! {
     "export" => Export(export::ExportArgs),
     /// Run the tool calls in a model's response and print the messages to send back.
     "dispatch" => Dispatch(dispatch::DispatchArgs),
+    /// Run tests: calls of tools, with what is expected of them.
+    "test" => Test(Box<super::commands::test::TestArgs>),
     /// Serve the catalogue as an MCP server.
     "serve" => Serve(serve::ServeArgs),
     /// Add 'toolhost serve' to the configuration of an editor or agent.
@@ -188,7 +190,7 @@ fn whole_help(command: clap::Command) -> clap::Command {
 
 /// The commands that `-h` names.
 const GROUPS: [(&str, &str); 5] = [
-    ("Find and call", "list inspect call run bench resources prompts"),
+    ("Find and call", "list inspect call run bench test resources prompts"),
     ("Servers", "servers add import auth trace pin verify"),
     ("Records", "history stats audit"),
     ("Projects", "init trust config doctor"),

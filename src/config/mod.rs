@@ -34,6 +34,7 @@ pub mod show;
 mod source_file;
 mod sources;
 pub mod spec;
+pub mod suite;
 pub mod typed;
 pub mod unix_socket;
 pub mod variables;

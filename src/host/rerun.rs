@@ -7,6 +7,7 @@ use super::request::LookupScope;
 use super::validate::{ValuePath, ValuePathSegment};
 use crate::audit::mask::MASK;
 use crate::catalogue::fingerprint;
+use crate::config::suite::NewTest;
 use crate::history::HistoryEntry;
 use crate::model::{Error, JsonObject};
 
@@ -79,6 +80,30 @@ pub fn without_masked(arguments: &JsonObject) -> (JsonObject, Vec<String>) {
     let missing = masked_paths(arguments).iter().map(ValuePath::dotted).collect();
     let clear = arguments.iter().filter_map(|(key, value)| Some((key.clone(), clean(value)?)));
     (clear.collect(), missing)
+}
+
+/// A call as a test, and the arguments that are missing because they were secret.
+///
+/// # Errors
+/// When its arguments were too large to keep.
+pub fn as_test(entry: &HistoryEntry) -> Result<(NewTest, Vec<String>), Error> {
+    let arguments = entry.arguments.as_ref().ok_or_else(|| {
+        Error::usage(format!("the arguments of the call {} were too large to keep", entry.id))
+    })?;
+    let (args, missing) = without_masked(arguments);
+    let whole = entry.result.as_ref().filter(|result| !result.cut);
+    let test = NewTest {
+        tool: entry.tool.clone(),
+        args,
+        error: entry.error.as_ref().map(|error| error.kind.clone()),
+        result: whole.map(|result| match &result.output {
+            Value::String(text) => {
+                serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into())
+            }
+            output => output.clone(),
+        }),
+    };
+    Ok((test, missing))
 }
 
 impl ToolHost {

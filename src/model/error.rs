@@ -92,23 +92,25 @@ impl ErrorKind {
         self.into()
     }
 
+    /// All of them, of signals the most common one.
+    pub const ALL: [Self; 12] = [
+        Self::Internal,
+        Self::Usage,
+        Self::Tool,
+        Self::Unreachable,
+        Self::Auth,
+        Self::Denied,
+        Self::Timeout,
+        Self::Check,
+        Self::Config,
+        Self::Protocol,
+        Self::Partial,
+        Self::Interrupted(Signal::Interrupt),
+    ];
+
     /// The kind with this name; for signals the most common one.
     pub fn parse(word: &str) -> Option<Self> {
-        let all = [
-            Self::Internal,
-            Self::Usage,
-            Self::Tool,
-            Self::Unreachable,
-            Self::Auth,
-            Self::Denied,
-            Self::Timeout,
-            Self::Check,
-            Self::Config,
-            Self::Protocol,
-            Self::Partial,
-            Self::Interrupted(Signal::Interrupt),
-        ];
-        all.into_iter().find(|kind| kind.as_str() == word)
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 
     /// Which of several failures decides the exit code; the lowest wins.

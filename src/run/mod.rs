@@ -253,6 +253,7 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Record(args) => record::run(&args, context).await,
         CliCommand::Export(args) => export::run(&args, context).await,
         CliCommand::Dispatch(args) => dispatch::run(&args, context).await,
+        CliCommand::Test(args) => commands::test::run(&args, context).await,
         CliCommand::Serve(args) => serve::run(&args, context).await,
         CliCommand::Up(args) => up::run(&args, context).await,
         CliCommand::Ps(args) => ps::run(&args, context).await,

@@ -208,6 +208,7 @@ pub enum Action {
     /// Write what is shown to a file.
     Export,
     SaveCall,
+    SaveTest,
     ChangeFormat,
     /// Switch the tool's tab: details, schema, raw.
     Detail,

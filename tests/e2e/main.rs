@@ -78,6 +78,7 @@ mod servers;
 mod special_files;
 mod stats;
 mod storage;
+mod suites;
 mod support;
 #[cfg(feature = "otel")]
 mod telemetry;

@@ -94,14 +94,9 @@ fn repeats_result(error: &Error, result: &ToolResult) -> bool {
         && result.output.as_str().is_some_and(|text| text.trim() == error.message().trim())
 }
 
-/// Checks an expression before the call is made: it is compiled and never run.
+/// Checks an expression before the call is made.
 pub(super) fn check_filter(filter: &str) -> Result<(), Error> {
-    // The line break ends a trailing comment of the expression.
-    let idle = format!("if false then ({filter}\n) else empty end");
-    let Err(wrapped) = jq::query(&idle, &Value::Null) else { return Ok(()) };
-    // Reports the message for the expression as typed.
-    let why = jq::query(filter, &Value::Null).err().unwrap_or(wrapped);
-    Err(Error::usage(format!("--query: {why}")))
+    jq::check(filter).map_err(|why| Error::usage(format!("--query: {why}")))
 }
 
 pub(super) fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, CommandError> {

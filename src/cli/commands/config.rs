@@ -10,7 +10,7 @@ use crate::assembly::{self, Assembly};
 use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
 use crate::cli::json::schema::OutputSchema;
 use crate::config::environment::Environment;
-use crate::config::{schema, show};
+use crate::config::{schema, show, suite};
 use crate::host::request::ListScope;
 use crate::model::Diagnostic;
 use crate::present::configuration;
@@ -55,6 +55,7 @@ pub enum SchemaSubject {
     Tools,
     Mcp,
     Console,
+    Tests,
     Output(OutputSchema),
 }
 
@@ -62,7 +63,12 @@ impl ValueEnum for SchemaSubject {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<SchemaSubject>> = LazyLock::new(|| {
             let outputs = OutputSchema::value_variants().iter().copied().map(SchemaSubject::Output);
-            let files = [SchemaSubject::Tools, SchemaSubject::Mcp, SchemaSubject::Console];
+            let files = [
+                SchemaSubject::Tools,
+                SchemaSubject::Mcp,
+                SchemaSubject::Console,
+                SchemaSubject::Tests,
+            ];
             files.into_iter().chain(outputs).collect()
         });
         &ALL
@@ -73,6 +79,7 @@ impl ValueEnum for SchemaSubject {
             Self::Tools => Some(PossibleValue::new("tools").help("tools.yaml")),
             Self::Mcp => Some(PossibleValue::new("mcp").help("mcp.yaml")),
             Self::Console => Some(PossibleValue::new("console").help("console.yaml")),
+            Self::Tests => Some(PossibleValue::new("tests").help("files of 'toolhost test'")),
             Self::Output(output) => output.to_possible_value(),
         }
     }
@@ -103,6 +110,7 @@ pub async fn run(
                 SchemaSubject::Tools => schema::tools_file(&assembly::kind_words()),
                 SchemaSubject::Mcp => schema::servers_file(),
                 SchemaSubject::Console => (console.schema)(),
+                SchemaSubject::Tests => suite::schema(),
                 SchemaSubject::Output(output) => output.schema(),
             };
             // A schema is JSON in any format.

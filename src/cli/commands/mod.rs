@@ -35,6 +35,7 @@ pub mod serve;
 pub mod serve_token;
 pub mod servers;
 pub mod stats;
+pub mod test;
 pub mod trace;
 pub mod trust;
 pub mod up;

@@ -28,6 +28,7 @@ use super::tool::ToolDetailJson;
 use super::trust::TrustListJson;
 use crate::audit::trace::TraceRow;
 use crate::bench::json::RunJson;
+use crate::cli::commands::test::TestReport;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
 use crate::model::Completion;
 
@@ -71,6 +72,8 @@ outputs! {
     Stats, "stats": StatsJson<'_>;
     /// audit --json
     Audit, "audit": Vec<AuditedCallJson<'_>>, AuditedCallJson<'_>;
+    /// test --json
+    Test, "test": TestReport;
     /// resources --json: list, read and watch
     Resources, "resources":
         ResourcesJson<'_>, TemplatesJson<'_>, ResourceContentsJson<'_>, ResourceUpdateJson<'_>;

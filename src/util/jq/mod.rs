@@ -102,6 +102,15 @@ pub fn query(filter: &str, input: &Value) -> Result<Vec<Value>, JqError> {
     query_within(filter, input, &JqLimits::default())
 }
 
+/// Whether an expression can be read: it is compiled and never run.
+pub fn check(filter: &str) -> Result<(), JqError> {
+    // The line break ends a trailing comment of the expression.
+    let idle = format!("if false then ({filter}\n) else empty end");
+    let Err(wrapped) = query(&idle, &Value::Null) else { return Ok(()) };
+    // Reports the message for the expression as typed.
+    Err(query(filter, &Value::Null).err().unwrap_or(wrapped))
+}
+
 fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
     if filter.len() > LONGEST_FILTER {
         return Err(JqError::FilterTooLong);

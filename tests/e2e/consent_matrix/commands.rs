@@ -71,6 +71,7 @@ pub const COMMANDS: &[Command] = &[
     tool(&["call", "@", "--yes"]),
     tool(&["call", "@", "--yes", "--json", "--trace"]),
     tool(&["bench", "@", "-n", "1", "--allow-writes"]),
+    tool(&["test", "@.suite.yaml", "--yes"]),
     server(&["inspect", "@"]),
     server(&["inspect", "@", "--json"]),
     server(&["call", "@-echo", "--yes"]),

@@ -97,6 +97,10 @@ impl Project {
         for command in COMMANDS.iter().filter(|command| wanted(command)) {
             for (name, weight) in self.names(command.names) {
                 tried += weight;
+                if command.words[0] == "test" {
+                    let suite = format!("tests: [{{ tool: {name} }}]\n");
+                    self.room.file(&format!("{name}.suite.yaml"), &suite);
+                }
                 let (words, shell) = line(*command, &name);
                 let finished = self.run(&words, shell);
                 let said = words.join(" ");

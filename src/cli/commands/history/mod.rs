@@ -5,6 +5,7 @@ mod rerun;
 
 use crate::cli::commands::prelude::*;
 use crate::cli::records::{self, Since, parse_since};
+use crate::config::suite;
 use crate::history;
 use crate::history::HistoryEntry;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
@@ -71,6 +72,15 @@ pub enum HistoryAction {
     Rerun(rerun::HistoryRerunArgs),
     /// Compare the results of two calls, line by line.
     Diff(diff::HistoryDiffArgs),
+    /// Save calls as tests, for 'toolhost test'.
+    Save {
+        /// IDs of calls, unique prefixes of them, or 'last'
+        #[arg(required = true, value_name = "ID", add = ArgValueCompleter::new(complete::calls))]
+        ids: Vec<String>,
+        /// The file of tests, made if it is missing
+        #[arg(long, required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        as_test: PathBuf,
+    },
     /// Delete the history.
     Clear {
         /// Delete without asking
@@ -86,6 +96,7 @@ pub async fn run(args: &HistoryArgs, context: &CommandContext) -> CommandResult 
         Some(HistoryAction::Show { id }) => show(id, context),
         Some(HistoryAction::Rerun(args)) => rerun::run(args, context).await,
         Some(HistoryAction::Diff(args)) => diff::run(args, context).await,
+        Some(HistoryAction::Save { ids, as_test }) => save(ids, as_test, context),
         Some(HistoryAction::Clear { yes }) => clear(*yes, context).await,
     }
 }
@@ -124,6 +135,30 @@ fn show(id: &str, context: &CommandContext) -> CommandResult {
     let output = &context.output;
     let page = || present::history::whole(&entry, output.width());
     output.report(format, &HistoryDetailJson::from(&entry), page)?;
+    Ok(())
+}
+
+fn save(ids: &[String], path: &Path, context: &CommandContext) -> CommandResult {
+    let mut tests = Vec::new();
+    for id in ids {
+        let entry = find_entry(id, context)?;
+        let (test, missing) = crate::host::rerun::as_test(&entry)?;
+        if !missing.is_empty() {
+            let names = missing.join(", ");
+            context.output.warn(&format!("'{}' lacks what was secret: {names}", test.tool));
+        }
+        if let Some(command_end) = &entry.command_end {
+            let message =
+                format!("'{}' needs its server: toolhost test FILE {command_end}", test.tool);
+            context.output.note(message);
+        }
+        tests.push(test);
+    }
+    suite::append(path, &tests)?;
+    let count = plural(tests.len(), "test", "tests");
+    let line = Line::styled(Role::Success, "saved ")
+        .then(Role::Dim, format!("{count}: toolhost test {}", path.display()));
+    context.output.note(line);
     Ok(())
 }
 

@@ -210,9 +210,22 @@ impl SchemaForm {
     /// Starts editing the value of the chosen row.
     pub fn read_draft(&mut self) {
         if !self.is_writing() {
-            self.draft = self.node().map(fresh_draft).unwrap_or_default();
+            self.draft = self.node().map(|node| self.fresh_draft(node)).unwrap_or_default();
             self.draft_path = self.fields.get(self.at).map(|row| row.node_path.clone());
         }
+    }
+
+    /// The text of a field as it is when its first key is typed. A choice, a whole date or what is
+    /// left from an earlier call is selected: typing replaces it.
+    pub fn fresh_draft(&self, node: &FormNode) -> TextArea {
+        let text = node.text().unwrap_or_default();
+        let mut draft = TextArea::at_end(text);
+        let is_choice = matches!(node.input, FieldInput::Choice(_));
+        let is_whole_date = || is_date(node) && text.parse::<jiff::civil::Date>().is_ok();
+        if is_choice || self.is_remembered && !text.contains('\n') || is_whole_date() {
+            draft.line().select();
+        }
+        draft
     }
 
     /// Selects the choice that starts with what was typed, or with its last letter.
@@ -264,18 +277,6 @@ impl SchemaForm {
             self.changed();
         }
     }
-}
-
-/// The text of a field as it is when its first key is typed. A choice or a whole date is selected:
-/// typing replaces it.
-pub fn fresh_draft(node: &FormNode) -> TextArea {
-    let text = node.text().unwrap_or_default();
-    let mut draft = TextArea::at_end(text);
-    let is_choice = matches!(node.input, FieldInput::Choice(_));
-    if is_choice || (is_date(node) && text.parse::<jiff::civil::Date>().is_ok()) {
-        draft.line().select();
-    }
-    draft
 }
 
 pub fn is_date(node: &FormNode) -> bool {

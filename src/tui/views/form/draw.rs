@@ -5,7 +5,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::prelude::*;
-use crate::tui::views::form::actions::{fresh_draft, is_date};
+use crate::tui::views::form::actions::is_date;
 use crate::tui::views::form::{FormRow, folds};
 
 const NAMES: usize = 28;
@@ -315,7 +315,7 @@ const CHOICES: usize = 6;
 const TEXT_ROWS: usize = 8;
 
 pub fn draft(form: &SchemaForm, node: &FormNode) -> TextArea {
-    form.written().cloned().unwrap_or_else(|| fresh_draft(node))
+    form.written().cloned().unwrap_or_else(|| form.fresh_draft(node))
 }
 
 pub fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {

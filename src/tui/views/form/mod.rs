@@ -33,6 +33,8 @@ pub struct SchemaForm {
     pub at: usize,
     /// The error of the form, after a check.
     pub problem: Option<String>,
+    /// Whether what it is filled with is from an earlier call.
+    pub is_remembered: bool,
     root: FormNode,
     schema: Arc<Value>,
     is_call: bool,
@@ -86,6 +88,7 @@ impl SchemaForm {
             fields: Vec::new(),
             at: 0,
             problem: None,
+            is_remembered: false,
             root: FormNode::of_object(ResolvedSchema::of(schema), earlier),
             schema: Arc::clone(schema),
             is_call: false,

@@ -365,3 +365,17 @@ fn typing_replaces_what_was_chosen() {
     form.on_text_changed();
     assert_eq!(sent(&form).get("mode"), None);
 }
+
+#[test]
+fn typing_replaces_what_an_earlier_call_left_and_edits_what_was_put_there_to_be_edited() {
+    let earlier = json!({ "name": "old", "size": 22 });
+    let form = || SchemaForm::of_schema("t", &Arc::new(schema()), earlier.as_object());
+    let mut remembered = SchemaForm { is_remembered: true, ..form() };
+    typed(&mut remembered, "size", "5");
+    assert_eq!(sends(&remembered), r#"{"name":"old","size":5}"#);
+    typed(&mut remembered, "size", "6");
+    assert_eq!(sends(&remembered), r#"{"name":"old","size":56}"#);
+    let mut edited = form();
+    typed(&mut edited, "size", "5");
+    assert_eq!(sends(&edited), r#"{"name":"old","size":225}"#);
+}

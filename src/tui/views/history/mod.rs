@@ -87,6 +87,10 @@ impl View for HistoryView {
             }
             Action::Copy => self.copy_selection(context),
             Action::Export => self.export_matches(context),
+            Action::SaveTest => match self.chosen() {
+                Some(call) => context.emit(tasks::save_test(call.id.clone())),
+                None => context.show_error("no call is chosen"),
+            },
             Action::Back if self.comparison.take().is_some() => {
                 self.details = ScrollText::default();
                 self.show();
@@ -413,6 +417,7 @@ pub const HISTORY: KeyTable = KeyTable { context: KeyContext::History, name: "hi
     row(&[Char('t')], Action::ChangeFormat, "text/json/raw", "change the format"),
     row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy the call as a command"),
     row(&[Char('P')], Action::AllProjects, "", "show calls of all projects or this one"),
+    row(&[Char('T')], Action::SaveTest, "", "add to tests.yaml as a test"),
     row(&[Char('E')], Action::Export, "", "export the listed calls as JSON lines"),
     row(&[Char('u')], Action::Refresh, "", "reload the history"),
 ] };

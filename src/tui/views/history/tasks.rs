@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
+use crate::config::suite;
 use crate::history::compare::CallComparison;
 use crate::history::json::HistoryDetailJson;
 use crate::history::read::{HistoryLookup, HistoryPage};
 use crate::history::{HistoryEntry, read as records};
+use crate::host::rerun;
 use crate::model::CallFilter;
 use crate::tui::prelude::*;
 use crate::tui::tasks::{self, ConsoleDeps, blocking};
@@ -15,6 +17,8 @@ use crate::util::append::RecordLocation;
 use crate::util::segments::ReverseLines;
 use crate::util::timestamp::{Since, file_name_timestamp, local_time};
 use crate::util::{json, private_file};
+
+const SUITE: &str = "tests.yaml";
 
 /// Which calls are read from the file; an empty filter reads all.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -116,6 +120,22 @@ pub fn export(ids: Vec<String>) -> Task {
         let target = path.clone();
         let written = blocking(move || write_calls(&deps, &ids, &target)).await;
         tasks::file_message(&path, written.map_err(|error| error.message().to_owned()))
+    })
+}
+
+/// Adds a call to the suite of this directory.
+pub fn save_test(id: String) -> Task {
+    Task::message(("save test", id.clone()), async move |context: TaskContext| {
+        let save = move || {
+            let (test, missing) = rerun::as_test(&entry(&context.deps, &id)?)?;
+            suite::append(&context.deps.cwd.join(SUITE), &[test])?;
+            Ok(missing)
+        };
+        match blocking(save).await {
+            Ok(missing) if missing.is_empty() => Ok(format!("added: toolhost test {SUITE}")),
+            Ok(missing) => Ok(format!("added to {SUITE} without secrets: {}", missing.join(", "))),
+            Err(error) => Err(tasks::error_message(&error)),
+        }
     })
 }
 

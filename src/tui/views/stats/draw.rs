@@ -65,9 +65,7 @@ type StatsCell = fn(&AppState, &Usage, usize) -> (String, Role);
 const SOURCE: &str = " FROM";
 
 const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
-    ColumnSpec::new(SOURCE, 10, 4, |_, usage, _| {
-        (usage.tool.server.clone().unwrap_or_else(|| "local".to_owned()), Role::Dim)
-    }),
+    ColumnSpec::new(SOURCE, 10, 4, |_, usage, _| (source(usage).to_owned(), Role::Dim)),
     ColumnSpec::new("CALLS", 7, 0, |_, usage, _| (usage.counts.calls().to_string(), Role::Plain)),
     ColumnSpec::new("NOW", 5, 9, running),
     ColumnSpec::new("OK%", 7, 1, |_, usage, _| {
@@ -96,6 +94,10 @@ const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
 ];
 
 const NAME: usize = 12;
+
+fn source(usage: &Usage) -> &str {
+    usage.tool.server.as_deref().unwrap_or("local")
+}
 
 fn time(time: Option<Duration>) -> (String, Role) {
     (time.map(show_duration).unwrap_or_default(), Role::Plain)
@@ -156,8 +158,11 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         y += 1;
     }
     let room = usize::from(area.width).saturating_sub(2);
-    let all: Vec<ColumnSpec<StatsCell>> =
+    let mut all: Vec<ColumnSpec<StatsCell>> =
         COLUMNS.into_iter().filter(|c| !(stats.by_server && c.title == SOURCE)).collect();
+    let sources = stats.rows().iter().map(|usage| text::width(source(usage)) + 1);
+    let longest = sources.max().unwrap_or(0).clamp(10, 20);
+    all.iter_mut().filter(|c| c.title == SOURCE).for_each(|c| c.width = longest);
     // Columns go before the parts of names that tell them apart.
     let names = stats.rows().iter().map(|usage| text::width(name_of(usage, stats.by_server)));
     let widest = names.max().unwrap_or(0).min(36);

@@ -344,7 +344,10 @@ impl ToolsView {
             let why = format!("{} cannot be called: {}", row.name, error.message());
             return context.show_error(why);
         }
-        self.form = Some(SchemaForm::of(&row.tool, context.calls.arguments_of(&row.name)));
+        let earlier = context.calls.arguments_of(&row.name);
+        let mut form = SchemaForm::of(&row.tool, earlier);
+        form.is_remembered = earlier.is_some();
+        self.form = Some(form);
         context.focus = Pane::Detail;
     }
 

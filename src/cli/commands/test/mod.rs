@@ -1,0 +1,252 @@
+//! `toolhost test`: calls, and whether they do what is expected of them.
+
+mod expect;
+mod report;
+
+use serde_json::Value;
+
+use super::prelude::*;
+use crate::assembly::Assembly;
+use crate::cli::answers::AnswerRules;
+use crate::config::suite::{Snapshots, Suite, TestCase};
+use crate::host::content::filter_input;
+use crate::host::request::{CallArguments, CallRequest};
+use crate::model::{Diagnostic, ErrorKind, JsonObject};
+use crate::util::atomic_file::{self, FileMode};
+use crate::util::jq;
+use crate::util::pattern;
+
+pub use report::TestReport;
+use report::{CaseReport, Failure, Part, Verdict};
+
+/// How long cleanup may take after a signal.
+const GRACE_PERIOD: Duration = Duration::from_secs(10);
+
+/// Run tests: calls of tools, with what is expected of them.
+///
+/// Tests run one after the other. They are calls like any other: a tool that asks before it is called
+/// asks here too. Exits with 8 when an expectation is not met.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+#[command(arg = formats::option(formats::REPORT))]
+pub struct TestArgs {
+    /// Files of tests
+    #[arg(required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Only tests whose names match this pattern (* and ?)
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Option<String>,
+    /// Save results as snapshots instead of comparing them
+    #[arg(long)]
+    pub update: bool,
+    /// Stop after the first test that fails
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Write a report in JUnit's XML
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub junit: Option<PathBuf>,
+    /// Answer servers' questions from a file of rules, or with 'defaults' or 'decline'
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub answers: Option<PathBuf>,
+    /// Approve all calls without asking
+    #[arg(short, long, conflicts_with = "ask_all")]
+    pub yes: bool,
+    /// An ad-hoc server, if the command line names one.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
+}
+
+const EXAMPLE: &str = "\
+A file of tests (its keys: toolhost config schema tests):
+  tests:
+    - tool: calculator
+      args: {expression: 6*7}
+      expect: {equals: 42, latency: {p95: 50ms}}
+    - name: dividing by zero
+      tool: calculator
+      args: {expression: 1/0}
+      expect: {error: tool, contains: zero}
+
+Examples:
+  toolhost test smoke.yaml
+  toolhost test smoke.yaml --update                save the results of tests with 'snapshot: true'
+  toolhost test smoke.yaml -- toolhost replay session.jsonl
+  toolhost history save last --as-test smoke.yaml  add a test from a call";
+
+pub async fn run(args: &TestArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::REPORT)?;
+    if let Some(answers) = &args.answers {
+        context.set_answers(AnswerRules::read(answers)?);
+    }
+    let mut suites = Vec::new();
+    let mut problems = Vec::new();
+    for path in &args.files {
+        match Suite::read(path) {
+            Ok(suite) => suites.push((path, suite, Snapshots::of_suite(path)?)),
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+    refuse(problems)?;
+    let names: Vec<String> = suites
+        .iter()
+        .flat_map(|(_, suite, _)| suite.cases())
+        .map(|case| case.tool.clone())
+        .collect();
+    let assembly =
+        context.assemble_attached(StartScope::Named(&names, &[]), "toolhost test").await?;
+    context.request_grace_period(GRACE_PERIOD);
+    let is_live = format == Format::Text;
+    let mut report = TestReport::default();
+    for (path, suite, mut snapshots) in suites {
+        if is_live && args.files.len() > 1 {
+            context.output.page(&Line::styled(Role::Title, path.display().to_string()).into())?;
+        }
+        let mut run = SuiteRun {
+            args,
+            context,
+            assembly: &assembly,
+            file: path,
+            snapshots: &mut snapshots,
+            results: JsonObject::new(),
+            report: &mut report,
+            is_live,
+        };
+        run.all(&suite).await?;
+        if args.update {
+            if args.only.is_none() {
+                snapshots.retain(&suite.tests);
+            }
+            snapshots.save()?;
+        }
+    }
+    if let Some(path) = &args.junit {
+        atomic_file::replace(path, report.junit().as_bytes(), FileMode::Kept(0o644))
+            .map_err(|why| Error::internal(format!("cannot write {}: {why}", path.display())))?;
+    }
+    context.output.report(format, &report, || report.summary())?;
+    conclude(report.failure())
+}
+
+fn refuse(problems: Vec<Diagnostic>) -> Result<(), Error> {
+    let mut problems = problems.into_iter();
+    let Some(first) = problems.next() else { return Ok(()) };
+    let others = problems.map(|problem| {
+        let place = problem.location.as_ref().map(present::caret::location);
+        format!("{}: {}", place.unwrap_or_default(), problem.message)
+    });
+    Err(Error::of_diagnostic(ErrorKind::Config, first).with_details(others))
+}
+
+struct SuiteRun<'a> {
+    args: &'a TestArgs,
+    context: &'a CommandContext,
+    assembly: &'a Assembly,
+    file: &'a Path,
+    snapshots: &'a mut Snapshots,
+    /// What earlier calls gave, by their names.
+    results: JsonObject,
+    report: &'a mut TestReport,
+    is_live: bool,
+}
+
+impl SuiteRun<'_> {
+    async fn all(&mut self, suite: &Suite) -> CommandResult {
+        let mut may_run = true;
+        for case in &suite.setup {
+            may_run = may_run && self.one(Part::Setup, case, may_run).await?;
+        }
+        for case in &suite.tests {
+            let is_chosen =
+                self.args.only.as_ref().is_none_or(|only| pattern::matches(only, &case.name));
+            if is_chosen {
+                let passed = self.one(Part::Test, case, may_run).await?;
+                may_run = may_run && (passed || !self.args.fail_fast);
+            }
+        }
+        for case in &suite.cleanup {
+            self.one(Part::Cleanup, case, true).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes one call and checks it; whether it passed.
+    async fn one(
+        &mut self,
+        part: Part,
+        case: &TestCase,
+        may_run: bool,
+    ) -> Result<bool, CommandError> {
+        let is_stopped = part != Part::Cleanup && self.context.cancel.is_cancelled();
+        let verdict = if may_run && !is_stopped {
+            self.verdict(part, case).await
+        } else {
+            Verdict::default()
+        };
+        let report = CaseReport::new(self.file, part, case, verdict);
+        let passed = report.passed();
+        if self.is_live {
+            self.context.output.page(&report.page(self.context.output.verbosity() > 0))?;
+        }
+        self.report.add(report);
+        Ok(passed)
+    }
+
+    async fn verdict(&mut self, part: Part, case: &TestCase) -> Verdict {
+        let arguments = match self.arguments(case) {
+            Ok(arguments) => arguments,
+            Err(message) => return Verdict::of_failures(vec![Failure::from(message)]),
+        };
+        let mut request = CallRequest::new(&case.tool, CallArguments::Object(arguments.clone()));
+        request.servers.clone_from(&case.servers);
+        request.timeout = case.timeout;
+        request.assume_yes = self.args.yes;
+        request.cancel = match part {
+            Part::Cleanup => self.context.abort.clone(),
+            Part::Setup | Part::Test => self.context.cancel.clone(),
+        };
+        let outcome = self.assembly.host.call(request).await;
+        let mut verdict = Verdict::of_call(&outcome);
+        let result = outcome.as_ref().ok().and_then(|outcome| outcome.result.as_ref().ok());
+        let result = result.map_or(Value::Null, filter_input);
+        let error = match &outcome {
+            Ok(outcome) => outcome.error(),
+            Err(error) => Some(error),
+        };
+        let expect = &case.expect;
+        verdict.failures = expect::failures(expect, &result, error).await;
+        if expect.snapshot == Some(true) && verdict.failures.is_empty() {
+            let update = self.args.update;
+            let failure = expect::snapshot(expect, &case.name, &result, self.snapshots, update);
+            verdict.failures.extend(failure);
+        }
+        if let Some(limits) = &expect.latency
+            && verdict.failures.is_empty()
+        {
+            let host = &self.assembly.host;
+            let measured =
+                expect::latency(limits, case, arguments, self.args.yes, host, &self.context.cancel);
+            match measured.await {
+                Ok(failures) => verdict.failures.extend(failures),
+                Err(error) => verdict.failures.push(error.message().to_owned().into()),
+            }
+        }
+        self.results.insert(case.name.clone(), result);
+        verdict
+    }
+
+    fn arguments(&self, case: &TestCase) -> Result<JsonObject, String> {
+        let Value::Object(mut arguments) = case.args.clone() else {
+            return Err("the arguments are no object".to_owned());
+        };
+        let Some(expression) = &case.args_jq else { return Ok(arguments) };
+        let made = jq::query(expression, &Value::Object(self.results.clone()))
+            .map_err(|why| format!("args_jq: {why}"))?;
+        match made.as_slice() {
+            [Value::Object(more)] => {
+                arguments.extend(more.clone());
+                Ok(arguments)
+            }
+            _ => Err("args_jq: the expression does not give one object".to_owned()),
+        }
+    }
+}

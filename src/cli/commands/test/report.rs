@@ -1,0 +1,257 @@
+//! What came of the tests: for people, as JSON, as JUnit's XML.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::suite::TestCase;
+use crate::host::request::CallOutcome;
+use crate::model::{Error, ErrorKind};
+use crate::present::{Line, Page, Role, plural};
+use crate::util::number::millis;
+use crate::util::units::show_duration;
+
+/// What came of all tests.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct TestReport {
+    /// Tests that passed.
+    pub passed: usize,
+    /// Tests that failed, and steps of setup and cleanup that did.
+    pub failed: usize,
+    /// Tests that were not run.
+    pub skipped: usize,
+    /// All of them, in their order.
+    pub tests: Vec<CaseReport>,
+}
+
+/// What came of one test.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CaseReport {
+    /// The suite.
+    pub file: String,
+    /// Its line there.
+    pub line: u32,
+    /// The name of the test.
+    pub name: String,
+    /// The tool.
+    pub tool: String,
+    /// Whether it is a test, or prepares or clears up after them.
+    pub part: Part,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// A part of a suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// It runs before the tests.
+    Setup,
+    /// It is a test.
+    Test,
+    /// It runs after the tests.
+    Cleanup,
+}
+
+/// How a test went.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Verdict {
+    /// Whether it ran.
+    pub ran: bool,
+    /// Expectations that were not met.
+    pub failures: Vec<Failure>,
+    /// The ID of its call in the history.
+    pub call_id: Option<String>,
+    /// How long the call took.
+    pub duration_ms: Option<f64>,
+}
+
+/// An expectation that was not met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Failure {
+    /// Which, and what was there instead.
+    pub message: String,
+    /// Lines that were expected (-) and are there instead (+), and those around them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub difference: Vec<String>,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self { message, difference: Vec::new() }
+    }
+}
+
+impl Verdict {
+    pub(super) fn of_failures(failures: Vec<Failure>) -> Self {
+        Self { ran: true, failures, ..Self::default() }
+    }
+
+    pub(super) fn of_call(outcome: &Result<CallOutcome, Error>) -> Self {
+        let metadata = outcome.as_ref().ok().map(|outcome| &outcome.metadata);
+        Self {
+            ran: true,
+            failures: Vec::new(),
+            call_id: metadata.map(|metadata| metadata.call_id.0.clone()),
+            duration_ms: metadata.map(|metadata| millis(metadata.duration)),
+        }
+    }
+}
+
+impl CaseReport {
+    pub(super) fn new(file: &Path, part: Part, case: &TestCase, verdict: Verdict) -> Self {
+        Self {
+            file: file.display().to_string(),
+            line: case.location.line,
+            name: case.name.clone(),
+            tool: case.tool.clone(),
+            part,
+            verdict,
+        }
+    }
+
+    pub(super) fn passed(&self) -> bool {
+        self.verdict.ran && self.verdict.failures.is_empty()
+    }
+
+    pub(super) fn page(&self, verbose: bool) -> Page {
+        let (word, role) = match () {
+            () if self.passed() => ("ok", Role::Success),
+            () if self.verdict.ran => ("FAILED", Role::Error),
+            () => ("skipped", Role::Dim),
+        };
+        let mut line = Line::styled(role, format!("{word:<8}")).then(Role::Name, &self.name);
+        if self.part != Part::Test {
+            line.push(Role::Dim, if self.part == Part::Setup { " (setup)" } else { " (cleanup)" });
+        }
+        if let Some(duration) = self.verdict.duration_ms {
+            let duration = Duration::try_from_secs_f64(duration / 1e3).unwrap_or_default();
+            line.push(Role::Dim, format!("  {}", show_duration(duration)));
+        }
+        if !self.passed() && self.verdict.ran {
+            line.push(Role::Dim, format!("  {}:{}", self.file, self.line));
+        }
+        let mut page = Page::from(line);
+        for failure in &self.verdict.failures {
+            page.text(Role::Plain, 8, &failure.message);
+            for line in &failure.difference {
+                let role = match line.as_bytes().first() {
+                    Some(b'-') => Role::Error,
+                    Some(b'+') => Role::Success,
+                    _ => Role::Plain,
+                };
+                page.text(role, 10, line);
+            }
+        }
+        if let (false, Some(id)) =
+            (self.verdict.failures.is_empty() && !verbose, &self.verdict.call_id)
+        {
+            page.text(Role::Dim, 8, &format!("toolhost history show {id}"));
+        }
+        page
+    }
+}
+
+impl TestReport {
+    pub(super) fn add(&mut self, case: CaseReport) {
+        let count = match (case.verdict.ran, case.passed(), case.part) {
+            (true, false, _) => &mut self.failed,
+            (true, true, Part::Test) => &mut self.passed,
+            (false, _, Part::Test) => &mut self.skipped,
+            _ => {
+                self.tests.push(case);
+                return;
+            }
+        };
+        *count += 1;
+        self.tests.push(case);
+    }
+
+    pub(super) fn summary(&self) -> Page {
+        let role = if self.failed > 0 { Role::Error } else { Role::Success };
+        let mut line = Line::styled(role, self.counts());
+        if self.skipped > 0 {
+            line.push(Role::Dim, format!(", {} skipped", self.skipped));
+        }
+        Page::from(line)
+    }
+
+    fn counts(&self) -> String {
+        match self.failed {
+            0 => format!("{} passed", plural(self.passed, "test", "tests")),
+            failed => format!("{failed} failed, {} passed", self.passed),
+        }
+    }
+
+    pub(super) fn failure(&self) -> Option<Error> {
+        let what = plural(self.failed, "test failed", "tests failed");
+        (self.failed > 0).then(|| Error::new(ErrorKind::Check, what))
+    }
+
+    pub(super) fn junit(&self) -> String {
+        let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+        for suite in self.tests.chunk_by(|one, other| one.file == other.file) {
+            let count = |is: fn(&CaseReport) -> bool| suite.iter().filter(|case| is(case)).count();
+            let _infallible = writeln!(
+                xml,
+                "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
+                escaped(suite.first().map_or("", |case| &case.file)),
+                suite.len(),
+                count(|case| case.verdict.ran && !case.passed()),
+                count(|case| !case.verdict.ran),
+            );
+            suite.iter().for_each(|case| case.junit(&mut xml));
+            xml.push_str("  </testsuite>\n");
+        }
+        xml.push_str("</testsuites>\n");
+        xml
+    }
+}
+
+impl CaseReport {
+    fn junit(&self, xml: &mut String) {
+        let seconds = self.verdict.duration_ms.unwrap_or_default() / 1e3;
+        let _infallible = writeln!(
+            xml,
+            "    <testcase name=\"{}\" classname=\"{}\" file=\"{}\" line=\"{}\" time=\"{seconds:.6}\">",
+            escaped(&self.name),
+            escaped(&self.tool),
+            escaped(&self.file),
+            self.line,
+        );
+        if !self.verdict.ran {
+            xml.push_str("      <skipped/>\n");
+        }
+        for failure in &self.verdict.failures {
+            let _infallible = writeln!(
+                xml,
+                "      <failure message=\"{}\">{}</failure>",
+                escaped(&failure.message),
+                escaped(&failure.difference.join("\n")),
+            );
+        }
+        xml.push_str("    </testcase>\n");
+    }
+}
+
+/// Text as XML: what XML cannot hold is left out.
+fn escaped(text: &str) -> String {
+    let mut xml = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => xml.push_str("&amp;"),
+            '<' => xml.push_str("&lt;"),
+            '>' => xml.push_str("&gt;"),
+            '"' => xml.push_str("&quot;"),
+            '\n' => xml.push_str("&#10;"),
+            '\t' => xml.push('\t'),
+            '\u{fffe}' | '\u{ffff}' => {}
+            c if c.is_control() => {}
+            c => xml.push(c),
+        }
+    }
+    xml
+}
