@@ -10,8 +10,13 @@ const TOOLS: &str = "\
 tools:
   - { name: calculator, module: builtin.calculator, function: calculate }
   - { name: uuid, module: builtin.uuid, function: generate }
-  - { name: echo, module: builtin.echo, function: echo, parameters_schema: { type: object } }
-  - { name: note, command: [sh, -c, 'echo made >> notes; cat notes'] }
+  - name: echo
+    module: builtin.echo
+    function: echo
+    parameters_schema: { type: object, properties: { text: { type: string } } }
+  - name: note
+    command: [sh, -c, 'echo made >> notes; cat notes']
+    requires_approval: true
   - name: login
     module: builtin.echo
     function: echo
@@ -58,7 +63,7 @@ tests:
     args: { expression: 1/0 }
     expect: { error: tool, exit: 3, contains: zero }
   - { tool: calculator, args: { expresion: 1 }, expect: { error: usage } }
-  - { tool: calculator, args: { expression: 1 }, expect: { latency: { calls: 5, p99: 1h } } }
+  - { tool: calculator, args: { expression: '1' }, expect: { latency: { calls: 5, p99: 1h } } }
 ",
     );
     let finished = test(&room, &["good.yaml"]).check();

@@ -135,8 +135,12 @@ fn the_commands_are_what_their_help_says() {
 #[test]
 fn the_keys_of_the_files_are_what_their_schemas_say() {
     let room = Sandbox::new();
-    for (file, path) in [("tools", "tools-yaml"), ("mcp", "mcp-yaml"), ("console", "console-yaml")]
-    {
+    for (file, path) in [
+        ("tools", "tools-yaml"),
+        ("mcp", "mcp-yaml"),
+        ("console", "console-yaml"),
+        ("tests", "tests-yaml"),
+    ] {
         compare(&format!("docs/reference/{path}.md"), &keys(&room, file));
     }
 }
