@@ -13,7 +13,7 @@ tools:
   - name: echo
     module: builtin.echo
     function: echo
-    parameters_schema: { type: object, properties: { text: { type: string } } }
+    parameters_schema: { type: object, properties: { text: {}, id: {}, tags: {}, a: {}, b: {} } }
   - name: note
     command: [sh, -c, 'echo made >> notes; cat notes']
     requires_approval: true
