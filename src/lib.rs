@@ -133,16 +133,16 @@ pub use host::usage_counter::UsageCounter;
 pub use host::{ClientScope, RegistrationError, Removal, ScopeProfile, ToolHost};
 pub use model::traffic::{Direction, MessageInfo, TraceGateGuard, TrafficKind};
 pub use model::{
-    Annotations, AuthorizationRequest, Browser, CallId, CallMetadata, CallPlace, CallRecord,
-    CallerRecord, Completion, CompletionQuery, CompletionReference, Diagnostic, Era, Error,
-    ErrorCause, ErrorKind, ErrorPhase, EventSink, Freshness, HostEvent, InvalidNameError,
-    JsonObject, ListKind, ListOwner, LogLevel, LoginReport, NestedCall, Origin, PastError,
-    PinState, Prompt, PromptArgument, PromptMessages, Question, QuestionBody, QuestionHandler,
-    QuestionOutcome, QuestionRecord, QuestionReply, RecordedOutcome, Resource, ResourceContents,
-    ResourceTemplate, RetryAdvice, Routing, Safety, ServerState, ServerStatus, Severity, Signal,
-    SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller, ToolContext, ToolDefinition,
-    ToolName, ToolResult, ToolSchema, ToolScope, ToolSource, ToolStatus, TraceContext, TraceGate,
-    Traffic, TrafficSink, WithheldItem,
+    Annotations, AuthorizationRequest, BreakpointRecord, Browser, CallId, CallMetadata, CallPlace,
+    CallRecord, CallerRecord, Completion, CompletionQuery, CompletionReference, Diagnostic, Era,
+    Error, ErrorCause, ErrorKind, ErrorPhase, EventSink, Freshness, HoldOutcome, HoldPoint,
+    HostEvent, InvalidNameError, JsonObject, ListKind, ListOwner, LogLevel, LoginReport,
+    NestedCall, Origin, PastError, PinState, Prompt, PromptArgument, PromptMessages, Question,
+    QuestionBody, QuestionHandler, QuestionOutcome, QuestionRecord, QuestionReply, RecordedOutcome,
+    Resource, ResourceContents, ResourceTemplate, RetryAdvice, Routing, Safety, ServerState,
+    ServerStatus, Severity, Signal, SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller,
+    ToolContext, ToolDefinition, ToolName, ToolResult, ToolSchema, ToolScope, ToolSource,
+    ToolStatus, TraceContext, TraceGate, Traffic, TrafficSink, WithheldItem,
 };
 pub use provider::{
     ComponentConfig, ComponentFactory, Preview, ToolListVersion, ToolListing, ToolProvider,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::model::{CallRecord, JsonObject, RecordedOutcome};
+use crate::model::{BreakpointRecord, CallRecord, JsonObject, RecordedOutcome};
 use crate::util::json_line::JsonLineWriter;
 
 pub const FILE: &str = "audit.jsonl";
@@ -41,6 +41,7 @@ pub fn intent(process: &AuditedProcess, now: Duration, call: &CallRecord) -> Str
     line.text_or_null("source", call.source());
     line.text("decision", &truncate(call.decision.as_deref().unwrap_or_default()));
     arguments(&mut line, &call.arguments);
+    breakpoint(&mut line, call.breakpoint.as_ref());
     line.finish()
 }
 
@@ -74,6 +75,8 @@ pub fn outcome(
         line.text("session", &truncate(&call.caller.session)).value("caller", &call.caller);
         arguments(&mut line, &call.arguments);
     }
+    let own = outcome.breakpoint.as_ref();
+    breakpoint(&mut line, own.or(call.breakpoint.as_ref().filter(|_| call.decision.is_none())));
     line.finish()
 }
 
@@ -94,6 +97,14 @@ fn start_row(
     line.text("call", &call.id.0).text_if("parent", call.parent());
     line.value("pid", &process.pid).text_or_null("user", process.user.as_deref());
     line
+}
+
+fn breakpoint(line: &mut JsonLineWriter, record: Option<&BreakpointRecord>) {
+    let Some(record) = record else { return };
+    line.value_bounded("breakpoint", record, ARGUMENTS_LIMIT, |_| {
+        let cut = [("_cut".to_owned(), true.into())].into_iter().collect();
+        BreakpointRecord { arguments_before: Some(cut), ..record.clone() }
+    });
 }
 
 fn arguments(line: &mut JsonLineWriter, arguments: &JsonObject) {
@@ -139,6 +150,7 @@ mod tests {
             protocol: None,
             arguments,
             decision: Some("allowed".into()),
+            breakpoint: None,
         }
     }
 
@@ -164,6 +176,7 @@ mod tests {
             attempts: 2,
             result_bytes: 0,
             questions: vec![QuestionRecord { kind: "form", verdict: QuestionOutcome::Declined }],
+            breakpoint: None,
         };
         let ended = outcome(&process(), now, &nested, &ended);
         insta::assert_snapshot!([begun, ended].join("\n"), @r#"

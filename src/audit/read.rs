@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
-use crate::model::{CallFacts, CallFilter, CallerRecord, ErrorKind, JsonObject};
+use crate::model::{BreakpointRecord, CallFacts, CallFilter, CallerRecord, ErrorKind, JsonObject};
 use crate::util::append::AppendError;
 use crate::util::segments::RecordLine;
 
@@ -38,6 +38,8 @@ pub struct AuditedCall {
     pub decision: Option<String>,
     /// The arguments, secrets masked; long ones are cut.
     pub arguments: Option<JsonObject>,
+    /// What breakpoints did to it, and then to its result.
+    pub breakpoints: Vec<BreakpointRecord>,
     /// How it ended; `None` when nothing was written about that.
     pub outcome: Option<AuditOutcome>,
 }
@@ -231,7 +233,8 @@ impl AuditJoiner {
         let begun = self.open.remove(&row.call);
         let mut call = row.into_call();
         if let Some(begun) = begun {
-            call = AuditedCall { outcome: call.outcome, ..begun };
+            let breakpoints = [begun.breakpoints.clone(), call.breakpoints].concat();
+            call = AuditedCall { outcome: call.outcome, breakpoints, ..begun };
         }
         call.clock_set_back_by = back.filter(|back| *back > CLOCK_STEP);
         Some(call)
@@ -254,6 +257,7 @@ struct AuditRow {
     source: Option<String>,
     decision: Option<String>,
     arguments: Option<JsonObject>,
+    breakpoint: Option<BreakpointRecord>,
     result: Option<String>,
     message: Option<String>,
     duration_us: Option<u64>,
@@ -280,7 +284,9 @@ impl AuditRow {
     fn add_intent(self, call: &mut AuditedCall) {
         let outcome = call.outcome.take();
         let clock_back = call.clock_set_back_by;
+        let of_result = std::mem::take(&mut call.breakpoints);
         *call = AuditedCall { clock_set_back_by: clock_back, outcome, ..self.into_call() };
+        call.breakpoints.extend(of_result);
     }
 
     fn into_call(self) -> AuditedCall {
@@ -305,6 +311,7 @@ impl AuditRow {
             source: self.source,
             decision: self.decision,
             arguments: self.arguments,
+            breakpoints: self.breakpoint.into_iter().collect(),
             outcome,
         }
     }

@@ -151,6 +151,7 @@ mod tests {
             protocol: None,
             arguments: arguments.as_object().cloned().unwrap(),
             decision: Some("allowed".into()),
+            breakpoint: None,
         }
     }
 

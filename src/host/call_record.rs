@@ -8,8 +8,8 @@ use super::recorder::RecordError;
 use super::request::CallRequest;
 use super::{ToolHost, variables};
 use crate::model::{
-    CallId, CallRecord, CallerRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome,
-    Signal, ToolDefinition, ToolResult, ToolSource, TraceContext,
+    BreakpointRecord, CallId, CallRecord, CallerRecord, Error, ErrorKind, HostEvent, JsonObject,
+    RecordedOutcome, Signal, ToolDefinition, ToolResult, ToolSource, TraceContext,
 };
 use crate::util::text::truncate;
 
@@ -20,10 +20,12 @@ pub(super) struct ActiveCallRecord<'a> {
     pub(super) trace: Option<TraceContext>,
     pub(super) started: Instant,
     pub(super) attempts: u32,
-    /// How long a person took to approve it, before it started.
-    pub(super) approval_wait: Duration,
+    /// How long a person was waited for before it started.
+    pub(super) earlier_wait: Duration,
     /// What the tool asked a person on the way.
     pub(super) call_questions: CallQuestions,
+    /// What a breakpoint did to its result.
+    pub(super) result_stop: Option<BreakpointRecord>,
     pub(super) warnings: Vec<String>,
     is_open: bool,
 }
@@ -55,6 +57,7 @@ pub(super) fn new_call_record(
         protocol: None,
         arguments: host.pipeline.masker.arguments(arguments, &definition.input_schema),
         decision: Some(decision.to_owned()),
+        breakpoint: None,
     }
 }
 
@@ -122,8 +125,9 @@ impl<'a> ActiveCallRecord<'a> {
             trace,
             started,
             attempts: 0,
-            approval_wait: Duration::ZERO,
+            earlier_wait: Duration::ZERO,
             call_questions: CallQuestions::default(),
+            result_stop: None,
             warnings,
             is_open: true,
         })
@@ -137,7 +141,7 @@ impl<'a> ActiveCallRecord<'a> {
 
     /// How long a person was waited for: for the approval before, and for answers on the way.
     pub(super) fn person_wait(&self) -> Duration {
-        self.approval_wait + self.call_questions.waited
+        self.earlier_wait + self.call_questions.waited
     }
 
     pub(super) fn close(mut self, result: &mut Result<ToolResult, Error>, bytes: u64) {
@@ -177,6 +181,7 @@ impl<'a> ActiveCallRecord<'a> {
             attempts: self.attempts,
             result_bytes: bytes,
             questions: std::mem::take(&mut self.call_questions.questions),
+            breakpoint: self.result_stop.take(),
         };
         tracing::info!(
             call = self.call.id.0,

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::approval::{self, Approval, ApprovalRequest};
 use super::attempt::Attempt;
+use super::breakpoints::{Stop, StopVerdict, StoppedCall};
 use super::call_record::{ActiveCallRecord, new_call_record, require_audit};
 use super::failover::is_unsent;
 use super::limits::{self, CallLimits};
@@ -21,8 +22,8 @@ use super::router::{Route, Search};
 use super::unsent_call::UnsentCall;
 use super::{ToolHost, arguments, caller, coerce, content, output_check, retry, roster, variables};
 use crate::model::{
-    CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal, SkippedServer, ToolCall,
-    ToolContext, ToolDefinition, ToolResult,
+    BreakpointRecord, CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal,
+    SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
 use crate::provider::Preview;
 
@@ -94,9 +95,20 @@ impl ToolHost {
         let before = async {
             let view = self.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, skipped);
-            let prepared = self.prepare(request, nesting, &search, Some(&unsent)).await?;
-            match self.decide(&prepared, request, nesting, &unsent).await {
-                Ok(decision) => Ok((prepared, decision)),
+            let mut prepared = self.prepare(request, nesting, &search, Some(&unsent)).await?;
+            let decided = async {
+                // Before it is decided, so that policy and approval are about what is sent.
+                if self.may_stop(&prepared.route.tool.definition)
+                    && let Some(given) = self
+                        .stop_unsent(&mut prepared.call, &prepared.route.tool, request, &unsent)
+                        .await?
+                {
+                    return Ok(("answered by a person".to_owned(), Some(given)));
+                }
+                Ok((self.decide(&prepared, request, nesting, &unsent).await?, None))
+            };
+            match decided.await {
+                Ok((decision, given)) => Ok((prepared, decision, given)),
                 Err(error) => {
                     unsent.set_arguments(prepared.call.arguments);
                     Err(error)
@@ -108,7 +120,7 @@ impl ToolHost {
             () = request.cancel.cancelled() => Err(interrupted_error(&request.name)),
             ready = before => ready,
         };
-        let (PreparedCall { route, call }, decision) = match ready {
+        let (PreparedCall { route, call }, mut decision, given) = match ready {
             Ok(ready) => ready,
             // The server that failed already has its record; that no other accepts the call is not
             // a call.
@@ -121,16 +133,22 @@ impl ToolHost {
                 return Err(error);
             }
         };
-        let approval_wait = unsent.approval_wait();
+        let person_wait = unsent.person_wait();
+        let breakpoint = unsent.breakpoint();
         unsent.close();
+        if let Some(BreakpointRecord { outcome, pattern, .. }) = &breakpoint {
+            let outcome = outcome.as_str();
+            decision = format!("{decision}; {outcome} at the breakpoint '{pattern}'");
+        }
         let tool = Arc::clone(&route.tool);
         let call_input = (request, &call.arguments);
         let mut recorded =
             new_call_record(self, &tool.definition, &call_id, parent, call_input, &decision);
         recorded.protocol.clone_from(&route.protocol);
+        recorded.breakpoint = breakpoint;
         let trace = self.sessions.trace_of(request);
         let mut record = ActiveCallRecord::open(self, recorded, trace)?;
-        record.approval_wait = approval_wait;
+        record.earlier_wait = person_wait;
         // Refusals ended the call before; what is left are warnings.
         record.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
         record.warnings.extend(route.warnings.iter().cloned());
@@ -148,12 +166,40 @@ impl ToolHost {
         );
         let total = CallLimits::of(&tool.definition, request.timeout, request.idle_timeout).total;
         self.pipeline.questions.begin_call(&call_id, parent, total);
-        let mut result = self.run(request, nesting, &route, &call, &mut record).await;
-        record.call_questions = self.pipeline.questions.end_call(&call_id);
+        let was_given = given.is_some();
+        let mut result = match given {
+            Some(given) => Ok(*given),
+            None => self.run(request, nesting, &route, &call, &mut record).await,
+        };
         if let Ok(result) = &mut result {
             output_check::check_output(&tool, result, request.validate).await;
         }
         let mut result = self.pipeline.masker.result(result);
+        let goes_elsewhere =
+            route.has_alternatives() && result.as_ref().err().is_some_and(is_unsent);
+        if !was_given && !goes_elsewhere {
+            let stopped = StoppedCall {
+                request,
+                call: &call_id,
+                waiting: Some(&call_id),
+                tool: &tool,
+                arguments: &call.arguments,
+            };
+            let stop = tokio::select! {
+                biased;
+                () = request.cancel.cancelled() => None,
+                stop = self.stop_at_breakpoint(&stopped, Some(&result)) => stop,
+            };
+            if let Some(Stop { record: breakpoint, verdict, .. }) = stop {
+                record.result_stop = Some(breakpoint);
+                match verdict {
+                    Ok(StopVerdict::Result(given)) => result = Ok(*given),
+                    Ok(_) => {}
+                    Err(refused) => result = Err(refused),
+                }
+            }
+        }
+        record.call_questions = self.pipeline.questions.end_call(&call_id);
         let metadata = CallMetadata {
             call_id,
             duration: record.duration(),
@@ -220,6 +266,36 @@ impl ToolHost {
                 "the request to '{}' takes too long to build",
                 call.name
             ))),
+        }
+    }
+
+    /// Whether a call of the tool may be shown to a person at a breakpoint: one that is refused anyway
+    /// is not.
+    fn may_stop(&self, tool: &ToolDefinition) -> bool {
+        !matches!(self.pipeline.decision(tool), Decision::Deny(_)) && self.check_pin(tool).is_ok()
+    }
+
+    /// Stops a call that could be sent, if a breakpoint says so; returns the result that a person
+    /// gives in the tool's place.
+    async fn stop_unsent(
+        &self,
+        call: &mut ToolCall,
+        tool: &ListedTool,
+        request: &CallRequest,
+        unsent: &UnsentCall<'_>,
+    ) -> Result<Option<Box<ToolResult>>, Error> {
+        let (call_id, waiting) = unsent.place();
+        let arguments = &call.arguments;
+        let stopped = StoppedCall { request, call: call_id, waiting, tool, arguments };
+        let Some(stop) = self.stop_at_breakpoint(&stopped, None).await else { return Ok(None) };
+        unsent.set_breakpoint(stop.record, stop.waited);
+        match stop.verdict? {
+            StopVerdict::Unchanged => Ok(None),
+            StopVerdict::Arguments(edited) => {
+                call.arguments = edited;
+                Ok(None)
+            }
+            StopVerdict::Result(given) => Ok(Some(given)),
         }
     }
 

@@ -292,11 +292,12 @@ impl Recorder for MemoryRecorder {
         _result: Option<&ToolResult>,
     ) -> Result<(), RecordError> {
         self.lines.lock().unwrap().push(format!(
-            "outcome {} {} after {}{}",
+            "outcome {} {} after {}{}{}",
             call.tool,
             outcome.word(),
             outcome.attempts,
-            part_of(call.parent.as_ref())
+            part_of(call.parent.as_ref()),
+            outcome.breakpoint.as_ref().map_or("", |_| " at a breakpoint")
         ));
         self.error.clone().or_else(|| self.lost.clone()).map_or(Ok(()), Err)
     }

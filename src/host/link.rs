@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::ToolHost;
+use super::breakpoints::{BreakpointChange, HoldAnswer, HoldNews};
 use super::request::{CallOutcome, CallRequest, ItemRequest, ListScope, LookupScope};
 use crate::model::{
     CapturedTraffic, CompletionQuery, Error, HostEvent, JsonObject, SubscriptionEvent,
@@ -57,6 +58,8 @@ pub enum ObserveRequest {
     /// The events of all calls and servers, no matter who made the calls, and what crosses the wires. The
     /// calls that run already come first.
     Activity,
+    /// The same for a console, which also shows stopped calls.
+    Console,
     /// What servers tell about changes of these lists and resources.
     Changes(Vec<(String, SubscriptionFilter)>),
 }
@@ -70,6 +73,8 @@ pub enum Observation {
     /// Something crossed the wire of a server.
     Traffic(#[serde(with = "traffic_row")] Box<CapturedTraffic>),
     Change(String, SubscriptionEvent),
+    /// What a console shows of breakpoints.
+    Breakpoint(HoldNews),
     /// So many observations more were dropped, because this viewer is too slow.
     Lost(u64),
 }
@@ -178,6 +183,12 @@ pub enum HostQuery {
         #[serde(deserialize_with = "static_text::deserialize")]
         level: StaticText,
     },
+    Breakpoints(BreakpointChange),
+    Release {
+        hold: u64,
+        answer: HoldAnswer,
+        by: String,
+    },
 }
 
 impl HostQuery {
@@ -194,7 +205,7 @@ impl HostQuery {
     /// Whether it only looks at what the host knows: it neither contacts a server nor keeps an idle
     /// host from ending.
     pub fn is_passive(&self) -> bool {
-        matches!(self, Self::Servers | Self::EndSession(_))
+        matches!(self, Self::Servers | Self::EndSession(_) | Self::Breakpoints(_))
     }
 }
 
@@ -224,11 +235,12 @@ impl ToolHost {
     #[doc(hidden)] // for the program's own front ends
     pub async fn observe_link(
         &self,
+        request: ObserveRequest,
         sink: &ObservationSink,
         cancel: &CancellationToken,
     ) -> Result<(), LinkError> {
         let link = self.link.get().ok_or(LinkError::Unsent)?;
-        link.observe(&ObserveRequest::Activity, sink, cancel).await
+        link.observe(&request, sink, cancel).await
     }
 
     /// Answers what another process asked, in JSON. Ends soon after `cancel` fires.
@@ -269,6 +281,8 @@ impl ToolHost {
             HostQuery::SetLogLevel { server, level } => {
                 json(&self.set_log_level(&server, level).await)
             }
+            HostQuery::Breakpoints(change) => json(&self.change_breakpoints(change).await),
+            HostQuery::Release { hold, answer, by } => json(&self.release(hold, answer, by).await),
         }
     }
 

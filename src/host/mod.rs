@@ -7,6 +7,7 @@
 
 pub mod approval;
 pub mod arguments;
+pub mod breakpoints;
 pub mod builder;
 pub mod caller;
 pub mod coerce;

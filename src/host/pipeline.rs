@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::approval::{Approval, ApprovalRequest, Approver, NoApprover};
+use super::breakpoints::Breakpoints;
 use super::permits::CallPermits;
 use super::policy::{self, Decision};
 use super::questions::QuestionQueue;
@@ -27,6 +28,7 @@ pub(super) struct CallPipeline {
     pub(super) approver: Arc<dyn Approver>,
     pub(super) permits: CallPermits,
     pub(super) questions: Arc<QuestionQueue>,
+    pub(super) breakpoints: Arc<Breakpoints>,
     pub(super) recorder: Arc<dyn Recorder>,
     pub(super) asks_about_all: bool,
     pub(super) require_record: bool,
@@ -42,6 +44,7 @@ impl Default for CallPipeline {
             approver: Arc::new(NoApprover),
             permits: CallPermits::default(),
             questions: Arc::default(),
+            breakpoints: Arc::default(),
             recorder: Arc::new(NoRecorder),
             asks_about_all: false,
             require_record: false,

@@ -289,6 +289,7 @@ mod tests {
             protocol: Some("2025-06-18".into()),
             arguments: arguments.as_object().cloned().unwrap(),
             decision: decision.map(str::to_owned),
+            breakpoint: None,
         }
     }
 
@@ -301,6 +302,7 @@ mod tests {
             attempts,
             result_bytes: 42,
             questions: Vec::new(),
+            breakpoint: None,
         }
     }
 

@@ -12,8 +12,8 @@ use super::request::{CallArguments, CallRequest};
 use crate::audit::mask::MASK;
 use crate::catalogue::naming::{self, NameResolution};
 use crate::model::{
-    CallId, CallRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome, Signal,
-    ToolDefinition, ToolName, ToolSource,
+    BreakpointRecord, CallId, CallRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome,
+    Signal, ToolDefinition, ToolName, ToolSource,
 };
 
 /// What is known about a call before it is dispatched. If dropped while open, the call was
@@ -26,7 +26,9 @@ pub(super) struct UnsentCall<'a> {
     started: Instant,
     definition: OnceLock<Arc<ToolDefinition>>,
     arguments: OnceLock<JsonObject>,
+    breakpoint: OnceLock<BreakpointRecord>,
     approval_wait: OnceLock<Duration>,
+    breakpoint_wait: OnceLock<Duration>,
     /// Whether it represents the calls of a benchmark, which do not count as use of the tool.
     is_batch: bool,
     is_open: bool,
@@ -48,7 +50,9 @@ impl<'a> UnsentCall<'a> {
             started: host.pipeline.clock.now(),
             definition: OnceLock::new(),
             arguments: OnceLock::new(),
+            breakpoint: OnceLock::new(),
             approval_wait: OnceLock::new(),
+            breakpoint_wait: OnceLock::new(),
             is_batch: false,
             is_open: true,
         }
@@ -72,9 +76,25 @@ impl<'a> UnsentCall<'a> {
         let _known_before = self.approval_wait.set(waited);
     }
 
-    /// How long a person took to answer; zero when no person was asked.
-    pub(super) fn approval_wait(&self) -> Duration {
-        self.approval_wait.get().copied().unwrap_or_default()
+    /// What a breakpoint did to it, and how long a person took for that.
+    pub(super) fn set_breakpoint(&self, record: BreakpointRecord, waited: Duration) {
+        let _stopped_before = self.breakpoint.set(record);
+        let _waited_before = self.breakpoint_wait.set(waited);
+    }
+
+    /// Which call it is, and the one that it is part of.
+    pub(super) fn place(&self) -> (&CallId, Option<&CallId>) {
+        (self.id, self.parent)
+    }
+
+    pub(super) fn breakpoint(&self) -> Option<BreakpointRecord> {
+        self.breakpoint.get().cloned()
+    }
+
+    /// How long a person was waited for; zero when none was asked.
+    pub(super) fn person_wait(&self) -> Duration {
+        let waits = [&self.approval_wait, &self.breakpoint_wait];
+        waits.iter().filter_map(|wait| wait.get()).sum()
     }
 
     pub(super) fn has_tool(&self) -> bool {
@@ -102,7 +122,7 @@ impl<'a> UnsentCall<'a> {
             "call refused"
         );
         let (pipeline, now) = (&self.host.pipeline, self.host.pipeline.clock.now());
-        let waited = self.approval_wait();
+        let waited = self.person_wait();
         let outcome = RecordedOutcome {
             failure: Some(error.kind()),
             message: Some(pipeline.masker.text(error.message())),
@@ -154,6 +174,7 @@ impl<'a> UnsentCall<'a> {
             protocol: None,
             arguments: self.masked_arguments(),
             decision: None,
+            breakpoint: self.breakpoint.get().cloned(),
         }
     }
 

@@ -7,7 +7,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallId, ErrorKind, JsonObject, QuestionOutcome, ToolDefinition, ToolSource};
+use super::{
+    BreakpointRecord, CallId, ErrorKind, HoldOutcome, JsonObject, QuestionOutcome, ToolDefinition,
+    ToolSource,
+};
 
 /// A call that is about to be dispatched or was refused.
 #[derive(Debug, Clone)]
@@ -35,6 +38,8 @@ pub struct CallRecord {
     /// What allowed the call (`allowed`, `approved by a person`, `--yes`, …); `None` if it was
     /// refused, which leaves an outcome without an intent.
     pub decision: Option<String>,
+    /// What a breakpoint did to it before it was sent; `None` if none was about it.
+    pub breakpoint: Option<BreakpointRecord>,
 }
 
 impl CallRecord {
@@ -64,10 +69,14 @@ impl CallRecord {
 
 impl CallRecord {
     /// Whether statistics count the call. Only successful calls have a duration there. Calls that were
-    /// refused or cancelled before they were sent say nothing about the tool, nor do names that may
+    /// refused, answered by a person or cancelled before they were sent say nothing about the tool, nor do names that may
     /// not be a tool's.
     pub fn is_counted(&self, outcome: &RecordedOutcome) -> bool {
         let is_known = self.definition.is_some() || self.server.is_some();
+        let is_answered = |stop: &BreakpointRecord| stop.outcome == HoldOutcome::Answered;
+        if self.breakpoint.as_ref().is_some_and(is_answered) {
+            return false;
+        }
         outcome.attempts > 0
             || match outcome.failure {
                 Some(ErrorKind::Interrupted(_) | ErrorKind::Denied) => false,
@@ -132,6 +141,8 @@ pub struct RecordedOutcome {
     pub result_bytes: u64,
     /// The questions of the server during the call, and their outcomes.
     pub questions: Vec<QuestionRecord>,
+    /// What a breakpoint did to its result; `None` if none was about that.
+    pub breakpoint: Option<BreakpointRecord>,
 }
 
 impl RecordedOutcome {

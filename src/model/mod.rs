@@ -2,6 +2,7 @@
 //!
 //! Owns: the vocabulary. Never does: input or output, waiting, locking, parsing of files.
 
+pub mod breakpoint;
 pub mod call;
 pub mod call_filter;
 pub mod call_id;
@@ -27,6 +28,7 @@ mod tool_schema;
 pub mod trace_context;
 pub mod traffic;
 
+pub use breakpoint::{BreakpointRecord, HoldOutcome, HoldPoint};
 pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
 pub use call_filter::{CallFacts, CallFilter};
 pub use call_id::CallId;

@@ -14,7 +14,7 @@ use crate::assembly::LoadedConfiguration;
 use crate::audit::Masker;
 use crate::host::ToolHost;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
-use crate::host::link::{HostLink, Observation, ObservationSink};
+use crate::host::link::{HostLink, Observation, ObservationSink, ObserveRequest};
 use crate::model::{
     CapturedTraffic, EventSink, Question, QuestionHandler, QuestionReply, TraceGate, TrafficSink,
 };
@@ -72,7 +72,7 @@ impl HostBridge {
             Observation::Lost(count) => {
                 bridge.lost.fetch_add(count, Ordering::Relaxed);
             }
-            Observation::Started | Observation::Change(..) => {}
+            Observation::Started | Observation::Change(..) | Observation::Breakpoint(_) => {}
         })
     }
 
@@ -222,7 +222,7 @@ impl EffectRunner {
                 }
                 shown(seen);
             });
-            let _ended = host.observe_link(&sink, &cancel).await;
+            let _ended = host.observe_link(ObserveRequest::Console, &sink, &cancel).await;
             if !cancel.is_cancelled() {
                 host.detach();
                 let detached = AppEvent::outcome(move |state| state.detached(pid));

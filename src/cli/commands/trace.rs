@@ -5,7 +5,7 @@ use tokio::sync::{Notify, mpsc};
 use super::prelude::*;
 use crate::cli::trace::{TracePrinter, TraceStream};
 use crate::host::ToolHost;
-use crate::host::link::{LinkError, Observation, ObservationSink};
+use crate::host::link::{LinkError, Observation, ObservationSink, ObserveRequest};
 use crate::model::traffic::{Direction, TrafficFilter};
 use crate::model::{ListKind, ServerState, ServerStatus, SubscriptionFilter};
 use crate::util::units::show_duration;
@@ -182,7 +182,7 @@ async fn follow_attached(
         }
     };
     tokio::select! {
-        ended = host.observe_link(&sink, &context.cancel) => match ended {
+        ended = host.observe_link(ObserveRequest::Activity, &sink, &context.cancel) => match ended {
             Ok(()) => Ok(()),
             Err(LinkError::Lost(error)) => Err(error.into()),
             Err(LinkError::Unsent) => {

@@ -4,7 +4,7 @@ use crate::util::shape::shape;
 use std::time::Duration;
 
 use crate::audit::read::AuditedCall;
-use crate::model::{CallerRecord, JsonObject};
+use crate::model::{BreakpointRecord, CallerRecord, JsonObject};
 use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
 
@@ -41,6 +41,8 @@ shape! {
         refused: bool = call.was_refused(),
         /// Its arguments; secrets are masked and long values are cut.
         arguments: Option<&'a JsonObject> = call.arguments.as_ref(),
+        /// What breakpoints did to the call, and then to its result.
+        breakpoints: &'a [BreakpointRecord] = &call.breakpoints,
         /// `ok` or the kind of error; null when no outcome was recorded.
         result: Option<&'a str> = outcome.map(|outcome| outcome.result.as_str()),
         /// The error message of the call.

@@ -201,6 +201,11 @@ pub(super) struct PersonWait<'a> {
 }
 
 impl PersonWait<'_> {
+    /// The outermost of the calls that wait.
+    pub(super) fn outermost(&self) -> Option<&CallId> {
+        self.waiting.last()
+    }
+
     pub(super) fn elapsed(&self) -> Duration {
         self.questions.clock.now().saturating_duration_since(self.since)
     }

@@ -41,6 +41,7 @@ fn rule(pattern: &str, action: PolicyAction) -> Vec<PolicyRule> {
     vec![PolicyRule { pattern: pattern.into(), action, project: None, location: place }]
 }
 
+mod breakpoints;
 mod routing;
 mod rules;
 mod time;

@@ -81,6 +81,8 @@ impl BackgroundService {
             sessions.hold(session, false);
         }
         let _running = match query.is_passive() {
+            // The call that waits began when it was still admitted.
+            _ if matches!(query, HostQuery::Release { .. }) => None,
             true if self.lifetime.recheck() => None,
             true => return Err(ending()),
             false => Some(self.lifetime.begin_call().ok_or_else(ending)?),
@@ -107,6 +109,19 @@ impl BackgroundService {
             ObserveRequest::Activity => {
                 let observer = self.observers.watch();
                 while viewer.show(observer.next().await).await.is_some() {}
+            }
+            ObserveRequest::Console => {
+                let observer = self.observers.watch();
+                let mut holds = self.host.watch_breakpoints();
+                loop {
+                    let lines = tokio::select! {
+                        lines = observer.next() => lines,
+                        news = holds.next() => Observation::Breakpoint(news).line().to_string(),
+                    };
+                    if viewer.show(lines).await.is_none() {
+                        break;
+                    }
+                }
             }
             ObserveRequest::Changes(filters) => self.show_changes(filters, &mut viewer).await,
         }

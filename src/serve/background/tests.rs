@@ -21,7 +21,7 @@ use crate::host::ToolHost;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::function_tool::FunctionTool;
-use crate::host::link::{HostLink as _, LinkError, Observation, ObservationSink};
+use crate::host::link::{HostLink as _, LinkError, Observation, ObservationSink, ObserveRequest};
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, CallRequest, ListScope, LookupScope};
 use crate::model::{
@@ -153,7 +153,7 @@ impl FrontEnd {
         });
         let (observed, never) = (Arc::clone(&host), CancellationToken::new());
         tokio::spawn(async move {
-            let ended = observed.observe_link(&sink, &never).await;
+            let ended = observed.observe_link(ObserveRequest::Activity, &sink, &never).await;
             assert!(matches!(ended, Err(LinkError::Lost(_))), "{ended:?}");
         });
         is_ready.recv().await.unwrap();
