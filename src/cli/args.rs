@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::commands::{
-    add, audit, auth, bench, call, complete, completions, config, connect, dispatch, doctor, down,
-    export, history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay,
-    resources, run, serve, servers, stats, trace, trust, up, verify,
+    add, audit, auth, bench, breakpoint, call, complete, completions, config, connect, dispatch,
+    doctor, down, export, history, import, init, inspect, list, man, pin, prompts, ps, record,
+    remove, replay, resources, run, serve, servers, stats, trace, trust, up, verify,
 };
 use super::options::{GlobalOptions, RareOptions};
 use crate::present::{Line, Page, Role};
@@ -148,6 +148,8 @@ commands! {
     "ps" => Ps(ps::PsArgs),
     /// Stop the background host of this directory.
     "down" => Down(down::DownArgs),
+    /// Stop calls of agents until you decide about them in the console.
+    "break" => Break(breakpoint::BreakArgs),
     /// Show the audit log: calls made and calls refused.
     "audit" => Audit(audit::AuditArgs),
     /// Show, rerun and compare past calls.
@@ -194,7 +196,7 @@ const GROUPS: [(&str, &str); 5] = [
     ("Servers", "servers add import auth trace pin verify"),
     ("Records", "history stats audit"),
     ("Projects", "init trust config doctor"),
-    ("Serving", "serve connect up export"),
+    ("Serving", "serve connect up break"),
 ];
 
 /// The commands in groups, with what each does.
@@ -278,6 +280,7 @@ mod tests {
           up           Start a background host that keeps servers connected
           ps           List background hosts
           down         Stop the background host of this directory
+          break        Stop calls of agents until you decide about them in the console
           audit        Show the audit log: calls made and calls refused
           history      Show, rerun and compare past calls
           stats        Show usage, latencies and failures of tools

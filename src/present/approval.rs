@@ -1,7 +1,7 @@
 //! The approval question before a call.
 
 use crate::host::approval::ApprovalRequest;
-use crate::model::{Origin, ToolStatus};
+use crate::model::{JsonObject, Origin, ToolStatus};
 use crate::present;
 use crate::present::{Line, Page, Role};
 use crate::util::json;
@@ -75,23 +75,23 @@ pub fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
         }
         Err(why) => {
             fact("request", Role::Warning, &format!("it cannot be shown: {why}"));
-            arguments(&mut page, request);
+            arguments(&mut page, &request.arguments);
         }
     }
     if whole && request.preview.is_ok() {
-        arguments(&mut page, request);
+        arguments(&mut page, &request.arguments);
     }
     page
 }
 
 /// Every argument; every character of what would be sent is shown.
-pub fn arguments(page: &mut Page, request: &ApprovalRequest<'_>) {
-    if request.arguments.is_empty() {
+pub fn arguments(page: &mut Page, arguments: &JsonObject) {
+    if arguments.is_empty() {
         page.push(Line::styled(Role::Dim, "without arguments").indented(2));
         return;
     }
     page.push(Line::styled(Role::Dim, "arguments").indented(2));
-    for (key, value) in &*request.arguments {
+    for (key, value) in arguments {
         let value = json::pretty(value);
         let mut lines = value.lines();
         let first = lines.next().unwrap_or_default();

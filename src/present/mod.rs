@@ -7,6 +7,7 @@ pub mod approval;
 pub mod audit;
 pub mod background;
 pub mod bench;
+pub mod breakpoint;
 pub mod caret;
 pub mod catalogue;
 pub mod chart;

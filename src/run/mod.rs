@@ -15,9 +15,9 @@ use clap::CommandFactory as _;
 use crate::assembly;
 use crate::cli::args::{self, Cli, CliCommand};
 use crate::cli::commands::{
-    self, add, audit, auth, bench, call, completions, config, connect, dispatch, doctor, down,
-    export, history, import, init, inspect, list, man, pin, prompts, ps, record, remove, replay,
-    resources, serve, servers, stats, trace, trust, up, verify,
+    self, add, audit, auth, bench, breakpoint, call, completions, config, connect, dispatch,
+    doctor, down, export, history, import, init, inspect, list, man, pin, prompts, ps, record,
+    remove, replay, resources, serve, servers, stats, trace, trust, up, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
@@ -258,6 +258,7 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Up(args) => up::run(&args, context).await,
         CliCommand::Ps(args) => ps::run(&args, context).await,
         CliCommand::Down(args) => down::run(&args, context).await,
+        CliCommand::Break(args) => breakpoint::run(&args, context).await,
         CliCommand::Replay(args) => replay::run(&args, context).await,
         CliCommand::History(args) => history::run(&args, context).await,
         CliCommand::Stats(args) => stats::run(&args, context).await,

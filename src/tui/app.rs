@@ -69,8 +69,8 @@ impl AppState {
     }
 
     pub fn key_contexts(&self) -> Vec<KeyContext> {
-        if !self.inbox.approvals.is_empty() {
-            return vec![KeyContext::Approval, KeyContext::Pane];
+        if let Some(pending) = self.inbox.approvals.front() {
+            return vec![pending.key_context(), KeyContext::Pane];
         }
         if self.trust.window.is_some() {
             return vec![KeyContext::Trust, KeyContext::Pane];
@@ -261,6 +261,10 @@ impl AppState {
                 self.context.focus = focus;
             }
             Navigation::AskTrust => self.trust.open(&mut self.context),
+            Navigation::OpenQuestion(id) => {
+                self.show(ViewId::Inbox);
+                self.inbox.open(id, &mut self.context);
+            }
             Navigation::Bench { tool, arguments } => {
                 let arguments = arguments.or_else(|| self.default_bench_arguments(&tool));
                 self.show(ViewId::Bench);

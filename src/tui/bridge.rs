@@ -14,6 +14,7 @@ use crate::assembly::LoadedConfiguration;
 use crate::audit::Masker;
 use crate::host::ToolHost;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
+use crate::host::breakpoints::HoldNews;
 use crate::host::link::{HostLink, Observation, ObservationSink, ObserveRequest};
 use crate::model::{
     CapturedTraffic, EventSink, Question, QuestionHandler, QuestionReply, TraceGate, TrafficSink,
@@ -72,7 +73,8 @@ impl HostBridge {
             Observation::Lost(count) => {
                 bridge.lost.fetch_add(count, Ordering::Relaxed);
             }
-            Observation::Started | Observation::Change(..) | Observation::Breakpoint(_) => {}
+            Observation::Breakpoint(news) => bridge.show_breakpoint(news),
+            Observation::Started | Observation::Change(..) => {}
         })
     }
 
@@ -83,6 +85,29 @@ impl HostBridge {
 
     pub fn dropped_events(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
+    }
+
+    fn show_breakpoint(&self, news: HoldNews) {
+        self.send_surely(match news {
+            HoldNews::Rules(rules) => AppEvent::outcome(move |state| {
+                state.context.breakpoints = rules;
+            }),
+            HoldNews::Held(held) => AppEvent::Approval {
+                id: AskId(self.next.fetch_add(1, Ordering::Relaxed)),
+                prompt: Box::new(ApprovalPrompt::of_held(*held)),
+            },
+            HoldNews::Released(hold) => AppEvent::outcome(move |state| {
+                state.inbox.release(hold, &mut state.context);
+            }),
+        });
+    }
+
+    /// Sends what must not be lost, later if the console is busy.
+    fn send_surely(&self, event: AppEvent) {
+        if let Err(TrySendError::Full(event)) = self.event_tx.try_send(event) {
+            let send = self.event_tx.clone();
+            tokio::spawn(async move { send.send(event).await });
+        }
     }
 
     fn try_send(&self, event: AppEvent) {
@@ -135,12 +160,8 @@ impl Drop for WithdrawOnDrop {
             | waiting.replies.remove(&self.id).is_some();
         drop(waiting);
         if open {
-            let send = self.bridge.event_tx.clone();
-            let id = self.id;
-            // Must not be lost, or a dialog that nothing waits for would stay open.
-            tokio::spawn(async move {
-                let _gone = send.send(AppEvent::QuestionWithdrawn(id)).await;
-            });
+            // Or a dialog that nothing waits for would stay open.
+            self.bridge.send_surely(AppEvent::QuestionWithdrawn(self.id));
         }
     }
 }
@@ -201,7 +222,8 @@ impl EffectRunner {
         let host = Arc::clone(&self.deps.host);
         let cancel = CancellationToken::new();
         self.observing = Some(cancel.clone().drop_guard());
-        let (shown, send) = (self.bridge.observation_sink(), self.event_tx.clone());
+        let (bridge, send) = (self.bridge.clone(), self.event_tx.clone());
+        let shown = bridge.observation_sink();
         tokio::spawn(async move {
             let pid = host.attached_pid();
             let attached = AppEvent::outcome(move |state| state.attached(pid));
@@ -210,15 +232,12 @@ impl EffectRunner {
                 return;
             };
             // Said when nothing is missed any more.
-            let (attached, tell) = (Mutex::new(Some(attached)), send.clone());
+            let attached = Mutex::new(Some(attached));
             let sink: ObservationSink = Arc::new(move |seen| {
                 let attached = attached.lock().unwrap_or_else(PoisonError::into_inner).take();
                 // Before what is observed, unless the console is too busy to take it in.
-                if let Some(attached) = attached
-                    && let Err(TrySendError::Full(attached)) = tell.try_send(attached)
-                {
-                    let tell = tell.clone();
-                    tokio::spawn(async move { tell.send(attached).await });
+                if let Some(attached) = attached {
+                    bridge.send_surely(attached);
                 }
                 shown(seen);
             });

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::host::breakpoints::Breakpoint;
 use crate::tui::calls::ConsoleCalls;
 use crate::tui::event::AskId;
 use crate::tui::keys::Keymap;
@@ -105,6 +106,8 @@ pub struct AppContext {
     pub shown_projects: ShownProjects,
     /// The process of the background host that answers in place of the console's own; `None` without.
     pub attached_host: Option<u32>,
+    /// The rules of that host that stop calls.
+    pub breakpoints: Vec<Breakpoint>,
 }
 
 impl AppContext {

@@ -262,7 +262,12 @@ fn motion(styler: Styler, state: &AppState) -> Line<'static> {
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         say(Role::Warning, format!("{first}{more} changed{way}"));
     }
-    let approvals = state.inbox.approvals.len();
+    let waiting = state.inbox.approvals.iter();
+    let stopped = waiting.filter(|pending| pending.prompt.held.is_some()).count();
+    if stopped > 0 {
+        say(Role::Question, format!("{stopped} stopped"));
+    }
+    let approvals = state.inbox.approvals.len() - stopped;
     if approvals > 0 {
         say(Role::Warning, format!("{approvals} to approve"));
     }

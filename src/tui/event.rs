@@ -7,12 +7,13 @@ use serde_json::Value;
 
 use crate::catalogue::Catalogue;
 use crate::host::approval::{Approval, ApprovalRequest};
+use crate::host::breakpoints::HeldCall;
 use crate::host::request::CallOutcome;
 use crate::host::validate::Violation;
 use crate::model::{
     CallId, CapturedTraffic, Question, QuestionReply, ServerStatus, Signal, ToolDefinition,
 };
-use crate::present::approval;
+use crate::present::{approval, breakpoint};
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::KeyPress;
 use crate::tui::prelude::*;
@@ -123,13 +124,26 @@ pub struct ApprovalPrompt {
     /// The same for the same call of the same definition, and for nothing else.
     pub identity: String,
     pub call: Option<CallId>,
+    /// What it is about when a breakpoint stopped it, and nothing is to be approved.
+    pub held: Option<Box<HeldCall>>,
 }
 
 impl ApprovalPrompt {
+    pub fn of_held(held: HeldCall) -> Self {
+        Self {
+            tool: held.definition.clone(),
+            arguments: held.arguments.clone(),
+            page: breakpoint::page(&held),
+            identity: String::new(),
+            call: Some(held.call.clone()),
+            held: Some(Box::new(held)),
+        }
+    }
+
     pub fn of(request: &ApprovalRequest<'_>) -> Self {
         let mut page = approval::page(request, false);
         if request.preview.is_ok() {
-            approval::arguments(&mut page, request);
+            approval::arguments(&mut page, &request.arguments);
         }
         Self {
             tool: request.definition.clone().into_owned(),
@@ -137,6 +151,7 @@ impl ApprovalPrompt {
             page,
             identity: request.identity.clone(),
             call: request.call.clone(),
+            held: None,
         }
     }
 }
@@ -220,6 +235,8 @@ pub enum Navigation {
     /// Show the calls of the past of a tool.
     ShowHistory(String),
     AskTrust,
+    /// Show a question of the inbox, to answer it.
+    OpenQuestion(AskId),
     /// Back from the inbox to what was shown before.
     LeaveInbox,
 }

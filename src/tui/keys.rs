@@ -44,6 +44,7 @@ pub enum KeyContext {
     /// While something is chosen or named that is to be used at once.
     Picker,
     Approval,
+    Breakpoint,
     Trust,
     Help,
     Palette,
@@ -132,6 +133,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     inbox::QUESTION,
     inbox::ANSWER,
     inbox::APPROVAL,
+    inbox::held::BREAKPOINT,
     inbox::TRUST,
     TEXT,
     PICKER,
@@ -255,6 +257,10 @@ pub enum Action {
     YesAsAuthor,
     /// Deny the call, refuse the project or decline the question.
     No,
+    /// Refuse, and write why.
+    NoBecause,
+    /// Answer in the tool's place.
+    Answer,
     /// Cancel the question of a server without an answer.
     CancelQuestion,
     Trust,
@@ -265,6 +271,8 @@ pub enum Action {
     /// Show what is wrong with the configuration files.
     Problems,
     Pin,
+    /// Stop calls of the tool for a person, or not.
+    Breakpoint,
     /// Show the keys of the view and everywhere.
     Help,
     Back,

@@ -152,15 +152,22 @@ impl AppState {
 
     /// Everything is passed on to the host with this process id; `None`: the console is its own host.
     pub fn attached(&mut self, pid: Option<u32>) {
-        self.others.clear();
+        self.forget_host();
         self.context.attached_host = pid;
         if let Some(pid) = pid {
             self.context.show_status(format!("attached to the background host (pid {pid})"));
         }
     }
 
-    pub fn detached(&mut self, pid: u32) {
+    /// What the host before told is told anew by the next, or does not hold any more.
+    fn forget_host(&mut self) {
         self.others.clear();
+        self.context.breakpoints.clear();
+        self.inbox.forget_held();
+    }
+
+    pub fn detached(&mut self, pid: u32) {
+        self.forget_host();
         self.context.attached_host = None;
         let key = self.context.keys.key_of(Action::Attach, &[KeyContext::Servers]);
         let way = key.map(|key| format!("; {key} in Servers attaches again")).unwrap_or_default();

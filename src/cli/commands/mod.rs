@@ -4,6 +4,7 @@ pub mod add;
 pub mod audit;
 pub mod auth;
 pub mod bench;
+pub mod breakpoint;
 pub mod call;
 mod call_output;
 pub mod complete;

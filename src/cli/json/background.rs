@@ -4,6 +4,9 @@ use crate::util::shape::shape;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::host::breakpoints::{Breakpoint, BreakpointList};
+use crate::model::HoldPoint;
+use crate::present;
 use crate::serve::background::protocol::{HostStatus, HostedServer};
 
 shape! {
@@ -48,6 +51,34 @@ shape! {
         status: &'a str = &server.state,
         /// How many client sessions have their own connection; null when they share one.
         connections: Option<usize> = server.connections,
+    }
+}
+
+shape! {
+    /// The rules of a background host that stop calls.
+    pub BreakpointsJson<'a> of list: &'a BreakpointList {
+        /// All rules, in their order: of those about a call the first counts.
+        breakpoints: Vec<BreakpointJson<'a>> = list.rules.iter().map(Into::into).collect(),
+        /// How many rules were removed.
+        removed: usize = list.removed,
+        /// How many consoles are attached; without one nothing stops.
+        consoles: usize = list.consoles,
+    }
+}
+
+shape! {
+    /// A rule that stops calls.
+    pub BreakpointJson<'a> of rule: &'a Breakpoint {
+        /// The pattern of the names of tools.
+        pattern: &'a str = &rule.pattern,
+        /// How the names of clients begin; null for all.
+        client: Option<&'a str> = rule.client.as_deref(),
+        /// Where it stops a call.
+        on: HoldPoint = rule.on,
+        /// How long a call waits.
+        limit_s: f64 = rule.limit.as_secs_f64(),
+        /// What becomes of the call after that: `refuse` or `continue`.
+        then: &'static str = present::breakpoint::then(rule),
     }
 }
 

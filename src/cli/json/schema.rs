@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::audit::AuditedCallJson;
 use super::auth::{LoginJson, LoginsJson};
-use super::background::{EndedHostsJson, HostsJson, StartedHostJson};
+use super::background::{BreakpointsJson, EndedHostsJson, HostsJson, StartedHostJson};
 use super::call::{CallJson, DryRunJson};
 use super::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
 use super::doctor::DoctorJson;
@@ -89,6 +89,8 @@ outputs! {
     Verify, "verify": PinReportJson<'_>;
     /// up, ps and down --json
     Hosts, "ps": HostsJson<'_>, StartedHostJson<'_>, EndedHostsJson;
+    /// break --json
+    Break, "break": BreakpointsJson<'_>;
     /// trust list --json
     Trust, "trust list": TrustListJson<'_>;
     /// auth --json: list and login

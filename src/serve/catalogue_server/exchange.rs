@@ -91,6 +91,7 @@ impl CatalogueServer {
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
         let mut pending = FuturesUnordered::new();
         let mut updates = 0.0;
+        let mut progress_before = f64::NEG_INFINITY;
         loop {
             if !waiting.is_empty() {
                 return self.require_input(key, running, waiting);
@@ -120,7 +121,9 @@ impl CatalogueServer {
                     updates += 1.0;
                     tell_front_end(&sender, event, updates).await;
                 }
-                RequestStep::Update(event) => tell(&sender, event, log_level).await,
+                RequestStep::Update(event) => {
+                    tell(&sender, event, log_level, &mut progress_before).await;
+                }
                 RequestStep::Question(first) => {
                     for question in std::iter::once(first).chain(running.more_questions()) {
                         let answer = question.key.as_ref().and_then(|key| answers.remove(key));
@@ -239,12 +242,19 @@ impl CatalogueServer {
 }
 
 /// Sends the client of a request its progress, or what was logged.
-async fn tell(sender: &RequestSender, event: HostEvent, level: Option<&str>) {
+async fn tell(
+    sender: &RequestSender,
+    event: HostEvent,
+    level: Option<&str>,
+    progress_before: &mut f64,
+) {
     // Over HTTP that is what ties them to the stream of the request.
     let notification = match event {
         HostEvent::Progress { progress, total, message, .. } => {
             let Some(token) = sender.progress_token() else { return };
-            let mut update = ProgressNotificationParam::new(token, progress);
+            // It has to increase, and the tool does not know of the wait for a person.
+            *progress_before = progress.max(progress_before.next_up());
+            let mut update = ProgressNotificationParam::new(token, *progress_before);
             (update.total, update.message) = (total, message);
             let mut update = Notification::new(update);
             update.extensions.insert(OriginatingRequestId(sender.id.clone()));

@@ -1,5 +1,6 @@
 //! The background host: one that is started with `up`, used by every command, and ended.
 
+mod breakpoints;
 mod changes;
 mod clock;
 mod commands;

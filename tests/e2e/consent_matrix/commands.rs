@@ -52,6 +52,7 @@ pub const COMMANDS: &[Command] = &[
     all(&["up", "--foreground", "--idle", "1ms"]),
     all(&["down"]),
     all(&["ps"]),
+    all(&["break", "--list"]),
     all(&["config", "check"]),
     all(&["config", "show"]),
     all(&["config", "show", "--json"]),

@@ -29,6 +29,18 @@ pub struct PendingApproval {
 const CONTINUED: usize = 13;
 
 impl PendingApproval {
+    pub fn new(id: AskId, prompt: ApprovalPrompt, request: ScrollText) -> Self {
+        let (request, definition) = (QuestionText::new(request), definition(&prompt.tool));
+        Self { id, prompt, request, definition, shows_definition: false }
+    }
+
+    pub fn key_context(&self) -> KeyContext {
+        match self.prompt.held {
+            Some(_) => KeyContext::Breakpoint,
+            None => KeyContext::Approval,
+        }
+    }
+
     pub fn text(&self) -> &ScrollText {
         if self.shows_definition { &self.definition } else { &self.request.text }
     }
@@ -93,13 +105,11 @@ impl InboxView {
             return context.emit(AppEffect::AnswerApproval(id, Approval::Granted));
         }
         let mut request = ScrollText::with_indent(CONTINUED);
-        request.page(&self.session_approvals.difference(&prompt.tool));
+        if prompt.held.is_none() {
+            request.page(&self.session_approvals.difference(&prompt.tool));
+        }
         request.page(&prompt.page);
-        let request = QuestionText::new(request);
-        let definition = definition(&prompt.tool);
-        let shows_definition = false;
-        let pending = PendingApproval { id, prompt, request, definition, shows_definition };
-        self.approvals.push_back(pending);
+        self.approvals.push_back(PendingApproval::new(id, prompt, request));
     }
 
     /// Whether the approval that is shown can be answered with a yes now; nothing is shown when
@@ -111,6 +121,9 @@ impl InboxView {
     /// Performs an action while an approval is shown; `false` when the window has no use for it.
     pub fn decide(&mut self, action: Action, context: &mut AppContext) -> bool {
         let Some(front) = self.approvals.front_mut() else { return false };
+        if front.prompt.held.is_some() && action != Action::ChangeFormat {
+            return self.decide_held(action, context);
+        }
         let readiness = front.request.readiness(context.now);
         // The call, where it was made here: what was typed is known as it was.
         let call = front.prompt.call.as_ref();
@@ -173,9 +186,13 @@ impl InboxView {
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area: Rect) {
     let place = layout::window(area, 76, area.height.saturating_sub(4).clamp(5, 30));
     pen.put(Clear, place);
-    let title = format!("Approval needed  1 of {}", state.inbox.approvals.len());
-    let inner = pen.window(place, &title, Role::Warning);
-    let answers = answers(pen.styler, state);
+    let (title, role) = match pending.prompt.held {
+        Some(_) => ("Stopped at a breakpoint", Role::Question),
+        None => ("Approval needed", Role::Warning),
+    };
+    let title = format!("{title}  1 of {}", state.inbox.approvals.len());
+    let inner = pen.window(place, &title, role);
+    let answers = answers(pen.styler, state, pending);
     let height = u16::try_from(answers.len()).unwrap_or(u16::MAX);
     // Where there is little room what is asked goes before what can be answered.
     let height = height.min(inner.height.saturating_sub(4)).max(1);
@@ -187,14 +204,16 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
 }
 
 /// The possible answers, from the key table; none while what was typed ahead may still come in.
-fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
+fn answers(styler: Styler, state: &AppState, pending: &PendingApproval) -> Vec<Line<'static>> {
     let readiness = state.inbox.approval_readiness(state.context.now);
     if readiness == Some(Readiness::TooSoon) {
         return vec![styler.line(Role::Dim, "One moment… (ignoring keys typed ahead)")];
     }
-    let is_ready = readiness == Some(Readiness::Ready);
-    let shown = state.context.keys.bindings(KeyContext::Approval).iter();
-    let answers = shown.filter_map(|binding| {
+    let is_ready = readiness == Some(Readiness::Ready) || pending.prompt.held.is_some();
+    let shown = state.context.keys.bindings(pending.key_context()).iter();
+    let has_result = pending.prompt.held.as_ref().is_some_and(|held| held.result.is_some());
+    let answers = shown.filter(|binding| !(has_result && binding.action == Action::Answer));
+    let answers = answers.filter_map(|binding| {
         let word = match binding.action {
             Action::Yes | Action::YesForSession if !is_ready => {
                 format!("{} (after reading to the end)", binding.label?)

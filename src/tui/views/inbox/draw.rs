@@ -7,6 +7,7 @@ use crate::tui::event::AskId;
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::views::form;
+use crate::tui::views::inbox::held::{self, HoldDraft};
 use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
 
 const MAX_SERVER_TEXT_CHARS: usize = 4_000;
@@ -24,7 +25,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
         let lines = if state.inbox.is_empty() { pen.lines(Role::Dim, text) } else { Vec::new() };
         return pen.paragraph(inner, &lines);
     };
-    let title = format!("{} asks", pending.question.server);
+    let asks = || format!("{} asks", pending.question.server);
+    let title = pending.hold.as_ref().map_or_else(asks, HoldDraft::title);
     let inner = pen.window(area, &title, Role::Question);
     question(pen, state, pending, focused, inner);
 }
@@ -64,8 +66,12 @@ fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     }
     let approvals = inbox.approvals.len().min(3);
     for (pending, place) in inbox.approvals.iter().take(approvals).zip(inner.rows()) {
-        let text = format!("  approval  {}", pending.prompt.tool.name.full());
-        pen.put(pen.line(Role::Warning, text), place);
+        let (role, kind) = match pending.prompt.held {
+            Some(_) => (Role::Question, "stopped"),
+            None => (Role::Warning, "approval"),
+        };
+        let text = format!("  {kind}  {}", pending.prompt.tool.name.full());
+        pen.put(pen.line(role, text), place);
     }
     let above = u16::try_from(approvals).unwrap_or(0).min(inner.height);
     let rows = Rect { y: inner.y + above, height: inner.height - above, ..inner };
@@ -79,9 +85,10 @@ fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
 fn row(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Line<'static> {
     let body = &pending.question.body;
     let waited = pending.time_waiting(state.context.now).as_secs();
+    let kind = if pending.hold.is_some() { "stopped" } else { body.kind() };
     Line::from(vec![
         styler.plain(styler.cell(&pending.question.server, 12) + " "),
-        styler.plain(format!("{:<9}", body.kind())),
+        styler.plain(format!("{kind:<9}")),
         styler.dim(format!("{:>4} ", format!("{waited}s"))),
         styler.plain(text::cut(body.message(), 200)),
     ])
@@ -119,7 +126,11 @@ fn question(
         (AnswerDraft::Text(text), _) => {
             let (above, below) = parts(&lines, area);
             pen.page(&lines, position, above);
-            reply(pen, server, text, focused, below);
+            let heading = pending.hold.as_ref().map_or_else(
+                || format!("Sent to '{server}' as the model's answer:"),
+                |hold| hold.heading().to_owned(),
+            );
+            reply(pen, heading, text, focused, below);
         }
         (AnswerDraft::OpenUrl, _) => {
             pen.page(&lines, position, area);
@@ -129,6 +140,9 @@ fn question(
 
 /// What is asked, and for which call.
 fn request(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
+    if let Some(hold) = &pending.hold {
+        return held::facts(styler, hold);
+    }
     let mut lines = facts(styler, state, pending);
     match &pending.question.body {
         QuestionBody::Form { message, .. } | QuestionBody::Url { message, .. } => {
@@ -195,9 +209,8 @@ fn quoted(styler: Styler, page: &Page) -> Vec<Line<'static>> {
     lines
 }
 
-fn reply(pen: &mut Pen<'_>, server: &str, text: &TextArea, focused: bool, area: Rect) {
+fn reply(pen: &mut Pen<'_>, heading: String, text: &TextArea, focused: bool, area: Rect) {
     let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-    let heading = format!("Sent to '{server}' as the model's answer:");
     pen.put(pen.line(Role::Dim, heading), above);
     form::draw::lines(pen, text, focused, below);
 }

@@ -4,6 +4,7 @@ pub mod approval;
 pub mod draw;
 #[cfg(test)]
 pub mod draw_tests;
+pub mod held;
 pub mod question;
 #[cfg(test)]
 pub mod tests;
@@ -155,15 +156,23 @@ impl InboxView {
     }
 
     fn reply(&mut self, id: AskId, reply: QuestionReply, context: &mut AppContext) {
-        let Some(pending) = self.remove_question(id, context) else { return };
+        let Some(mut pending) = self.remove_question(id, context) else { return };
         let server = &pending.question.server;
+        if let Some(draft) = pending.hold.take() {
+            self.reply_held(id, draft, reply, context);
+            return self.leave_if_empty(context);
+        }
         context.show_status(match reply {
             QuestionReply::Accept(_) => format!("answered {server}"),
             QuestionReply::Decline => format!("declined the question from {server}"),
             _ => format!("dismissed the question from {server}"),
         });
         context.emit(AppEffect::AnswerQuestion(id, Arc::new(reply)));
-        if self.is_empty() && context.view == ViewId::Inbox {
+        self.leave_if_empty(context);
+    }
+
+    fn leave_if_empty(&self, context: &mut AppContext) {
+        if self.questions.is_empty() && context.view == ViewId::Inbox {
             context.emit(Navigation::LeaveInbox);
         }
     }

@@ -8,6 +8,7 @@ use crate::host::questions::sampling;
 use crate::model::{Question, QuestionBody, QuestionReply};
 use crate::tui::event::AskId;
 use crate::tui::prelude::*;
+use crate::tui::views::inbox::held::HoldDraft;
 
 #[derive(Debug, Clone)]
 pub struct PendingQuestion {
@@ -18,6 +19,8 @@ pub struct PendingQuestion {
     pub answer: AnswerDraft,
     /// Whether it is sent as soon as it is known to fit.
     pub is_sending: bool,
+    /// What is made of a call that a breakpoint stopped, which is no question of a server.
+    pub hold: Option<HoldDraft>,
 }
 
 #[derive(Debug, Clone)]
@@ -51,7 +54,7 @@ impl PendingQuestion {
             QuestionBody::Url { .. } => AnswerDraft::OpenUrl,
             QuestionBody::Sampling { .. } => AnswerDraft::Text(TextArea::default()),
         };
-        Self { id, question, since: None, answer, is_sending: false }
+        Self { id, question, since: None, answer, is_sending: false, hold: None }
     }
 
     /// The answer, or what is still wrong with it.
@@ -65,11 +68,14 @@ impl PendingQuestion {
                 Ok(AnswerSubmission::Check(form.check()))
             }
             AnswerDraft::OpenUrl => Ok(AnswerSubmission::Reply(QuestionReply::Accept(json!({})))),
-            AnswerDraft::Text(text) if text.is_empty() => {
-                Err("Nothing to send: the answer is empty.".to_owned())
-            }
             AnswerDraft::Text(text) => {
-                let answer = sampling::text_result(&text.text());
+                let answer = match &self.hold {
+                    Some(hold) => hold.read(&text.text())?,
+                    None if text.is_empty() => {
+                        return Err("Nothing to send: the answer is empty.".to_owned());
+                    }
+                    None => sampling::text_result(&text.text()),
+                };
                 Ok(AnswerSubmission::Reply(QuestionReply::Accept(answer)))
             }
         }

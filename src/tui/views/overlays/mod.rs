@@ -93,8 +93,7 @@ impl AppState {
             (Some(Overlay::Question(id)), Action::Open) => {
                 let id = *id;
                 self.context.overlay = None;
-                self.show(ViewId::Inbox);
-                self.inbox.open(id, &mut self.context);
+                self.context.emit(Navigation::OpenQuestion(id));
             }
             _ => return false,
         }

@@ -188,8 +188,7 @@ fn slower(styler: Styler, state: &AppState, tool: &ToolDefinition) -> Vec<Line<'
 
 /// What the tool does to the world, at the right end of the frame, where that is not taken.
 fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect, taken: usize) {
-    let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
-    let mut marks = tools::draw::marks(row, is_slow);
+    let mut marks = tools::draw::marks(state, row);
     if row.tool.annotations.read_only == Some(true) {
         marks.insert(0, (Role::Success, "RO"));
     }

@@ -156,7 +156,7 @@ fn tool(
     let room = (layout.first + figures).saturating_sub(2);
     let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
-    for (role, word) in marks(row, is_slow) {
+    for (role, word) in marks(state, row) {
         if width(&spans) + word.len() + 4 <= room {
             spans.push(styler.plain("  "));
             spans.push(styler.chip(role, word));
@@ -170,10 +170,13 @@ fn tool(
 }
 
 /// What one should know of a tool before it is called.
-pub fn marks(row: &ToolRow, is_slow: bool) -> Vec<(Role, &'static str)> {
+pub fn marks(state: &AppState, row: &ToolRow) -> Vec<(Role, &'static str)> {
     let tool = &row.tool;
     let claims = &tool.annotations;
     let mut marks = Vec::new();
+    if state.context.breakpoints.iter().any(|rule| rule.is_about(&tool.name)) {
+        marks.push((Role::Question, "BREAK"));
+    }
     match tool.status {
         ToolStatus::Unavailable => marks.push((Role::Error, "UNAVAILABLE")),
         ToolStatus::Drifted | ToolStatus::Changed => marks.push((Role::Warning, "CHANGED")),
@@ -187,7 +190,7 @@ pub fn marks(row: &ToolRow, is_slow: bool) -> Vec<(Role, &'static str)> {
     if tool.requires_approval {
         marks.push((Role::Warning, "ASKS"));
     }
-    if is_slow {
+    if state.stats.exceeded_speed_of(tool).is_some() {
         marks.push((Role::Warning, "SLOW"));
     }
     marks

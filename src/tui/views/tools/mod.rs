@@ -100,6 +100,7 @@ impl View for ToolsView {
             }
             Action::Open if self.focused_table(context).is_some() => self.viewer.open_row(),
             Action::Wire => context.has_wire = !context.has_wire,
+            Action::Breakpoint => self.toggle_breakpoint(context),
             Action::Group => self.catalogue.group_next(),
             Action::PreviousChoice | Action::NextChoice if in_list => {
                 self.catalogue.fold(Some(action == Action::NextChoice));
@@ -451,6 +452,18 @@ impl ToolsView {
         context.copy("command", line);
     }
 
+    fn toggle_breakpoint(&self, context: &mut AppContext) {
+        let Some(row) = self.catalogue.chosen() else { return };
+        if context.attached_host.is_none() {
+            return context.show_error(
+                "breakpoints stop calls of a background host: run 'toolhost up', then press A in \
+                 Servers",
+            );
+        }
+        let is_set = context.breakpoints.iter().any(|rule| rule.pattern == row.name);
+        context.emit(tasks::set_breakpoint(row.name.clone(), !is_set));
+    }
+
     fn wire(&self, context: &mut AppContext) {
         let Some(row) = self.catalogue.chosen() else { return };
         let call = context.calls.newest_of(&row.name).and_then(|call| call.id.clone());
@@ -495,6 +508,7 @@ pub const TOOLS: KeyTable = KeyTable { context: KeyContext::Tools, name: "tools"
         "save the call under a name, for 'toolhost run NAME'"),
     row(&[Char('s')], Action::Sort, "", "change the sort order"),
     row(&[Char('p')], Action::Pin, "", "compare with the pin, then pin it"),
+    row(&[Char('B')], Action::Breakpoint, "", "stop calls of the tool for you to decide, or not"),
     row(&[Char('T')], Action::ShowTrace, "", "show the trace of its newest call"),
     row(&[Char('u')], Action::Refresh, "reload", "reload the tools of all sources"),
 ] };

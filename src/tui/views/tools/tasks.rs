@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::config::saved_calls::{SavedCall, SavedCalls};
+use crate::host::breakpoints::{Breakpoint, BreakpointChange};
 use crate::host::content::ContentPayload;
 use crate::host::request::{CallArguments, CallRequest};
 use crate::host::{command, content};
@@ -45,6 +46,25 @@ pub fn present(request: PresentationRequest) -> Task {
     let work = move || request.build();
     Task::compute(("present", generation), work, move |state, made| {
         state.tools.viewer.presented(generation, made);
+    })
+}
+
+/// Stops calls of a tool in the attached host from now on, or lets them go on again.
+pub fn set_breakpoint(tool: String, stops: bool) -> Task {
+    let what = ("breakpoint", tool.clone(), stops);
+    Task::message(what, async move |context: TaskContext| {
+        let change = if stops {
+            BreakpointChange::Set(Breakpoint::before(&tool))
+        } else {
+            BreakpointChange::Remove(Some(tool.clone()))
+        };
+        let changed = context.deps.host.change_breakpoints(change).await;
+        changed.ok_or("the background host does not answer")?;
+        Ok(if stops {
+            format!("calls of {tool} stop here from now on")
+        } else {
+            format!("calls of {tool} stop no more")
+        })
     })
 }
 
