@@ -22,8 +22,8 @@ use super::router::{Route, Search};
 use super::unsent_call::UnsentCall;
 use super::{ToolHost, arguments, caller, coerce, content, output_check, retry, roster, variables};
 use crate::model::{
-    BreakpointRecord, CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal,
-    SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    BreakpointRecord, CallId, CallMetadata, Error, ErrorKind, HoldOutcome, HostEvent, JsonObject,
+    Signal, SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
 use crate::provider::Preview;
 
@@ -167,6 +167,8 @@ impl ToolHost {
         let total = CallLimits::of(&tool.definition, request.timeout, request.idle_timeout).total;
         self.pipeline.questions.begin_call(&call_id, parent, total);
         let was_given = given.is_some();
+        let was_edited = record.call.breakpoint.as_ref();
+        let was_edited = was_edited.is_some_and(|stop| stop.outcome == HoldOutcome::Edited);
         let mut result = match given {
             Some(given) => Ok(*given),
             None => self.run(request, nesting, &route, &call, &mut record).await,
@@ -177,7 +179,7 @@ impl ToolHost {
         let mut result = self.pipeline.masker.result(result);
         let goes_elsewhere =
             route.has_alternatives() && result.as_ref().err().is_some_and(is_unsent);
-        if !was_given && !goes_elsewhere {
+        if !was_given && (was_edited || !goes_elsewhere) {
             let stopped = StoppedCall {
                 request,
                 call: &call_id,
@@ -207,7 +209,12 @@ impl ToolHost {
             connect: route.connect,
             attempts: record.attempts,
             protocol: route.protocol.clone(),
-            routing: route.routing.clone().map(|routing| self.pipeline.masked_routing(routing)),
+            // An edited call is not made of another server as it was before.
+            routing: route
+                .routing
+                .clone()
+                .filter(|_| !(goes_elsewhere && was_edited))
+                .map(|routing| self.pipeline.masked_routing(routing)),
             host_pid: None,
         };
         let bytes = result.as_ref().map_or(0, content::size);

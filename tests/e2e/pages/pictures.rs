@@ -1,10 +1,14 @@
 //! The pictures of the console on the pages are taken from real runs.
 //!
 //! `96x30; until TEXT; type TEXT; press KEY; show TIME` is what a person does in a terminal of that size.
+//! `run LINE` runs a line of shell in which `$T` is toolhost, and `agent TOOL JSON` a call
+//! of an agent that `serve` serves.
 //! `again COUNT KEY` makes that many more calls. `show TIME` is a frame that lasts so many milliseconds, and `glimpse TIME` one of what is different
 //! each time. Times, sizes and what follows from their width may differ.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use regex::Regex;
 
@@ -16,6 +20,10 @@ enum Step<'a> {
     Until(&'a str),
     Type(&'a str),
     Press(&'a str),
+    /// Something at another terminal.
+    Run(&'a str),
+    /// A call of an agent: the tool and its arguments.
+    Agent(&'a str, &'a str),
     /// The key of a call so many times, each when the call before is counted.
     Again(u32, &'a str),
     Show(u32),
@@ -36,6 +44,11 @@ fn steps(script: &str) -> (u16, u16, Vec<Step<'_>>) {
         Some(("until", text)) => Step::Until(text),
         Some(("type", text)) => Step::Type(text),
         Some(("press", key)) => Step::Press(key),
+        Some(("run", line)) => Step::Run(line),
+        Some(("agent", call)) => {
+            let (tool, arguments) = call.split_once(' ').expect("agent TOOL JSON");
+            Step::Agent(tool, arguments)
+        }
         Some(("again", more)) => {
             let (count, key) = more.split_once(' ').expect("again COUNT KEY");
             Step::Again(count.parse().unwrap(), key)
@@ -88,6 +101,13 @@ fn take(script: &str, pages: &[Page]) -> Vec<Frame> {
     let binary = binary.display();
     let clone = room.path("home").join(CLONE).display().to_string();
     let start = format!("cd {clone} && COLORTERM=truecolor exec {binary} --trust");
+    let elsewhere = |line: &str| {
+        let mut shell = Command::new("sh");
+        let line = format!("cd {clone} && T='{binary} --trust' && {line}");
+        shell.args(["-c", &line]).env_clear().envs(room.environment()).stdin(Stdio::piped());
+        shell.stdout(Stdio::null()).spawn().unwrap()
+    };
+    let mut agents = Vec::new();
     let mut pty = Pty::sized(&room, "sh", &["-c", &start], height, width);
     let mut frames = Vec::new();
     for step in steps {
@@ -95,6 +115,30 @@ fn take(script: &str, pages: &[Page]) -> Vec<Frame> {
             Step::Show(lasts) | Step::Glimpse(lasts) => {
                 let is_steady = matches!(step, Step::Show(_));
                 frames.push(Frame { screen: pty.terminal().clone(), lasts, is_steady });
+                continue;
+            }
+            Step::Run(line) => {
+                assert!(elsewhere(line).wait().unwrap().success(), "{line}");
+                continue;
+            }
+            Step::Agent(tool, arguments) => {
+                let mut served = elsewhere("exec $T serve");
+                let hello = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"1"}}"#;
+                let call = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+                let lines = [
+                    (r#""id":0,"#, "initialize", hello),
+                    ("", "notifications/initialized", "{}"),
+                    (r#""id":1,"#, "tools/call", &call),
+                ];
+                let input = served.stdin.as_mut().unwrap();
+                for (id, method, params) in lines {
+                    writeln!(
+                        input,
+                        r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#
+                    )
+                    .unwrap();
+                }
+                agents.push(served);
                 continue;
             }
             Step::Until(text) => pty.expect_shown(text),
@@ -110,11 +154,18 @@ fn take(script: &str, pages: &[Page]) -> Vec<Frame> {
     }
     pty.terminate();
     assert_eq!(pty.finish().0, Some(143));
+    for mut served in agents {
+        drop(served.stdin.take());
+        served.wait().unwrap();
+    }
+    if script.contains("; run ") {
+        assert!(elsewhere("$T down").wait().unwrap().success());
+    }
     frames
 }
 
 /// What a person does in the pictures under `docs/`: in the one on the first page, which moves, they find
-/// a tool, call it, look at the messages and benchmark it.
+/// a tool, call it, look at the messages, benchmark it, and decide about a call of an agent.
 const PICTURES: [(&str, &str); 11] = [
     (
         "console.svg",
@@ -122,7 +173,11 @@ const PICTURES: [(&str, &str); 11] = [
          until city; show 900; type os; until oslo; show 900; press F5; until  OK ; \
          until result of; until err ; until p50 ╮; show 3500; press Esc; until bench; press b; until Plan; \
          until weather_report; show 900; press Enter; until run 1 finished; glimpse 4000; press 3; \
-         type /weather; until Trace 2/; press Enter; until Frame; glimpse 3500",
+         type /weather; until Trace 2/; press Enter; until Frame; glimpse 3500; \
+         run $T up; run $T break demo-add --client claude; press 2; until ready; press A; \
+         until attached to; agent demo-add {\"a\": 40, \"b\": 2}; \
+         until y go on; glimpse 4000; press e; until stopped; glimpse 2500; press F5; \
+         until goes on; glimpse 2000",
     ),
     (
         "console/tools.svg",

@@ -4,10 +4,11 @@ use super::*;
 use serde_json::json;
 
 use crate::host::approval::Approval;
+use crate::host::breakpoints::{Breakpoint, HeldCall, HeldResult};
 use crate::model::CallId;
-use crate::tui::event::{ConsoleCallId, UserInput};
+use crate::tui::event::{ApprovalPrompt, ConsoleCallId, UserInput};
 use crate::tui::tests::drawing::picture;
-use crate::tui::tests::{prompt, sample, tool};
+use crate::tui::tests::{prompt, sample, tell, tool};
 use crate::tui::theme::Theme;
 
 fn press(state: &mut AppState, keys: &[KeyPress]) -> Vec<AppEffect> {
@@ -355,4 +356,86 @@ fn a_call_is_edited_with_what_was_typed_or_called_off_whole() {
     approval(&mut state, 2, "b", None);
     assert_eq!(press(&mut state, &[KeyPress::Esc]), [AppEffect::Cancel(ConsoleCallId(0))]);
     assert!(state.inbox.approvals.is_empty());
+}
+
+fn stop(state: &mut AppState, hold: u64, result: Option<Value>) {
+    let rule = Breakpoint { client: Some("claude".to_owned()), ..Breakpoint::before("calc*") };
+    let schema = json!({ "type": "object", "required": ["expression"],
+        "properties": { "expression": { "type": "string" }, "digits": { "type": "integer" } } });
+    let held = HeldCall {
+        hold,
+        call: CallId("01J".into()),
+        definition: tool("calculator", schema),
+        arguments: json!({ "expression": "6*7\u{1b}[2J" }).as_object().cloned().unwrap(),
+        result: result.map(|value| HeldResult { value: Some(value), error: None }),
+        client: Some("claude-code".to_owned()),
+        time_left: rule.limit,
+        rule,
+        problem: None,
+    };
+    let prompt = Box::new(ApprovalPrompt::of_held(held));
+    state.update(AppEvent::Approval { id: AskId(hold), prompt });
+    state.update(AppEvent::Tick(Duration::from_secs(hold * 10)));
+    // Drawn: only then is it known what was on the screen.
+    picture(state, Theme::default());
+    state.update(AppEvent::Tick(Duration::from_secs(hold * 10 + 1)));
+}
+
+fn released(effects: &[AppEffect]) -> String {
+    let [AppEffect::Task(task)] = effects else { panic!("{effects:?}") };
+    format!("{task:?}")
+}
+
+#[test]
+fn a_stopped_call_is_a_window_and_a_key_decides() {
+    let mut state = sample();
+    stop(&mut state, 1, None);
+    insta::assert_snapshot!(picture(&state, Theme::default()));
+    assert_eq!(released(&typed(&mut state, "y")), r#"("release", 1, Continue)"#);
+    stop(&mut state, 2, None);
+    assert_eq!(released(&typed(&mut state, "n")), r#"("release", 2, Refuse(None))"#);
+    assert!(!state.has_overlay());
+    // Another console decided.
+    stop(&mut state, 3, None);
+    tell(&mut state, |state| state.inbox.release(3, &mut state.context));
+    assert!(!state.has_overlay() && state.inbox.is_empty());
+}
+
+#[test]
+fn what_is_made_of_a_stopped_call_is_written_in_the_inbox() {
+    let mut state = sample();
+    stop(&mut state, 1, None);
+    assert_eq!(typed(&mut state, "e"), []);
+    assert_eq!(state.context.view, ViewId::Inbox);
+    press(&mut state, &[KeyPress::Ctrl('u')]);
+    typed(&mut state, "1+1");
+    insta::assert_snapshot!(picture(&state, Theme::default()));
+    let check = press(&mut state, &[KeyPress::F(5)]);
+    let effects = checked(&mut state, &check, Vec::new());
+    assert_eq!(released(&effects), r#"("release", 1, Arguments({"expression": String("1+1")}))"#);
+    assert_eq!(state.context.view, ViewId::Tools);
+    // Later, and then refused for a reason.
+    stop(&mut state, 2, Some(json!({ "value": 42 })));
+    assert_eq!(press(&mut state, &[KeyPress::Esc]), []);
+    assert_eq!((state.context.view, state.inbox.len()), (ViewId::Tools, 1));
+    typed(&mut state, "8");
+    typed(&mut state, "x");
+    state.update(AppEvent::Tick(Duration::from_secs(25)));
+    picture(&state, Theme::default());
+    state.update(AppEvent::Tick(Duration::from_secs(26)));
+    typed(&mut state, "N");
+    typed(&mut state, "not today");
+    assert_eq!(
+        released(&press(&mut state, &[KeyPress::F(5)])),
+        r#"("release", 2, Refuse(Some("not today")))"#
+    );
+    // The result is JSON, and stays it.
+    stop(&mut state, 3, Some(json!({ "value": 42 })));
+    typed(&mut state, "e");
+    typed(&mut state, "}");
+    assert_eq!(press(&mut state, &[KeyPress::F(5)]), []);
+    let message = state.context.message.as_ref().unwrap();
+    assert!(message.text.starts_with("this is not JSON"), "{message:?}");
+    tell(&mut state, |state| state.attached(None));
+    assert!(state.inbox.is_empty());
 }
