@@ -193,7 +193,7 @@ fn whole_help(command: clap::Command) -> clap::Command {
 /// The commands that `-h` names.
 const GROUPS: [(&str, &str); 5] = [
     ("Find and call", "list inspect call run bench test resources prompts"),
-    ("Servers", "servers add import auth trace pin verify"),
+    ("Servers", "servers add import auth trace pin"),
     ("Records", "history stats audit"),
     ("Projects", "init trust config doctor"),
     ("Serving", "serve connect up break"),
@@ -274,6 +274,7 @@ mod tests {
           replay       Serve a recording as an MCP server over stdio
           export       Print tool definitions for a model
           dispatch     Run the tool calls in a model's response and print the messages to send back
+          test         Run tests: calls of tools, with what is expected of them
           serve        Serve the catalogue as an MCP server
           connect      Add 'toolhost serve' to the configuration of an editor or agent
           disconnect   Remove 'toolhost serve' from the configuration of an editor or agent
@@ -527,7 +528,7 @@ mod tests {
         assert_snapshot!(text, @r"
         error: unrecognized subcommand 'lst'
           usage: toolhost [OPTIONS] [COMMAND]
-          hint: a similar subcommand exists: 'list'
+          hint: some similar subcommands exist: 'test', 'list'
         error: unexpected argument '--jsn' found
           usage: toolhost list --json [QUERY]... [-- <COMMAND|URL>...]
           hint: a similar argument exists: '--json'
