@@ -12,7 +12,7 @@ use crate::present::Line as PageLine;
 use crate::tui::event::{ApprovalPrompt, AskId};
 use crate::tui::layout;
 use crate::tui::prelude::*;
-use crate::tui::views::inbox::InboxView;
+use crate::tui::views::inbox::{InboxView, held};
 use crate::tui::widgets::reading::{QuestionText, Readiness};
 use crate::util::{diff, json};
 
@@ -184,7 +184,14 @@ impl InboxView {
 }
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area: Rect) {
-    let place = layout::window(area, 76, area.height.saturating_sub(4).clamp(5, 30));
+    let most = area.height.saturating_sub(4).clamp(5, 30);
+    let height = match pending.prompt.held {
+        Some(_) => {
+            u16::try_from(pending.text().len() + held::ANSWERS + 3).unwrap_or(most).min(most)
+        }
+        None => most,
+    };
+    let place = layout::window(area, 76, height);
     pen.put(Clear, place);
     let (title, role) = match pending.prompt.held {
         Some(_) => ("Stopped at a breakpoint", Role::Question),

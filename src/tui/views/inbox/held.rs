@@ -210,6 +210,9 @@ pub fn facts(styler: Styler, draft: &HoldDraft) -> Vec<Line<'static>> {
     styler.document(&breakpoint::page(&draft.held))
 }
 
+/// How many of the keys have labels.
+pub const ANSWERS: usize = 7;
+
 #[rustfmt::skip]
 pub const BREAKPOINT: KeyTable = KeyTable { context: KeyContext::Breakpoint, name: "breakpoint", title: "Breakpoint", rows: &[
     row(&[Char('y')], Action::Yes, "go on", "let the call go on unchanged"),
