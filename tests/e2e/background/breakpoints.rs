@@ -96,7 +96,7 @@ fn a_call_of_an_agent_stops_and_goes_on_as_a_person_edited_it() {
     assert!(text(&answer).contains("'sum' was refused at a breakpoint: too risky"), "{answer}");
     // What is left for later waits in the inbox, until its caller gives up.
     begin_call(&mut agent, 4, "5");
-    stopped(&mut pty, "= 5").type_keys("\u{1b}").expect_shown("sum still waits in the inbox");
+    stopped(&mut pty, "= \"5\"").type_keys("\u{1b}").expect_shown("sum still waits in the inbox");
     let cancel = json!({ "requestId": 4 });
     agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
     pty.expect_shown("the stopped call waits no more");
@@ -127,7 +127,7 @@ fn a_person_answers_in_the_tool_s_place_or_changes_what_it_answered() {
     stopped(&mut pty, "has a result")
         .expect_shown("42")
         .type_keys("e")
-        .expect_shown("gets this JSON");
+        .expect_shown("gets this text");
     pty.type_keys("\u{15}43").type_keys(F5).expect_shown("sum goes on");
     assert_eq!(second.finish().exits(0).out().trim(), "43");
     let stop = newest_record(&room)["breakpoints"][0].clone();
