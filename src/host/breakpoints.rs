@@ -30,6 +30,8 @@ use crate::util::units::show_span;
 
 /// How often the client of a stopped call hears that it is still there.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
+/// How much waits for a console that is too slow; what it does not show, the limit of the rule decides.
+const NEWS_QUEUE: usize = 1_024;
 pub const MAX_LIMIT: Duration = Duration::from_hours(24);
 /// A longer result is not shown, in bytes of JSON.
 const MAX_SHOWN: u64 = 256 << 10;
@@ -147,7 +149,7 @@ pub(super) struct Breakpoints(Mutex<HoldState>);
 #[derive(Default)]
 struct HoldState {
     rules: Vec<Breakpoint>,
-    consoles: Vec<mpsc::UnboundedSender<HoldNews>>,
+    consoles: Vec<mpsc::Sender<HoldNews>>,
     held: BTreeMap<u64, Hold>,
     next: u64,
 }
@@ -163,7 +165,7 @@ type Verdict = (HoldAnswer, String);
 
 /// What an attached console sees of stopped calls. Dropped, it is not attached any more.
 pub struct HoldWatch {
-    news: mpsc::UnboundedReceiver<HoldNews>,
+    news: mpsc::Receiver<HoldNews>,
     breakpoints: Arc<Breakpoints>,
 }
 
@@ -190,7 +192,7 @@ impl Drop for HoldWatch {
 impl HoldState {
     fn tell(&self, news: &HoldNews) {
         for console in &self.consoles {
-            let _left = console.send(news.clone());
+            let _left_or_slow = console.try_send(news.clone());
         }
     }
 }
@@ -223,13 +225,13 @@ impl Breakpoints {
     }
 
     fn watch(self: &Arc<Self>) -> HoldWatch {
-        let (console, news) = mpsc::unbounded_channel();
+        let (console, news) = mpsc::channel(NEWS_QUEUE);
         let mut state = self.state();
-        let _told = console.send(HoldNews::Rules(state.rules.clone()));
+        let _told = console.try_send(HoldNews::Rules(state.rules.clone()));
         for hold in state.held.values() {
             let time_left = hold.until.saturating_duration_since(Instant::now());
             let held = HeldCall { time_left, ..hold.shown.clone() };
-            let _told = console.send(HoldNews::Held(Box::new(held)));
+            let _told = console.try_send(HoldNews::Held(Box::new(held)));
         }
         state.consoles.push(console);
         HoldWatch { news, breakpoints: Arc::clone(self) }

@@ -135,7 +135,6 @@ fn report(change: &BreakpointChange, list: &BreakpointList, context: &CommandCon
         BreakpointChange::Nothing if list.rules.is_empty() => {
             context.output.note("no breakpoint is set");
         }
-        BreakpointChange::Nothing => {}
         BreakpointChange::Set(rule) => {
             let who = rule.client.as_ref().map(|client| format!(" of {client}"));
             let line = Line::styled(Role::Success, "set")
@@ -164,7 +163,7 @@ fn report(change: &BreakpointChange, list: &BreakpointList, context: &CommandCon
                 Line::styled(Role::Success, "removed").then(Role::Plain, format!(" {removed}")),
             );
         }
-        BreakpointChange::Remove(_) => {}
+        BreakpointChange::Nothing | BreakpointChange::Remove(_) => {}
     }
     if list.consoles == 0 && !list.rules.is_empty() {
         context
