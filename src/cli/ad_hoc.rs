@@ -91,6 +91,11 @@ impl AdHocServer {
         Ok(Self { command_end: command_end(words, &derived, &name, headers), name, entry })
     }
 
+    /// Has it restarted when files that match these patterns change.
+    pub fn watch(&mut self, patterns: &[String]) {
+        self.entry["watch"] = json!(patterns);
+    }
+
     /// Its entry, with references not yet expanded.
     pub fn into_entry(self) -> Map<String, Value> {
         match self.entry {

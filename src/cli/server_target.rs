@@ -36,7 +36,13 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
                 .with_hint("name it: --server-url URL, or -- COMMAND at the end")),
         };
     }
-    let server = AdHocServer::new(&words, global.rare.server_name.as_deref(), &global.rare.header)?;
+    let mut server =
+        AdHocServer::new(&words, global.rare.server_name.as_deref(), &global.rare.header)?;
+    if let Some(CliCommand::Serve(args)) = command
+        && !args.watch.is_empty()
+    {
+        server.watch(&args.watch);
+    }
     if let Some(command) = command {
         set_default_server(command, &server.name);
     }

@@ -38,6 +38,7 @@ pub mod suite;
 pub mod typed;
 pub mod unix_socket;
 pub mod variables;
+pub mod watched_code;
 pub mod watched_files;
 
 pub use discover::LoadRequest;

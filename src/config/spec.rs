@@ -20,6 +20,7 @@ use super::project_root::ProjectRoot;
 pub use super::resolve::settings::DefaultsKeys;
 use super::sandbox::SandboxSpec;
 use super::typed::{self, words};
+use super::watched_code::CodePatterns;
 pub use crate::model::Layer;
 use crate::model::{
     CredentialUse, Diagnostic, EntryOrigin, Root, ServerPermissions, SourceLocation, ToolDefinition,
@@ -177,6 +178,8 @@ pub struct ServerSpec {
     pub is_dev: bool,
     /// What happens when a definition changed; `None` if not set.
     pub drift: Option<DriftPolicy>,
+    /// The files whose changes restart it.
+    pub watch: Option<CodePatterns>,
     pub provides_tools: Vec<ToolDefinition>,
     /// How often a failed attempt is retried, for tools marked safe to repeat.
     pub retries: u32,

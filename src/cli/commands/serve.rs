@@ -66,6 +66,10 @@ pub struct ServeArgs {
     /// of 95 % of the calls in the last 30 days
     #[arg(long, value_name = "PATTERN|used", requires = "lean")]
     pub whole: Vec<String>,
+    /// Restart an ad-hoc server when files change that match this pattern, such as 'src/**/*.py'
+    /// (repeatable)
+    #[arg(long, value_name = "PATTERN", requires = "server_command")]
+    pub watch: Vec<String>,
     /// Allow an --http or --ws address that other machines can connect to
     #[arg(long)]
     pub dangerously_bind: bool,

@@ -14,6 +14,7 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
         return vec![other("does not say how to reach it")];
     };
     let mut effects = Vec::new();
+    let watched = keys.watched().map(|patterns| patterns.0.join(" or "));
     let program = keys.command.as_ref().or(keys.server_path.as_ref());
     if let Some(program) = program {
         let mut argv = program.0.clone();
@@ -36,6 +37,9 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
             found_from: is_path.then(|| site.base_dir.to_path_buf()),
             usual_cwd: site.base_dir.to_path_buf(),
         }));
+    }
+    if let Some(patterns) = watched {
+        effects.push(EntryEffect::Other(format!("restarts it when {patterns} changes")));
     }
     effects.extend(keys.env_file.map(|path| EntryEffect::EnvFile(path.value)));
     effects.extend(keys.url.map(|url| EntryEffect::Contacts(origin(&url))));

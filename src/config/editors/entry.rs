@@ -115,6 +115,7 @@ impl EntryReader<'_> {
                 // The rest follows from the command or the URL.
                 _ => {}
             },
+            "dev" => self.put("watch", &value["watch"]),
             "disabled" => self.switch_off(value == &Value::Bool(true)),
             "enabled" => self.switch_off(value == &Value::Bool(false)),
             "timeout" | "tool_timeout_sec" => self.time("timeout", key, value),

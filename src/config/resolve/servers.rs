@@ -20,6 +20,7 @@ use crate::config::spec::{
     DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec,
 };
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts, Timespan};
+use crate::config::watched_code::CodePatterns;
 use crate::model::{
     Diagnostic, EntryOrigin, Origin, Root, Safety, ServerPermissions, SourceLocation,
     ToolDefinition, ToolName, ToolSource, ToolStatus, safe_name,
@@ -140,8 +141,11 @@ pub struct ServerKeys {
     pub permissions: Option<Located<PermissionKeys>>,
     /// Allow credentials over plain http; only in your own configuration directory.
     pub insecure: Option<Located<bool>>,
-    /// Changed definitions do not block calls; a mapping belongs to an editor and is ignored.
-    pub dev: Option<Either<bool, BTreeMap<String, ConfigNode>>>,
+    /// Changed definitions do not block calls; of an editor's mapping only watch is used.
+    pub dev: Option<Either<bool, DevKeys>>,
+    /// Restart the program when files change that match these patterns, such as src/**/*.py, relative to
+    /// its working directory.
+    watch: Option<Located<Texts>>,
     /// What to do when the definition of a pinned or listed tool changed; default: block.
     pub drift: Option<DriftPolicy>,
     /// Disable this entry.
@@ -160,6 +164,27 @@ pub struct ServerKeys {
     retries: Option<Retries>,
     /// Require approval before each call.
     requires_approval: Option<bool>,
+}
+
+/// What an editor does while a server is developed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = typed::object::<Self>)]
+pub struct DevKeys {
+    /// The same as watch of the entry.
+    watch: Option<Located<Texts>>,
+    /// Of the editor; ignored.
+    #[expect(dead_code, reason = "read and not used")]
+    debug: Option<ConfigNode>,
+}
+
+impl ServerKeys {
+    /// The patterns of the files whose changes restart it.
+    pub fn watched(&self) -> Option<&Located<Texts>> {
+        self.watch.as_ref().or(match &self.dev {
+            Some(Either::Nested(keys)) => keys.watch.as_ref(),
+            _ => None,
+        })
+    }
 }
 
 /// How messages travel.
@@ -403,6 +428,7 @@ fn resolve(
         let message = "the sse transport is legacy only; this protocol does not have it";
         diagnostics.push(named.error(message));
     }
+    let watch = keys.watched().and_then(|patterns| watch(patterns, is_program, diagnostics));
     let routing_weight = keys.routing_weight.filter(|weight| {
         let is_weight = weight.is_finite() && weight.value >= 0.0;
         if !is_weight {
@@ -418,6 +444,7 @@ fn resolve(
         location,
         permissions: ServerPermissions::default(),
         provides_tools: Vec::new(),
+        watch,
         description: keys.description,
         credentials: context.credentials.to_vec(),
         seal: builder.consent.seal(FileRole::Servers, name),
@@ -482,6 +509,19 @@ fn sandbox(
         return None;
     }
     Some(spec)
+}
+
+fn watch(
+    patterns: &Located<Texts>,
+    is_program: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<CodePatterns> {
+    let read = if is_program {
+        CodePatterns::read(&patterns.0)
+    } else {
+        Err("'watch' needs a server with a 'command', not a 'url'".to_owned())
+    };
+    read.map_err(|why| diagnostics.push(patterns.error(why))).ok()
 }
 
 /// A root as a normalised URI; a path becomes a file URI.

@@ -64,7 +64,7 @@ impl SessionServers {
     }
 
     fn unowned(&self) -> SessionConnection {
-        let server = Arc::new(McpProvider::new(self.spec.clone(), self.setup.clone()));
+        let server = McpProvider::new(self.spec.clone(), self.setup.clone());
         SessionConnection { session: None, server, ended: CancellationToken::new() }
     }
 

@@ -9,6 +9,7 @@ mod backoff;
 mod call;
 pub(crate) mod call_meta;
 pub mod client_sessions;
+mod code_watch;
 mod connection_slot;
 mod definition_drift;
 mod endpoint;
@@ -48,6 +49,7 @@ use crate::provider::{
 };
 use auth::ServerAuth;
 use client_sessions::SessionServers;
+use code_watch::CodeWatch;
 use connection_slot::ConnectionSlot;
 pub use endpoint::{describe, start};
 use health::Health;
@@ -93,6 +95,9 @@ pub struct McpProvider {
     listing: tokio::sync::Mutex<ListThrottle>,
     cached: Arc<Mutex<CachedServerState>>,
     has_worked: Arc<AtomicBool>,
+    watch: Option<CodeWatch>,
+    /// Shared by running calls, which a restart for changed code waits for.
+    calls: tokio::sync::RwLock<()>,
 }
 
 /// What is known about the server without contacting it.
@@ -124,7 +129,7 @@ struct VersionedListing {
 /// The provider of a server, as its entry configures it; starts nothing.
 pub fn provider(spec: ServerSpec, setup: McpSetup) -> Arc<dyn ToolProvider> {
     if spec.is_shared {
-        Arc::new(McpProvider::new(spec, setup))
+        McpProvider::new(spec, setup)
     } else {
         Arc::new(SessionServers::new(spec, setup))
     }
@@ -132,10 +137,12 @@ pub fn provider(spec: ServerSpec, setup: McpSetup) -> Arc<dyn ToolProvider> {
 
 impl McpProvider {
     /// A provider for one server; starts nothing.
-    pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
+    pub fn new(spec: ServerSpec, setup: McpSetup) -> Arc<Self> {
         let tracer = Tracer::new(&spec.name, setup.traffic.clone());
         let access = ServerAuth::of(&spec, &setup, &tracer);
-        Self {
+        let server = Arc::new(Self {
+            watch: CodeWatch::of(&spec),
+            calls: tokio::sync::RwLock::default(),
             tracer,
             spec,
             setup,
@@ -144,7 +151,9 @@ impl McpProvider {
             listing: tokio::sync::Mutex::default(),
             cached: Arc::default(),
             has_worked: Arc::default(),
-        }
+        });
+        code_watch::follow(&server);
+        server
     }
 
     fn cached(&self) -> std::sync::MutexGuard<'_, CachedServerState> {
@@ -189,6 +198,11 @@ impl McpProvider {
             }
         }
         self.set_state(ServerState::Starting);
+        if let Some(watch) = &self.watch
+            && watch.begin().await
+        {
+            self.log("warning", "not all files are watched: use narrower patterns".to_owned());
+        }
         match endpoint::connect(&self.spec, &self.setup, &self.tracer, &self.access).await {
             Ok(endpoint::EstablishedConnection { connection, transport }) => {
                 let connection = Arc::new(connection);
@@ -312,6 +326,7 @@ impl ToolProvider for McpProvider {
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
+        let _running = self.calls.read().await;
         let cancelled = || {
             Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the call was abandoned")
                 .with_server(&self.spec.name)

@@ -9,6 +9,7 @@ mod limits;
 mod oauth;
 mod reload;
 mod tokens;
+mod watch;
 
 use serde_json::{Value, json};
 
