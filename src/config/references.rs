@@ -18,7 +18,9 @@ pub fn allowed_in(key: &str) -> Option<AllowedReferences> {
         "headers" | "auth" | "oauth" | "env" => Some(AllowedReferences::Secrets),
         "command" | "args" | "cwd" | "url" | "baseUrl" | "serverUrl" | "httpUrl"
         | "endpoint_url" | "base_url" | "root_dir" | "scopes" | "path" | "paths" | "discover"
-        | "server_path" | "roots" | "sandbox" | "envFile" => Some(AllowedReferences::Variables),
+        | "server_path" | "roots" | "sandbox" | "envFile" | "tls" => {
+            Some(AllowedReferences::Variables)
+        }
         _ => None,
     }
 }

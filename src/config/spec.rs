@@ -25,6 +25,7 @@ pub use crate::model::Layer;
 use crate::model::{
     CredentialUse, Diagnostic, EntryOrigin, Root, ServerPermissions, SourceLocation, ToolDefinition,
 };
+use crate::util::tls::TlsPem;
 
 /// The combined result of all files of one load.
 #[derive(Debug, Default)]
@@ -261,6 +262,7 @@ pub enum Endpoint {
         auth: Box<AuthSpec>,
         /// Credentials may be sent over plain http (`insecure: true` in the user's own file).
         insecure: bool,
+        tls: Box<TlsPem>,
     },
 }
 

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Method;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::HeaderMap;
 use reqwest::redirect::Policy;
+use reqwest::{Certificate, ClientBuilder, Identity, Method};
+use secrecy::ExposeSecret as _;
 use url::Url;
 
 use super::address::{is_link_local, is_loopback, is_public};
@@ -17,6 +18,7 @@ use super::posted_body::PostedBody;
 use super::response::OriginResponse;
 use super::{errors, lookup};
 use crate::model::{Error, ErrorPhase};
+use crate::util::tls::TlsPem;
 
 /// Idle connections are dropped before the 5 s after which common servers close theirs, so that
 /// a call does not meet a connection that is just being closed.
@@ -24,7 +26,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 const USER_AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
 const HEADER_LINES: usize = 100;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ClientSettings {
     /// Bounds name lookup, TCP and TLS together.
     pub connect_timeout: Duration,
@@ -35,6 +37,7 @@ pub struct ClientSettings {
     /// Whether a name may only lead to public addresses (see [`is_public`]): the rule for addresses
     /// that a server named.
     pub requires_public: bool,
+    pub tls: TlsPem,
 }
 
 #[derive(Debug, Clone)]
@@ -57,7 +60,8 @@ impl HttpClient {
         if let Some(socket) = &socket {
             builder = builder.unix_socket(socket.as_path());
         }
-        let client = builder.build().map_err(|error| {
+        let client = with_certificates(builder, &settings.tls).and_then(ClientBuilder::build);
+        let client = client.map_err(|error| {
             let causes = errors::causes(&error);
             Error::unreachable("the HTTP client cannot be set up")
                 .with_phase(ErrorPhase::Start)
@@ -88,7 +92,7 @@ impl HttpClient {
     }
 }
 
-fn builder(url: &Url, settings: &ClientSettings, headers: HeaderMap) -> reqwest::ClientBuilder {
+fn builder(url: &Url, settings: &ClientSettings, headers: HeaderMap) -> ClientBuilder {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // This fails when another thread installed it first, which is as good.
         rustls::crypto::ring::default_provider().install_default().ok();
@@ -117,6 +121,19 @@ fn builder(url: &Url, settings: &ClientSettings, headers: HeaderMap) -> reqwest:
         builder = builder.tls_danger_accept_invalid_certs(true);
     }
     builder
+}
+
+fn with_certificates(
+    mut builder: ClientBuilder,
+    tls: &TlsPem,
+) -> Result<ClientBuilder, reqwest::Error> {
+    if let Some(identity) = &tls.identity {
+        builder = builder.identity(Identity::from_pem(identity.expose_secret().as_bytes())?);
+    }
+    if let Some(authorities) = &tls.authorities {
+        builder = builder.tls_certs_only(Certificate::from_pem_bundle(authorities.as_bytes())?);
+    }
+    Ok(builder)
 }
 
 /// The system's name lookup, with errors that can be recognised. What it lets through is what is
@@ -163,6 +180,7 @@ mod tests {
     use crate::net::test_server::{TestResponse, TestServer};
 
     const SETTINGS: ClientSettings = ClientSettings {
+        tls: TlsPem { identity: None, authorities: None },
         connect_timeout: Duration::from_secs(5),
         insecure: false,
         allows_link_local: false,

@@ -12,6 +12,7 @@ use super::address::display_url;
 use super::client::{ClientSettings, HttpClient};
 use super::response::{MAX_HEADER_BYTES, check_headers, too_large};
 use crate::model::Error;
+use crate::util::tls::TlsPem;
 
 /// The longest document, in bytes.
 const MAX_DOCUMENT: usize = 1 << 20;
@@ -36,6 +37,7 @@ async fn get(url: &Url, requires_public: bool) -> Result<BytesMut, Error> {
         insecure: false,
         allows_link_local: false,
         requires_public,
+        tls: TlsPem::default(),
     };
     let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
     let client = HttpClient::new(url, None, &settings, HeaderMap::new())?;

@@ -13,6 +13,7 @@ use url::Url;
 
 use super::client::{ClientSettings, HttpClient as OriginClient};
 use super::posted_body::PostedBody;
+use crate::util::tls::TlsPem;
 
 /// The most of a collector's answer that is read, in bytes; it says what was refused.
 const MAX_ANSWER: usize = 64 << 10;
@@ -42,6 +43,7 @@ impl OtlpHttpClient {
             insecure: false,
             allows_link_local: false,
             requires_public: false,
+            tls: TlsPem::default(),
         };
         let client = OriginClient::new(url, None, &settings, HeaderMap::new())?;
         Ok(self.client.get_or_init(|| client).clone())

@@ -39,6 +39,7 @@ pub mod stopped_process;
 pub mod tail;
 pub mod text;
 pub mod timestamp;
+pub mod tls;
 pub mod units;
 pub mod uri_template;
 

@@ -83,5 +83,6 @@ mod support;
 #[cfg(feature = "otel")]
 mod telemetry;
 mod terminal;
+mod tls;
 mod tracing;
 mod transports;

@@ -126,14 +126,14 @@ fn of_server(spec: &ServerSpec) -> Fingerprint {
 fn secrets(endpoint: &Endpoint) -> Vec<&SecretString> {
     match endpoint {
         Endpoint::Stdio { env, .. } => env.values().collect(),
-        Endpoint::Http { headers, auth, .. } => {
+        Endpoint::Http { headers, auth, tls, .. } => {
             let auth = match &**auth {
                 AuthSpec::Unset | AuthSpec::None => None,
                 AuthSpec::Bearer { token, .. } => Some(token),
                 AuthSpec::OAuth { client_secret, .. } => client_secret.as_ref(),
                 AuthSpec::ClientCredentials { client_secret, .. } => Some(client_secret),
             };
-            headers.iter().map(|(_, value)| value).chain(auth).collect()
+            headers.iter().map(|(_, value)| value).chain(auth).chain(&tls.identity).collect()
         }
     }
 }

@@ -42,6 +42,8 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
         effects.push(EntryEffect::Other(format!("restarts it when {patterns} changes")));
     }
     effects.extend(keys.env_file.map(|path| EntryEffect::EnvFile(path.value)));
+    let files = keys.tls.iter().flat_map(|tls| tls.files());
+    effects.extend(files.map(EntryEffect::Reads));
     effects.extend(keys.url.map(|url| EntryEffect::Contacts(origin(&url))));
     for login in [keys.auth, keys.oauth].into_iter().flatten() {
         if let Either::Nested(login) = login.value {

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::servers::{ServerKeys, Transport};
-use super::{FileContext, auth};
+use super::{FileContext, auth, tls};
 use crate::config::consent::{Expander, interpreter_of};
 use crate::config::entries::{self, URL_KEYS};
 use crate::config::node::ConfigNode;
@@ -118,6 +118,10 @@ fn http(
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || !context.credentials.is_empty()
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
+    let tls = keys
+        .tls
+        .as_ref()
+        .map(|tls| tls::resolve(tls, url.scheme() == "https", &context.file.base_dir, diagnostics));
     let insecure = plain_http::insecure(keys.insecure.as_ref(), Some(context.origin))
         .unwrap_or_else(|diagnostic| {
             diagnostics.push(diagnostic);
@@ -127,7 +131,8 @@ fn http(
         plain_http::unencrypted(&url, secret, insecure)
             .map(|diagnostic| diagnostic.with_location(written.location.clone())),
     );
-    Some(Endpoint::Http { url, socket, transport, headers, auth: Box::new(auth), insecure })
+    let (auth, tls) = (Box::new(auth), Box::new(tls.unwrap_or_default()));
+    Some(Endpoint::Http { url, socket, transport, headers, auth, insecure, tls })
 }
 
 fn warn_unused(entry: &ConfigNode, keys: &[&str], with: &str, diagnostics: &mut Vec<Diagnostic>) {
@@ -216,7 +221,7 @@ fn stdio(
         Some(cwd) => normalize_path(&file.base_dir.join(cwd)),
         None => file.default_cwd.clone(),
     };
-    warn_unused(entry, &["headers", "auth", "oauth"], "command", diagnostics);
+    warn_unused(entry, &["headers", "auth", "oauth", "tls"], "command", diagnostics);
     let mut env = variables(keys, diagnostics);
     if let Some(path) = &keys.env_file {
         match context.expander.env_file(path) {

@@ -12,6 +12,7 @@ mod schema_types;
 pub mod schemas;
 pub mod servers;
 pub mod settings;
+mod tls;
 pub mod tools;
 
 use std::collections::{BTreeMap, HashMap};

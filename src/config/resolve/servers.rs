@@ -10,6 +10,7 @@ use super::auth::AuthKeys;
 use super::definition::{self, SERVER_KIND, ToolKeys};
 use super::endpoint::{self, EntryContext};
 use super::settings::DefaultsKeys;
+use super::tls::TlsKeys;
 use super::{ConfigurationBuilder, FileContext, NameClaim, ok_or_report, origin, take_duplicates};
 use crate::config::credentials::{self, CredentialTarget, EntryCredentials};
 use crate::config::entries::{self, file_key};
@@ -139,6 +140,8 @@ pub struct ServerKeys {
     credentials: Option<ConfigNode>,
     /// What the server may offer and use; anything not listed is unrestricted.
     pub permissions: Option<Located<PermissionKeys>>,
+    /// The certificates to use for https.
+    pub tls: Option<Located<TlsKeys>>,
     /// Allow credentials over plain http; only in your own configuration directory.
     pub insecure: Option<Located<bool>>,
     /// Changed definitions do not block calls; of an editor's mapping only watch is used.

@@ -32,6 +32,7 @@ use crate::net::response::{
     MAX_HEADER_BYTES, OriginResponse, ResponseBody, check_headers, content_type, too_large,
 };
 use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::tls::TlsPem;
 use crate::util::units::show_duration;
 
 /// Bytes of an answer. Metadata and tokens are a few KiB.
@@ -144,6 +145,7 @@ impl AuthHttp {
             insecure,
             allows_link_local: false,
             requires_public: !own,
+            tls: TlsPem::default(),
         }
     }
 

@@ -15,6 +15,7 @@ use super::send::{CONNECT_TIMEOUT, DownloadProgress, send};
 use crate::model::{Error, ErrorKind, ErrorPhase, ToolResult};
 use crate::net::address::{is_link_local, is_loopback, is_public, literal_ip};
 use crate::net::client::{ClientSettings, HttpClient};
+use crate::util::tls::TlsPem;
 
 const CREDENTIAL_HEADERS: [&str; 5] =
     ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
@@ -45,6 +46,7 @@ pub(in crate::providers) async fn fetch(
         insecure: fetch_request.insecure,
         allows_link_local: false,
         requires_public: fetch_request.requires_public,
+        tls: TlsPem::default(),
     };
     let client = HttpClient::new(&request.url, None, &settings, HeaderMap::new())?;
     let progress = DownloadProgress::new();

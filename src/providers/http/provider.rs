@@ -19,6 +19,7 @@ use crate::model::{
 use crate::net::client::{ClientSettings, HttpClient};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::tls::TlsPem;
 use crate::util::units::show_duration;
 
 pub(super) struct HttpProvider {
@@ -101,6 +102,7 @@ impl HttpProvider {
             insecure: self.insecure,
             allows_link_local: entry.link_local,
             requires_public: false,
+            tls: TlsPem::default(),
         };
         let client = HttpClient::new(origin, None, &settings, HeaderMap::new())?;
         // Origins come from entries, which bounds the map.

@@ -29,6 +29,7 @@ use crate::provider::verify_trust;
 use crate::providers::confinement;
 use crate::util::confine::Coverage;
 use crate::util::process::{Process, Program, ResolveError, ShutdownTimeouts, StartError, resolve};
+use crate::util::tls::TlsPem;
 
 const START: Duration = Duration::from_secs(30);
 
@@ -161,7 +162,7 @@ fn transport_plan(
             });
             Ok(TransportPlan { open, key, transport: "stdio", protocol })
         }
-        Endpoint::Http { url, socket, transport, headers, insecure, .. } => {
+        Endpoint::Http { url, socket, transport, headers, insecure, tls, .. } => {
             let target = HttpTarget {
                 url: url.clone(),
                 socket: socket.clone(),
@@ -169,6 +170,7 @@ fn transport_plan(
                 credentials: Arc::clone(&access.credentials),
                 insecure: setup.insecure,
                 allows_unencrypted: *insecure,
+                tls: TlsPem::clone(tls),
                 limits: HttpLimits::default(),
                 tracer: tracer.clone(),
             };

@@ -109,6 +109,7 @@ impl HttpShared {
             // The user wrote this address and no server can change it.
             allows_link_local: true,
             requires_public: false,
+            tls: target.tls.clone(),
         };
         let heads = HeadTracer::new(target.tracer, &checked.headers);
         let client =

@@ -16,6 +16,7 @@ use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 use crate::net::address::{display_url, is_loopback};
+use crate::util::tls::TlsPem;
 
 /// Header names that belong to the protocol or to HTTP itself (`mcp-*` are refused besides).
 const RESERVED_HEADERS: [&str; 9] = [
@@ -42,6 +43,7 @@ pub struct HttpTarget {
     pub insecure: bool,
     /// Credentials may travel over plain HTTP to another machine (`insecure: true` of the entry).
     pub allows_unencrypted: bool,
+    pub tls: TlsPem,
     /// Bounds on everything the server does.
     pub limits: HttpLimits,
     pub tracer: Tracer,
@@ -108,6 +110,7 @@ impl HttpTarget {
             credentials: crate::mcp::credentials::none(),
             insecure: false,
             allows_unencrypted: false,
+            tls: TlsPem::default(),
             limits: HttpLimits::default(),
             tracer: Tracer::off(),
         }

@@ -43,6 +43,7 @@ pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
         // The user wrote this address and no server can change it.
         allows_link_local: true,
         requires_public: false,
+        tls: target.tls.clone(),
     };
     let client = HttpClient::new(&target.url, None, &settings, checked.headers.clone())?;
     let tracer = target.tracer.clone();
