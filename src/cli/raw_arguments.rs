@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::host::request::{ArgumentWord, CallArguments};
 use crate::model::{Error, JsonObject, unreadable_file};
+use crate::util::{base64, output_paths};
 
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -53,9 +54,10 @@ pub fn read(sources: &RawArguments, stdin: &mut dyn Read) -> Result<CallArgument
             let mut parsed: Vec<ArgumentWord> = Vec::with_capacity(words.len());
             for word in words {
                 let word = parse(word, &sources.cwd)?;
-                if parsed.iter().any(|earlier| key(earlier) == key(&word)) {
-                    return Err(Error::usage(format!("'{}' is given twice", key(&word)))
-                        .with_hint(format!("pass a list as {}:='[…]'", key(&word))));
+                let key = word.key();
+                if parsed.iter().any(|earlier| earlier.key() == key) {
+                    return Err(Error::usage(format!("'{key}' is given twice"))
+                        .with_hint(format!("pass a list as {key}:='[…]'")));
                 }
                 parsed.push(word);
             }
@@ -64,16 +66,12 @@ pub fn read(sources: &RawArguments, stdin: &mut dyn Read) -> Result<CallArgument
     }
 }
 
-fn key(word: &ArgumentWord) -> &str {
-    match word {
-        ArgumentWord::Text { key, .. } | ArgumentWord::Json { key, .. } => key,
-    }
-}
-
 fn whole_text(whole: &str, sources: &RawArguments, stdin: &mut dyn Read) -> Result<String, Error> {
     match whole.strip_prefix('@') {
-        Some(file) => file_text(&sources.cwd.join(file), "--args"),
+        Some(file) => as_text(file_bytes(&sources.cwd.join(file), "--args")?)
+            .map_err(|why| unreadable_file("--args", &sources.cwd.join(file), &why)),
         None if whole == "-" => bounded(stdin)
+            .and_then(as_text)
             .map_err(|why| Error::usage(format!("--args: cannot read standard input: {why}"))),
         None => Ok(whole.to_owned()),
     }
@@ -108,7 +106,14 @@ fn parse(word: &str, cwd: &Path) -> Result<ArgumentWord, Error> {
     }
     let text = match value.strip_prefix('@') {
         Some(literal) if literal.starts_with('@') => literal.to_owned(),
-        Some(file) => file_text(&cwd.join(file), key)?,
+        Some(file) if !json => {
+            let (path, key) = (cwd.join(file), key.to_owned());
+            let base64 = base64::encode(&file_bytes(&path, &key)?);
+            let media_type = output_paths::media_type(&path).to_owned();
+            return Ok(ArgumentWord::File { key, base64, media_type });
+        }
+        Some(file) => as_text(file_bytes(&cwd.join(file), key)?)
+            .map_err(|why| unreadable_file(key, &cwd.join(file), &why))?,
         None => value.to_owned(),
     };
     let key = key.to_owned();
@@ -132,7 +137,7 @@ enum ReadInputError {
     NotText,
 }
 
-fn file_text(path: &Path, what: &str) -> Result<String, Error> {
+fn file_bytes(path: &Path, what: &str) -> Result<Vec<u8>, Error> {
     std::fs::File::open(path)
         .map_err(ReadInputError::from)
         .and_then(|mut file| bounded(&mut file))
@@ -143,13 +148,17 @@ fn file_text(path: &Path, what: &str) -> Result<String, Error> {
         })
 }
 
-fn bounded(reader: &mut dyn Read) -> Result<String, ReadInputError> {
+fn bounded(reader: &mut dyn Read) -> Result<Vec<u8>, ReadInputError> {
     let mut bytes = Vec::new();
     let read: io::Result<usize> = reader.take(MAX_BYTES + 1).read_to_end(&mut bytes);
     read?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(ReadInputError::TooLarge);
     }
+    Ok(bytes)
+}
+
+fn as_text(bytes: Vec<u8>) -> Result<String, ReadInputError> {
     String::from_utf8(bytes).map_err(|_| ReadInputError::NotText)
 }
 
@@ -242,7 +251,12 @@ mod tests {
         let sources =
             RawArguments { words: list, json_option: None, cwd: dir.path().to_path_buf() };
         let parsed = words(read(&sources, &mut io::empty()).unwrap());
-        assert!(matches!(&parsed[0], ArgumentWord::Text { value, .. } if value == "two\nlines\n"));
+        let file = ArgumentWord::File {
+            key: "a".to_owned(),
+            base64: "dHdvCmxpbmVzCg==".to_owned(),
+            media_type: "application/octet-stream".to_owned(),
+        };
+        assert_eq!(parsed[0], file);
         assert!(matches!(&parsed[1], ArgumentWord::Json { value, .. } if *value == json!([1])));
         assert!(matches!(&parsed[2], ArgumentWord::Text { value, .. } if value == "@body"));
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::request::ArgumentWord;
 use super::validate::{ValuePath, Violation};
 use crate::model::JsonObject;
-use crate::util::schema;
+use crate::util::{base64, schema};
 
 /// How many references and alternatives are followed to find out what a property wants.
 const MAX_STEPS: usize = 64;
@@ -14,22 +14,35 @@ pub fn coerce(pairs: &[ArgumentWord], schema: &Value) -> Result<JsonObject, Vec<
     let mut arguments = JsonObject::new();
     let mut twice = Vec::new();
     for word in pairs {
-        let (key, value) = match word {
-            ArgumentWord::Json { key, value } => (key, value.clone()),
-            ArgumentWord::Text { key, value } => {
-                let property = schema.get("properties").and_then(|p| p.get(key));
-                (
-                    key,
-                    property
-                        .map_or_else(|| value.as_str().into(), |p| coerce_text(value, p, schema)),
-                )
-            }
-        };
-        if arguments.insert(key.clone(), value).is_some() {
+        let property = schema.get("properties").and_then(|p| p.get(word.key()));
+        let (key, value) =
+            (word.key(), coerce_word(word, property.unwrap_or(&Value::Null), schema));
+        if arguments.insert(key.to_owned(), value).is_some() {
             twice.push(Violation::new(ValuePath::default().key(key), "is given twice"));
         }
     }
     if twice.is_empty() { Ok(arguments) } else { Err(twice) }
+}
+
+/// The value of a word for a property; of `Null` nothing is known.
+pub fn coerce_word(word: &ArgumentWord, property: &Value, root: &Value) -> Value {
+    match word {
+        ArgumentWord::Json { value, .. } => value.clone(),
+        ArgumentWord::Text { value, .. } => coerce_text(value, property, root),
+        ArgumentWord::File { base64, media_type, .. } => {
+            let mut wants = AcceptedValues::default();
+            wants.collect(property, root);
+            if wants.is_data_url {
+                let media_type = wants.media_type.unwrap_or(media_type);
+                return format!("data:{media_type};base64,{base64}").into();
+            }
+            let text = base64::decode(base64).and_then(|bytes| String::from_utf8(bytes).ok());
+            match text.filter(|_| !wants.is_base64) {
+                Some(text) => coerce_text(&text, property, root),
+                None => base64.as_str().into(),
+            }
+        }
+    }
 }
 
 pub fn coerce_text(text: &str, property: &Value, root: &Value) -> Value {
@@ -58,6 +71,9 @@ pub fn coerce_text(text: &str, property: &Value, root: &Value) -> Value {
 struct AcceptedValues<'a> {
     types: Vec<&'a str>,
     values: Vec<&'a Value>,
+    is_base64: bool,
+    is_data_url: bool,
+    media_type: Option<&'a str>,
     steps: usize,
 }
 
@@ -75,6 +91,9 @@ impl<'a> AcceptedValues<'a> {
             _ if schema.get("items").is_some() => self.types.push("array"),
             _ => {}
         }
+        self.is_base64 |= schema["contentEncoding"] == "base64";
+        self.is_data_url |= schema["format"] == "data-url" || schema["format"] == "data-uri";
+        self.media_type = schema["contentMediaType"].as_str().or(self.media_type);
         self.values.extend(schema.get("const"));
         self.values.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten());
         if let Some(target) = schema::referenced(root, schema) {
@@ -166,6 +185,36 @@ mod tests {
     fn references_are_followed_and_loops_end() {
         assert_eq!(one("12", &json!({"$ref": "#/$defs/Count"})), json!(12));
         assert_eq!(one("12", &json!({"$ref": "#/$defs/Loop"})), json!("12"));
+    }
+
+    #[test]
+    fn a_file_is_text_or_base64_as_it_and_the_schema_say() {
+        let file = |bytes: &[u8], property: &Value| {
+            let word = ArgumentWord::File {
+                key: "key".into(),
+                base64: base64::encode(bytes),
+                media_type: "image/png".into(),
+            };
+            coerce_word(
+                &word,
+                property,
+                &json!({ "$defs": { "B": { "contentEncoding": "base64" } } }),
+            )
+        };
+        let (text, binary) = (&b"12"[..], &b"\x89PNG\0"[..]);
+        assert_eq!(file(text, &json!({ "type": "string" })), json!("12"));
+        assert_eq!(file(text, &json!({ "type": "integer" })), json!(12));
+        assert_eq!(file(text, &json!({ "contentEncoding": "base64" })), json!("MTI="));
+        assert_eq!(file(text, &json!({ "$ref": "#/$defs/B" })), json!("MTI="));
+        for property in
+            [json!(null), json!({ "type": "string" }), json!({ "contentMediaType": "a/b" })]
+        {
+            assert_eq!(file(binary, &property), json!("iVBORwA="), "{property}");
+        }
+        let url = |property| file(binary, &property);
+        assert_eq!(url(json!({ "format": "data-url" })), json!("data:image/png;base64,iVBORwA="));
+        let named = json!({ "format": "data-uri", "contentMediaType": "a/b" });
+        assert_eq!(url(named), json!("data:a/b;base64,iVBORwA="));
     }
 
     #[test]

@@ -123,8 +123,17 @@ pub enum ArgumentWord {
     Text {
         /// The name of the property, as typed.
         key: String,
-        /// The text, from the word or from the file it named.
+        /// The text.
         value: String,
+    },
+    /// `key=@file`: text or base64, as the file and the schema are.
+    File {
+        /// The name of the property, as typed.
+        key: String,
+        /// The content, in base64.
+        base64: String,
+        /// What it is, by the name of the file.
+        media_type: String,
     },
     /// `key:=json`: a JSON value, used unchanged.
     Json {
@@ -133,6 +142,15 @@ pub enum ArgumentWord {
         /// The value, of the type the JSON has.
         value: serde_json::Value,
     },
+}
+
+impl ArgumentWord {
+    /// The name of the property.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Text { key, .. } | Self::File { key, .. } | Self::Json { key, .. } => key,
+        }
+    }
 }
 
 /// A call requested by a front end or a program.

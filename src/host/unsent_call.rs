@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ToolHost;
 use super::call_record::caller_record;
-use super::request::ArgumentWord;
+use super::coerce::coerce_word;
 use super::request::{CallArguments, CallRequest};
 use crate::audit::mask::MASK;
 use crate::catalogue::naming::{self, NameResolution};
@@ -197,10 +197,7 @@ impl<'a> UnsentCall<'a> {
             CallArguments::Object(object) => object.clone(),
             CallArguments::Words(pairs) => pairs
                 .iter()
-                .map(|word| match word {
-                    ArgumentWord::Text { key, value } => (key.clone(), value.clone().into()),
-                    ArgumentWord::Json { key, value } => (key.clone(), value.clone()),
-                })
+                .map(|word| (word.key().to_owned(), coerce_word(word, &Value::Null, &Value::Null)))
                 .collect(),
         };
         let arguments = self.arguments.get().cloned().unwrap_or_else(fallback);

@@ -35,34 +35,48 @@ pub fn output_paths(path: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     }
 }
 
+/// Media types and their extensions; of several for one, the first is the usual.
+const MEDIA_TYPES: [(&str, &str); 25] = [
+    ("image/png", "png"),
+    ("image/jpeg", "jpg"),
+    ("image/jpg", "jpg"),
+    ("image/jpeg", "jpeg"),
+    ("image/gif", "gif"),
+    ("image/webp", "webp"),
+    ("image/avif", "avif"),
+    ("image/bmp", "bmp"),
+    ("image/tiff", "tiff"),
+    ("image/svg+xml", "svg"),
+    ("audio/wav", "wav"),
+    ("audio/x-wav", "wav"),
+    ("audio/wave", "wav"),
+    ("audio/mpeg", "mp3"),
+    ("audio/mp3", "mp3"),
+    ("audio/ogg", "ogg"),
+    ("audio/flac", "flac"),
+    ("audio/aac", "aac"),
+    ("audio/mp4", "m4a"),
+    ("video/webm", "webm"),
+    ("audio/webm", "webm"),
+    ("video/mp4", "mp4"),
+    ("application/pdf", "pdf"),
+    ("application/zip", "zip"),
+    ("application/gzip", "gz"),
+];
+
 /// The usual extension of a media type. Text and JSON go without: they are what a result mostly
 /// is, and are saved under the very name that was given. Nothing of what the server wrote gets
 /// into the name.
 pub fn extension(media_type: &str) -> Option<&'static str> {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let extension = match essence.as_str() {
-        "image/png" => "png",
-        "image/jpeg" | "image/jpg" => "jpg",
-        "image/gif" => "gif",
-        "image/webp" => "webp",
-        "image/avif" => "avif",
-        "image/bmp" => "bmp",
-        "image/tiff" => "tiff",
-        "image/svg+xml" => "svg",
-        "audio/wav" | "audio/x-wav" | "audio/wave" => "wav",
-        "audio/mpeg" | "audio/mp3" => "mp3",
-        "audio/ogg" => "ogg",
-        "audio/flac" => "flac",
-        "audio/aac" => "aac",
-        "audio/mp4" => "m4a",
-        "audio/webm" | "video/webm" => "webm",
-        "video/mp4" => "mp4",
-        "application/pdf" => "pdf",
-        "application/zip" => "zip",
-        "application/gzip" => "gz",
-        _ => return None,
-    };
-    Some(extension)
+    MEDIA_TYPES.iter().find(|(name, _)| *name == essence).map(|(_, extension)| *extension)
+}
+
+/// The media type of a file, by its extension.
+pub fn media_type(path: &Path) -> &'static str {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let row = MEDIA_TYPES.iter().find(|(_, usual)| *usual == extension);
+    row.map_or("application/octet-stream", |(name, _)| *name)
 }
 
 fn is_text(media_type: &str) -> bool {

@@ -87,7 +87,8 @@ const ARGUMENTS_HELP: &str = "\
 How arguments are written:
   key=value     converted only as the tool's schema requires: 12 stays text for a string
   key:=json     raw JSON
-  key=@file     the contents of a file (key:=@file for JSON in a file)
+  key=@file     the contents of a file: text, or base64 of other bytes and where the schema says
+                so (key:=@file for JSON in a file)
   key=@@text    text that starts with @
   '{\"key\": 1}'  all arguments as one object, as with --args
 

@@ -6,7 +6,8 @@ use super::offerings::{self, ItemList};
 use super::prelude::*;
 use crate::cli::json::offerings::{PromptMessagesJson, PromptsJson};
 use crate::cli::raw_arguments::RawArguments;
-use crate::host::request::{ArgumentWord, CallArguments, ItemRequest, LookupScope};
+use crate::host::coerce::coerce_word;
+use crate::host::request::{CallArguments, ItemRequest, LookupScope};
 use crate::model::{JsonObject, Prompt, ToolResult};
 use crate::util::json;
 
@@ -123,10 +124,10 @@ async fn arguments(args: &PromptGetArgs, context: &CommandContext) -> Result<Jso
     Ok(match sources.read().await? {
         CallArguments::Object(object) => object.into_iter().map(|(k, v)| (k, text(v))).collect(),
         CallArguments::Words(words) => words
-            .into_iter()
-            .map(|word| match word {
-                ArgumentWord::Text { key, value } => (key, Value::String(value)),
-                ArgumentWord::Json { key, value } => (key, text(value)),
+            .iter()
+            .map(|word| {
+                let value = coerce_word(word, &Value::Null, &Value::Null);
+                (word.key().to_owned(), text(value))
             })
             .collect(),
     })

@@ -121,8 +121,7 @@ async fn merge_arguments(
     context: &CommandContext,
 ) -> Result<CallArguments, Error> {
     for word in &given {
-        let (ArgumentWord::Text { key, .. } | ArgumentWord::Json { key, .. }) = word;
-        recorded.shift_remove(key);
+        recorded.shift_remove(word.key());
     }
     let mut answered = Vec::new();
     let hidden = masked_paths(&recorded);
