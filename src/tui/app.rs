@@ -5,6 +5,8 @@
 //! own and knows the [`AppContext`] that all share, and no other view: what one wants of another is an
 //! [`Navigation`].
 
+use std::collections::BTreeMap;
+
 use crate::host::example;
 use crate::tui::calls::{self, OtherClients};
 use crate::tui::prelude::*;
@@ -40,6 +42,8 @@ pub struct AppState {
     pub trust: ProjectTrust,
     pub configuration_problems: ConfigurationProblems,
     pub has_stale_figures: bool,
+    /// Servers whose changed tools are being listed, and whether they have changed again since.
+    pub relisting: BTreeMap<String, bool>,
     /// A tool compared with its pin, while [`Overlay::Pin`] shows it.
     pub pin_window: Option<PinWindow>,
 }

@@ -1,7 +1,7 @@
 //! Updating the state with an event.
 
 use crate::catalogue::Catalogue;
-use crate::model::{ErrorKind, HostEvent, ListOwner, ServerState, ServerStatus};
+use crate::model::{ErrorKind, HostEvent, ListKind, ListOwner, ServerState, ServerStatus};
 use crate::tui::event::UserInput;
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::KeyPress;
@@ -222,6 +222,13 @@ impl AppState {
             HostEvent::ListChanged { owner: ListOwner::Program, .. } => {
                 self.context.effects.extend([AppEffect::ListDeclared, AppEffect::RefreshServers]);
             }
+            HostEvent::ListChanged {
+                owner: ListOwner::Server(server),
+                list: ListKind::Tools,
+            } => match self.relisting.get_mut(server) {
+                Some(again) => *again = true,
+                None => self.relist(server),
+            },
             HostEvent::Notice { origin, text } => {
                 self.context.show_status(format!("{origin}: {text}"));
             }
@@ -234,7 +241,17 @@ impl AppState {
         }
     }
 
+    fn relist(&mut self, server: &str) {
+        self.relisting.insert(server.to_owned(), false);
+        self.context.emit(AppEffect::ListServer(server.to_owned()));
+    }
+
     fn listed(&mut self, servers: &[String], catalogue: Catalogue) {
+        for server in servers {
+            if self.relisting.remove(server) == Some(true) {
+                self.relist(server);
+            }
+        }
         for error in catalogue.servers.iter().filter_map(|listing| listing.error.as_ref()) {
             self.trust.failed(error, &mut self.context);
         }
@@ -543,6 +560,7 @@ impl AppState {
         self.trust.on_host_switched(&mut self.context);
         self.configuration_problems = ConfigurationProblems::of(self.trust.diagnostics());
         self.servers.clear();
+        self.relisting.clear();
         self.tools.catalogue.forget_servers();
         self.context.effects.extend([AppEffect::ListDeclared, AppEffect::RefreshServers]);
         self.offerings.forget_servers(&mut self.context);

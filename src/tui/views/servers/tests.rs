@@ -231,6 +231,21 @@ fn pings_seen_here_and_lines_of_logs_are_remembered_for_each() {
 }
 
 #[test]
+fn changed_tools_of_a_server_are_listed_anew_and_not_twice_at_once() {
+    let mut state = sample();
+    let change = |state: &mut AppState| {
+        let owner = ListOwner::Server("files".to_owned());
+        state.update(AppEvent::Host(HostEvent::ListChanged { owner, list: ListKind::Tools }))
+    };
+    let again = || AppEffect::ListServer("files".to_owned());
+    assert_eq!(change(&mut state), [again()]);
+    assert_eq!(change(&mut state), []);
+    assert_eq!(change(&mut state), []);
+    assert!(state.update(listed(&["files"], Vec::new())).contains(&again()));
+    assert!(!state.update(listed(&["files"], Vec::new())).contains(&again()));
+}
+
+#[test]
 fn what_the_program_registers_and_removes_is_asked_for_anew() {
     let mut state = sample();
     let (owner, list) = (ListOwner::Program, ListKind::Tools);
