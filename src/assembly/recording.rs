@@ -1,42 +1,39 @@
-//! Starting a server behind the proxy of `toolhost record`.
+//! Starting or reaching a server behind the proxy of `toolhost record`.
 
 use crate::audit::Masker;
 use crate::audit::mask::is_secret_argument;
 use crate::config::environment::Environment;
-use crate::config::spec::{Configuration, Endpoint};
+use crate::config::spec::Endpoint;
 use crate::mcp::tracer::Tracer;
 use crate::model::{Error, ErrorPhase, TrafficSink};
 use crate::providers::mcp;
-use crate::serve::record::RecordedServer;
+use crate::serve::record::{RecordedProcess, RecordedServer};
 use crate::util::orphans;
 use crate::util::process::{Process, Program, resolve};
 
-use super::secrets;
+use super::{Assembly, secrets};
 
-/// Starts the server of an entry like a connection would, to record it in `traffic`.
+/// Starts or reaches the server of an entry like a connection would, to record it in `traffic`.
 pub fn start_server(
-    configuration: &Configuration,
+    assembly: &Assembly,
     name: &str,
     environment: &dyn Environment,
     traffic: TrafficSink,
 ) -> Result<RecordedServer, Error> {
+    let configuration = &assembly.configuration;
     let Some(spec) = configuration.servers.iter().find(|spec| spec.name == name) else {
         return Err(Error::usage(format!("there is no server '{name}'")));
     };
+    let named = |error: Error| error.with_server(name).with_phase(ErrorPhase::Start);
     if !matches!(spec.endpoint, Endpoint::Stdio { .. }) {
-        return Err(Error::usage(format!(
-            "'{name}' is reached over the network; record works only with servers that are started"
-        ))
-        .with_hint(
-            "use --trace-save with any command to record toolhost's own traffic with such a server",
-        ));
+        let wire = mcp::open_wire(spec, assembly.sources.setup()).map_err(named)?;
+        return Ok(RecordedServer::Network(wire));
     }
     let traffic = secrets::masker(configuration, environment).traffic(traffic);
     let tracer = Tracer::new(name, traffic);
-    let named = |error: Error| error.with_server(name).with_phase(ErrorPhase::Start);
     tracer.opened(&mcp::describe(&spec.endpoint));
     let process = mcp::start(spec, environment, &configuration.expanded).map_err(named)?;
-    Ok(RecordedServer { process, tracer })
+    Ok(RecordedServer::Program(RecordedProcess { process, tracer }))
 }
 
 /// Starts a command line as if toolhost were not there: in this directory and with all variables of
@@ -63,5 +60,5 @@ pub fn start_command(
     let program = Program { path, args: args.to_vec(), env, cwd, stdin: true };
     let process = Process::start(&program)
         .map_err(|error| cannot(&format!("'{}': {error}", program.path.display())))?;
-    Ok(RecordedServer { process, tracer })
+    Ok(RecordedServer::Program(RecordedProcess { process, tracer }))
 }

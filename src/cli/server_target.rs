@@ -58,6 +58,10 @@ pub fn server() -> impl TypedValueParser<Value = String> {
 
 /// Takes the words that name an ad-hoc server: those after `--`, or a URL in place of a name.
 fn server_words(command: &mut CliCommand) -> Vec<String> {
+    let is_url = |word: &mut String| is_url(word);
+    if let CliCommand::Record(args) = command {
+        return args.server.take_if(is_url).into_iter().collect();
+    }
     let target = match command {
         CliCommand::List(args) => &mut args.target,
         CliCommand::Servers(args) => &mut args.target,
@@ -87,7 +91,6 @@ fn server_words(command: &mut CliCommand) -> Vec<String> {
     if !words.is_empty() {
         return words;
     }
-    let is_url = |word: &mut String| is_url(word);
     let url = match command {
         CliCommand::List(args) => {
             args.query.first_mut().is_some_and(is_url).then(|| args.query.remove(0))
@@ -106,6 +109,7 @@ fn set_default_server(command: &mut CliCommand, name: &str) {
     let named = match command {
         CliCommand::Inspect(args) => &mut args.name,
         CliCommand::Trace(args) => &mut args.server,
+        CliCommand::Record(args) => &mut args.server,
         _ => return,
     };
     named.get_or_insert_with(|| name.to_owned());

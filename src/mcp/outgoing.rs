@@ -104,22 +104,22 @@ impl<'a> OutgoingRequest<'a> {
         let kind = FrameKind::Request {
             id: json!(id),
             method: self.method.to_owned(),
-            name: self.name(),
+            name: subject(self.method, self.params),
             headers: self.headers.to_vec(),
         };
         OutgoingFrame { bytes: line.into(), kind, call: self.call.cloned() }
     }
+}
 
-    /// The thing that the request is about (`Mcp-Name`).
-    fn name(&self) -> Option<String> {
-        let key = match self.method {
-            "tools/call" | "prompts/get" => "name",
-            "resources/read" => "uri",
-            "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
-            _ => return None,
-        };
-        self.params.get(key)?.as_str().map(str::to_owned)
-    }
+/// The thing that a request is about (`Mcp-Name`).
+pub fn subject(method: &str, params: &Value) -> Option<String> {
+    let key = match method {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
+        _ => return None,
+    };
+    params.get(key)?.as_str().map(str::to_owned)
 }
 
 /// One member of an object, after those that are there.

@@ -3,16 +3,24 @@
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
+use crate::mcp::outgoing::subject;
+use crate::mcp::rpc_code::INTERNAL_ERROR;
 use crate::mcp::tracer::{StderrLines, Tracer};
-use crate::mcp::wire::MESSAGE_LIMIT;
-use crate::model::Error;
+use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, Wire};
+use crate::model::{Era, Error};
 use crate::util::process::{Process, ShutdownTimeouts, show_exit};
 use crate::util::text;
 
@@ -27,7 +35,13 @@ const SHUTDOWN_STEPS: ShutdownTimeouts = ShutdownTimeouts {
     kill: Duration::from_secs(1),
 };
 
-pub struct RecordedServer {
+pub enum RecordedServer {
+    Program(RecordedProcess),
+    /// It is reached over the network, and what passes is traced by the wire.
+    Network(Arc<dyn Wire>),
+}
+
+pub struct RecordedProcess {
     /// Its process; its three pipes are not taken yet.
     pub process: Process,
     /// Hears everything that passes in either direction.
@@ -45,6 +59,10 @@ enum RelayEnd {
 /// ends or `cancel` fires. Nothing of the server is left then.
 pub async fn run(server: RecordedServer, cancel: &CancellationToken) -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
+    let server = match server {
+        RecordedServer::Program(server) => server,
+        RecordedServer::Network(wire) => return relay_messages(&wire, input, output, cancel).await,
+    };
     let shown = if std::io::stderr().is_terminal() { sanitized } else { unfiltered };
     relay(server, (input, output, tokio::io::stderr()), shown, cancel).await
 }
@@ -61,7 +79,7 @@ fn sanitized(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 async fn relay<R, W, E>(
-    server: RecordedServer,
+    server: RecordedProcess,
     (input, output, errors): (R, W, E),
     shown: ByteFilter,
     cancel: &CancellationToken,
@@ -71,7 +89,7 @@ where
     W: AsyncWrite + Unpin,
     E: AsyncWrite + Unpin + Send + 'static,
 {
-    let RecordedServer { mut process, tracer } = server;
+    let RecordedProcess { mut process, tracer } = server;
     let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
     let (Some(to), Some(from), Some(stderr)) = pipes else {
         return Err(Error::internal("the server was started without pipes"));
@@ -122,6 +140,138 @@ where
         Some(_) => Err(Error::unreachable(format!("the process {how}"))),
         None => Ok(()),
     }
+}
+
+/// Passes on messages, one on each line, until one side ends or `cancel` fires.
+async fn relay_messages(
+    wire: &Arc<dyn Wire>,
+    input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
+    let (answers, mut answered) = mpsc::unbounded_channel();
+    let agreement = Agreement { wire: Arc::clone(wire), initialize: Mutex::default() };
+    let up = async {
+        let mut lines = FramedRead::new(input, LinesCodec::new_with_max_length(MESSAGE_LIMIT));
+        let mut requests = JoinSet::new();
+        while let Some(line) = lines.next().await {
+            let frame = match line {
+                Ok(line) if line.trim().is_empty() => continue,
+                Ok(line) => agreement.sent(line),
+                Err(error) => {
+                    return Err(Error::protocol(format!("the client's message: {error}")));
+                }
+            };
+            let id = match &frame.kind {
+                FrameKind::Request { id, .. } => id.clone(),
+                FrameKind::Notification { .. } | FrameKind::Response => {
+                    wire.send(frame).await?;
+                    continue;
+                }
+            };
+            let (wire, answers) = (Arc::clone(wire), answers.clone());
+            requests.spawn(async move {
+                let answer = wire.send(frame).await;
+                let answer = answer.unwrap_or_else(|error| Some(refusal(&id, &error)));
+                let _gone = answers.send(answer);
+            });
+        }
+        let _late = timeout(LAST_ANSWERS_TIMEOUT, requests.join_all()).await;
+        Ok(())
+    };
+    let down = async {
+        loop {
+            let bytes = tokio::select! {
+                Some(answer) = answered.recv() => answer,
+                arrival = wire.receive() => match arrival {
+                    Arrival::Message { bytes, .. } => Some(bytes),
+                    Arrival::Failed { id, error } => Some(refusal(&id, &error)),
+                    Arrival::Warning(_) => None,
+                    Arrival::Closed(error) => return Err(error),
+                },
+            };
+            let Some(bytes) = bytes else { continue };
+            let mut line = agreement.received(&bytes);
+            line.push(b'\n');
+            if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
+                return Ok(());
+            }
+        }
+    };
+    let (mut up, mut down) = (pin!(up), pin!(down));
+    let ended = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Ok(()),
+        ended = &mut down => ended,
+        ended = &mut up => match timeout(DRAIN_TIMEOUT, down).await {
+            Ok(last) => ended.and(last),
+            Err(_elapsed) => ended,
+        },
+    };
+    wire.close().await;
+    ended
+}
+
+/// What the relay reads in the messages that pass: transports with headers say it in these.
+struct Agreement {
+    wire: Arc<dyn Wire>,
+    /// The id of the request whose answer agrees on a version.
+    initialize: Mutex<Option<Value>>,
+}
+
+impl Agreement {
+    fn initialize(&self) -> MutexGuard<'_, Option<Value>> {
+        self.initialize.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sent(&self, line: String) -> OutgoingFrame {
+        let message: Value = serde_json::from_str(&line).unwrap_or_default();
+        let params = &message["params"];
+        if let Some(version) = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str() {
+            self.wire.set_agreement(Era::Modern, version);
+        }
+        let kind = match (message["method"].as_str(), message.get("id")) {
+            (Some(method), Some(id)) => {
+                if method == "initialize" {
+                    *self.initialize() = Some(id.clone());
+                }
+                FrameKind::Request {
+                    id: id.clone(),
+                    method: method.to_owned(),
+                    name: subject(method, params),
+                    headers: Vec::new(),
+                }
+            }
+            (Some(method), None) => FrameKind::Notification {
+                method: method.to_owned(),
+                cancels: params.get("requestId").cloned(),
+            },
+            (None, _) => FrameKind::Response,
+        };
+        OutgoingFrame { bytes: line.into(), kind, call: None }
+    }
+
+    /// A message as one line.
+    fn received(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut expected = self.initialize();
+        if expected.is_none() && !bytes.contains(&b'\n') {
+            return bytes.to_vec();
+        }
+        let message: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        if let Some(version) = message["result"]["protocolVersion"].as_str()
+            && *expected == message.get("id").cloned()
+        {
+            *expected = None;
+            self.wire.set_agreement(Era::Legacy, version);
+        }
+        if bytes.contains(&b'\n') { message.to_string().into_bytes() } else { bytes.to_vec() }
+    }
+}
+
+/// Stands for the answer that does not come.
+fn refusal(id: &Value, error: &Error) -> Bytes {
+    let error = json!({ "code": INTERNAL_ERROR, "message": error.to_string() });
+    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into()
 }
 
 /// Passes bytes on until either end fails or is at its end, and shows each piece to `look`
@@ -198,7 +348,7 @@ mod tests {
         let cancel = cancel.clone();
         let run = tokio::spawn(async move {
             let streams = (input, output, tokio::io::sink());
-            relay(RecordedServer { process, tracer }, streams, unfiltered, &cancel).await
+            relay(RecordedProcess { process, tracer }, streams, unfiltered, &cancel).await
         });
         (client_in, client_out, run)
     }

@@ -222,13 +222,12 @@ impl AppState {
             HostEvent::ListChanged { owner: ListOwner::Program, .. } => {
                 self.context.effects.extend([AppEffect::ListDeclared, AppEffect::RefreshServers]);
             }
-            HostEvent::ListChanged {
-                owner: ListOwner::Server(server),
-                list: ListKind::Tools,
-            } => match self.relisting.get_mut(server) {
-                Some(again) => *again = true,
-                None => self.relist(server),
-            },
+            HostEvent::ListChanged { owner: ListOwner::Server(server), list: ListKind::Tools } => {
+                match self.relisting.get_mut(server) {
+                    Some(again) => *again = true,
+                    None => self.relist(server),
+                }
+            }
             HostEvent::Notice { origin, text } => {
                 self.context.show_status(format!("{origin}: {text}"));
             }

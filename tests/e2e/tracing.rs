@@ -228,10 +228,39 @@ fn record_ends_with_its_server_and_says_what_it_cannot_do() {
     room.file("notes", "my notes\n");
     let run = room.toolhost(["record", "--save", "notes", "--", "true"]).check();
     run.exits(2).says(&["exists and is not a trace"]);
-    let http = Fixture::fault(Place::Http, "none", "legacy", &room.log("web"));
-    room.server("web", &http);
-    let run = room.with_servers(["record", "web", "--save", "r.jsonl"]).check();
-    run.exits(2).says(&["reached over the network", "--trace-save"]);
+}
+
+#[test]
+fn a_server_behind_a_url_is_recorded_by_its_name_and_by_its_address() {
+    for era in ["legacy", "both"] {
+        let (room, fixture) =
+            room(Place::Http, "none", era, "headers: { X-Api-Key: planted-secret }\n");
+        let url = fixture.url().unwrap();
+        let program = env!("CARGO_BIN_EXE_toolhost");
+        for (name, words) in [
+            ("named", vec!["--mcp", "mcp.yaml", "record", "srv", "--save", "named.jsonl"]),
+            ("typed", vec!["record", url, "--save", "typed.jsonl"]),
+        ] {
+            let words = [program].into_iter().chain(words).map(str::to_owned).collect();
+            room.server(name, &Fixture::new(Place::Stdio, words));
+            let tool = format!("{name}-echo");
+            let run = room.with_servers(["call", &tool, "message=hello"]).check();
+            assert_eq!(run.exits(0).out(), "hello\n");
+            let file = format!("{name}.jsonl");
+            let rows = rows(&room.path("work").join(&file));
+            let calls = rows.iter().filter(|row| row["method"] == "tools/call").count();
+            assert_eq!(calls, 2, "{rows:?}");
+            assert!(!format!("{rows:?}").contains("planted-secret"));
+            let input = "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":{\"message\":\"hello\"}}}\n";
+            let played = room.toolhost(["replay", &file]).stdin(input).check();
+            assert_eq!(played.exits(0).json()["id"], 9);
+        }
+        // What does not answer is an answer to whoever asked.
+        let ask = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+        let dead = room.toolhost(["record", "http://127.0.0.1:9/mcp", "--save", "d.jsonl"]);
+        let run = dead.stdin(ask).check();
+        assert_eq!(run.json()["error"]["code"], -32603, "{run}");
+    }
 }
 
 #[test]

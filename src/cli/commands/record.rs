@@ -13,7 +13,7 @@ use crate::util::orphans;
 /// and saved. 'toolhost replay FILE' then stands in for the server.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// Server to record, by its name in mcp.yaml
+    /// Server to record: its name in mcp.yaml, or its URL
     #[arg(
         required_unless_present = "command",
         conflicts_with = "command",
@@ -39,7 +39,7 @@ pub async fn run(args: &RecordArgs, context: &CommandContext) -> CommandResult {
             let server = slice::from_ref(name);
             let assembly = context.assemble(StartScope::Servers(server)).await?;
             entry_checks::require_hosted(&assembly, server)?;
-            recording::start_server(&assembly.configuration, name, environment, traffic)?
+            recording::start_server(&assembly, name, environment, traffic)?
         }
     };
     let passed = record::run(recorded, &context.cancel).await;

@@ -257,6 +257,15 @@ pub fn start(
     started.map_err(|error| not_started(&error, &program))
 }
 
+/// The wire to a server that is reached over the network, for a proxy that speaks over it itself.
+pub fn open_wire(spec: &ServerSpec, setup: &McpSetup) -> Result<Arc<dyn Wire>, Error> {
+    verify_trust(&spec.seal)?;
+    let tracer = Tracer::new(&spec.name, setup.traffic.clone());
+    let access = ServerAuth::of(spec, setup, &tracer);
+    let plan = transport_plan(spec, setup, &tracer, &access, false)?;
+    with_tracing(plan.open, &tracer, describe(&spec.endpoint))()
+}
+
 fn not_started(error: &StartError, program: &Program) -> Error {
     confinement::not_started(error, |error| {
         format!("cannot start '{}': {error}", program.path.display())

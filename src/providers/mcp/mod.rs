@@ -51,7 +51,7 @@ use auth::ServerAuth;
 use client_sessions::SessionServers;
 use code_watch::CodeWatch;
 use connection_slot::ConnectionSlot;
-pub use endpoint::{describe, start};
+pub use endpoint::{describe, open_wire, start};
 use health::Health;
 use offerings::OfferingCounts;
 use throttle::ListThrottle;
