@@ -11,10 +11,10 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::mcp::outgoing::subject;
 use crate::mcp::rpc_code::INTERNAL_ERROR;
@@ -153,7 +153,7 @@ async fn relay_messages(
     let agreement = Agreement { wire: Arc::clone(wire), initialize: Mutex::default() };
     let up = async {
         let mut lines = FramedRead::new(input, LinesCodec::new_with_max_length(MESSAGE_LIMIT));
-        let mut requests = JoinSet::new();
+        let requests = TaskTracker::new();
         while let Some(line) = lines.next().await {
             let frame = match line {
                 Ok(line) if line.trim().is_empty() => continue,
@@ -176,7 +176,8 @@ async fn relay_messages(
                 let _gone = answers.send(answer);
             });
         }
-        let _late = timeout(LAST_ANSWERS_TIMEOUT, requests.join_all()).await;
+        requests.close();
+        let _late = timeout(LAST_ANSWERS_TIMEOUT, requests.wait()).await;
         Ok(())
     };
     let down = async {

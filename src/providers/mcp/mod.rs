@@ -326,16 +326,17 @@ impl ToolProvider for McpProvider {
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        let _running = self.calls.read().await;
         let cancelled = || {
             Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the call was abandoned")
                 .with_server(&self.spec.name)
         };
-        let connection = tokio::select! {
+        let connect = async { (self.calls.read().await, self.connection().await) };
+        let (_running, connection) = tokio::select! {
             biased;
-            connection = self.connection() => connection?,
+            connected = connect => connected,
             () = context.cancel.cancelled() => return Err(cancelled()),
         };
+        let connection = connection?;
         self.call_tool(&connection, context, call).await
     }
 
