@@ -81,6 +81,7 @@ fn read_request(stream: &mut impl std::io::BufRead) -> Option<String> {
         Some("tools/list") => json!({
             "tools": [{ "name": "whisper", "inputSchema": { "type": "object" } }],
         }),
+        Some("ping") => json!({}),
         Some("tools/call") => json!({ "content": [{ "type": "text", "text": "psst" }] }),
         Some(_) => return Some("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_owned()),
         None => {
