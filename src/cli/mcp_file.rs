@@ -15,13 +15,15 @@ use crate::util::private_file;
 
 const SERVERS: [&str; 3] = ["mcp_servers", "mcpServers", "servers"];
 
+const TOOLS: [&str; 2] = ["tools", "tools_config"];
+
 /// Which of the server files is written.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct McpFileArgs {
-    /// Write mcp.yaml of your configuration directory
+    /// Write to your configuration directory
     #[arg(long, conflicts_with = "project")]
     pub user: bool,
-    /// Write mcp.yaml of the current directory, or of the project it belongs to
+    /// Write to the current directory, or the project it belongs to
     #[arg(long)]
     pub project: bool,
 }
@@ -42,23 +44,39 @@ pub struct McpFile {
 impl McpFile {
     /// The requested file; by default that of the project if it has a server file, otherwise the user's.
     pub fn open(args: McpFileArgs, environment: &dyn Environment) -> Result<Self, Error> {
+        Self::find("mcp", &SERVERS, args, environment)
+    }
+
+    /// The file of tools, chosen in the same way.
+    pub fn tools(args: McpFileArgs, environment: &dyn Environment) -> Result<Self, Error> {
+        Self::find("tools", &TOOLS, args, environment)
+    }
+
+    fn find(
+        stem: &str,
+        keys: &'static [&'static str],
+        args: McpFileArgs,
+        environment: &dyn Environment,
+    ) -> Result<Self, Error> {
+        let existing = |directory: &Path| existing(stem, directory);
+        let usual = format!("{stem}.yaml");
         let own = environment.config_dir();
         let cwd = environment.cwd();
         let mut project = cwd.ancestors().filter(|directory| own.as_deref() != Some(directory));
         let project = project.find_map(existing);
         let (path, is_own) = match project {
             Some(path) if !args.user => (path, false),
-            _ if args.project => (cwd.join("mcp.yaml"), false),
+            _ if args.project => (cwd.join(&usual), false),
             _ => {
                 let own = own.ok_or_else(|| {
                     Error::usage("there is no configuration directory").with_hint("--project")
                 })?;
-                (existing(&own).unwrap_or_else(|| own.join("mcp.yaml")), true)
+                (existing(&own).unwrap_or_else(|| own.join(&usual)), true)
             }
         };
         let old =
             if path.exists() { read::read(&path, true).map_err(error)?.1 } else { String::new() };
-        Ok(Self { path, is_own, keys: &SERVERS, new: old.clone(), old })
+        Ok(Self { path, is_own, keys, new: old.clone(), old })
     }
 
     pub fn has(&self, name: &str) -> Result<bool, Error> {
@@ -68,6 +86,18 @@ impl McpFile {
     /// Adds or replaces an entry (`Some`), or removes it.
     pub fn set(&mut self, name: &str, entry: Option<&Value>) -> Result<(), Error> {
         self.new = entry_edit::edited(&self.path, &self.new, self.keys, name, entry)?;
+        Ok(())
+    }
+
+    /// Adds an entry to a file of tools.
+    pub fn add_tool(&mut self, name: &str, entry: &Value) -> Result<(), Error> {
+        let root = editors::parse_file(&self.path, &self.new).map_err(error)?;
+        let lists = self.keys.iter().filter_map(|key| root.get(key)?.as_array());
+        if lists.flatten().any(|tool| tool["name"] == name || tool["tool_name"] == name) {
+            let what = format!("'{name}' is already in {}", self.path.display());
+            return Err(Error::usage(what).with_hint("choose another name, or edit the file"));
+        }
+        self.new = entry_edit::appended(&self.path, &self.new, &root, self.keys, entry)?;
         Ok(())
     }
 
@@ -95,9 +125,9 @@ impl McpFile {
     }
 }
 
-fn existing(directory: &Path) -> Option<PathBuf> {
-    let names = ["mcp.yaml", "mcp.yml", "mcp.json"];
-    names.iter().map(|name| directory.join(name)).find(|path| path.is_file())
+fn existing(stem: &str, directory: &Path) -> Option<PathBuf> {
+    let names = ["yaml", "yml", "json"].iter();
+    names.map(|suffix| directory.join(format!("{stem}.{suffix}"))).find(|path| path.is_file())
 }
 
 pub fn error(diagnostic: Diagnostic) -> Error {

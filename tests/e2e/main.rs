@@ -31,6 +31,7 @@ mod consent_matrix;
 mod consent_questions;
 mod console;
 mod credentials;
+mod curl;
 mod deploy;
 mod documents;
 mod eras;

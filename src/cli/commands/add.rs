@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::prelude::*;
 use crate::assembly;
 use crate::cli::ad_hoc::{self, AdHocServer};
+use crate::cli::curl;
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
 use crate::config::secrets;
 use crate::host::request::ListScope;
@@ -15,13 +16,15 @@ const SHOWN_TOOLS: usize = 8;
 /// Add a server to mcp.yaml.
 ///
 /// Writes to the project's file if there is one, otherwise to your own; comments and layout are
-/// kept. Then the server is started once to show its tools. In a project that you trust, the new
+/// kept. Then the server is started once to show its tools. After -- a curl command becomes an
+/// API tool in tools.yaml instead, whose arguments stand as {name} in it. In a project that you trust, the new
 /// entry is trusted with it; otherwise you are asked first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolhost add time -- uvx mcp-server-time
   toolhost add github -e 'GITHUB_TOKEN=${GITHUB_TOKEN}' -- npx -y @modelcontextprotocol/server-github
+  toolhost add weather -- curl 'https://api.example/weather?city={city}' -H 'X-Key: ${WEATHER_KEY}'
   toolhost add linear https://mcp.linear.app/mcp
   toolhost add search http://localhost:8001/mcp --bearer-token-env SEARCH_TOKEN")]
 pub struct AddArgs {
@@ -50,6 +53,11 @@ pub struct AddArgs {
 
 pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     check_name(&args.name).map_err(|error| Error::usage(error.to_string()))?;
+    if let [program, words @ ..] = &args.command[..]
+        && program == "curl"
+    {
+        return add_tool(args, words, context);
+    }
     let entry = entry(args, &context.global.rare.header)?;
     let mut file = McpFile::open(args.file, &*context.environment)?;
     if file.has(&args.name)? {
@@ -59,11 +67,7 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     file.set(&args.name, Some(&entry))?;
     let replaced = built_in_examples(context);
     let trust_command = context.write_server_file(&file)?;
-    let added = Line::styled(Role::Success, "added ")
-        .then(Role::Name, &args.name)
-        .then(Role::Plain, " to ")
-        .then(Role::Name, file.path.display().to_string());
-    context.output.note(added);
+    note_added(&args.name, &file, context);
     if let Some(replaced) = replaced {
         context.output.note(format!(
             "your own files now replace the built-in examples: {replaced}; \
@@ -75,6 +79,50 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     let next = format!("try it: toolhost list --server {}", args.name);
     context.output.note(Line::styled(Role::Dim, next));
     Ok(())
+}
+
+fn note_added(name: &str, file: &McpFile, context: &CommandContext) {
+    let added = Line::styled(Role::Success, "added ")
+        .then(Role::Name, name)
+        .then(Role::Plain, " to ")
+        .then(Role::Name, file.path.display().to_string());
+    context.output.note(added);
+}
+
+/// Writes the request of a curl command as a tool.
+fn add_tool(args: &AddArgs, words: &[String], context: &CommandContext) -> CommandResult {
+    if !args.env.is_empty() || !context.global.rare.header.is_empty() {
+        return Err(Error::usage("--env and --header are for servers").into());
+    }
+    let mut entry = curl::entry(&args.name, words)?;
+    if let Some(description) = &args.description {
+        entry["description"] = description.as_str().into();
+    }
+    let query = entry["endpoint_url"].as_str().and_then(|url| url.parse::<url::Url>().ok());
+    let query = query.iter().flat_map(url::Url::query_pairs);
+    for (name, value) in query {
+        refuse_plain_secret(&name, &value)?;
+    }
+    for (name, value) in ["headers", "auth"].iter().filter_map(|key| entry[key].as_object()).flatten()
+    {
+        refuse_plain_secret(name, value.as_str().unwrap_or_default())?;
+    }
+    let mut file = McpFile::tools(args.file, &*context.environment)?;
+    file.add_tool(&args.name, &entry)?;
+    let trust_command = context.write_server_file(&file)?;
+    note_added(&args.name, &file, context);
+    context.note_untrusted(trust_command);
+    let next = format!("try it: toolhost call {}", args.name);
+    context.output.note(Line::styled(Role::Dim, next));
+    Ok(())
+}
+
+fn refuse_plain_secret(name: &str, text: &str) -> Result<(), Error> {
+    if text.contains("${") || !(secrets::names_secret(name) || secrets::looks_secret(text)) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{name} would be stored in plain text"))
+        .with_hint(format!("use a reference, in single quotes: '${{{}}}'", variable(name))))
 }
 
 /// What is shown while no file is found at all, when that is so.
@@ -146,12 +194,7 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
     let written =
         set.iter().chain(entry.get("headers").and_then(Value::as_object).into_iter().flatten());
     for (name, value) in written {
-        let text = value.as_str().unwrap_or_default();
-        if !text.contains("${") && (secrets::names_secret(name) || secrets::looks_secret(text)) {
-            return Err(Error::usage(format!("{name} would be stored in plain text")).with_hint(
-                format!("use a reference, in single quotes: '${{{}}}'", variable(name)),
-            ));
-        }
+        refuse_plain_secret(name, value.as_str().unwrap_or_default())?;
     }
     if !set.is_empty() {
         entry.insert("env".to_owned(), set.into());

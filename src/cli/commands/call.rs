@@ -7,13 +7,14 @@ use super::prelude::*;
 use crate::assembly::Assembly;
 use crate::cli::answers::AnswerRules;
 use crate::cli::call_context::{self, ContextArg};
+use crate::cli::curl;
 use crate::cli::json::call::{CallJson, DryRunJson};
 use crate::cli::raw_arguments::RawArguments;
 use crate::cli::save;
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::ErrorKind;
-use crate::util::units;
+use crate::util::{text, units};
 
 /// Call a tool.
 ///
@@ -54,6 +55,9 @@ pub struct CallArgs {
     /// Show what would be sent or started, without doing it
     #[arg(long)]
     pub dry_run: bool,
+    /// Print the curl command that sends the same request, without sending it
+    #[arg(long, conflicts_with = "dry_run")]
+    pub as_curl: bool,
     /// Apply a jq expression to the result
     #[arg(long, value_name = "EXPR")]
     pub query: Option<String>,
@@ -136,7 +140,7 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     }
     let request = request(args, context).await?;
     let starts = StartScope::Named(from_ref(&args.name), &args.server);
-    let outcome = if args.dry_run {
+    let outcome = if args.dry_run || args.as_curl {
         let assembly = context.assemble(starts).await?;
         perform(args, context, format, &assembly, request).await
     } else {
@@ -191,10 +195,14 @@ pub(super) async fn perform(
     assembly: &Assembly,
     request: CallRequest,
 ) -> CommandResult {
-    if args.dry_run {
+    if args.dry_run || args.as_curl {
         let dry_run = assembly.host.dry_run(&request).await?;
         for warning in &dry_run.warnings {
             context.output.warn(warning);
+        }
+        if args.as_curl {
+            let command = curl::command(assembly, &request.arguments, &dry_run)?;
+            return context.output.raw(format!("{}\n", text::safe(&command)).as_bytes());
         }
         let page = || present::outcome::preview(&dry_run);
         context.output.report(format, &DryRunJson::from(&dry_run), page)?;

@@ -41,15 +41,39 @@ pub fn edited(
         after.is_ok_and(|after| with_map(after, keys) == expected)
     };
     new.filter(is_expected).ok_or_else(|| {
-        let error =
-            Error::config(format!("cannot change {}: its layout is not supported", path.display()));
-        match entry {
-            Some(entry) => {
-                error.with_hint(format!("paste this under its servers: {}", json!({ name: entry })))
-            }
-            None => error.with_hint("remove it with an editor"),
-        }
+        let hint = match entry {
+            Some(entry) => format!("paste this under its servers: {}", json!({ name: entry })),
+            None => "remove it with an editor".to_owned(),
+        };
+        unsupported(path).with_hint(hint)
     })
+}
+
+fn unsupported(path: &Path) -> Error {
+    Error::config(format!("cannot change {}: its layout is not supported", path.display()))
+}
+
+/// The text with an entry behind those of a list, of which `before` is the content.
+pub fn appended(
+    path: &Path,
+    text: &str,
+    before: &Value,
+    keys: &[&str],
+    entry: &Value,
+) -> Result<String, Error> {
+    let key = keys.iter().find(|key| before.get(**key).is_some()).unwrap_or(&keys[0]);
+    let root = parse::parse(&SourceText::new(path, text), text).map_err(mcp_file::error)?.root;
+    let document = yaml_output::document(&json!([entry]));
+    let mut items = before[key].as_array().cloned().unwrap_or_default();
+    items.push(entry.clone());
+    let mut expected = before.as_object().cloned().unwrap_or_default();
+    expected.insert((*key).to_owned(), items.into());
+    let expected = Value::Object(expected);
+    yaml::inserted(text, &root, keys, &document)
+        .filter(|new| editors::parse_file(path, new).is_ok_and(|after| after == expected))
+        .ok_or_else(|| {
+            unsupported(path).with_hint(format!("paste this under its {key}: {}", json!([entry])))
+        })
 }
 
 fn yaml_edited(

@@ -38,10 +38,13 @@ pub(super) fn inserted(
         NodeValue::Map(pairs) if !pairs.is_empty() => {
             usize::try_from(pairs.first()?.0.position.column).ok()?.checked_sub(1)?
         }
+        NodeValue::List(items) if !items.is_empty() => {
+            usize::try_from(items.first()?.position.column).ok()?.checked_sub("- x".len())?
+        }
         _ => {
             // `mcp_servers:` or `mcp_servers: {}`, without entries.
             let line = lines.get_mut(head)?;
-            let bare = line.replacen("{}", "", 1);
+            let bare = line.replacen("{}", "", 1).replacen("[]", "", 1);
             bare.trim_end().clone_into(line);
             outer + 2
         }
