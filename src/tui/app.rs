@@ -330,6 +330,7 @@ impl AppState {
         look.clock = !settings.has_no_clock;
         look.images = !settings.has_no_images;
         look.palette = settings.theme.unwrap_or_default();
+        look.own = settings.colours;
         self.context.keys = settings.keys;
         self.context.calls.saved_arguments = arguments;
         if let Some(first) = problems.first() {

@@ -153,6 +153,8 @@ pub const KEY_TABLES: &[KeyTable] = &[
 #[strum(serialize_all = "kebab-case")]
 pub enum Action {
     Show(ViewId),
+    /// Start a program of `console.yaml`, by its place in [`Keymap::programs`].
+    Program(u8),
     NextPane,
     PreviousPane,
     /// Let the focused pane fill the screen, or give that back.
@@ -565,12 +567,15 @@ pub const ANYWHERE: KeyTable = KeyTable { context: KeyContext::Anywhere, name: "
 #[derive(Debug, Clone)]
 pub struct Keymap {
     contexts: Vec<(KeyContext, Vec<Binding>)>,
+    /// The programs that keys are bound to, each with its arguments.
+    pub programs: Vec<Vec<String>>,
 }
 
 impl Default for Keymap {
     fn default() -> Self {
         let bindings = |table: &KeyTable| table.rows.iter().flat_map(KeyRow::bindings).collect();
-        Self { contexts: KEY_TABLES.iter().map(|table| (table.context, bindings(table))).collect() }
+        let contexts = KEY_TABLES.iter().map(|table| (table.context, bindings(table)));
+        Self { contexts: contexts.collect(), programs: Vec::new() }
     }
 }
 
@@ -622,6 +627,9 @@ impl Action {
     /// How the tables call it: its word in the footer and what it does. Those of this place, else
     /// of any.
     fn labels(self, when: KeyContext) -> (Option<&'static str>, &'static str) {
+        if matches!(self, Self::Program(_)) {
+            return (None, "start a program of console.yaml");
+        }
         let here = KEY_TABLES.iter().filter(|table| table.context == when);
         let mut rows = here.chain(KEY_TABLES).flat_map(|table| table.rows);
         rows.find(|row| row.action == self).map_or((None, ""), |row| (row.label(), row.about))
@@ -702,6 +710,40 @@ mod remap_tests {
         let successor =
             keys.bindings(KeyContext::Tools).iter().find(|b| b.action == Action::Fill).unwrap();
         assert_eq!((successor.key, successor.label), (KeyPress::Char('e'), Some("call")));
+    }
+}
+
+#[cfg(test)]
+mod page_tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    fn page() -> String {
+        let mut page =
+            "# Keys of the console\n\nGenerated from the tables of the console. `keys` of \
+                        [console.yaml](console-yaml.md) binds others.\n"
+                .to_owned();
+        for KeyTable { name, title, rows, .. } in KEY_TABLES {
+            let head = "| key | does | action |\n|---|---|---|";
+            writeln!(page, "\n## {title}\n\nIn `console.yaml`: `{name}`.\n\n{head}").unwrap();
+            for KeyRow { keys, action, about, .. } in *rows {
+                let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+                let keys = keys.join(", ").replace('|', "\\|");
+                writeln!(page, "| {keys} | {about} | `{}` |", action.name()).unwrap();
+            }
+        }
+        page
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a switch for the person who runs the tests")]
+    fn the_page_of_keys_is_what_the_tables_say() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/keys.md");
+        if std::env::var_os("TOOLHOST_BLESS").is_some() {
+            std::fs::write(path, page()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), page(), "TOOLHOST_BLESS=1 writes it");
     }
 }
 

@@ -31,6 +31,7 @@ pub mod tasks;
 pub mod tests;
 pub mod theme;
 pub mod update;
+mod user_program;
 pub mod views;
 pub mod widgets;
 

@@ -1,5 +1,6 @@
 //! The user's settings of the console: `console.yaml`.
 
+use ratatui::style::Color;
 use serde_json::{Map, Value, json};
 
 use crate::config::node::{ConfigNode, SourceText};
@@ -7,18 +8,19 @@ use crate::config::parse;
 use crate::model::Diagnostic;
 use crate::tui::keys::{KEY_TABLES, KeyPress, Keymap, Remap};
 use crate::tui::prelude::*;
-use crate::tui::theme::ColourScheme;
+use crate::tui::theme::{ColourScheme, OwnColours, ROLES};
 
 /// The name of the file, in the directory of the user's configuration.
 pub const FILE: &str = "console.yaml";
 
-const KEYS: &str = "theme, ascii, reduced_motion, mouse, clock, image, keys";
+const KEYS: &str = "theme, colours, ascii, reduced_motion, mouse, clock, image, keys";
 
 /// The settings in `console.yaml`; what is not set there has its default.
 #[derive(Debug, Clone, Default)]
 pub struct ConsoleSettings {
     /// Which colours; `None` for the usual ones.
     pub theme: Option<ColourScheme>,
+    pub colours: OwnColours,
     pub ascii: bool,
     /// Whether spinners and other movement are left out.
     pub reduced_motion: bool,
@@ -49,6 +51,9 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
         let taken = match key.text.as_str() {
             "theme" => one_of(value, &themes, |name| format!("unknown theme '{name}'"))
                 .map(|name| settings.theme = ColourScheme::from_name(name)),
+            "colours" => {
+                value.as_map().map(|_| problems.extend(colours(value, &mut settings.colours)))
+            }
             "ascii" => value.as_bool().map(|set| settings.ascii = set),
             "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
             "mouse" => value.as_bool().map(|set| settings.has_no_mouse = !set),
@@ -64,6 +69,32 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
     problems
         .sort_by_key(|problem| problem.location.as_ref().map(|place| (place.line, place.column)));
     (settings, problems)
+}
+
+fn colours(all: &ConfigNode, own: &mut OwnColours) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for (role, value) in all.entries() {
+        let colour = value.as_scalar_text().and_then(|text| {
+            text.parse::<Color>().map_err(|_| {
+                Diagnostic::error(format!("invalid colour '{text}'"))
+                    .with_hint("write colours as red, light-blue, 208 or '#ff8800'")
+                    .with_location(value.location())
+            })
+        });
+        match (ROLES.iter().zip(&mut own.0).find(|((name, _), _)| *name == role.text), colour) {
+            (Some((_, place)), Ok(colour)) => *place = Some(colour),
+            (Some(_), Err(problem)) => problems.push(problem),
+            (None, _) => problems.push(
+                Diagnostic::error(format!("unknown role '{}'", role.text))
+                    .with_hint(format!(
+                        "expected one of {}",
+                        ROLES.map(|(name, _)| name).join(", ")
+                    ))
+                    .with_location(all.location_of(role)),
+            ),
+        }
+    }
+    problems
 }
 
 /// The values of `image.inline`.
@@ -120,21 +151,10 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
                 problems.push(problem.with_hint(hint).with_location(at));
                 continue;
             };
-            let word = match action.as_scalar_text() {
-                _ if action.is_null() => "none".to_owned(),
-                Ok(word) => word,
+            let (word, action) = match bound_to(action, map) {
+                Ok(bound) => bound,
                 Err(problem) => {
                     problems.push(problem);
-                    continue;
-                }
-            };
-            let action = match (word.as_str(), Action::from_name(&word)) {
-                ("none", _) => None,
-                (_, Some(action)) => Some(action),
-                (_, None) => {
-                    let problem = Diagnostic::error(format!("unknown action '{word}'"));
-                    let hint = "the console's command list (:) shows the names";
-                    problems.push(problem.with_hint(hint).with_location(action.location()));
                     continue;
                 }
             };
@@ -166,6 +186,34 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
         !map.bindings(*when).iter().any(|binding| binding.action == *orphan)
     });
     problems.extend(orphans.map(|(.., problem)| problem));
+}
+
+/// What a key is to do: an action, by its name, or a program.
+fn bound_to(value: &ConfigNode, map: &mut Keymap) -> Result<(String, Option<Action>), Diagnostic> {
+    if let Some(run) = value.get("run") {
+        let argv: Vec<String> = match run.as_list() {
+            Ok(words) => words.iter().map(ConfigNode::as_scalar_text).collect::<Result<_, _>>()?,
+            Err(_) => vec![run.as_scalar_text()?],
+        };
+        let number = u8::try_from(map.programs.len()).ok();
+        let (Some(program), Some(number)) = (argv.first().cloned(), number) else {
+            return Err(Diagnostic::error("expected a program and its arguments")
+                .with_location(run.location()));
+        };
+        map.programs.push(argv);
+        return Ok((program, Some(Action::Program(number))));
+    }
+    if value.is_null() {
+        return Ok(("none".to_owned(), None));
+    }
+    let word = value.as_scalar_text()?;
+    let action = Action::from_name(&word);
+    if action.is_none() && word != "none" {
+        return Err(Diagnostic::error(format!("unknown action '{word}'"))
+            .with_hint("the console's command list (:) shows the names")
+            .with_location(value.location()));
+    }
+    Ok((word, action))
 }
 
 #[cfg(test)]
@@ -221,6 +269,27 @@ mod tests {
     }
 
     #[test]
+    fn a_role_has_a_colour_and_a_key_a_program() {
+        let (own, problems) = settings(
+            "colours: { error: '#ff0000', server-1: 208, pink: red, hint: pinkish }\n\
+             keys: { tools: { f5: { run: [jq, .tool] }, f6: { run: true }, f7: { run: [] } } }\n",
+        );
+        assert_eq!(
+            problems,
+            [
+                "1:45: unknown role 'pink'",
+                "1:62: invalid colour 'pinkish'",
+                "2:74: expected a program and its arguments",
+            ]
+        );
+        assert_eq!(own.colours.0[5], Some(Color::Rgb(255, 0, 0)));
+        assert_eq!(own.colours.0[20], Some(Color::Indexed(208)));
+        let bound = |key| own.keys.action(KeyPress::F(key), &[KeyContext::Tools]);
+        assert_eq!((bound(5), bound(6)), (Some(Action::Program(0)), Some(Action::Program(1))));
+        assert_eq!(own.keys.programs, [vec!["jq", ".tool"], vec!["true"]]);
+    }
+
+    #[test]
     fn an_action_that_lost_its_key_is_named() {
         let (_, problems) = settings("keys: { tools: { s: change-format } }");
         assert_eq!(
@@ -267,6 +336,10 @@ pub fn schema() -> Value {
     actions.sort_unstable();
     actions.dedup();
     actions.insert(0, "none".to_owned());
+    let colour = |(name, _): (&str, Role)| {
+        (name.to_owned(), json!({ "type": ["string", "integer"], "description": "" }))
+    };
+    let colours: Map<String, Value> = ROLES.into_iter().map(colour).collect();
     let switch = |about: &str, default: bool| json!({ "type": "boolean", "default": default, "description": about });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -279,6 +352,7 @@ pub fn schema() -> Value {
                 "default": ColourScheme::default().name(),
                 "description": "Colours; the palette in the console tries others for as long as it runs",
             },
+            "colours": { "$ref": "#/$defs/colours", "description": "Your own colours, by role" },
             "ascii": switch("Draw with ASCII characters only", false),
             "reduced_motion": switch("Disable spinners and other motion", false),
             "mouse": switch("Use the mouse: click rows and views, scroll; with Shift the terminal selects text", true),
@@ -290,6 +364,12 @@ pub fn schema() -> Value {
             },
         },
         "$defs": {
+            "colours": {
+                "type": "object",
+                "description": "A name such as red or light-blue, a number of the 256 colours, or '#ff8800'",
+                "additionalProperties": false,
+                "properties": colours,
+            },
             "image": {
                 "type": "object",
                 "additionalProperties": false,
@@ -309,7 +389,21 @@ pub fn schema() -> Value {
             "bindings": {
                 "type": "object",
                 "description": "Maps a key such as x, X, ctrl-x, alt-x, f5, enter, space or page-up to its action",
-                "additionalProperties": { "$ref": "#/$defs/action" },
+                "additionalProperties": {
+                    "anyOf": [{ "$ref": "#/$defs/action" }, { "$ref": "#/$defs/program" }],
+                },
+            },
+            "program": {
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["run"],
+                "properties": {
+                    "run": {
+                        "type": ["string", "array"],
+                        "items": { "type": "string" },
+                        "description": "A program and its arguments; it reads the chosen tool with its last arguments and result as JSON, and what it prints first is shown",
+                    },
+                },
             },
             "action": { "enum": actions },
         },

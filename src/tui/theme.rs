@@ -30,11 +30,54 @@ impl ColourScheme {
     }
 }
 
+/// What a person can give a colour, by its name in `console.yaml`.
+pub const ROLES: [(&str, Role); 26] = [
+    ("title", Role::Title),
+    ("name", Role::Name),
+    ("dim", Role::Dim),
+    ("success", Role::Success),
+    ("warning", Role::Warning),
+    ("error", Role::Error),
+    ("hint", Role::Hint),
+    ("question", Role::Question),
+    ("sent", Role::Sent),
+    ("received", Role::Received),
+    ("example", Role::Example),
+    ("selected", Role::Selected),
+    ("selected-unfocused", Role::SelectedUnfocused),
+    ("focused-frame", Role::FocusedFrame),
+    ("frame", Role::Frame),
+    ("key", Role::Key),
+    ("json-key", Role::JsonKey),
+    ("json-text", Role::JsonText),
+    ("json-number", Role::JsonNumber),
+    ("json-word", Role::JsonWord),
+    ("server-1", Role::Hue(0)),
+    ("server-2", Role::Hue(1)),
+    ("server-3", Role::Hue(2)),
+    ("server-4", Role::Hue(3)),
+    ("server-5", Role::Hue(4)),
+    ("server-6", Role::Hue(5)),
+];
+
+/// The colours that a person chose, in the order of [`ROLES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OwnColours(pub [Option<Color>; ROLES.len()]);
+
+impl OwnColours {
+    pub const NONE: Self = Self([None; ROLES.len()]);
+
+    fn of(self, role: Role) -> Option<Color> {
+        ROLES.iter().zip(self.0).find(|((_, named), _)| *named == role)?.1
+    }
+}
+
 /// How a person wants the console to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appearance {
     /// The colour scheme, from `console.yaml` or the palette.
     pub palette: ColourScheme,
+    pub own: OwnColours,
     pub has_colour: bool,
     pub ascii: bool,
     pub has_reduced_motion: bool,
@@ -52,6 +95,7 @@ impl Default for Appearance {
         let palette = ColourScheme::default();
         Self {
             palette,
+            own: OwnColours::NONE,
             has_colour: true,
             ascii: false,
             has_reduced_motion: false,
@@ -73,7 +117,7 @@ impl Appearance {
             (false, true) => ColourDepth::Indexed,
             (false, false) => ColourDepth::Sixteen,
         };
-        Theme { palette, ascii: self.ascii, depth }
+        Theme { palette, ascii: self.ascii, depth, own: self.own }
     }
 }
 
@@ -140,10 +184,28 @@ pub struct Theme {
     pub palette: ColourScheme,
     pub ascii: bool,
     pub depth: ColourDepth,
+    pub own: OwnColours,
 }
 
 impl Theme {
     pub fn style(self, meaning: Role) -> Style {
+        let usual = self.usual_style(meaning);
+        let own = self.own.of(meaning).filter(|_| self.palette != ColourScheme::Mono);
+        let own = own.and_then(|colour| match (colour, self.depth) {
+            (Color::Rgb(..), ColourDepth::Sixteen) => None,
+            (Color::Rgb(r, g, b), ColourDepth::Indexed) => Some(cell_colour([r, g, b], false)),
+            _ => Some(colour),
+        });
+        match (own, meaning) {
+            (None, _) => usual,
+            (Some(ground), Role::Selected | Role::SelectedUnfocused) => {
+                Style::new().bg(ground).add_modifier(Modifier::BOLD)
+            }
+            (Some(colour), _) => usual.fg(colour),
+        }
+    }
+
+    fn usual_style(self, meaning: Role) -> Style {
         let plain = Style::new();
         let bold = plain.add_modifier(Modifier::BOLD);
         let colour = |ink| self.colour(ink).map_or(plain, |colour| plain.fg(colour));
@@ -300,7 +362,8 @@ mod tests {
         for (palette, grounds) in
             [(ColourScheme::Default, &dark[..]), (ColourScheme::Light, &bright[..])]
         {
-            let theme = Theme { palette, ascii: false, depth: ColourDepth::True };
+            let depth = ColourDepth::True;
+            let theme = Theme { palette, depth, ..Theme::default() };
             for role in &roles {
                 let text = theme.style(*role).fg.unwrap();
                 for ground in grounds {
@@ -317,6 +380,36 @@ mod tests {
                 assert!(seen >= LEAST, "{palette:?} {role:?}: {seen:.2}");
             }
         }
+    }
+
+    #[test]
+    fn a_colour_of_ones_own_holds_where_the_terminal_has_it() {
+        let mut own = OwnColours::NONE;
+        let set = |own: &mut OwnColours, name: &str, colour| {
+            let at = ROLES.iter().position(|(role, _)| *role == name).unwrap();
+            own.0[at] = Some(colour);
+        };
+        set(&mut own, "error", Color::Rgb(255, 0, 0));
+        set(&mut own, "hint", Color::Green);
+        set(&mut own, "selected", Color::Blue);
+        let theme = |palette, depth| Theme { palette, depth, ascii: false, own };
+        let default = ColourScheme::Default;
+        let fg = |theme: Theme, role| theme.style(role).fg;
+        let whole = theme(default, ColourDepth::True);
+        assert_eq!(fg(whole, Role::Error), Some(Color::Rgb(255, 0, 0)));
+        assert_eq!(whole.style(Role::Selected).bg, Some(Color::Blue));
+        assert_eq!(
+            fg(whole, Role::Warning),
+            fg(Theme { own: OwnColours::NONE, ..whole }, Role::Warning)
+        );
+        let indexed = theme(default, ColourDepth::Indexed);
+        assert_eq!(fg(indexed, Role::Error), Some(Color::Indexed(196)));
+        let few = theme(default, ColourDepth::Sixteen);
+        assert_eq!(
+            (fg(few, Role::Error), fg(few, Role::Hint)),
+            (Some(Color::Red), Some(Color::Green))
+        );
+        assert_eq!(fg(theme(ColourScheme::Mono, ColourDepth::True), Role::Error), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Updating the state with an event.
 
+use serde_json::json;
+
 use crate::catalogue::Catalogue;
 use crate::model::{ErrorKind, HostEvent, ListKind, ListOwner, ServerState, ServerStatus};
 use crate::tui::event::UserInput;
@@ -8,9 +10,11 @@ use crate::tui::keys::KeyPress;
 use crate::tui::layout::Divider;
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;
+use crate::tui::user_program;
 use crate::tui::views::form;
 use crate::tui::views::overlays;
 use crate::tui::views::overlays::problems::ConfigurationProblems;
+use crate::tui::views::result::presentation::result_of;
 use crate::tui::views::tools::detail;
 use crate::tui::widgets::list::action_step;
 use crate::tui::widgets::reading::Readiness;
@@ -443,6 +447,7 @@ impl AppState {
         }
         match action {
             Action::Show(view) => self.show(view),
+            Action::Program(number) => self.start_program(number),
             Action::NextPane => self.context.step_pane(1),
             Action::PreviousPane => self.context.step_pane(-1),
             Action::NarrowPane => self.context.step_divider(Divider::Columns, -PANE_STEP),
@@ -501,6 +506,23 @@ impl AppState {
             view.scroll(context.focus, by);
             view.on_scrolled(context);
         }
+    }
+
+    /// Starts a program with the chosen tool, its last arguments and its last result.
+    fn start_program(&mut self, number: u8) {
+        let Some(argv) = self.context.keys.programs.get(usize::from(number)).cloned() else {
+            return;
+        };
+        let tool = self.tools.catalogue.chosen();
+        let name = tool.map_or("", |row| row.name.as_str());
+        let outcome = self.context.calls.newest_of(name).and_then(|call| call.outcome.as_deref());
+        let input = json!({
+            "tool": tool.map(|row| &row.tool),
+            "arguments": self.context.calls.arguments_of(name),
+            "result": outcome.and_then(result_of).map(|result| &result.output),
+        });
+        self.context.show_status(format!("{}…", argv[0]));
+        self.context.emit(user_program::start(argv, input.to_string()));
     }
 
     fn cancel(&mut self) {

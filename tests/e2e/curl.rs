@@ -7,9 +7,9 @@ const SECRETS: [(&str, &str); 2] = [("ITEM_KEY", "planted-key"), ("ITEM_PASS", "
 /// Runs a printed command as a person would paste it.
 fn paste(room: &Sandbox, printed: &Finished) -> Finished {
     let line = printed.exits(0).out();
-    let run = SECRETS.iter().fold(room.program("sh", ["-c", &line]), |run, (name, value)| {
-        run.env(name, value)
-    });
+    let run = SECRETS
+        .iter()
+        .fold(room.program("sh", ["-c", &line]), |run, (name, value)| run.env(name, value));
     run.go()
 }
 
@@ -65,7 +65,10 @@ fn a_call_of_a_server_is_printed_with_its_headers() {
         let call = ["call", "srv-echo", "message=hello", "--as-curl"];
         let printed = room.with_servers(call).env("ITEM_KEY", "planted-key").check();
         let line = printed.exits(0).out();
-        assert!(line.contains(r#"-H 'X-Key: '"${ITEM_KEY}""#) && !line.contains("planted"), "{line}");
+        assert!(
+            line.contains(r#"-H 'X-Key: '"${ITEM_KEY}""#) && !line.contains("planted"),
+            "{line}"
+        );
         if era == "both" {
             let pasted = paste(&room, &printed);
             assert!(pasted.exits(0).out().contains("hello"), "{pasted}");
@@ -98,13 +101,19 @@ fn what_a_tool_cannot_do_or_would_store_in_plain_text_is_refused_by_name() {
     }
     assert!(!room.path("config/toolhost/tools.yaml").exists());
     // Behind the tools that are there, with everything as it was.
-    room.file("../config/toolhost/tools.yaml", "# mine\ntools:\n  - name: one # first\n    command: [echo]\n");
+    room.file(
+        "../config/toolhost/tools.yaml",
+        "# mine\ntools:\n  - name: one # first\n    command: [echo]\n",
+    );
     let form = ["add", "t", "--", "curl", "-G", URL, "-d", "q={q}", "-d", "n=1"];
     room.toolhost(form).check().exits(0);
     let form = ["add", "f", "--", "curl", URL, "-d", "a=b c", "-d", "d={d}"];
     room.toolhost(form).check().exits(0);
     let text = std::fs::read_to_string(room.path("config/toolhost/tools.yaml")).unwrap();
-    assert!(text.starts_with("# mine\ntools:\n  - name: one # first\n    command: [echo]\n"), "{text}");
+    assert!(
+        text.starts_with("# mine\ntools:\n  - name: one # first\n    command: [echo]\n"),
+        "{text}"
+    );
     let checked = room.toolhost(["config", "check"]).check();
     checked.exits(0);
     let inspected = room.toolhost(["inspect", "t", "--json"]).check().exits(0).json();

@@ -103,7 +103,8 @@ fn add_tool(args: &AddArgs, words: &[String], context: &CommandContext) -> Comma
     for (name, value) in query {
         refuse_plain_secret(&name, &value)?;
     }
-    for (name, value) in ["headers", "auth"].iter().filter_map(|key| entry[key].as_object()).flatten()
+    for (name, value) in
+        ["headers", "auth"].iter().filter_map(|key| entry[key].as_object()).flatten()
     {
         refuse_plain_secret(name, value.as_str().unwrap_or_default())?;
     }

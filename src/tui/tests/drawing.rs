@@ -9,7 +9,7 @@ use crate::tui::draw::*;
 use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::tests::{listed, sample, tool};
-use crate::tui::theme::{ColourScheme, Theme};
+use crate::tui::theme::{ColourScheme, OwnColours, Theme};
 
 pub fn picture(state: &AppState, theme: Theme) -> String {
     let (width, height) = state.context.size;
@@ -28,6 +28,7 @@ pub const ASCII: Theme = Theme {
     palette: ColourScheme::Mono,
     ascii: true,
     depth: crate::tui::theme::ColourDepth::Sixteen,
+    own: OwnColours::NONE,
 };
 
 #[test]

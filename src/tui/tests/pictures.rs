@@ -14,12 +14,13 @@ use crate::tui::draw::*;
 use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::tests::craft::{begun, ended, id, told};
 use crate::tui::tests::{press, sample};
-use crate::tui::theme::{ColourScheme, Theme};
+use crate::tui::theme::{ColourScheme, OwnColours, Theme};
 
 const MONO: Theme = Theme {
     palette: ColourScheme::Mono,
     ascii: true,
     depth: crate::tui::theme::ColourDepth::Sixteen,
+    own: OwnColours::NONE,
 };
 
 fn styled(state: &AppState, theme: Theme) -> String {
