@@ -33,7 +33,7 @@ pub fn start_server(
     let tracer = Tracer::new(name, traffic);
     tracer.opened(&mcp::describe(&spec.endpoint));
     let process = mcp::start(spec, environment, &configuration.expanded).map_err(named)?;
-    Ok(RecordedServer::Program(RecordedProcess { process, tracer }))
+    Ok(RecordedServer::Program(Box::new(RecordedProcess { process, tracer })))
 }
 
 /// Starts a command line as if toolhost were not there: in this directory and with all variables of
@@ -60,5 +60,5 @@ pub fn start_command(
     let program = Program { path, args: args.to_vec(), env, cwd, stdin: true };
     let process = Process::start(&program)
         .map_err(|error| cannot(&format!("'{}': {error}", program.path.display())))?;
-    Ok(RecordedServer::Program(RecordedProcess { process, tracer }))
+    Ok(RecordedServer::Program(Box::new(RecordedProcess { process, tracer })))
 }

@@ -28,6 +28,8 @@ use crate::util::text;
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long pipes are drained after the server is gone; a grandchild may hold them for ever.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+/// How many answers wait for a slow client.
+const ANSWER_QUEUE: usize = 64;
 /// The steps of the server's end. Its input was closed before.
 const SHUTDOWN_STEPS: ShutdownTimeouts = ShutdownTimeouts {
     eof: Duration::from_millis(500),
@@ -36,7 +38,7 @@ const SHUTDOWN_STEPS: ShutdownTimeouts = ShutdownTimeouts {
 };
 
 pub enum RecordedServer {
-    Program(RecordedProcess),
+    Program(Box<RecordedProcess>),
     /// It is reached over the network, and what passes is traced by the wire.
     Network(Arc<dyn Wire>),
 }
@@ -60,7 +62,7 @@ enum RelayEnd {
 pub async fn run(server: RecordedServer, cancel: &CancellationToken) -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let server = match server {
-        RecordedServer::Program(server) => server,
+        RecordedServer::Program(server) => *server,
         RecordedServer::Network(wire) => return relay_messages(&wire, input, output, cancel).await,
     };
     let shown = if std::io::stderr().is_terminal() { sanitized } else { unfiltered };
@@ -149,7 +151,7 @@ async fn relay_messages(
     mut output: impl AsyncWrite + Unpin,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
-    let (answers, mut answered) = mpsc::unbounded_channel();
+    let (answers, mut answered) = mpsc::channel(ANSWER_QUEUE);
     let agreement = Agreement { wire: Arc::clone(wire), initialize: Mutex::default() };
     let up = async {
         let mut lines = FramedRead::new(input, LinesCodec::new_with_max_length(MESSAGE_LIMIT));
@@ -173,7 +175,7 @@ async fn relay_messages(
             requests.spawn(async move {
                 let answer = wire.send(frame).await;
                 let answer = answer.unwrap_or_else(|error| Some(refusal(&id, &error)));
-                let _gone = answers.send(answer);
+                let _gone = answers.send(answer).await;
             });
         }
         requests.close();
