@@ -81,7 +81,7 @@ fn what_is_shown_of_it_can_be_pasted_and_its_calls_are_made_again_when_it_is_nam
     // The console shows the same line.
     let mut pty = Pty::console(&room, &["--", TOOLHOST, "demo-server"], 40, 160);
     pty.expect_shown("add").type_keys("/toolhost-add").expect_shown("Tools 1/");
-    pty.type_keys("\r").expect_shown("Arguments").type_keys("2").expect_shown("a=12 b=1 -- /");
+    pty.type_keys("\r").expect_shown("Arguments").type_keys("2").expect_shown("a=2 b=1 -- /");
     pty.terminate();
     pty.finish();
 }

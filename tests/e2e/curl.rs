@@ -80,10 +80,11 @@ fn a_call_of_a_server_is_printed_with_its_headers() {
     refused.exits(2).says(&["'say' sends no HTTP request"]);
 }
 
+const URL: &str = "https://api.example/x";
+
 #[test]
 fn what_a_tool_cannot_do_or_would_store_in_plain_text_is_refused_by_name() {
     let room = Sandbox::new();
-    const URL: &str = "https://api.example/x";
     for (words, why) in [
         (&["-k", URL][..], "the option -k is not supported"),
         (&["--output", "f", URL], "the option --output is not supported"),

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Snapshots, Suite, free_name};
-use crate::config::node::{NodeValue, SourceText};
+use crate::config::node::{ConfigNode, NodeValue, SourceText};
 use crate::config::parse::parse;
 use crate::config::read;
 use crate::model::{Error, ErrorKind, JsonObject};
@@ -46,7 +46,9 @@ pub fn append(path: &Path, tests: &[NewTest]) -> Result<(), Error> {
         let expect = match (&test.error, &test.result) {
             (Some(kind), _) => json!({ "error": kind }),
             (None, result) => {
-                result.iter().for_each(|result| snapshots.set(&name, (*result).clone()));
+                if let Some(result) = result {
+                    snapshots.set(&name, result.clone());
+                }
                 json!({ "snapshot": true })
             }
         };
@@ -86,7 +88,7 @@ fn existing(path: &Path) -> Result<(String, usize), Error> {
         NodeValue::List(items) => Some(items),
         _ => None,
     });
-    let column = items.and_then(|items| items.first()).map(|item| item.location());
+    let column = items.and_then(|items| items.first()).map(ConfigNode::location);
     let dash = column.and_then(|place| {
         let line = place.text.trim_start();
         line.starts_with("- ").then(|| place.text.len() - line.len())

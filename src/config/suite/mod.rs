@@ -11,7 +11,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::node::{ConfigNode, SourceText};
 use super::parse::parse;
@@ -202,7 +202,7 @@ fn case(
         }
     }
     let args = keys.args.as_ref().map_or_else(
-        || Value::Object(Default::default()),
+        || Value::Object(Map::new()),
         |node| {
             problems.extend(node.as_map().err());
             node.to_json()

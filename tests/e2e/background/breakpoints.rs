@@ -63,7 +63,7 @@ fn a_call_of_an_agent_stops_and_goes_on_as_a_person_edited_it() {
         listed["breakpoints"],
         json!([{ "pattern": "su?", "client": "Claude", "on": "call", "limit_s": 1200.0, "then": "refuse" }])
     );
-    pty.type_keys("/\u{15}sum\r").expect_shown(" BREAK ");
+    pty.type_keys("/\u{15}sum\r").expect_shown("Arguments  sum").expect_shown(" BREAK ");
     pty.type_keys("\u{1b}").expect_gone("Arguments");
     let mut served = Served::start(&room, &[]);
     let mut agent = served.streams();

@@ -203,7 +203,9 @@ impl TestReport {
                 count(|case| case.verdict.ran && !case.passed()),
                 count(|case| !case.verdict.ran),
             );
-            suite.iter().for_each(|case| case.junit(&mut xml));
+            for case in suite {
+                case.junit(&mut xml);
+            }
             xml.push_str("  </testsuite>\n");
         }
         xml.push_str("</testsuites>\n");

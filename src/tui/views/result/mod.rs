@@ -279,7 +279,7 @@ impl ResultViewer {
             self.show(Presentation::default());
         }
         let (call, outcome) = ended?;
-        let activity = of(&call.activity);
+        let activity = Box::new(of(&call.activity));
         let kind = PresentationKind::Format { format: self.format, activity, pictures };
         self.present(PresentationRequest { generation: 0, outcome: Arc::clone(outcome), kind })
     }

@@ -65,7 +65,7 @@ impl ResultFormat {
 pub enum PresentationKind {
     Format {
         format: ResultFormat,
-        activity: ScrollText,
+        activity: Box<ScrollText>,
         /// The room for each picture in a text; `None` shows none.
         pictures: Option<PictureBox>,
     },
@@ -134,7 +134,7 @@ impl PresentationRequest {
                 };
                 made.has_table = made.table.is_some();
                 if made.table.is_none() {
-                    made.text = documents::text(&self.outcome, activity, pictures);
+                    made.text = documents::text(&self.outcome, *activity, pictures);
                 }
             }
         }
