@@ -379,7 +379,8 @@ mod tests {
         How arguments are written:
           key=value     converted only as the tool's schema requires: 12 stays text for a string
           key:=json     raw JSON
-          key=@file     the contents of a file (key:=@file for JSON in a file)
+          key=@file     the contents of a file: text, or base64 of other bytes and where the schema says
+                        so (key:=@file for JSON in a file)
           key=@@text    text that starts with @
           '{"key": 1}'  all arguments as one object, as with --args
 
@@ -403,6 +404,7 @@ mod tests {
           -y, --yes                  Approve the call without asking
               --yes-nested           Approve the call and the calls it makes without asking
               --dry-run              Show what would be sent or started, without doing it
+              --as-curl              Print the curl command that sends the same request, without sending it
               --query <EXPR>         Apply a jq expression to the result
               --save <FILE>          Save the result to this file; multiple blocks go to FILE-1, FILE-2, …
               --answers <FILE>       Answer the server's questions from a file of rules, or with 'defaults'

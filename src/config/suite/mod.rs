@@ -231,7 +231,9 @@ fn free_name(names: &mut BTreeSet<String>, tool: &str) -> String {
 
 /// The expression that leaves open what is at a path, if something is there.
 fn masking(path: &str) -> String {
-    format!("({path} | select(. != null)) |= \"…\"")
+    format!(
+        "if ([{path}]? // [] | any(. != null)) then ({path} | select(. != null)) |= \"…\" else . end"
+    )
 }
 
 /// The JSON Schema of suites, for editors.

@@ -176,7 +176,7 @@ const PICTURES: [(&str, &str); 11] = [
          type /weather; until Trace 2/; press Enter; until Frame; glimpse 3500; \
          run $T up; run $T break demo-add --client claude; press 2; until ready; press A; \
          until attached to; agent demo-add {\"a\": 40, \"b\": 2}; \
-         until y go on; glimpse 4000; press e; until stopped; glimpse 2500; press F5; \
+         until │     y go on; glimpse 4000; press e; until ^D decline; glimpse 2500; press F5; \
          until goes on; glimpse 2000",
     ),
     (
