@@ -117,7 +117,7 @@ fn snapshots_are_saved_when_a_person_says_so_and_compared_from_then_on() {
     let room = room();
     let suite = |text: &str, mask: &str| {
         format!(
-            "tests:\n  - tool: echo\n    args: {{ text: {text}, id: 7, tags: [a, b] }}\n    expect: {{ snapshot: true{mask} }}\n"
+            "setup: [{{ name: before, tool: echo, expect: {{ snapshot: true }} }}]\ntests:\n  - tool: echo\n    args: {{ text: {text}, id: 7, tags: [a, b] }}\n    expect: {{ snapshot: true{mask} }}\n"
         )
     };
     room.file("s.yaml", &suite("hi", ""));

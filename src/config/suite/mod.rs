@@ -23,6 +23,8 @@ use crate::util::jq;
 pub use append::{NewTest, append};
 pub use snapshots::{Snapshots, masked};
 
+const MAX_CALLS: u64 = 1_000_000;
+
 /// A suite whose keys are checked.
 #[derive(Debug)]
 pub struct Suite {
@@ -109,7 +111,7 @@ pub struct Expectations {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "latency", transform = typed::object::<Self>)]
 pub struct LatencyLimits {
-    /// How many calls are made. Default: 100.
+    /// How many calls are made, at most a million. Default: 100.
     pub calls: Option<u64>,
     /// How many of them are in flight. Default: 1.
     pub in_flight: Option<u64>,
@@ -192,6 +194,12 @@ fn case(
         let problem = kind.error(format!("'{}' is no kind of failure", kind.value));
         let hint = format!("expected one of {}", kinds.join(", "));
         problems.push(problem.with_hint(hint).with_suggestion(kind, kinds));
+    }
+    if let Some(limits) = &expect.latency
+        && !(1..=MAX_CALLS).contains(&limits.calls.unwrap_or(1))
+    {
+        let problem = Diagnostic::error(format!("'calls' must be from 1 to {MAX_CALLS}"));
+        problems.push(problem.with_location(location.clone()));
     }
     let expressions = expect.jq.iter().flat_map(|texts| &texts.0).chain(keys.args_jq.as_deref());
     let paths = expect.mask.iter().flat_map(|texts| &texts.0);
@@ -276,6 +284,8 @@ mod tests {
             "tests: [{tool: a, args: x}]",
             "tests: [{tool: a, expect: {mask: ['.[']}}]",
             "tests: [{tool: a, expect: {latency: {p42: 1s}}}]",
+            "tests: [{tool: a, expect: {latency: {calls: 0, p50: 1s}}}]",
+            "tests: [{tool: a, expect: {latency: {calls: 1000001, p50: 1s}}}]",
             "tests: [{tool: a}]\ntests: [{tool: b}]",
         ] {
             assert!(!parsed(text).unwrap_err().is_empty(), "{text}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{TestCase, masking};
+use super::{Suite, masking};
 use crate::model::{Error, unreadable_file};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::jq::{self, JqError};
@@ -44,8 +44,8 @@ impl Snapshots {
     }
 
     /// Forgets those of tests that are no longer there.
-    pub fn retain(&mut self, tests: &[TestCase]) {
-        self.results.retain(|name, _| tests.iter().any(|test| test.name == *name));
+    pub fn retain(&mut self, suite: &Suite) {
+        self.results.retain(|name, _| suite.cases().any(|case| case.name == *name));
     }
 
     /// Writes the file. A link in its place is refused: the suite may be somebody else's.

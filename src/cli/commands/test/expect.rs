@@ -37,8 +37,9 @@ pub(super) async fn failures(
     let expected_kind = expect.error.as_ref().map(|kind| kind.as_str());
     let is_right = match (expected_kind, expect.exit) {
         (None, None) => error.is_none(),
-        (wanted, code) => {
-            wanted.is_none_or(|wanted| wanted == kind) && code.is_none_or(|code| code == exit)
+        (right_kind, right_exit) => {
+            right_kind.is_none_or(|right| right == kind)
+                && right_exit.is_none_or(|right| right == exit)
         }
     };
     if !is_right {
@@ -47,7 +48,7 @@ pub(super) async fn failures(
             (None, Some(code)) => format!("exit code {code}"),
             (None, None) => "success".to_owned(),
         };
-        let came = error.map_or_else(
+        let outcome = error.map_or_else(
             || format!("the call succeeded with {}", quoted(result)),
             |error| {
                 let problems = std::iter::once(error.message().to_owned());
@@ -56,7 +57,7 @@ pub(super) async fn failures(
                 format!("{problems} ({kind}, exit code {exit})")
             },
         );
-        failures.push(format!("expected {expected}: {came}").into());
+        failures.push(format!("expected {expected}: {outcome}").into());
         return failures;
     }
     let text = match result {
@@ -80,8 +81,9 @@ pub(super) async fn failures(
             Ok(values) if !values.is_empty() && values.iter().all(is_true) => {}
             Ok(values) => {
                 let values: Vec<_> = values.iter().map(quoted).collect();
-                let gave = if values.is_empty() { "nothing".to_owned() } else { values.join(", ") };
-                let message = format!("jq: '{expression}' gives {gave} for {}", quoted(result));
+                let values =
+                    if values.is_empty() { "nothing".to_owned() } else { values.join(", ") };
+                let message = format!("jq: '{expression}' gives {values} for {}", quoted(result));
                 failures.push(message.into());
             }
             Err(why) => failures.push(format!("jq: '{expression}': {why}").into()),

@@ -114,7 +114,7 @@ pub async fn run(args: &TestArgs, context: &CommandContext) -> CommandResult {
         run.all(&suite).await?;
         if args.update {
             if args.only.is_none() {
-                snapshots.retain(&suite.tests);
+                snapshots.retain(&suite);
             }
             snapshots.save()?;
         }
