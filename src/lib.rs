@@ -175,6 +175,11 @@ mod stats;
 mod tui;
 mod util;
 
+/// What fuzzing tries, and tests on a corpus: not a part of the library.
+#[cfg(any(test, fuzzing))]
+#[path = "../fuzz/targets.rs"]
+pub mod fuzzing;
+
 #[cfg(test)]
 #[path = "../tests/conformance/client.rs"]
 mod conformance_client;

@@ -12,7 +12,7 @@ pub mod commands;
 pub mod complete;
 pub mod config_watch;
 pub mod context;
-mod curl;
+pub mod curl;
 pub mod entry_checks;
 mod entry_edit;
 pub mod formats;

@@ -34,7 +34,7 @@ pub async fn run(
     serve(recording, strict, input, output, note).await
 }
 
-async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     recording: ServerRecording,
     strict: bool,
     input: R,

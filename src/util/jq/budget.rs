@@ -11,11 +11,11 @@ use jaq_json::Val;
 use super::JqError;
 use crate::util::clock::{Clock as _, SystemClock};
 
-pub(super) struct JqLimits {
-    pub(super) steps: u64,
-    pub(super) time: Duration,
+pub struct JqLimits {
+    pub steps: u64,
+    pub time: Duration,
     /// The most stack, in bytes, before the filter counts as recursing too deeply.
-    pub(super) stack: usize,
+    pub stack: usize,
 }
 
 impl Default for JqLimits {

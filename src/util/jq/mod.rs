@@ -8,7 +8,7 @@
 //! an argument, an element of a list — a native filter counts one step and ends the run when the
 //! budget is spent. It ends it the way `halt` would, which `try` cannot catch.
 
-mod budget;
+pub mod budget;
 mod instrument;
 mod value;
 
@@ -111,7 +111,7 @@ pub fn check(filter: &str) -> Result<(), JqError> {
     Err(query(filter, &Value::Null).err().unwrap_or(wrapped))
 }
 
-fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
+pub fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
     if filter.len() > LONGEST_FILTER {
         return Err(JqError::FilterTooLong);
     }

@@ -34,7 +34,7 @@ mod http_session;
 mod path_guess;
 mod post;
 mod redact;
-mod sse;
+pub mod sse;
 mod sse_wire;
 mod status;
 mod target;

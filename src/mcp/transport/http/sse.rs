@@ -8,7 +8,7 @@ use crate::net::excerpt::lossy;
 
 /// One event that was complete, or one instruction of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SseItem {
+pub enum SseItem {
     /// An event that ended with an empty line.
     Event(SseEvent),
     /// The server asked to wait this long before connecting again.
@@ -18,7 +18,7 @@ pub(super) enum SseItem {
 
 /// One event. Its data may be empty: such events only carry an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SseEvent {
+pub struct SseEvent {
     /// The id given inside this event; an empty one clears what was remembered.
     pub id: Option<String>,
     pub kind: Option<String>,
@@ -27,21 +27,21 @@ pub(super) struct SseEvent {
 
 impl SseEvent {
     /// Whether it carries a message; other types of events and empty ones carry none.
-    pub(super) fn is_message(&self) -> bool {
+    pub fn is_message(&self) -> bool {
         let kind = self.kind.as_deref().unwrap_or_default();
         matches!(kind, "" | "message") && !self.data.iter().all(u8::is_ascii_whitespace)
     }
 
-    pub(super) fn message(self) -> Option<Bytes> {
+    pub fn message(self) -> Option<Bytes> {
         self.is_message().then_some(self.data)
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct EventTooLarge;
+pub struct EventTooLarge;
 
 #[derive(Debug)]
-pub(super) struct SseParser {
+pub struct SseParser {
     limit: usize,
     /// The current line, not yet ended.
     line: BytesMut,
@@ -58,7 +58,7 @@ pub(super) struct SseParser {
 
 impl SseParser {
     /// A reader for one connection that refuses events above `limit` bytes.
-    pub(super) fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         Self {
             limit,
             line: BytesMut::new(),
@@ -72,21 +72,17 @@ impl SseParser {
     }
 
     /// The same reader, returning comments too if `comments`.
-    pub(super) fn with_comments(self, comments: bool) -> Self {
+    pub fn with_comments(self, comments: bool) -> Self {
         Self { comments, ..self }
     }
 
-    pub(super) fn buffered_bytes(&self) -> usize {
+    pub fn buffered_bytes(&self) -> usize {
         self.line.len() + self.data.as_ref().map_or(0, BytesMut::len)
     }
 
     /// Reads one chunk; what became complete is appended to `out`. An event that is never ended
     /// by an empty line is never returned.
-    pub(super) fn feed(
-        &mut self,
-        mut chunk: &[u8],
-        out: &mut Vec<SseItem>,
-    ) -> Result<(), EventTooLarge> {
+    pub fn feed(&mut self, mut chunk: &[u8], out: &mut Vec<SseItem>) -> Result<(), EventTooLarge> {
         while !chunk.is_empty() {
             if std::mem::take(&mut self.after_cr) && chunk.first() == Some(&b'\n') {
                 chunk.advance(1);

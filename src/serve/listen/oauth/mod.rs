@@ -1,8 +1,8 @@
 //! The server as a protected resource of an OAuth authorization server.
 
 mod issuer;
-mod signature;
-mod token;
+pub mod signature;
+pub mod token;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 /// The algorithms a token may be signed with: no `none`, and nothing with a shared secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(super) enum TokenAlgorithm {
+pub enum TokenAlgorithm {
     RS256,
     RS384,
     RS512,
@@ -23,7 +23,7 @@ pub(super) enum TokenAlgorithm {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct JsonWebKey {
+pub struct JsonWebKey {
     kty: String,
     pub(super) kid: Option<String>,
     /// The one algorithm it is for; absent allows all of its kind.
@@ -38,7 +38,7 @@ pub(super) struct JsonWebKey {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(super) struct JsonWebKeys {
+pub struct JsonWebKeys {
     pub(super) keys: Vec<JsonWebKey>,
 }
 

@@ -19,7 +19,7 @@ const LEEWAY: Duration = Duration::from_mins(1);
 const TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 
 /// A token that was read, and not checked yet.
-pub(super) struct UncheckedToken<'a> {
+pub struct UncheckedToken<'a> {
     pub(super) key_id: Option<String>,
     algorithm: TokenAlgorithm,
     signed: &'a str,
@@ -28,7 +28,7 @@ pub(super) struct UncheckedToken<'a> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TokenClaims {
+pub struct TokenClaims {
     pub(super) subject: String,
     pub(super) client: String,
     pub(super) scopes: Vec<String>,
@@ -85,7 +85,7 @@ impl OneOrMore {
 
 impl<'a> UncheckedToken<'a> {
     /// Reads a token; `None` when it is none, or signed in a way that is not taken.
-    pub(super) fn read(token: &'a str) -> Option<Self> {
+    pub fn read(token: &'a str) -> Option<Self> {
         if token.len() > MAX_TOKEN {
             return None;
         }
@@ -100,13 +100,13 @@ impl<'a> UncheckedToken<'a> {
         Some(Self { key_id: header.kid, algorithm: header.alg, signed, claims, signature })
     }
 
-    pub(super) fn is_key_known(&self, keys: &[JsonWebKey]) -> bool {
+    pub fn is_key_known(&self, keys: &[JsonWebKey]) -> bool {
         self.key_id.is_none() || keys.iter().any(|key| key.kid == self.key_id)
     }
 
     /// The claims, when one of `keys` signed them, `issuer` made them for one of `audiences`, and
     /// they hold at `now`, since the Unix epoch.
-    pub(super) fn check(
+    pub fn check(
         &self,
         keys: &[JsonWebKey],
         issuer: &str,
