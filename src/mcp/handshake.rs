@@ -202,9 +202,11 @@ impl<'a> Handshake<'a> {
                 }
             }
         };
-        let cause = tokio::time::timeout(Duration::from_millis(500), cause).await;
-        let error =
-            if error.kind() == ErrorKind::Unreachable { cause.unwrap_or(error) } else { error };
+        let error = if error.kind() == ErrorKind::Unreachable && wire.explains_failed_sends() {
+            tokio::time::timeout(Duration::from_millis(500), cause).await.unwrap_or(error)
+        } else {
+            error
+        };
         self.lifecycle.handle(HandshakeEvent::WireClosed(error))
     }
 

@@ -84,6 +84,11 @@ pub trait Wire: Send + Sync + 'static {
         false
     }
 
+    /// Whether [`Arrival::Closed`] follows a send that failed, and says why.
+    fn explains_failed_sends(&self) -> bool {
+        true
+    }
+
     /// What a request is waiting for, for the message of a timeout ("the connection",
     /// "response headers", "the rest of the answer").
     fn waiting_for(&self, id: &Value) -> Option<String>;

@@ -209,6 +209,11 @@ impl Wire for HttpWire {
         true
     }
 
+    /// Each exchange fails on its own, and its error says all there is.
+    fn explains_failed_sends(&self) -> bool {
+        false
+    }
+
     fn waiting_for(&self, id: &Value) -> Option<String> {
         self.shared.exchanges.waiting_for(id)
     }
