@@ -249,7 +249,9 @@ fn certificate_reason(error: &CertificateError) -> String {
             "self-signed, or signed by an authority this system does not know".to_owned()
         }
         CertificateError::NotValidForNameContext { presented, .. } => {
-            let names: String = presented.join(", ").chars().take(200).collect();
+            // Each stands in the name of its kind: DnsName("a.example").
+            let names = presented.iter().map(|name| name.split('"').nth(1).unwrap_or(name));
+            let names: String = names.collect::<Vec<_>>().join(", ").chars().take(200).collect();
             format!("wrong host, it is for {names}")
         }
         CertificateError::NotValidForName => "wrong host".to_owned(),
@@ -314,7 +316,7 @@ mod tests {
     fn a_certificate_for_another_host_names_its_hosts() {
         let cause = CertificateError::NotValidForNameContext {
             expected: ServerName::try_from("a.example").unwrap(),
-            presented: vec!["b.example".to_owned(), "c.example".to_owned()],
+            presented: vec!["DnsName(\"b.example\")".to_owned(), "c.example".to_owned()],
         };
         let error = tls_error(&rustls::Error::InvalidCertificate(cause), "a.example:443");
         assert_eq!(
