@@ -39,6 +39,8 @@ impl HttpRefusal<'_> {
                 .with_hint("check the path of the url; many servers answer at /mcp"),
             405 => Error::unreachable(format!("{place} does not accept POST: {status}"))
                 .with_hint("check the path of the url; an old server may need type: sse"),
+            407 => Error::auth(format!("the proxy before {place} requires credentials: {status}"))
+                .with_hint("set them in the proxy's address: HTTP_PROXY=http://NAME:PASSWORD@HOST"),
             429 => Error::unreachable(format!("{place} is rate limited: {status}")),
             408 | 425 | 500..=599 => Error::unreachable(format!("{place} answered {status}")),
             _ => Error::protocol(format!("{place} answered {status}")),
@@ -105,6 +107,7 @@ mod tests {
             (403, ErrorKind::Auth),
             (404, ErrorKind::Unreachable),
             (405, ErrorKind::Unreachable),
+            (407, ErrorKind::Auth),
             (418, ErrorKind::Protocol),
             (429, ErrorKind::Unreachable),
             (500, ErrorKind::Unreachable),
