@@ -298,7 +298,7 @@ WHO = "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic" 
 GARBAGE = "SSH-2.0-OpenSSH_9.9\r\n"
 
 FAULTS: dict[str, tuple[str, Callable[[], Staged]]] = {
-    "tls-right": ("nothing goes wrong: a certificate of an authority that the entry names", tls(encrypted("server.pem"))),
+    "tls-right": ("nothing goes wrong: the entry names the authority of the certificate", tls(encrypted("server.pem"))),
     "tls-expired": ("the certificate has expired", tls(encrypted("expired.pem"))),
     "tls-elsewhere": ("the certificate is for another name", tls(encrypted("elsewhere.pem"))),
     "tls-self-signed": ("the certificate was signed by itself", tls(encrypted("self-signed.pem"))),
