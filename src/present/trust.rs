@@ -77,7 +77,11 @@ mod tests {
     use crate::present::page::LineRenderer;
 
     fn bundle(version: &str) -> Bundle {
-        let file = BoundFile { resolved: "/p/mcp.yaml".into(), sha256: Some(version.to_owned()) };
+        let file = BoundFile {
+            resolved: "/p/mcp.yaml".into(),
+            sha256: Some(version.to_owned()),
+            ..BoundFile::default()
+        };
         let entry = |name: &str, lines: &[&str]| EntryRecord {
             name: name.to_owned(),
             file: "mcp.yaml".to_owned(),

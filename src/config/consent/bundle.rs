@@ -106,7 +106,9 @@ impl Bundle {
 
     /// One hash over the whole bundle, used to remember a refusal.
     pub fn digest(&self) -> String {
-        let text = serde_json::to_vec(self).unwrap_or_default();
+        let mut content = self.clone();
+        content.code.values_mut().for_each(|file| file.stamp = None);
+        let text = serde_json::to_vec(&content).unwrap_or_default();
         hex(&Sha256::digest(text))
     }
 
@@ -178,8 +180,11 @@ mod tests {
     #[test]
     fn code_of_its_author_may_change_and_programs_may_not() {
         let root = Path::new("/p");
-        let file =
-            |to: &str, sha: &str| BoundFile { resolved: to.into(), sha256: Some(sha.to_owned()) };
+        let file = |to: &str, sha: &str| BoundFile {
+            resolved: to.into(),
+            sha256: Some(sha.to_owned()),
+            stamp: None,
+        };
         let bundle = |code: BoundFile, program: &str| Bundle {
             code: BTreeMap::from([(code.resolved.clone(), code)]),
             resolved_paths: BTreeMap::from([("t: git".to_owned(), program.into())]),

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::Metadata;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -13,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::bundle::{Bundle, Difference};
 use super::command_files::CommandLine;
 use super::project_record::ProjectRecord;
+use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::hex::hex;
 use crate::util::regular_file;
 
@@ -22,22 +25,39 @@ pub(super) const MAX_HASHED: u64 = 512 << 20;
 /// What stands before the size and time of a file that is bound by them.
 const STAMP: &str = "stat:";
 
+/// A file that changed less long ago may change again without another time of change.
+const SETTLED: Duration = Duration::from_secs(2);
+
 /// What a path resolved to, and the content there. The default says that there is no regular file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct BoundFile {
     pub resolved: PathBuf,
     /// SHA-256 of the content as lower-case hexadecimal digits; `None` if only the system's
     /// administrator can write, so that the path is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The size, number and time of change of the file when it was hashed. While they are the same, so is
+    /// its content: only the system's administrator can write a file and keep its time of change. Programs
+    /// of a hundred megabytes are common, and are not hashed at every start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<String>,
 }
+
+/// Whether the content is the same, whenever it was looked at.
+impl PartialEq for BoundFile {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.resolved, &self.sha256) == (&other.resolved, &other.sha256)
+    }
+}
+
+impl Eq for BoundFile {}
 
 impl BoundFile {
     /// What is at `path` now; `None` if there is no regular file.
     pub(super) fn at(path: &Path, root: &Path, hashing: &mut Hashing<'_>) -> Option<Self> {
         let resolved = path.canonicalize().ok()?;
         if is_system(&resolved, root) {
-            return resolved.is_file().then_some(Self { resolved, sha256: None });
+            return resolved.is_file().then_some(Self { resolved, ..Self::default() });
         }
         Self::by_content(path, hashing)
     }
@@ -46,8 +66,7 @@ impl BoundFile {
     /// file.
     pub(super) fn by_content(path: &Path, hashing: &mut Hashing<'_>) -> Option<Self> {
         let resolved = path.canonicalize().ok()?;
-        let sha256 = hashing.file(path, &resolved)?;
-        Some(Self { resolved, sha256: Some(sha256) })
+        hashing.file(path, resolved)
     }
 
     pub(super) fn is_missing(&self) -> bool {
@@ -73,12 +92,19 @@ impl<'b> Hashing<'b> {
     }
 
     /// What the content of a regular file is bound by; `None` if it is not regular or cannot be read.
-    fn file(&mut self, path: &Path, resolved: &Path) -> Option<String> {
-        let (file, meta) = regular_file::open(resolved).ok()?;
+    fn file(&mut self, path: &Path, resolved: PathBuf) -> Option<BoundFile> {
+        let (file, meta) = regular_file::open(&resolved).ok()?;
         let before = self.before.and_then(|before| before.code.get(path));
-        let stamp = format!("{STAMP}{}:{}.{}", meta.len(), meta.ctime(), meta.ctime_nsec());
+        let changed = format!("{}.{}", meta.ctime(), meta.ctime_nsec());
+        let stamp = Some(format!("{}:{}:{changed}", meta.len(), meta.ino()));
+        if let Some(before) = before.filter(|file| file.stamp == stamp && file.resolved == resolved)
+        {
+            return Some(before.clone());
+        }
+        let by_time = Some(format!("{STAMP}{}:{changed}", meta.len()));
+        let bound = |sha256, stamp| Some(BoundFile { resolved, sha256, stamp });
         if meta.len() > self.bytes_left || before.is_some_and(BoundFile::is_stamp) {
-            return Some(stamp);
+            return bound(by_time, None);
         }
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 1 << 16];
@@ -87,15 +113,20 @@ impl<'b> Hashing<'b> {
         loop {
             let read = file.read(&mut buffer).ok()?;
             if read == 0 {
-                return Some(hex(&hash.finalize()));
+                return bound(Some(hex(&hash.finalize())), stamp.filter(|_| is_settled(&meta)));
             }
             hash.update(buffer.get(..read)?);
             match self.bytes_left.checked_sub(read as u64) {
                 Some(left) => self.bytes_left = left,
-                None => return Some(stamp),
+                None => return bound(by_time, None),
             }
         }
     }
+}
+
+fn is_settled(meta: &Metadata) -> bool {
+    let changed = u64::try_from(meta.ctime()).map_or(Duration::MAX, Duration::from_secs);
+    SystemClock.unix() > changed.saturating_add(SETTLED)
 }
 
 /// Whether only the system's administrator can change what is at a path: it and every directory
@@ -315,6 +346,25 @@ mod tests {
         now = Bundle::default();
         files.bind(&root, &mut Hashing::new(Some(&trusted)), &mut now);
         assert_eq!(changed(&now), 1);
+    }
+
+    #[test]
+    fn a_file_that_did_not_change_is_not_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let path = root.join("program");
+        std::fs::write(&path, "one").unwrap();
+        let fresh = at(&path, &root).unwrap();
+        assert_eq!(fresh.stamp, None, "it may be written again in the same instant");
+        let meta = std::fs::metadata(&path).unwrap();
+        let stamp = format!("{}:{}:{}.{}", meta.len(), meta.ino(), meta.ctime(), meta.ctime_nsec());
+        let known = BoundFile { sha256: Some("known".to_owned()), stamp: Some(stamp), ..fresh };
+        let mut trusted = Bundle::default();
+        trusted.code.insert(path.clone(), known.clone());
+        let again = || BoundFile::at(&path, &root, &mut Hashing::new(Some(&trusted))).unwrap();
+        assert_eq!(again(), known);
+        std::fs::write(&path, "two").unwrap();
+        assert_ne!(again(), known, "its time of change is another one");
     }
 
     #[test]

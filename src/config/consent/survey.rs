@@ -112,7 +112,7 @@ pub(super) fn survey(
         let name = relative(&file.candidate.path, &root);
         let resolved = file.candidate.path.canonicalize();
         let resolved = resolved.unwrap_or_else(|_| file.candidate.path.clone());
-        let bound = BoundFile { resolved, sha256: Some(digest_of(tree)) };
+        let bound = BoundFile { resolved, sha256: Some(digest_of(tree)), stamp: None };
         bundle.files.insert(name.clone(), bound);
         let site = EntrySite::new(&base_dir, &root, &scopes, tree.get("defaults"), environment);
         if let Some(record) = settings(tree, file.candidate.role, &name) {

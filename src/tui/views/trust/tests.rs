@@ -12,7 +12,11 @@ use crate::tui::tests::{listed, press, prompt, sample, tell, tool};
 use crate::tui::theme::Theme;
 
 pub fn bundle(entries: usize, version: &str) -> Bundle {
-    let file = BoundFile { resolved: "/p/mcp.yaml".into(), sha256: Some(version.to_owned()) };
+    let file = BoundFile {
+        resolved: "/p/mcp.yaml".into(),
+        sha256: Some(version.to_owned()),
+        ..BoundFile::default()
+    };
     let entry = |number: usize| EntryRecord {
         name: format!("entry-{number}"),
         file: "mcp.yaml".to_owned(),
