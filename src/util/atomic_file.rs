@@ -1,12 +1,17 @@
 //! Replacing a file atomically.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::time::Duration;
 
 use super::private_file;
+
+/// A draft that is this much older than a new one was left by a process that was killed.
+const MAX_DRAFT_AGE: Duration = Duration::from_mins(1);
+const DRAFT_DIGITS: usize = 32;
 
 /// Waits until this process is the only writer of the files in the directory of `path`, which is
 /// made, readable by its owner only, when it is missing. The turn ends when the file is closed.
@@ -31,18 +36,23 @@ pub enum FileMode {
 }
 
 /// Writes a new file beside the old one and renames it into place, so that a reader never sees half
-/// of it. Its directory has to exist. Of a symbolic link the target is replaced.
+/// of it. Its directory has to exist. Of a symbolic link the target is replaced. What was left beside
+/// it by a process that was killed is removed.
 pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}", uuid::Uuid::new_v4().simple()));
+    name.push(".");
+    let beginning = name.clone();
+    name.push(uuid::Uuid::new_v4().simple().to_string());
     let temporary = path.with_file_name(name);
     let write = || {
         let mut file = match mode {
             FileMode::Private => private_file::create_new(&temporary)?,
             FileMode::Kept(new) => create_like(path, new, &temporary)?,
         };
+        // What cannot be removed stays for the next time.
+        let _left = remove_abandoned(&temporary, &beginning, &file);
         file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&temporary, path)
@@ -51,6 +61,32 @@ pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
         // The error that is reported is the first one.
         let _absent = std::fs::remove_file(&temporary);
     })
+}
+
+/// Removes older drafts, by the clock of the file system. `beginning` is what the names of all drafts of
+/// a file have in common.
+fn remove_abandoned(draft: &Path, beginning: &OsStr, file: &File) -> io::Result<()> {
+    let directory = match draft.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let now = file.metadata()?.modified()?;
+    for entry in std::fs::read_dir(directory)?.flatten() {
+        let name = entry.file_name();
+        let digits = name.as_encoded_bytes().strip_prefix(beginning.as_encoded_bytes());
+        let is_draft = digits.is_some_and(|digits| {
+            digits.len() == DRAFT_DIGITS && digits.iter().all(u8::is_ascii_hexdigit)
+        });
+        let is_old = || {
+            let changed = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+            let age = changed.and_then(|changed| now.duration_since(changed).ok());
+            age.is_some_and(|age| age > MAX_DRAFT_AGE)
+        };
+        if is_draft && is_old() {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn create_like(path: &Path, new: u32, temporary: &Path) -> io::Result<File> {
@@ -95,6 +131,27 @@ mod tests {
         std::fs::create_dir(&path).unwrap();
         replace(&path, b"one", FileMode::Private).unwrap_err();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_when_it_is_old() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        replace(&path, b"one", FileMode::Private).unwrap();
+        let now = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let digits = "0123456789abcdef0123456789abcdef";
+        for (name, seconds) in [
+            (format!(".file.{digits}"), 3600),
+            (format!(".file.{}", digits.replace('0', "1")), 0),
+            (format!(".other.{digits}"), 3600),
+            (".file.notes".to_owned(), 3600),
+        ] {
+            let left = File::create(dir.path().join(name)).unwrap();
+            left.set_modified(now - Duration::from_secs(seconds)).unwrap();
+        }
+        replace(&path, b"two", FileMode::Private).unwrap();
+        assert!(!dir.path().join(format!(".file.{digits}")).exists());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4);
     }
 
     #[test]
