@@ -134,7 +134,12 @@ impl DatabasePath {
                 Err(errno) => Err(errno.into()),
             }
         });
-        let _gone = rustix::fs::unlinkat(&self.directory, &name, AtFlags::empty());
+        // On a full disk SQLite leaves its own files beside it.
+        for ending in ["", "-journal", "-wal", "-shm"] {
+            let mut file = name.clone();
+            file.push(ending);
+            let _gone = rustix::fs::unlinkat(&self.directory, &file, AtFlags::empty());
+        }
         linked?;
         // The name itself has to survive a power cut too.
         Ok(rustix::fs::fsync(&self.directory)?)

@@ -9,6 +9,7 @@ use rustix::fs::Mode;
 use super::layout::LAYOUT;
 use super::{StoreFile, SyncMode, errors};
 use crate::model::Error;
+use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::database::{self, DatabasePath, Durability, PathStatus, SchemaCheck};
 use crate::util::private_file;
 
@@ -29,6 +30,9 @@ pub(super) fn open(file: Option<&StoreFile>) -> Result<StoreConnection, Error> {
     };
     let shown = file.path.display();
     let place = find(file)?;
+    if file.writable {
+        place.remove_stale_drafts(SystemClock.unix());
+    }
     if !check(&place, file)? {
         if !file.writable {
             return Err(Error::unreachable(format!("the store {shown} does not exist yet"))
