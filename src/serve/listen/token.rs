@@ -1,24 +1,31 @@
 //! The token that network clients must send.
 
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom as _, SystemRandom};
+use rustix::fs::{FlockOperation, flock};
 use secrecy::SecretString;
 
 use crate::model::Error;
-use crate::util::private_file;
+use crate::util::{atomic_file, private_file};
+
+const PREFIX: &str = "token-";
 
 #[derive(Debug)]
 pub struct TokenFile {
     token: SecretString,
     path: PathBuf,
+    /// Its lock shows that the server lives.
+    _file: File,
 }
 
 impl TokenFile {
-    /// Makes a token of 256 random bits and writes it to a file that only this user can read.
+    /// Makes a token of 256 random bits and writes it to a file that only this user can read. Those
+    /// of servers that were killed are removed.
     pub fn create(directory: &Path) -> Result<Self, Error> {
         let fail = |error: io::Error| {
             Error::config(format!("cannot store a token in {}: {error}", directory.display()))
@@ -30,12 +37,18 @@ impl TokenFile {
             .map_err(|_| Error::internal("the system provides no random numbers"))?;
         let token = URL_SAFE_NO_PAD.encode(random);
         private_file::make_directory(directory).map_err(fail)?;
-        let path = directory.join(format!("token-{}", std::process::id()));
+        let path = directory.join(format!("{PREFIX}{}", std::process::id()));
+        // A file that is made is not judged before it is locked.
+        let _turn = atomic_file::lock(&path).map_err(fail)?;
+        // What cannot be removed stays for the next time.
+        let _left = remove_abandoned(directory);
         // One of a process that had this number before.
         let _none_there = std::fs::remove_file(&path);
         let mut file = private_file::create_new(&path).map_err(fail)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|errno| fail(errno.into()))?;
         file.write_all(token.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(fail)?;
-        Ok(Self { token: SecretString::from(token), path })
+        Ok(Self { token: SecretString::from(token), path, _file: file })
     }
 
     pub fn token(&self) -> &SecretString {
@@ -50,5 +63,37 @@ impl TokenFile {
 impl Drop for TokenFile {
     fn drop(&mut self) {
         let _gone_already = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Removes the tokens whose servers hold no lock on them.
+fn remove_abandoned(directory: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)?.flatten() {
+        if !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let file = private_file::open_lock(&entry.path())?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_with_its_server_however_that_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let (killed, living) = (dir.path().join("token-1"), dir.path().join("token-2"));
+        std::fs::write(&killed, "a").unwrap();
+        let held = private_file::open_lock(&living).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let own = TokenFile::create(dir.path()).unwrap();
+        assert!(!killed.exists() && living.exists() && own.path().exists());
+        drop(own);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }
