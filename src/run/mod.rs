@@ -6,6 +6,9 @@
 mod console;
 
 use std::ffi::OsString;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +73,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let output = Arc::new(Output::new(cli.global.output_options(), &*environment));
     let outcome = match server_target::take_server(&mut cli) {
-        Ok(()) => dispatch(cli, Arc::clone(&output), environment),
+        Ok(()) => dispatch_unwound(cli, Arc::clone(&output), environment),
         Err(error) => Err(error.into()),
     };
     report_outcome(&output, outcome)
@@ -87,6 +90,19 @@ fn report_outcome(output: &Output, outcome: CommandResult) -> ExitCode {
             ExitCode::from(error.kind().exit_code())
         }
     }
+}
+
+/// A panic has printed where it was; it ends with the exit code of a bug.
+fn dispatch_unwound(
+    cli: Cli,
+    output: Arc<Output>,
+    environment: Arc<dyn Environment>,
+) -> CommandResult {
+    catch_unwind(AssertUnwindSafe(|| dispatch(cli, output, environment))).unwrap_or_else(|_| {
+        Err(Error::internal("a bug in toolhost ended this command")
+            .with_hint("please report the message above")
+            .into())
+    })
 }
 
 fn dispatch(cli: Cli, output: Arc<Output>, environment: Arc<dyn Environment>) -> CommandResult {
@@ -132,10 +148,16 @@ fn block_on_command(command: CliCommand, context: &CommandContext) -> CommandRes
 
 /// One thread is enough for a program that mostly waits.
 fn runtime() -> Result<tokio::runtime::Runtime, Error> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+    try_resources()
+        .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
         .map_err(|error| Error::internal(format!("cannot start the async runtime: {error}")))
+}
+
+/// Tries what the runtime needs and panics without: six descriptors, and a thread for what blocks.
+fn try_resources() -> io::Result<()> {
+    let _descriptors = [UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?];
+    let _ended = std::thread::Builder::new().spawn(|| ())?.join();
+    Ok(())
 }
 
 async fn supervise(command: CliCommand, context: &CommandContext) -> CommandResult {
