@@ -36,7 +36,8 @@ const REMOVALS: usize = 16;
 /// longer than that age.
 const AGE_PARTS: u32 = 8;
 
-/// How far a line may be dated ahead of the moment of its writing, for its file to be set aside.
+/// How far a clock may be ahead: of a line, for its file to be set aside, and of the file before it,
+/// for others to be removed.
 const DATED_AHEAD: Duration = Duration::from_hours(24);
 
 /// When a log starts a new segment and which old ones are removed.
@@ -206,6 +207,10 @@ impl SegmentedLog {
     }
 
     /// Removes what is too old or too much. What cannot be removed stays for the next time.
+    ///
+    /// A clock that is wrong must not cost what was kept: of the time since the file before this one
+    /// was set aside, only as much is believed as a file grows, and a day. After months without a call
+    /// the second file takes the old ones along instead of the first.
     fn prune(&self, directory: impl AsFd, now: Duration) {
         let directory = directory.as_fd();
         let Ok(segments) = SegmentNames::of(self.path()).list(directory) else { return };
@@ -218,6 +223,8 @@ impl SegmentedLog {
             })
         };
         let sizes: Vec<_> = segments.iter().filter_map(|name| Some((name, stat(name)?))).collect();
+        let before = sizes.iter().rev().nth(1).map_or(now, |(_, (_, changed))| *changed);
+        let now = now.min(before + self.retention.max_age / AGE_PARTS + DATED_AHEAD);
         let mut total: u64 = sizes.iter().map(|(_, (size, _))| size).sum();
         let mut removed = 0;
         for (name, (size, changed)) in sizes {
