@@ -55,7 +55,10 @@ pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
         let _left = remove_abandoned(&temporary, &beginning, &file);
         file.write_all(bytes)?;
         file.sync_all()?;
-        std::fs::rename(&temporary, path)
+        std::fs::rename(&temporary, path)?;
+        // The name itself has to survive a power cut too; the file is replaced in any case.
+        let _synced = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
+        Ok(())
     };
     write().inspect_err(|_| {
         // The error that is reported is the first one.
@@ -66,12 +69,8 @@ pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
 /// Removes older drafts, by the clock of the file system. `beginning` is what the names of all drafts of
 /// a file have in common.
 fn remove_abandoned(draft: &Path, beginning: &OsStr, file: &File) -> io::Result<()> {
-    let directory = match draft.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
     let now = file.metadata()?.modified()?;
-    for entry in std::fs::read_dir(directory)?.flatten() {
+    for entry in std::fs::read_dir(directory_of(draft))?.flatten() {
         let name = entry.file_name();
         let digits = name.as_encoded_bytes().strip_prefix(beginning.as_encoded_bytes());
         let is_draft = digits.is_some_and(|digits| {
@@ -87,6 +86,10 @@ fn remove_abandoned(draft: &Path, beginning: &OsStr, file: &File) -> io::Result<
         }
     }
     Ok(())
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn create_like(path: &Path, new: u32, temporary: &Path) -> io::Result<File> {
