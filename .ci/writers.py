@@ -26,6 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 40  # seconds after which a run counts as hanging
+MOST_TOOLS = 200  # of a room, for what pins another one each time
 CODES = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 129, 130, 143}  # docs/reference/exit-codes.md
 STATE = "state/toolhost"
 CONFIG = "config/toolhost"
@@ -70,7 +71,7 @@ class Room:
         for name in ["home", "work", "bin", "tmp", "cache", "data", "run", CONFIG, STATE]:
             (root / name).mkdir(parents=True, mode=0o700)
         tools = "".join(
-            f"  - {{ name: t{n}, module: builtin.calculator, function: calculate }}\n" for n in range(40)
+            f"  - {{ name: t{n}, module: builtin.calculator, function: calculate }}\n" for n in range(MOST_TOOLS)
         )
         self.write(f"{CONFIG}/mcp.yaml", "")
         self.write(f"{CONFIG}/tools.yaml", f"""scopes: {{ WORK: {json.dumps(str(root / "work"))} }}
@@ -579,9 +580,9 @@ WRITERS = [
     Writer("revoke", "config/consent/store.rs", words("trust revoke p{n}"),
            {f"{STATE}/trust.json": names_of(lambda file: [Path(p["root"]).name for p in file["projects"]])},
            drops(f"{STATE}/trust.json", "p{n}"), prepare=trusted),
-    Writer("pins", "assembly/pins.rs", lambda n: ["pin", f"t{n % 40}", "--yes"],
+    Writer("pins", "assembly/pins.rs", lambda n: ["pin", f"t{n % MOST_TOOLS}", "--yes"],
            {f"{STATE}/pins.json": names_of(lambda file: re.findall(r'"(t\d+)"', json.dumps(file)))},
-           lambda old, n: adds(f"{STATE}/pins.json", "t{n}")(old, n % 40)),
+           lambda old, n: adds(f"{STATE}/pins.json", "t{n}")(old, n % MOST_TOOLS)),
     Writer("tokens", "serve/listen/token_store.rs", words("serve token issue c{n}"),
            {f"{STATE}/serve/tokens.json": names_of(lambda file: [token["client"] for token in file["tokens"]])},
            adds(f"{STATE}/serve/tokens.json", "c{n}")),

@@ -160,7 +160,7 @@ fn untrusted(projects: Vec<Vec<Case>>, wanted: impl Fn(&Command) -> bool + Sync)
 /// Every third command meets a form, and others the next form.
 fn is_in_turn(form: Option<Form>, command: &Command) -> bool {
     let at = COMMANDS.iter().position(|known| known.words == command.words).unwrap();
-    let met = form.is_none_or(|form| (at + form as usize) % 3 == 0);
+    let met = form.is_none_or(|form| (at + form as usize).is_multiple_of(3));
     met || command.names != Names::Nothing || shows_records(command) || is_full()
 }
 
