@@ -344,7 +344,7 @@ impl Reading<'_> {
     /// Classifies a word that may name a file or directory; returns whether it does.
     fn file(&mut self, word: &str, is_code: bool, depth: usize) -> bool {
         // An empty word is the working directory, as `python ""` takes it.
-        if word.len() > 4096 || word.contains('\0') {
+        if word.len() > 4096 {
             return false;
         }
         let word = match url::Url::parse(word).map(|url| url.to_file_path()) {
