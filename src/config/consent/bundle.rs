@@ -199,4 +199,17 @@ mod tests {
         let outside = bundle(file("/q/a.py", "2"), "/usr/bin/git");
         assert_eq!(outside.differences(&trusted, root, true).len(), 1);
     }
+
+    #[test]
+    fn another_definition_of_a_credential_is_a_difference() {
+        let bundle = |digest: &str| Bundle {
+            credentials: BTreeMap::from([("mine".to_owned(), digest.to_owned())]),
+            ..Bundle::default()
+        };
+        let changes = |before: &Bundle| bundle("1").differences(before, Path::new("/p"), true);
+        let difference = [Difference::Credential("mine".to_owned())];
+        assert_eq!(changes(&bundle("1")), []);
+        assert_eq!(changes(&bundle("2")), difference);
+        assert_eq!(changes(&Bundle::default()), difference);
+    }
 }

@@ -293,7 +293,8 @@ impl Reading<'_> {
         let loads = LOADS.contains(&option);
         let short = (!text.starts_with("--")).then(|| text.get(2..)).flatten();
         let behind_colon = text.split_once(':').map(|(_, value)| value);
-        for piece in [value, short, behind_colon].into_iter().flatten() {
+        let pieces = [value, short, behind_colon].into_iter().flatten();
+        for piece in pieces.filter(|piece| !piece.is_empty()) {
             if piece.contains(char::is_whitespace) {
                 self.text(piece, depth);
             }
@@ -342,7 +343,8 @@ impl Reading<'_> {
 
     /// Classifies a word that may name a file or directory; returns whether it does.
     fn file(&mut self, word: &str, is_code: bool, depth: usize) -> bool {
-        if word.is_empty() || word.len() > 4096 || word.contains('\0') {
+        // An empty word is the working directory, as `python ""` takes it.
+        if word.len() > 4096 {
             return false;
         }
         let word = match url::Url::parse(word).map(|url| url.to_file_path()) {
@@ -539,93 +541,190 @@ fn module_files(module: &str, cwd: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    fn sorted(files: &[(&str, u32, &str)], argv: &[&str]) -> (Vec<String>, Vec<String>) {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, mode, content) in files {
-            let path = dir.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, content).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(*mode)).unwrap();
+    /// A project in the user's home directory.
+    struct Room {
+        dir: tempfile::TempDir,
+        root: PathBuf,
+    }
+
+    impl Room {
+        fn new(files: &[(&str, u32, &str)]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().canonicalize().unwrap().join("project");
+            std::fs::create_dir(&root).unwrap();
+            for (name, mode, content) in files {
+                let path = root.join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, content).unwrap();
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(*mode)).unwrap();
+            }
+            Self { dir, root }
         }
-        let argv: Vec<Option<String>> = argv.iter().map(|word| Some((*word).to_owned())).collect();
-        let root = dir.path().canonicalize().unwrap();
-        let line = CommandLine {
-            argv,
-            cwd: Some(root.clone()),
-            found_from: Some(root.clone()),
-            path: Some("bin:/usr/bin:/bin".to_owned()),
-            ..CommandLine::default()
-        };
-        let classified = line.files(&root);
-        let names = |paths: Vec<PathBuf>| {
-            let name = |p: PathBuf| Some(p.strip_prefix(&root).ok()?.display().to_string());
-            let mut names: Vec<String> = paths.into_iter().filter_map(name).collect();
-            names.sort_unstable();
-            names
-        };
-        (names(classified.code), names(classified.data))
+
+        fn line(&self, argv: &[&str]) -> CommandLine {
+            CommandLine {
+                argv: argv.iter().map(|word| Some((*word).to_owned())).collect(),
+                cwd: Some(self.root.clone()),
+                found_from: Some(self.root.clone()),
+                path: Some("bin:/usr/bin:/bin".to_owned()),
+                home: Some(self.dir.path().canonicalize().unwrap()),
+                ..CommandLine::default()
+            }
+        }
+
+        /// The names of code and of data in the project.
+        fn sorted(&self, argv: &[&str]) -> [String; 2] {
+            let files = self.line(argv).files(&self.root);
+            [files.code, files.data].map(|paths| {
+                let name =
+                    |p: &PathBuf| Some(p.strip_prefix(&self.root).ok()?.display().to_string());
+                let mut names: Vec<String> = paths.iter().filter_map(name).collect();
+                names.sort_unstable();
+                names.join(" ")
+            })
+        }
     }
 
     #[test]
     fn a_program_that_a_variable_decides_may_be_any_interpreter() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        for name in ["server", "mod.py"] {
-            std::fs::write(root.join(name), "x").unwrap();
-        }
-        for (words, code) in [(&["server"][..], "server"), (&["-m", "mod"], "mod.py")] {
-            let words = words.iter().map(|word| Some((*word).to_owned()));
-            let line = CommandLine {
-                argv: std::iter::once(None).chain(words).collect(),
-                cwd: Some(root.clone()),
-                found_from: Some(root.clone()),
-                ..CommandLine::default()
-            };
-            assert_eq!(line.files(&root).code, [root.join(code)]);
+        let room = Room::new(&[("server", 0o644, "x"), ("mod.py", 0o644, "x")]);
+        for (words, code) in [(&["", "server"][..], "server"), (&["", "-m", "mod"], "mod.py")] {
+            let mut line = room.line(words);
+            line.argv[0] = None;
+            assert_eq!(line.files(&room.root).code, [room.root.join(code)]);
         }
     }
 
     #[test]
     fn code_and_data_are_told_apart() {
-        let files: &[(&str, u32, &str)] = &[
+        let room = Room::new(&[
             ("plain", 0o644, "x"),
             ("data.json", 0o644, "{}"),
             ("tool.py", 0o644, "x"),
+            ("mod", 0o644, "x"),
+            ("mod.py", 0o644, "x"),
+            ("__main__.py", 0o644, "x"),
             ("go", 0o755, "x"),
             ("script", 0o644, "#!/bin/sh\n"),
+            ("lib/inner.py", 0o644, "x"),
+            ("lib/notes", 0o644, "x"),
             ("pkg/__init__.py", 0o644, ""),
             ("pkg/__main__.py", 0o644, ""),
             ("web/package.json", 0o644, r#"{"main":"lib/start.js"}"#),
             ("web/lib/start.js", 0o644, ""),
-        ];
+        ]);
         for (argv, code, data) in [
-            (&["python3.11", "plain", "data.json"][..], &["plain"][..], &["data.json"][..]),
-            (&["python3", "-u", "tool.py", "plain"], &["tool.py"], &["plain"]),
-            (&["uv", "run", "tool.py"], &["tool.py"], &[]),
-            (
-                &["python3", "-m", "pkg", "plain"],
-                &["pkg/__init__.py", "pkg/__main__.py"],
-                &["plain"],
-            ),
+            (&["python3.11", "plain", "data.json"][..], "plain", "data.json"),
+            (&["python3", "-u", "tool.py", "plain"], "tool.py", "plain"),
+            (&["uv", "run", "tool.py"], "tool.py", ""),
+            (&["env", "A=b", "go"], "go", ""),
+            (&["cat", "script", "data.json"], "script", "data.json"),
+            (&["npx", "-y", "server@1"], "", ""),
+            (&["cat", "plain", "data.json", "sh", "plain"], "plain", "data.json"),
+            // Modules.
+            (&["python3", "-m", "pkg", "plain"], "pkg/__init__.py pkg/__main__.py", "plain"),
+            (&["python3", "-um", "mod", "plain"], "mod.py", "plain"),
+            (&["python3", "-cm", "mod"], "mod", ""),
+            // Directories.
             (
                 &["node", "--import=./tool.py", "web"],
-                &["tool.py", "web/lib/start.js", "web/package.json"],
-                &[],
+                "tool.py web/lib/start.js web/package.json",
+                "",
             ),
-            (&["env", "A=b", "go"], &["go"], &[]),
-            (&["cat", "script", "data.json"], &["script"], &["data.json"]),
-            (&["bash", "-c", "plain"], &["plain"], &[]),
-            (&["npx", "-y", "server@1"], &[], &[]),
+            (&["node", "web", "plain"], "web/lib/start.js web/package.json", "plain"),
+            (&["python3", "", "plain"], "__main__.py", "plain"),
+            (&["python3", "lib", "plain"], "plain", ""),
+            (&["cat", "lib", "inner.py"], "lib/inner.py", ""),
+            (&["cat", "lib", "notes", "plain", "plain"], "", "plain"),
+            // Options with a value.
+            (&["node", "-r", "./tool.py", "plain"], "plain tool.py", ""),
+            (&["prog", "-xtool.py"], "tool.py", ""),
+            (&["prog", "--tool.py"], "", ""),
+            (&["python3", "-W", "error", "plain"], "plain", ""),
+            (&["bash", "-o", "pipefail", "plain"], "plain", ""),
+            // Options whose value is the code.
+            (&["python3", "-c", "print", "plain"], "", "plain"),
+            (&["python3", "-c", "-", "plain"], "", "plain"),
+            (&["bash", "-c", "plain"], "plain", ""),
+            (&["bash", "-c", "cat data.json; python3 plain"], "plain", "data.json"),
+            (&["sh", "-c", "cat plain"], "", "plain"),
+            (&["sh", "-c", ". plain"], "plain", ""),
+            (&["sh", "-c", "find . plain"], "", "plain"),
         ] {
-            let (actual, rest) = sorted(files, argv);
-            assert_eq!(
-                (&actual[..], &rest[..]),
-                (
-                    &code.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()[..],
-                    &data.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()[..]
-                ),
-                "{argv:?}"
-            );
+            assert_eq!(room.sorted(argv), [code, data], "{argv:?}");
         }
+    }
+
+    #[test]
+    fn first_lines_are_followed_as_far_as_the_kernel_does() {
+        let mut files: Vec<(String, u32, String)> = Vec::new();
+        for number in 0..8 {
+            files.push((format!("s{number}"), 0o755, format!("#!./s{}\n", number + 1)));
+            files.push((format!("t{number}"), 0o755, format!("#!./t{}\n", number + 1)));
+        }
+        files[11].2 = "#!/usr/bin/env -S ./deep x\n".to_owned();
+        files.push(("run".to_owned(), 0o755, "#!/usr/bin/env ./deep\nx\n".to_owned()));
+        files.push(("deep".to_owned(), 0o755, "x".to_owned()));
+        let files: Vec<(&str, u32, &str)> =
+            files.iter().map(|(name, mode, text)| (name.as_str(), *mode, text.as_str())).collect();
+        let room = Room::new(&files);
+        for (program, code) in [
+            ("./run", "deep run"),
+            ("./s0", "s0 s1 s2 s3 s4 s5 s6"),
+            ("./t0", "t0 t1 t2 t3 t4 t5"),
+            ("./t1", "deep t1 t2 t3 t4 t5"),
+        ] {
+            assert_eq!(room.sorted(&[program]), [code, ""], "{program}");
+        }
+    }
+
+    #[test]
+    fn names_are_relative_to_eight_directories_at_most() {
+        let files: Vec<String> = (1..9).map(|number| format!("d{number}/tool.py")).collect();
+        let files: Vec<(&str, u32, &str)> =
+            files.iter().map(|name| (name.as_str(), 0o644, "x")).collect();
+        let room = Room::new(&files[..]);
+        let argv = ["cat", "d1", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "tool.py"];
+        let [code, _] = room.sorted(&argv);
+        let expected: Vec<&str> = files[..7].iter().map(|(name, ..)| *name).collect();
+        assert_eq!(code, expected.join(" "));
+    }
+
+    #[test]
+    fn names_are_not_looked_up_where_a_variable_decides() {
+        let room = Room::new(&[("go", 0o755, "x")]);
+        let mut line = room.line(&["./go", "sh"]);
+        line.path = None;
+        let files = line.files(&room.root);
+        let programs: Vec<&str> = files.programs.keys().map(String::as_str).collect();
+        assert_eq!((programs, files.code), (vec!["./go"], vec![room.root.join("go")]));
+    }
+
+    #[test]
+    fn what_decides_about_a_package_is_looked_for_up_to_the_users_home() {
+        let room = Room::new(&[("bin/npx", 0o755, "x")]);
+        let settings = |argv: &[&str]| {
+            let cwd = Some(room.root.join("sub"));
+            CommandLine { cwd, ..room.line(argv) }.files(&room.root).settings
+        };
+        let of_package = "node_modules/@scope/server/package.json";
+        let names = [".npmrc", "package.json", of_package, "node_modules/.bin/server"];
+        let expected: BTreeSet<PathBuf> = [room.root.clone(), room.root.join("sub")]
+            .iter()
+            .flat_map(|directory| names.map(|name| directory.join(name)))
+            .collect();
+        assert_eq!(settings(&["npx", "-y", "@scope/server@1.2"]), expected);
+        assert_eq!(settings(&["npx", "@scope/server", "./it", "a+b"]), expected);
+        assert_eq!(settings(&["cat", "server"]), BTreeSet::new());
+
+        let many: Vec<String> = (1..10).map(|number| format!("p{number}")).collect();
+        let words: Vec<&str> =
+            std::iter::once("npx").chain(many.iter().map(String::as_str)).collect();
+        let settings = settings(&words);
+        let is_there = |name: &&str| {
+            settings.contains(&room.root.join(format!("node_modules/{name}/package.json")))
+        };
+        let found: Vec<&str> = words.iter().copied().filter(|name| is_there(&name)).collect();
+        assert_eq!(found, words[1..9], "no more than eight");
     }
 }

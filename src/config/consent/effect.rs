@@ -105,3 +105,40 @@ impl<'a> EntrySite<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::config::environment::FixedEnvironment;
+
+    #[test]
+    fn a_link_that_leads_out_of_the_project_is_not_inside() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("project");
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        symlink("..", root.join("out")).unwrap();
+        symlink("sub", root.join("in")).unwrap();
+        let (scopes, environment) = (BTreeMap::new(), FixedEnvironment::default());
+        let site = EntrySite::new(&root, &root, &scopes, None, &environment);
+        for (name, is_inside) in [("sub", true), ("in", true), ("out", false), ("none", false)] {
+            assert_eq!(site.is_inside(&root.join(name)), is_inside, "{name}");
+        }
+    }
+
+    #[test]
+    fn programs_are_searched_where_the_entry_says_or_the_user() {
+        let mut environment = FixedEnvironment::default();
+        environment.vars.insert("PATH".to_owned(), "/bin".to_owned());
+        let (base, scopes) = (Path::new("/p"), BTreeMap::new());
+        let site = EntrySite::new(base, base, &scopes, None, &environment);
+        for (written, searched) in [
+            (None, Some("/bin")),
+            (Some("x:${PATH}"), Some("x:/bin")),
+            (Some("${OTHER}:/bin"), None),
+        ] {
+            assert_eq!(site.search_path(written).as_deref(), searched, "{written:?}");
+        }
+    }
+}

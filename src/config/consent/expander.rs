@@ -252,6 +252,8 @@ mod tests {
 
     use super::*;
     use crate::config::environment::FixedEnvironment;
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
 
     fn expand(
         text: &str,
@@ -334,6 +336,35 @@ mod tests {
         #[test]
         fn no_text_panics(text in any::<String>()) {
             drop(expand(&text, &[], AllowedReferences::Secrets));
+        }
+    }
+
+    #[test]
+    fn a_file_of_variables_sets_settings_and_nothing_that_decides_what_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let (environment, expanded) = (FixedEnvironment::default(), ExpandedValues::default());
+        let expander = Expander::new(&Grant::own(), &environment, dir.path(), &expanded);
+        let read = |content: &str| {
+            std::fs::write(dir.path().join("vars"), content).unwrap();
+            expander.env_file("vars")
+        };
+        assert_eq!(read("API_TOKEN=x\n").unwrap(), [("API_TOKEN".to_owned(), "x".to_owned())]);
+        let refused = read("API_TOKEN=x\nLD_PRELOAD=y\n").unwrap_err();
+        assert!(refused.message.contains("sets LD_PRELOAD"), "{}", refused.message);
+    }
+
+    #[test]
+    fn an_entry_has_references_where_they_are_expanded() {
+        for (text, more, expected) in [
+            ("command: [a, '${X}']", &[][..], true),
+            ("command: [a, b]", &[], false),
+            ("description: '${X}'", &[], false),
+            ("description: '${X}'", &["description"], true),
+            ("description: x", &["description"], false),
+            ("'${X}'", &["description"], false),
+        ] {
+            let entry = parse(&SourceText::new("f", text), text).unwrap().root;
+            assert_eq!(Expander::has_references_in(&entry, more), expected, "{text} {more:?}");
         }
     }
 }

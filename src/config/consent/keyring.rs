@@ -60,6 +60,7 @@ mod tests {
             ("toolhost", "TOKEN") => Some(b"s3cret".to_vec()),
             ("gh", "me/x") => Some(b"12345".to_vec()),
             ("toolhost", "BYTES") => Some(vec![0xff]),
+            ("toolhost", "FULL") => Some(vec![b'x'; MAX_SECRET_BYTES]),
             ("toolhost", "LONG") => Some(vec![b'x'; MAX_SECRET_BYTES + 1]),
             _ => None,
         }
@@ -78,6 +79,7 @@ mod tests {
         let expanded = ExpandedValues::default();
         assert_eq!(secret("TOKEN", read, &expanded).unwrap(), "s3cret");
         assert_eq!(secret("gh/me/x", read, &expanded).unwrap(), "12345");
+        assert_eq!(secret("FULL", read, &expanded).unwrap().len(), MAX_SECRET_BYTES);
         assert!(expanded.occur_in("a s3cret b") && expanded.occur_in("12345"));
     }
 

@@ -107,8 +107,9 @@ pub fn kind_of<'k>(
     if let Some(kind) = first(KindClaim::Certain).or_else(|| first(KindClaim::Fallback)) {
         return Ok(kind);
     }
-    let is_known =
-        |key: &str| names::<ToolKeys>().contains(&key) || kinds.iter().any(|k| k.has_key(key));
+    let is_known = |key: &str| {
+        key == OPENAPI || names::<ToolKeys>().contains(&key) || kinds.iter().any(|k| k.has_key(key))
+    };
     if let Some((key, meant)) = entries::misspelled(entry, &DECIDING_KEYS, is_known) {
         let message = format!("the kind of this tool is missing; unknown key '{}'", key.text);
         return Err(Diagnostic::error(message)
@@ -127,4 +128,34 @@ pub fn kind_of<'k>(
             .with_hint("add 'command', 'module' and 'function', or 'kind'")
             .with_location(entry.location()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::fixtures::KINDS;
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
+
+    #[test]
+    fn a_kind_has_its_own_keys() {
+        let [_, command] = KINDS;
+        assert!(command.has_key("env_keys") && !command.has_key("module"));
+    }
+
+    #[test]
+    fn an_entry_of_no_kind_is_told_what_is_missing() {
+        let without: &[KindDescriptor] = &KINDS;
+        let with = [KindDescriptor { key: OPENAPI, claims: |_, _| KindClaim::No, ..KINDS[0] }];
+        for (text, kinds, expected) in [
+            ("{ name: x, comand: y }", without, "the kind of this tool is missing; unknown key"),
+            ("{ name: x, openapi: y }", without, "the key 'openapi' makes this a tool of a kind"),
+            ("{ name: x, openapi: y }", &with, "the kind of this tool is missing; known kinds"),
+            ("{ name: x, timeout: 1 }", without, "the kind of this tool is missing; known kinds"),
+        ] {
+            let entry = parse(&SourceText::new("f.yaml", text), text).unwrap().root;
+            let message = kind_of(&entry, Path::new("/"), kinds).unwrap_err().message;
+            assert!(message.starts_with(expected), "{text}: {message}");
+        }
+    }
 }

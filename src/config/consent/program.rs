@@ -146,7 +146,10 @@ pub(super) fn unusual_cwd(effect: &ProgramEffect, site: &EntrySite<'_>) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::config::environment::FixedEnvironment;
 
     fn argv(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
@@ -165,8 +168,16 @@ mod tests {
             let text = warnings(&argv(command), None).join("; ");
             assert!(text.contains(expected), "{command}: {text}");
         }
-        for command in ["npx @scope/server@1.2.3", "uvx server==2.0", "python3 x.py", "bash run.sh"]
-        {
+        for command in [
+            "npx @scope/server@1.2.3",
+            "uvx server==2.0",
+            "python3 x.py",
+            "bash run.sh",
+            "bash check.sh",
+            "bash -x run.sh",
+            "bash --rcfile x",
+            "cat curl.sh",
+        ] {
             assert!(warnings(&argv(command), None).is_empty(), "{command}");
         }
     }
@@ -178,5 +189,60 @@ mod tests {
             shell_quoted(&["a b".into(), "it's".into(), String::new()]),
             r"'a b' 'it'\''s' ''"
         );
+    }
+
+    #[test]
+    fn a_directory_that_anyone_can_write_to_is_pointed_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("program");
+        for (mode, is_said) in [(0o777, true), (0o703, true), (0o1777, false), (0o755, false)] {
+            std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            let text = format!("anyone can write to {}", dir.path().display());
+            let expected: Vec<String> = is_said.then_some(text).into_iter().collect();
+            assert_eq!(warnings(&argv("x"), Some(&program)), expected, "{mode:o}");
+        }
+        let known = warnings(&argv("x"), Some(Path::new("/tmp/program")));
+        assert_eq!(known, ["anyone can write to /tmp"], "sticky or not");
+    }
+
+    #[test]
+    fn a_program_is_found_in_the_directories_that_its_entry_sets() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("bin")).unwrap();
+        let program = root.join("bin/own");
+        std::fs::write(&program, "x").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut effect = ProgramEffect {
+            argv: argv("own"),
+            usual_cwd: root.clone(),
+            ..ProgramEffect::default()
+        };
+        let found = |effect: &ProgramEffect| {
+            inspect(effect, (&root, &root), &FixedEnvironment::default()).0.program
+        };
+        assert_eq!(found(&effect), None);
+        effect.env = [("OTHER", "/bin"), ("PATH", "${workspaceFolder}/bin")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec();
+        assert_eq!(found(&effect), Some(program));
+    }
+
+    #[test]
+    fn a_working_directory_is_shown_unless_it_is_that_of_the_file() {
+        let (base, scopes) = (Path::new("/p"), BTreeMap::new());
+        let environment = FixedEnvironment::default();
+        let site = EntrySite::new(base, base, &scopes, None, &environment);
+        for (written, expected) in [
+            (None, None),
+            (Some("."), None),
+            (Some("/p"), None),
+            (Some("sub"), Some("sub")),
+            (Some("${ELSEWHERE}"), Some("${ELSEWHERE}")),
+        ] {
+            let cwd = written.map(str::to_owned);
+            let effect = ProgramEffect { cwd, ..ProgramEffect::default() };
+            assert_eq!(unusual_cwd(&effect, &site).as_deref(), expected, "{written:?}");
+        }
     }
 }

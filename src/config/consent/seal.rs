@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -142,13 +143,15 @@ pub(super) fn is_system(resolved: &Path, root: &Path) -> bool {
     {
         return false;
     }
-    let guarded = |path: &Path| {
-        std::fs::metadata(path).is_ok_and(|meta| {
-            let sticky = meta.is_dir() && meta.mode() & 0o1000 != 0;
-            meta.uid() == 0 && (meta.mode() & 0o022 == 0 || sticky)
-        })
-    };
+    let guarded =
+        |path: &Path| std::fs::metadata(path).is_ok_and(|meta| is_guarded(meta.uid(), meta.mode()));
     resolved.ancestors().all(guarded)
+}
+
+/// Whether only root can change a file, or take away what root put into a directory.
+fn is_guarded(uid: u32, mode: u32) -> bool {
+    let is_sticky = FileType::from_raw_mode(mode).is_dir() && mode & 0o1000 != 0;
+    uid == 0 && (mode & 0o022 == 0 || is_sticky)
 }
 
 /// What one entry starts and is described by, from which its part of a bundle is computed: for the
@@ -324,6 +327,7 @@ mod tests {
         std::os::unix::fs::symlink("/usr/bin/env", root.join("bin/sh")).unwrap();
         assert_eq!(seal(true).verify().unwrap_err().len(), 1, "another program");
         assert!(Seal::default().verify().is_ok());
+        assert_eq!((seal(false).root(), Seal::default().root()), (Some(root.as_path()), None));
     }
 
     #[test]
@@ -336,8 +340,11 @@ mod tests {
         }
         let files = EntryFiles { documents: paths.to_vec(), ..EntryFiles::default() };
         let mut trusted = Bundle::default();
-        files.bind(&root, &mut Hashing { bytes_left: 15, before: None }, &mut trusted);
-        assert_eq!(paths.each_ref().map(|path| trusted.code[path].is_stamp()), [false, true]);
+        for bytes_left in [15, 10] {
+            trusted = Bundle::default();
+            files.bind(&root, &mut Hashing { bytes_left, before: None }, &mut trusted);
+            assert_eq!(paths.each_ref().map(|path| trusted.code[path].is_stamp()), [false, true]);
+        }
         let changed = |now: &Bundle| now.differences(&trusted, &root, false).len();
         let mut now = Bundle::default();
         files.bind(&root, &mut Hashing::new(Some(&trusted)), &mut now);
@@ -373,5 +380,30 @@ mod tests {
         let pipe = dir.path().join("pipe");
         crate::util::named_pipe::make(&pipe);
         assert_eq!(at(&pipe, dir.path()), None);
+    }
+
+    #[test]
+    fn a_file_that_has_not_changed_for_long_is_known_by_its_time() {
+        let known = BoundFile::by_content(Path::new("/bin/sh"), &mut Hashing::new(None)).unwrap();
+        assert!(known.stamp.is_some() && !known.is_missing());
+        assert!(BoundFile::default().is_missing());
+    }
+
+    #[test]
+    fn only_what_root_alone_can_change_is_the_systems() {
+        let (file, directory) = (0o100_000, 0o040_000);
+        for (uid, mode, expected) in [
+            (0, file | 0o755, true),
+            (1, file | 0o755, false),
+            (0, file | 0o775, false),
+            (0, file | 0o757, false),
+            (0, file | 0o1777, false),
+            (0, directory | 0o755, true),
+            (0, directory | 0o777, false),
+            (0, directory | 0o1777, true),
+            (1, directory | 0o1777, false),
+        ] {
+            assert_eq!(is_guarded(uid, mode), expected, "{uid} {mode:o}");
+        }
     }
 }

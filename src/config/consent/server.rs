@@ -90,3 +90,35 @@ pub(super) fn origin(written: &str) -> String {
         _ => written.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
+
+    #[test]
+    fn a_server_whose_changes_do_not_block_says_so() {
+        let (base, scopes) = (Path::new("/p"), BTreeMap::new());
+        let environment = FixedEnvironment::default();
+        let site = EntrySite::new(base, base, &scopes, None, &environment);
+        for (keys, expected) in [
+            ("", false),
+            (", dev: true", true),
+            (", dev: false", false),
+            (", drift: warn", true),
+            (", drift: allow", true),
+            (", drift: block", false),
+            (", dev: true, drift: block", true),
+        ] {
+            let text = format!("{{ command: x{keys} }}");
+            let entry = parse(&SourceText::new("f.yaml", &text), &text).unwrap().root;
+            let line = "does not block tools that differ from their pins".to_owned();
+            let says = effects(&entry, &site).contains(&EntryEffect::Other(line));
+            assert_eq!(says, expected, "{text}");
+        }
+    }
+}

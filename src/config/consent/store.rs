@@ -174,11 +174,11 @@ fn rewrite(
     let mut content = read(path)?;
     change(&mut content);
     content.version = VERSION;
-    let text = serde_json::to_string(&content)?;
+    let text = serde_json::to_string(&content)? + "\n";
     if text.len() as u64 > MAX_BYTES {
         return Err(TrustFileError::WouldBeTooLarge);
     }
-    atomic_file::replace(path, (text + "\n").as_bytes(), FileMode::Private)?;
+    atomic_file::replace(path, text.as_bytes(), FileMode::Private)?;
     Ok(content)
 }
 
@@ -247,8 +247,15 @@ mod tests {
         };
         assert_eq!(refused(&store, &one).as_deref(), Some("1970-01-01T00:00:00Z"));
         assert_eq!(refused(&store, &two), None);
-        store.trust(&two, false, Duration::ZERO).unwrap();
-        assert_eq!(refused(&store, &one), None);
+        let other = request("/q", "one");
+        store.refuse(&other, Duration::ZERO).unwrap();
+        store.refuse(&two, Duration::ZERO).unwrap();
+        let all = [&one, &two, &other];
+        assert_eq!(all.map(|it| refused(&store, it).is_some()), [false, true, true]);
+        store.revoke(Path::new("/q")).unwrap();
+        assert_eq!(all.map(|it| refused(&store, it).is_some()), [false, true, false]);
+        store.trust(&one, false, Duration::ZERO).unwrap();
+        assert_eq!(refused(&store, &two), None);
     }
 
     #[test]

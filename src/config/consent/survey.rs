@@ -314,7 +314,7 @@ fn harmless(described: &[DescribedEntry], own: &UserEntryNames) -> BTreeSet<Entr
 }
 
 fn is_tool_part(rest: &str) -> bool {
-    rest.len() > 1 && rest.starts_with('-')
+    rest.starts_with('-')
 }
 
 fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord> {
@@ -442,7 +442,7 @@ impl UserEntryNames {
     }
 
     /// Which of them an entry of a project would replace: its name, the name of one of the tools of
-    /// the user's component, or a server whose tools it lists as its own.
+    /// either, or a server whose tools it lists as its own.
     pub fn taken_by(
         &self,
         entry: &WrittenEntry<'_>,
@@ -452,10 +452,8 @@ impl UserEntryNames {
             EntryEffect::Renames(server) => Some(server.as_str()),
             _ => None,
         });
-        let declared = declared_tools(entry);
         let takes = |own: &&UserEntryName| {
             own.is_taken_by(&entry.name, entry.is_component)
-                || declared.iter().any(|tool| own.is_taken_by(tool, false))
                 || (own.role == FileRole::Servers && renamed == Some(own.name.as_str()))
         };
         self.0.iter().filter(takes).collect()
@@ -470,12 +468,158 @@ impl UserEntryNames {
     }
 }
 
-fn declared_tools(entry: &WrittenEntry<'_>) -> Vec<String> {
-    if entry.role != FileRole::Servers {
-        return Vec::new();
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::consent::KindClaim;
+    use crate::config::discover::ConfigFileCandidate;
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::node::SourceText;
+    use crate::model::Layer;
+
+    /// Entries of this kind say themselves what they do.
+    const KIND: KindDescriptor = KindDescriptor {
+        key: "test",
+        aliases: &[],
+        keys: &[],
+        expand: &[],
+        claims: |_, _| KindClaim::Certain,
+        effects: |entry, _| {
+            let text = |key: &str| entry.get(key)?.text().map(str::to_owned);
+            let calls = text("calls").map(|tool| EntryEffect::Calls { tool, arguments: None });
+            calls.into_iter().chain(text("reads").map(EntryEffect::Reads)).collect()
+        },
+        code: Some(|entry, site| match entry.get("code").and_then(ConfigNode::text) {
+            Some("unknown") => Err(Diagnostic::error("cannot list it")),
+            name => Ok(name.into_iter().map(|name| site.base_dir.join(name)).collect()),
+        }),
+    };
+
+    fn file(dir: &Path, role: FileRole, text: &str) -> SourceFile {
+        let name = if role == FileRole::Tools { "tools.yaml" } else { "mcp.yaml" };
+        let path = dir.join(name);
+        let parsed = parse::parse(&SourceText::new(path.clone(), text), text).unwrap();
+        let layer = Layer::Project;
+        let candidate = ConfigFileCandidate { path, role, layer, inline_text: None };
+        SourceFile { candidate, parsed, is_embedded: false, is_discovered: false }
     }
-    let items = entry.node.get("provides_tools").and_then(|node| node.as_list().ok());
-    let name = |item: &ConfigNode| item.get_any(&["name", "tool_name"])?.1.as_scalar_text().ok();
-    let names = items.unwrap_or_default().iter().filter_map(name);
-    names.map(|tool| format!("{}-{tool}", entry.name)).collect()
+
+    fn tools(text: &str) -> SourceFile {
+        file(Path::new("/own"), FileRole::Tools, text)
+    }
+
+    fn servers(text: &str) -> SourceFile {
+        file(Path::new("/own"), FileRole::Servers, text)
+    }
+
+    #[test]
+    fn what_only_calls_harmless_entries_of_the_project_is_harmless() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = file(dir.path(), FileRole::Servers, "mcp_servers: { run: { command: x } }");
+        for (called, own, expected) in [
+            ("sum", "other", "chain sum"),
+            ("sum-part", "other", "chain sum"),
+            ("sum", "sum", "sum"),
+            ("summary", "other", "sum"),
+            ("disk", "other", "sum"),
+            ("run", "other", "sum"),
+        ] {
+            let text = format!(
+                "tools: [{{ name: sum }}, {{ name: disk, reads: x }}, \
+                 {{ name: chain, calls: {called} }}]"
+            );
+            let project = file(dir.path(), FileRole::Tools, &text);
+            let own = UserEntryNames::of([tools(&format!("tools: [{{ name: {own} }}]"))].iter());
+            let survey = survey(
+                &[&project, &server],
+                &[KIND],
+                &FixedEnvironment::default(),
+                &own,
+                &WrittenCredentials::default(),
+            );
+            let names: Vec<&str> = survey.harmless.iter().map(|(_, name)| name.as_str()).collect();
+            assert_eq!(names.join(" "), expected, "{called}");
+        }
+    }
+
+    #[test]
+    fn code_is_listed_of_the_tools_that_are_on() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["on.py", "off.py", "server.py"] {
+            std::fs::write(dir.path().join(name), "x").unwrap();
+        }
+        let text = "tools: [{ name: on, reads: x, code: on.py }, \
+                    { name: off, disabled: true, code: off.py }, \
+                    { name: broken, reads: x, code: unknown }]";
+        let files = [
+            file(dir.path(), FileRole::Tools, text),
+            file(dir.path(), FileRole::Servers, "s: { command: x, code: server.py }"),
+        ];
+        let files: Vec<&SourceFile> = files.iter().collect();
+        let (environment, own) = (FixedEnvironment::default(), UserEntryNames::default());
+        let credentials = WrittenCredentials::default();
+        let mut survey = survey(&files, &[KIND], &environment, &own, &credentials);
+        let mut hashing = Hashing::new(None);
+        let problems = list_loaded_code(&mut survey, &files, &[KIND], &environment, &mut hashing);
+        let code: Vec<&PathBuf> = survey.bundle.code.keys().collect();
+        assert_eq!(code, [&dir.path().join("on.py")]);
+        let entries: Vec<_> = problems.iter().map(|problem| problem.entry.as_deref()).collect();
+        assert_eq!(entries, [Some("broken")]);
+        let warned =
+            |record: &&EntryRecord| record.lines.contains(&"warning: cannot list it".to_owned());
+        let warned: Vec<&str> =
+            survey.bundle.entries.iter().filter(warned).map(|it| it.name.as_str()).collect();
+        assert_eq!(warned, ["broken"]);
+    }
+
+    #[test]
+    fn what_stands_beside_the_entries_uses_variables_too() {
+        for (role, text, expected) in [
+            (FileRole::Tools, "x-mine: { a: '${X}' }", Some("uses ${X} in x-mine.a")),
+            (FileRole::Tools, "tools: [{ name: a, b: '${X}' }]", None),
+            (FileRole::Servers, "s: { url: 'http://${X}' }", None),
+            (FileRole::Servers, "mcp_servers: { s: { url: 'http://${X}' } }", None),
+            (FileRole::Servers, "defaults: { a: '${X}' }", Some("uses ${X} in defaults.a")),
+        ] {
+            let tree = file(Path::new("/p"), role, text).parsed.root;
+            let lines = settings(&tree, role, "f").map(|record| record.lines.join("; "));
+            assert_eq!(lines.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_taken_with_those_of_the_tools_of_a_component() {
+        let own = tools("tools: [{ name: git-log }]\ncomponents: [{ name: kit }]");
+        let own = UserEntryNames::of([own].iter());
+        for (name, is_component, expected) in [
+            ("git-log", false, "git-log"),
+            ("git", true, "git-log"),
+            ("git", false, ""),
+            ("gi", true, ""),
+            ("other", true, ""),
+            ("kit", false, "kit"),
+            ("kit-read", false, "kit"),
+            ("kitten", false, ""),
+        ] {
+            let taken: Vec<&str> =
+                own.conflicts(name, is_component).map(|own| own.name.as_str()).collect();
+            assert_eq!(taken.join(" "), expected, "{name} {is_component}");
+        }
+    }
+
+    #[test]
+    fn who_lists_the_tools_of_a_server_replaces_that_server() {
+        let own = [
+            tools("tools: [{ name: git }]"),
+            servers("mcp_servers: { git: { command: x }, hub: { command: x } }"),
+        ];
+        let own = UserEntryNames::of(own.iter());
+        let project = tools("tools: [{ name: mine }]");
+        let entries = entries(&project.parsed.root, FileRole::Tools);
+        let renames = [EntryEffect::Renames("git".to_owned())];
+        let taken = own.taken_by(&entries[0], &renames);
+        let taken: Vec<_> = taken.iter().map(|own| (own.role, own.name.as_str())).collect();
+        assert_eq!(taken, [(FileRole::Servers, "git")]);
+        assert!(own.taken_by(&entries[0], &[]).is_empty());
+    }
 }

@@ -340,3 +340,158 @@ fn starts(effect: &ProgramEffect, info: &ProgramInfo, site: &EntrySite<'_>) -> S
         None => text,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::consent::command_files::CommandFiles;
+    use crate::config::environment::FixedEnvironment;
+
+    fn entry(name: &str, file: &str, line: &str) -> EntryRecord {
+        let [name, file, line] = [name, file, line].map(str::to_owned);
+        EntryRecord { name, file, digest: line.clone(), lines: vec![line] }
+    }
+
+    fn request(before: Option<Bundle>, bundle: Bundle) -> TrustRequest {
+        let record = |bundle| Arc::new(ProjectRecord { bundle, ..ProjectRecord::default() });
+        TrustRequest { root: "/p".into(), bundle, previous: before.map(record), refused_at: None }
+    }
+
+    fn program(program: Option<&Path>, files: CommandFiles) -> ProgramInfo {
+        let program = program.map(Path::to_path_buf);
+        ProgramInfo { program, decided_by: Vec::new(), files }
+    }
+
+    #[test]
+    fn a_change_is_shown_with_what_was_there_before() {
+        let files = ["f", "g"].map(|name| (name.to_owned(), BoundFile::default()));
+        let bundle = |entries| Bundle { files: files.clone().into(), entries, ..Bundle::default() };
+        let before = bundle(vec![
+            entry("same", "f", "stays"),
+            entry("one", "f", "was one"),
+            entry("two", "f", "was two"),
+            entry("two", "g", "was other"),
+            entry("gone", "f", "was gone"),
+        ]);
+        let now = bundle(vec![
+            entry("same", "f", "stays"),
+            entry("one", "f", "is one"),
+            entry("two", "f", "is two"),
+            entry("two", "g", "is other"),
+        ]);
+        let lines = request(Some(before), now).difference_lines();
+        let lines: Vec<String> = lines.iter().map(TrustRequestLine::text).collect();
+        let expected = [
+            "f",
+            "  one: is one",
+            "    before: was one",
+            "  two: is two",
+            "    before: was two",
+            "g",
+            "  two: is other",
+            "    before: was other",
+            "removed: gone (f)",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_request_only_adds_when_nothing_trusted_is_another_now() {
+        let code = |name: &str, hash: &str| {
+            let sha256 = Some(hash.to_owned());
+            let file = BoundFile { resolved: name.into(), sha256, stamp: None };
+            Bundle { code: [(name.into(), file)].into(), ..Bundle::default() }
+        };
+        let program = |word: &str, path: &str| Bundle {
+            resolved_paths: [(word.to_owned(), path.into())].into(),
+            ..Bundle::default()
+        };
+        let replaces = || Bundle { replaced_names: vec!["x".to_owned()], ..Bundle::default() };
+        let file = BoundFile { sha256: Some("1".to_owned()), ..BoundFile::default() };
+        let configuration = Bundle { files: [("f".to_owned(), file)].into(), ..Bundle::default() };
+        for (before, now, expected) in [
+            (None, code("a", "1"), true),
+            (None, program("a", "/a"), true),
+            (None, replaces(), false),
+            (Some(Bundle::default()), configuration, true),
+            (Some(code("a", "1")), code("b", "1"), true),
+            (Some(code("a", "1")), code("a", "2"), false),
+            (Some(program("a", "/a")), program("b", "/b"), true),
+            (Some(program("a", "/a")), program("a", "/b"), false),
+            (Some(replaces()), replaces(), true),
+        ] {
+            let request = request(before, now);
+            assert_eq!(request.only_adds(), expected, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_hidden_and_what_is_none_needs_no_mention() {
+        let (base, scopes) = (Path::new("/p"), BTreeMap::new());
+        let environment = FixedEnvironment::default();
+        let site = EntrySite::new(base, base, &scopes, None, &environment);
+        let env = [("API_TOKEN", "hunter2"), ("OTHER_TOKEN", "${T}"), ("MODE", "fast")];
+        let effect = ProgramEffect {
+            argv: vec!["x".to_owned()],
+            env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            ..ProgramEffect::default()
+        };
+        let references =
+            ["${PATH}", "${HOME}", "${TOOLHOST}", "${workspaceFolder}", "${userHome}", "${T}"]
+                .map(|reference| (reference.to_owned(), vec!["env".to_owned()]));
+        let programs = [(&effect, program(None, CommandFiles::default()))];
+        let lines = entry_lines(&[], &programs, &references.into(), &site);
+        let expected = [
+            "starts x (not found); uses ${T} in env",
+            "API_TOKEN=***",
+            "OTHER_TOKEN=${T}",
+            "MODE=fast",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn files_that_choose_the_code_are_named_if_they_are_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let [there, missing] = [".npmrc", "package.json"].map(|name| dir.path().join(name));
+        std::fs::write(&there, "").unwrap();
+        let chosen = |settings: &[&PathBuf]| {
+            let settings = settings.iter().map(|&path| path.clone()).collect();
+            chosen_by(&program(None, CommandFiles { settings, ..CommandFiles::default() }))
+        };
+        let line = format!("what it runs is decided by {} too", there.display());
+        assert_eq!(chosen(&[&there, &missing]), Some(line));
+        assert_eq!(chosen(&[&missing]), None);
+    }
+
+    #[test]
+    fn other_programs_than_the_systems_are_named_as_the_projects_or_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = dir.path().canonicalize().unwrap();
+        let root = outside.join("project");
+        std::fs::create_dir(&root).unwrap();
+        let [run, other, code] = ["run", "other", "code.sh"].map(|name| root.join(name));
+        let [lib, tool] = ["lib.sh", "tool"].map(|name| outside.join(name));
+        for path in [&run, &other, &code, &lib, &tool] {
+            std::fs::write(path, "x").unwrap();
+        }
+        let shell = Path::new("/bin/sh").canonicalize().unwrap();
+        let (scopes, environment) = (BTreeMap::new(), FixedEnvironment::default());
+        let site = EntrySite::new(&root, &root, &scopes, None, &environment);
+        let named = [("./run", &run), ("other", &other), ("tool", &tool), ("sh", &shell)];
+        let files = CommandFiles {
+            programs: named.map(|(word, path)| (word.to_owned(), path.clone())).into(),
+            code: vec![run.clone(), code, lib.clone(), shell],
+            ..CommandFiles::default()
+        };
+        let argv = ["./run", "x"].map(str::to_owned).to_vec();
+        let effect = ProgramEffect { argv, ..ProgramEffect::default() };
+        let text = starts(&effect, &program(Some(&run), files), &site);
+        let [run, other, lib, tool] = [run, other, lib, tool].map(|it| it.display().to_string());
+        let expected = format!(
+            "starts ./run x ({run}, part of the project, runs {other} of the project, \
+             runs {lib}, {tool} from outside the project)"
+        );
+        assert_eq!(text, expected);
+    }
+}

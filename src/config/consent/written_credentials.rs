@@ -49,7 +49,7 @@ impl WrittenCredentials {
     /// What an entry of the project that names these handles would use, as human-readable lines;
     /// and the user's own among them, with a digest of their definition.
     pub fn used_by(&self, entry: &ConfigNode) -> (Vec<String>, BTreeMap<String, String>) {
-        let handles = entry.get("credentials").filter(|node| !node.is_null());
+        let handles = entry.get("credentials");
         let handles = handles.map(|node| node.as_texts().unwrap_or_default()).unwrap_or_default();
         let (mut lines, mut own) = (Vec::new(), BTreeMap::new());
         for handle in handles {
@@ -72,5 +72,51 @@ impl WrittenCredentials {
             });
         }
         (lines, own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::discover::{ConfigFileCandidate, FileRole};
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
+    use crate::model::Layer;
+
+    #[test]
+    fn an_entry_says_whose_credentials_it_would_use() {
+        let file = |layer, text: &str| SourceFile {
+            candidate: ConfigFileCandidate {
+                path: "tools.yaml".into(),
+                role: FileRole::Tools,
+                layer,
+                inline_text: None,
+            },
+            parsed: parse(&SourceText::new("f", text), text).unwrap(),
+            is_embedded: false,
+            is_discovered: false,
+        };
+        let credentials = WrittenCredentials::of(&[
+            file(Layer::User, "credentials: { both: { type: env }, own: { type: env } }"),
+            file(Layer::Project, "credentials: { both: { type: oauth, token: '${T}' } }"),
+        ]);
+        let used_by = |text: &str| {
+            let entry = parse(&SourceText::new("f", text), text).unwrap().root;
+            let (lines, own) = credentials.used_by(&entry);
+            let own: Vec<(String, bool)> =
+                own.into_iter().map(|(handle, digest)| (handle, digest.is_empty())).collect();
+            (lines, own)
+        };
+        let (lines, own) = used_by("credentials: [both, own, none]");
+        let expected = [
+            "uses the credential 'both' (oauth, ${T})",
+            "uses your credential 'own' (env)",
+            "uses your credential 'none', which no file defines",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(own, [("none".to_owned(), true), ("own".to_owned(), false)]);
+        for without in ["name: x", "credentials: ~"] {
+            assert_eq!(used_by(without), (Vec::new(), Vec::new()), "{without}");
+        }
     }
 }
