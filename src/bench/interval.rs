@@ -225,6 +225,7 @@ fn class_of(duration: Duration) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::fixtures;
     use crate::util::histogram::Durations;
 
     #[test]
@@ -276,5 +277,33 @@ mod tests {
         assert_eq!(stretches.iter().map(|turn| turn.ok).sum::<u64>(), 50);
         let elapsed: Duration = stretches.iter().map(|turn| turn.elapsed).sum();
         assert_eq!(elapsed, Duration::from_millis(4_950));
+    }
+
+    #[test]
+    fn a_figure_has_a_range_from_five_stretches_on() {
+        let of = |calls: usize| {
+            // Two in each tenth of a second, which is one stretch.
+            fixtures::target("a", vec![Duration::from_millis(50); calls])
+        };
+        assert_eq!(range(&of(7), Statistic::Mean), None);
+        let (low, high) = range(&of(9), Statistic::Mean).unwrap();
+        assert!(low <= 50e6 && 50e6 <= high && high - low < 1e6, "{low} {high}");
+    }
+
+    #[test]
+    fn a_stretch_without_calls_or_without_length_gives_no_figures() {
+        assert!(BlockSet::default().throughput().abs() < f64::EPSILON);
+        let block = |times: &[Duration]| {
+            let mut response = Durations::default();
+            times.iter().for_each(|time| response.record(*time));
+            let ok = response.count();
+            SampleBlock { elapsed: Duration::ZERO, ok, failed: 0, response }
+        };
+        let blocks = BlockSet::of(&[block(&[]), block(&[Duration::ZERO])]);
+        assert_eq!(blocks.len(), 1);
+        let drawn = blocks.log_statistics(&[1, 1]);
+        for statistic in [Statistic::Mean, Statistic::Throughput] {
+            assert_eq!(drawn[statistic.index()], None, "{}", statistic.name());
+        }
     }
 }

@@ -17,19 +17,10 @@ pub fn display_url(url: &Url) -> String {
     shown.to_string()
 }
 
-/// Whether a URL names this machine or a private address, as far as that can be told without a
-/// lookup.
+/// Whether a URL names this machine or an address that is not public, as far as that can be told
+/// without a lookup.
 pub fn is_local_or_private(url: &Url) -> bool {
-    let private = |ip: IpAddr| match ip {
-        IpAddr::V4(ip) => ip.is_private() || ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
-    };
-    is_loopback(url)
-        || match url.host() {
-            Some(Host::Ipv4(ip)) => private(ip.into()),
-            Some(Host::Ipv6(ip)) => private(ip.to_canonical()) || ip == Ipv6Addr::LOCALHOST,
-            _ => false,
-        }
+    is_loopback(url) || literal_ip(url).is_some_and(|ip| !is_public(ip))
 }
 
 pub fn host_and_port(url: &Url) -> String {
@@ -148,6 +139,30 @@ mod tests {
         }
         for ip in ["127.0.0.1", "10.0.0.1", "::1", "fd00::1", "8.8.8.8"] {
             assert!(!is_link_local(ip.parse().unwrap()), "{ip}");
+        }
+    }
+
+    #[test]
+    fn a_url_of_this_machine_or_its_network_is_known() {
+        for (host, is_near) in [
+            ("localhost", true),
+            ("127.0.0.1", true),
+            ("[::1]", true),
+            ("[::ffff:127.0.0.1]", true),
+            ("0.0.0.0", true),
+            ("[::]", true),
+            ("10.0.0.1", true),
+            ("192.168.1.1", true),
+            ("100.64.0.1", true),
+            ("169.254.169.254", true),
+            ("[fd00::1]", true),
+            ("[fe80::1]", true),
+            ("example.com", false),
+            ("8.8.8.8", false),
+            ("[2606:4700::1111]", false),
+        ] {
+            let url = format!("http://{host}:8080/").parse().unwrap();
+            assert_eq!(is_local_or_private(&url), is_near, "{host}");
         }
     }
 }

@@ -192,6 +192,7 @@ mod tests {
     #[test]
     fn a_line_has_no_line_breaks() {
         assert_eq!(safe_line("a\nb\tc"), "a␊b c");
+        assert_eq!(safe_line("ä\nb\tc\x1b"), "ä␊b c␛");
     }
 
     #[test]

@@ -154,4 +154,32 @@ mod tests {
             assert!(!forms.iter().any(|form| form == part), "{part} {forms:?}");
         }
     }
+
+    #[test]
+    fn a_part_that_would_be_found_everywhere_is_not_looked_for() {
+        for (value, part, is_looked_for) in [
+            ("https://eightltr@db.example", "eightltr", true),
+            ("https://sevenlt@db.example", "sevenlt", false),
+            ("https://db.example/?a=12345678", "12345678", true),
+            ("https://db.example/?a=1234567", "1234567", false),
+            ("https://db.example/twelve-chars", "twelve-chars", true),
+            ("https://db.example/eleven-char", "eleven-char", false),
+            ("https://1.corp/mcp", "1.corp", true),
+            ("https://10.0.0.1/mcp", "10.0.0.1", false),
+            ("the first line\neightltr\nsevenlt", "eightltr", true),
+            ("the first line\neightltr\nsevenlt", "sevenlt", false),
+        ] {
+            let found = forms(value).iter().any(|form| form.text == part);
+            assert_eq!(found, is_looked_for, "{part}: {value:?}");
+        }
+    }
+
+    #[test]
+    fn every_letter_of_base64_that_a_neighbour_cannot_change_counts() {
+        for (bytes, offset, letters) in
+            [("abc", 0, "YWJj"), ("bc", 1, "Jj"), ("c", 2, "j"), ("ab", 0, "YW")]
+        {
+            assert_eq!(base64_core(bytes.as_bytes(), offset, STANDARD), letters, "{bytes}");
+        }
+    }
 }

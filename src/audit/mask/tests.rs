@@ -11,11 +11,48 @@ fn object(value: &Value) -> JsonObject {
     value.as_object().cloned().unwrap()
 }
 
-#[test]
-fn a_schema_that_is_put_together_later_is_masked_then() {
+fn definition() -> ToolDefinition {
     use crate::model::{Origin, ToolName, ToolSource};
     let name = ToolName::plain("t");
-    let mut tool = ToolDefinition::new(name, ToolSource::Internal, "openapi", Origin::Program);
+    ToolDefinition::new(name, ToolSource::Internal, "openapi", Origin::Program)
+}
+
+#[test]
+fn a_definition_is_masked_wherever_a_value_stands_and_else_not_even_copied() {
+    let masker = Masker::new([("TOKEN", "hunter2")]);
+    let after = |change: fn(&mut ToolDefinition)| {
+        let mut tool = definition();
+        change(&mut tool);
+        let before = Arc::new(tool);
+        let mut after = Arc::clone(&before);
+        masker.definition(&mut after);
+        (Arc::ptr_eq(&before, &after), format!("{after:?}"))
+    };
+    assert!(after(|_| ()).0);
+    let places: [fn(&mut ToolDefinition); 5] = [
+        |tool| tool.description = Some("hunter2".to_owned()),
+        |tool| tool.annotations.title = Some("hunter2".to_owned()),
+        |tool| tool.touches = vec!["hunter2".to_owned()],
+        |tool| tool.input_schema = ToolSchema::from(json!({ "default": "hunter2" })),
+        |tool| tool.mark_unavailable(Error::unreachable("hunter2")),
+    ];
+    for (at, place) in places.into_iter().enumerate() {
+        let (_, shown) = after(place);
+        assert!(shown.contains("‹secret:TOKEN›") && !shown.contains("hunter2"), "{at}: {shown}");
+    }
+}
+
+#[test]
+fn nothing_is_searched_while_no_value_is_known() {
+    let masker = Masker::new([("TINY", "ab")]);
+    assert!(masker.is_empty() && masker.search().is_none());
+    masker.add_secret("TOKEN", "hunter2");
+    assert!(!masker.is_empty() && masker.search().is_some());
+}
+
+#[test]
+fn a_schema_that_is_put_together_later_is_masked_then() {
+    let mut tool = definition();
     tool.input_schema = ToolSchema::lazy(json!({ "type": "object" }), |mut schema| {
         schema["$defs"] = json!({ "a": { "default": "hunter2" } });
         schema
@@ -104,10 +141,21 @@ fn properties_marked_by_the_schema_are_masked() {
 
 #[test]
 fn telling_names_are_masked_and_counts_are_not() {
-    for key in ["password", "apiKey", "API_KEY", "auth-token", "githubToken", "client_secret"] {
+    for key in [
+        "password",
+        "apiKey",
+        "API_KEY",
+        "auth-token",
+        "githubToken",
+        "client_secret",
+        "access_key",
+        "privateKey",
+    ] {
         assert!(is_secret_argument(key), "{key}");
     }
-    for key in ["max_tokens", "key", "tokenizer", "author", "secretary", "monkey"] {
+    for key in
+        ["max_tokens", "key", "tokenizer", "author", "secretary", "monkey", "sort_key", "api_url"]
+    {
         assert!(!is_secret_argument(key), "{key}");
     }
     let masked = Masker::default().arguments(
@@ -178,6 +226,38 @@ fn a_reference_comes_back_as_it_is_written() {
     assert_eq!(parts, "cannot reach ${BASE} as ada: ${BASE} (POST /tenant-0815)");
     masker.add_reference("${file:a\"b}", "of-a-file");
     assert_eq!(masker.text("of-a-file"), "${file:a_b}");
+}
+
+#[test]
+fn a_value_in_a_mark_is_left_and_one_beside_it_is_not() {
+    let masker = Masker::default();
+    masker.add_reference("$TOKEN", "hunter22");
+    for (name, value) in [("HEAD", "$TOK"), ("TAIL", "OKEN"), ("KEY", "s3cr3")] {
+        masker.add_secret(name, value);
+    }
+    for (text, expected) in [
+        ("hunter22", "$TOKEN"),
+        ("$TOKEN", "$TOKEN"),
+        ("$TOKEN s3cr3", "$TOKEN ‹secret:KEY›"),
+        ("$TOK TOKEN", "‹secret:HEAD› T‹secret:TAIL›"),
+    ] {
+        assert_eq!(masker.text(text), expected, "{text}");
+    }
+    // A value that is written like a mark is one all the same.
+    masker.add_secret("WHOLE", "$TOKEN");
+    assert_eq!(masker.text("$TOKEN"), "‹secret:WHOLE›");
+}
+
+#[test]
+fn what_only_begins_like_a_value_stays() {
+    let value = "qxzjvkwqzxkjvwzqxj";
+    let masker = Masker::new([("K", value)]);
+    for other in ["qxzjvkwqzxkj", "qxzjvkwqzxkjvwzqxk"] {
+        assert_eq!(masker.text(&format!("{other} ")), format!("{other} "));
+    }
+    // In base64 another case is another text.
+    let encoded = base64::encode(value.as_bytes()).to_uppercase();
+    assert_eq!(masker.text(&encoded), encoded);
 }
 
 #[test]

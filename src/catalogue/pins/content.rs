@@ -80,12 +80,8 @@ pub struct Pin {
 }
 
 impl PinFileContent {
-    /// The group of a server, or of the internal tools (`None`), of this file.
-    pub fn group(&self, server: Option<&str>, file: Option<&str>) -> Option<&PinGroup> {
-        let same = |g: &&PinGroup| g.server.as_deref() == server && g.file.as_deref() == file;
-        self.groups.iter().find(same)
-    }
-
+    /// The group of a server, or of the internal tools (`None`), of this file; a new one when there
+    /// is none.
     pub fn group_mut(&mut self, server: Option<&str>, file: Option<&str>) -> &mut PinGroup {
         let same = |g: &PinGroup| g.server.as_deref() == server && g.file.as_deref() == file;
         let at = self.groups.iter().position(same).unwrap_or_else(|| {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::table::PinComparison;
 use super::*;
-use crate::catalogue::{Catalogue, ServerListing};
+use crate::catalogue::{Catalogue, LocalFailure, ServerListing};
 use crate::config::spec::DriftPolicy;
 use crate::model::{
     EntryOrigin, Error, Layer, Origin, PinState, SourceLocation, ToolDefinition, ToolName,
@@ -127,6 +127,13 @@ fn a_projects_entry_that_took_the_name_of_a_pinned_server_is_another_server() {
         parts(&pins.compare(&remote("a", "reads"), None))
     };
     assert_eq!(judge(&content), ["entry"]);
+    // In a file that is named for this run the name was taken on purpose.
+    let mut context = PinContext::clone(&known("stdio server", DriftPolicy::Block));
+    for owner in context.servers.values_mut() {
+        owner.entry = pinned(&entry(Layer::Flag, "/p", ""));
+    }
+    let pins = Pins::new(Arc::new(context), content.clone());
+    assert_eq!(parts(&pins.compare(&remote("a", "reads"), None)), ["new"]);
     // One of another project never was meant.
     content.groups[0].entry = Some(pinned(&entry(Layer::Project, "/home/me", "server")));
     assert_eq!(judge(&content), ["new"]);
@@ -199,6 +206,8 @@ fn an_internal_tool_is_its_definition_and_what_it_starts_wherever_its_project_st
     assert_eq!(judge(&pinned), ["same"]);
     assert_eq!(judge(&local("/q/tools.yaml", "starts /q/bin/log")), ["same"]);
     assert_eq!(judge(&local("/p/tools.yaml", "starts /bin/sh")), ["touches"]);
+    // The root is no directory that moves.
+    assert_eq!(content::touches(&local("/tools.yaml", "starts /bin/sh")), ["starts /bin/sh"]);
 
     content.groups[0].file = Some("/p/tools.yaml".to_owned());
     let pins = Pins::new(known("stdio server", DriftPolicy::Block), content);
@@ -268,7 +277,63 @@ fn a_listing_is_compared_whole() {
     assert_eq!(count(&listing(Some(Error::unreachable("exited")), false)), [0, 0, 0, 3]);
     let report = PinReport::new(&pins, &listing(None, false), &|_| Some("Wipe first.".to_owned()));
     assert_eq!(report.servers.len(), 1);
-    assert_eq!(report.tools[0].changes.len(), 1, "the server's change is told once");
+    let changes: Vec<_> = report.tools[0].changes.iter().map(|change| change.part).collect();
+    assert_eq!(changes, ["description"], "the server's change is told once");
+}
+
+#[test]
+fn an_internal_tool_that_is_not_listed_is_gone_unless_a_listing_failed() {
+    let tool = local("/p/tools.yaml", "starts /bin/log");
+    let mut content = PinFileContent::default();
+    for (file, name) in [
+        (Some("/p/tools.yaml"), "log"),
+        (Some("/p/tools.yaml"), "gone"),
+        (Some("/of/another/project.yaml"), "elsewhere"),
+        (None, "anywhere"),
+    ] {
+        content.group_mut(None, file).tools.insert(name.to_owned(), Pin::of(&tool, &plain));
+    }
+    let pins = Pins::new(known("stdio server", DriftPolicy::Block), content);
+    let error = Error::unreachable("exited");
+    for (failures, state) in [
+        (Vec::new(), PinReportState::Missing),
+        (vec![LocalFailure { kind: "python", error }], PinReportState::Unchecked),
+    ] {
+        let tools = vec![Arc::new(tool.clone())];
+        let report =
+            PinReport::new(&pins, &Catalogue { tools, failures, ..Catalogue::default() }, &|_| {
+                None
+            });
+        let states: Vec<_> =
+            report.tools.iter().map(|tool| (tool.name.as_str(), tool.state)).collect();
+        let log = ("log", PinReportState::Same);
+        assert_eq!(states, [log, ("anywhere", state), ("gone", state)]);
+    }
+}
+
+#[test]
+fn what_is_kept_to_show_a_difference_has_a_bound() {
+    const MOST: usize = 256 << 10;
+    let text = |length: usize| content::PinnedText::of(&"x".repeat(length), &plain).text;
+    let definition = |length: usize| Pin::of(&remote("a", &"x".repeat(length)), &plain).definition;
+    let frame = definition(1).unwrap().get().len() - 1;
+    for (length, is_kept) in [(MOST, true), (MOST + 1, false)] {
+        assert_eq!(text(length).is_some(), is_kept, "{length}");
+        assert_eq!(definition(length - frame).is_some(), is_kept, "{length}");
+    }
+}
+
+#[test]
+fn a_file_that_pins_no_tool_is_empty() {
+    let mut content = PinFileContent::default();
+    assert!(content.is_empty());
+    content.group_mut(Some("s"), None);
+    assert!(content.is_empty());
+    content
+        .group_mut(Some("s"), None)
+        .tools
+        .insert("a".to_owned(), Pin::of(&remote("a", ""), &plain));
+    assert!(!content.is_empty() && content.groups.len() == 1);
 }
 
 proptest! {

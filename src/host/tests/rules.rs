@@ -1,17 +1,23 @@
 //! Rules that hold for every call, from any caller and however much is approved beforehand.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::rule;
 use crate::audit::Masker;
-use crate::config::spec::PolicyAction;
+use crate::catalogue::changes::DefinitionChange;
+use crate::catalogue::pins::content::PinnedText;
+use crate::catalogue::pins::{ConfiguredServer, PinContext, PinFileContent, PinnedEntry, Pins};
+use crate::config::spec::{DriftPolicy, PolicyAction};
 use crate::host::fake::{FakeProvider, MemoryRecorder, call, host, internal, variables};
 use crate::host::load::LoadTargetRequest;
 use crate::host::recorder::RecordError;
-use crate::host::request::CallRequest;
-use crate::model::{ErrorKind, JsonObject, ToolDefinition, ToolName, ToolResult};
+use crate::host::request::{CallRequest, ListScope};
+use crate::model::{
+    EntryOrigin, ErrorKind, JsonObject, Layer, ToolDefinition, ToolName, ToolResult,
+};
 
 #[tokio::test]
 async fn a_denied_call_does_not_run_although_its_entry_asks_and_a_person_says_yes() {
@@ -99,6 +105,34 @@ async fn what_a_server_tells_models_is_shown_without_secrets() {
     assert_eq!(checked[0].instructions.as_deref(), expected);
     let restarted = host.restart_server("s").await.unwrap();
     assert_eq!(restarted.instructions.as_deref(), expected);
+}
+
+#[tokio::test]
+async fn what_a_server_tells_models_is_pinned_and_compared_without_secrets() {
+    let mut server = FakeProvider::server("s", &["echo"]);
+    server.instructions = Some("Use the key hunter22.".to_owned());
+    let host = host(&[&Arc::new(server)]).masker(Masker::new([("KEY", "hunter22")])).build();
+    let pinned = host.pin_instructions("s").unwrap();
+    assert_eq!(pinned.text.as_deref(), Some("Use the key ‹secret:KEY›."));
+    assert_eq!(host.pin_instructions("other"), None);
+
+    let entry = PinnedEntry::of(&EntryOrigin::of(Layer::Project, "/p"), &str::to_owned);
+    let (file, endpoint) = ("/p/mcp.yaml".to_owned(), "stdio server".to_owned());
+    let owner = ConfiguredServer { file, endpoint, entry, drift: DriftPolicy::Block };
+    let servers = BTreeMap::from([("s".to_owned(), owner)]);
+    let context = Arc::new(PinContext { servers, ..PinContext::default() });
+    let catalogue = host.catalogue(&ListScope::Everything).await;
+    let changes = |pinned: PinnedText| {
+        let mut content = PinFileContent::default();
+        content.group_mut(Some("s"), None).instructions = Some(pinned);
+        let report = host.compare(&Pins::new(Arc::clone(&context), content), &catalogue);
+        report.servers.into_iter().flat_map(|server| server.changes).collect::<Vec<_>>()
+    };
+    assert_eq!(changes(pinned.clone()), []);
+    let before = PinnedText::of("Read first.", &str::to_owned);
+    let after = pinned.text;
+    let change = DefinitionChange { part: "instructions", before: before.text.clone(), after };
+    assert_eq!(changes(before), [change]);
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ impl AddressPolicy {
                 "if that is your authorization server, configure it: auth: { type: oauth, issuer: URL }",
             ))
         };
-        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        if !matches!(url.scheme(), "http" | "https") {
             return Err(Error::denied(format!(
                 "a server named a URL that is neither https nor http: {}",
                 url.scheme()
@@ -248,7 +248,7 @@ impl OAuthHttpClient for AuthHttp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ErrorKind;
+    use crate::model::{ErrorKind, TrafficSink};
     use crate::net::test_server::{TestResponse, TestServer};
 
     fn reach(written: &str, any_local_port: bool) -> AddressPolicy {
@@ -297,6 +297,7 @@ mod tests {
         let elsewhere = reach("https://mcp.example.com/", true);
         assert!(!permits(&elsewhere, "http://127.0.0.1:2/token"));
         assert!(!permits(&reach("http://localhost:1/mcp", true), "http://10.0.0.1/token"));
+        assert!(!permits(&reach("http://localhost:1/mcp", true), "ftp://127.0.0.1:2/token"));
     }
 
     #[test]
@@ -309,11 +310,15 @@ mod tests {
         assert!(!settings("https://login.example.net/token").allows_link_local);
     }
 
-    async fn ask(peer: &TestServer, path: &str, follow: bool) -> Result<AuthResponse, Error> {
-        let reach = AddressPolicy { user_urls: vec![peer.url("/")], allows_any_local_port: false };
-        let http = AuthHttp::new(reach, false, Tracer::off());
-        let outcome =
-            http.send(Method::POST, peer.url(path), HeaderMap::new(), Bytes::new(), follow);
+    async fn ask(
+        peer: &TestServer,
+        method: Method,
+        path: &str,
+        follow: bool,
+        tracer: Tracer,
+    ) -> Result<AuthResponse, Error> {
+        let http = AuthHttp::new(reach(peer.url("/").as_str(), false), false, tracer);
+        let outcome = http.send(method, peer.url(path), HeaderMap::new(), Bytes::new(), follow);
         let outcome = outcome.await;
         assert_eq!(outcome.is_err(), http.take_last_error().is_some());
         outcome
@@ -322,8 +327,10 @@ mod tests {
     #[tokio::test]
     async fn answers_are_bounded_and_redirects_stay() {
         let peer = TestServer::start(|_, request| match request.path.as_str() {
+            "/full" => TestResponse::full("200 OK", &[], "x".repeat(RESPONSE_LIMIT)),
             "/large" => TestResponse::full("200 OK", &[], "x".repeat(RESPONSE_LIMIT + 1)),
             "/there" => TestResponse::full("307 Temporary Redirect", &["Location: /ok"], ""),
+            "/found" => TestResponse::full("302 Found", &["Location: /ok"], ""),
             "/away" => TestResponse::full(
                 "307 Temporary Redirect",
                 &["Location: https://evil.example/"],
@@ -333,12 +340,45 @@ mod tests {
             _ => TestResponse::full("200 OK", &[], "fine"),
         })
         .await;
-        let error = ask(&peer, "/large", false).await.err().unwrap();
+        let post = |path, follow| ask(&peer, Method::POST, path, follow, Tracer::off());
+        assert_eq!(post("/full", false).await.unwrap().body.len(), RESPONSE_LIMIT);
+        let error = post("/large", false).await.err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Protocol);
-        assert_eq!(ask(&peer, "/there", true).await.unwrap().body, "fine");
-        assert_eq!(ask(&peer, "/there", false).await.unwrap().status, 307);
-        let error = ask(&peer, "/away", true).await.err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::Denied);
-        assert!(ask(&peer, "/stream", false).await.unwrap().body.is_empty());
+        assert_eq!(post("/there", true).await.unwrap().body, "fine");
+        assert_eq!(post("/there", false).await.unwrap().status, 307);
+        for path in ["/away", "/found"] {
+            let error = post(path, true).await.err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Denied, "{path}");
+        }
+        let found = ask(&peer, Method::GET, "/found", true, Tracer::off()).await;
+        assert_eq!(found.unwrap().body, "fine", "what asks for nothing is asked again");
+        assert!(post("/stream", false).await.unwrap().body.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_trace_has_metadata_and_refusals_and_no_token() {
+        let peer = TestServer::start(|_, request| match request.path.as_str() {
+            "/refused" => TestResponse::full("400 Bad Request", &[], "hunter2"),
+            _ => TestResponse::full("200 OK", &[], "hunter2"),
+        })
+        .await;
+        for (method, path, is_traced) in [
+            (Method::GET, "/ok", true),
+            (Method::GET, "/refused", true),
+            (Method::POST, "/ok", false),
+            (Method::POST, "/refused", true),
+        ] {
+            let traced: Arc<Mutex<Vec<String>>> = Arc::default();
+            let sink = {
+                let traced = Arc::clone(&traced);
+                TrafficSink::new(move |traffic| {
+                    traced.lock().unwrap().push(format!("{traffic:?}"));
+                })
+            };
+            ask(&peer, method.clone(), path, false, Tracer::new("s", sink)).await.unwrap();
+            let traced = traced.lock().unwrap().join("\n");
+            assert!(traced.contains(path), "{traced}");
+            assert_eq!(traced.contains("hunter2"), is_traced, "{method} {path}: {traced}");
+        }
     }
 }

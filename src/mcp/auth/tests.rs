@@ -26,6 +26,8 @@ struct Script {
     /// Who the resource says gives tokens; itself by default.
     issuers: Option<Vec<String>>,
     refusal: Option<&'static str>,
+    /// Whether the token endpoint leads elsewhere.
+    redirects_token: bool,
 }
 
 /// A server at `/mcp` and its authorization server, on one port.
@@ -58,6 +60,9 @@ async fn server(script: Script) -> TestServer {
                 "client_secret": "hunter2-of-the-client",
                 "redirect_uris": ["http://127.0.0.1:7/callback"],
             })),
+            "/token" if script.redirects_token => {
+                TestResponse::full("307 Temporary Redirect", &["Location: /elsewhere"], "")
+            }
             "/token" => {
                 if let Some(error) = script.refusal {
                     let refusal = json!({ "error": error, "error_description": "gone" });
@@ -89,6 +94,20 @@ impl<F: Fn(&str) -> String + Send + Sync> Browser for ConsentingBrowser<F> {
     async fn authorize(&self, visit: &AuthorizationRequest) -> Result<String, Error> {
         self.1.lock().unwrap().push(visit.url.clone());
         Ok(format!("http://127.0.0.1:7/callback?{}", (self.0)(&visit.state)))
+    }
+}
+
+/// A person who comes back with the address of this page.
+struct LuredBrowser(&'static str);
+
+#[async_trait]
+impl Browser for LuredBrowser {
+    async fn redirect_uri(&self, _: Option<u16>) -> Result<String, Error> {
+        Ok("http://127.0.0.1:7/callback".to_owned())
+    }
+
+    async fn authorize(&self, visit: &AuthorizationRequest) -> Result<String, Error> {
+        Ok(format!("{}?code=hunter2&state={}", self.0, visit.state))
     }
 }
 
@@ -401,6 +420,78 @@ async fn nothing_of_another_login_is_taken_or_shown() {
         assert!(!format!("{error:?}").contains("spoken"));
     }
     assert!(requests_to(&peer, "/token").is_empty());
+}
+
+#[tokio::test]
+async fn a_code_that_another_page_got_is_not_taken() {
+    let peer = server(Script::default()).await;
+    for page in [
+        "http://127.0.0.1:7/other",
+        "http://127.0.0.1:8/callback",
+        "https://127.0.0.1:7/callback",
+        "https://evil.example/callback",
+    ] {
+        let error = OAuth::new(settings(&peer)).login(&LuredBrowser(page), &[]).await.unwrap_err();
+        assert_eq!(error.message(), "the URL is not the one this login ends at", "{page}");
+    }
+    assert!(requests_to(&peer, "/token").is_empty());
+    let browser = LuredBrowser("http://127.0.0.1:7/callback");
+    OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_code_is_not_sent_to_where_a_token_endpoint_leads() {
+    let peer = server(Script { redirects_token: true, ..Script::default() }).await;
+    OAuth::new(settings(&peer)).login(agreeing().as_ref(), &[]).await.unwrap_err();
+    assert_eq!(requests_to(&peer, "/token").len(), 1);
+    assert!(requests_to(&peer, "/elsewhere").is_empty());
+}
+
+#[tokio::test]
+async fn a_login_ends_at_the_port_of_the_entry_or_is_not_begun() {
+    let peer = server(Script::default()).await;
+    for (port, message) in [(7, None), (8, Some("the port 8 of 127.0.0.1 is in use"))] {
+        let mut settings = settings(&peer);
+        settings.redirect_port = Some(port);
+        let browser = agreeing();
+        let outcome = OAuth::new(settings).login(browser.as_ref(), &[]).await;
+        assert_eq!(outcome.err().as_ref().map(Error::message), message);
+        assert_eq!(browser.1.lock().unwrap().is_empty(), message.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_registered_client_is_used_again_for_its_server_and_its_port() {
+    let peer = server(Script::default()).await;
+    for (path, port, registrations) in [("/mcp", 7, 0), ("/mcp", 8, 1), ("/other", 7, 2)] {
+        let settings = settings(&peer);
+        let mut before = login(&peer, &origin(&peer), 9000);
+        before.server = peer.url(path).to_string();
+        before.client.redirect = format!("http://127.0.0.1:{port}/callback");
+        keep(settings.vault.as_ref(), &before).await;
+        OAuth::new(settings).login(agreeing().as_ref(), &[]).await.unwrap();
+        assert_eq!(requests_to(&peer, "/register").len(), registrations, "{path} {port}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_the_user_has_is_used_and_not_taken_for_a_registered_one() {
+    let document: Url = "https://me.example/client.json".parse().unwrap();
+    let metadata = json!({ "client_id_metadata_document_supported": true });
+    let peer = server(Script { metadata, ..Script::default() }).await;
+    for (id, client_metadata) in [(Some("mine"), None), (None, Some(document.clone()))] {
+        let mut settings = settings(&peer);
+        let client_id = id.map(str::to_owned);
+        settings.grant = OAuthGrant::Login { client_id, client_secret: None, client_metadata };
+        let vault = Arc::clone(&settings.vault);
+        OAuth::new(settings).login(agreeing().as_ref(), &[]).await.unwrap();
+        let client = vault.load().await.unwrap().remove(0).client;
+        assert_eq!(
+            (client.id.as_str(), client.registered),
+            (id.unwrap_or(document.as_str()), false)
+        );
+    }
+    assert!(requests_to(&peer, "/register").is_empty());
 }
 
 #[tokio::test]

@@ -194,5 +194,6 @@ mod tests {
             let uri = format!("/mcp?{query}");
             assert_eq!(check(&uri, &[host, TOKEN]), Err(AccessError::TokenInQuery), "{query}");
         }
+        assert_eq!(check("/mcp?tokens=sesame", &[host, TOKEN]), Ok(()));
     }
 }

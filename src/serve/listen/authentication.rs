@@ -100,3 +100,55 @@ impl Authenticator {
 fn now() -> Duration {
     SystemClock.unix()
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::serve::listen::token_store::{TokenGrant, TokenStore};
+
+    const MINUTE: Duration = Duration::from_mins(1);
+
+    #[test]
+    fn the_owner_is_who_has_the_owners_token() {
+        let all = Authenticator::new(Some(&"sesame".into()), None, None);
+        assert!(matches!(all.authenticate("sesame"), Ok(Requester::Owner)));
+        for other in ["", "Sesame", "sesame ", "toolhost_sesame"] {
+            assert_eq!(all.authenticate(other).err(), Some(AccessError::Token), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_told_about_the_authorization_server_where_there_is_one() {
+        let url = "http://127.0.0.1:1/mcp".parse().unwrap();
+        let resource = ProtectedResource::new("https://as.example", url, Vec::new(), Vec::new());
+        assert!(Authenticator::new(None, None, Some(resource.unwrap())).resource().is_some());
+        assert!(Authenticator::new(None, None, None).resource().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_client_stays_until_its_token_expires_or_is_revoked() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = TokenStore::in_state(dir.path());
+        let (profile, tools) = (None, Vec::new());
+        let grant = TokenGrant { client: "ci".into(), profile, tools, lifetime: MINUTE };
+        let (token, _) = store.issue(grant, now()).unwrap();
+        let issued = IssuedTokens::new(store.clone(), Box::new(|_| false));
+        let all = Authenticator::new(None, Some(issued), None);
+        let Ok(Requester::Client(own)) = all.authenticate(token.expose_secret()) else {
+            panic!("an issued token is a client's");
+        };
+        let key = "of an issuer".to_owned();
+        let other = AuthenticatedClient { key, is_issued_here: false, ..own.clone() };
+        let ends = |client: &AuthenticatedClient, left: Duration| {
+            let expires = now() + left;
+            all.until_invalid(client, move || expires).now_or_never().is_some()
+        };
+        for client in [&own, &other] {
+            assert!(!ends(client, MINUTE) && ends(client, Duration::ZERO), "{client:?}");
+        }
+        store.revoke("ci").unwrap();
+        assert!(ends(&own, MINUTE) && !ends(&other, MINUTE));
+    }
+}

@@ -48,3 +48,20 @@ pub(super) fn allow(page: HeaderValue, answer: &mut HttpAnswer) {
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, ANSWER_HEADERS);
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_asks_with_its_page_and_a_method() {
+        let (page, method) = ("origin", "access-control-request-method");
+        for (names, expected) in
+            [(&[][..], false), (&[page], false), (&[method], false), (&[page, method], true)]
+        {
+            let value = HeaderValue::from_static("x");
+            let headers = names.iter().map(|name| (HeaderName::from_static(name), value.clone()));
+            assert_eq!(is_preflight(&headers.collect()), expected, "{names:?}");
+        }
+    }
+}

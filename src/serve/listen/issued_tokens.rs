@@ -99,6 +99,7 @@ mod tests {
         let (token, issued) = store.issue(grant, NOW).unwrap();
         let digest = digest(token.expose_secret().as_bytes());
         assert_eq!(tokens.find(&digest, NOW).as_deref(), Some(&issued));
+        assert!(tokens.has_id(&issued.id) && !tokens.has_id("ci"));
         assert_eq!(tokens.find(&digest, NOW + Duration::from_mins(1)), None);
         std::fs::write(store.path(), "broken").unwrap();
         assert_eq!(tokens.find(&digest, NOW), None, "what cannot be read allows nothing");

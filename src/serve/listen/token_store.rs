@@ -283,6 +283,7 @@ mod tests {
     fn what_cannot_be_a_grant_is_refused_and_a_broken_file_is_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let store = TokenStore::in_state(dir.path());
+        store.issue(grant(&"x".repeat(64)), NOW).unwrap();
         let refused = |grant: TokenGrant| store.issue(grant, NOW).unwrap_err().kind();
         for client in ["", "a b", "a\u{1b}[31m", &"x".repeat(65)] {
             assert_eq!(refused(grant(client)), ErrorKind::Usage, "{client}");
@@ -298,5 +299,19 @@ mod tests {
             assert_eq!(refused(grant("a")), ErrorKind::Config);
             assert_eq!(std::fs::read_to_string(store.path()).unwrap(), broken);
         }
+    }
+
+    #[test]
+    fn a_full_store_takes_no_more_until_a_token_is_revoked() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = TokenStore::in_state(dir.path());
+        let (_, issued) = store.issue(grant("old"), NOW).unwrap();
+        let content = TokenFileContent { version: 1, tokens: vec![issued; MAX_TOKENS - 1] };
+        std::fs::write(store.path(), serde_json::to_vec(&content).unwrap()).unwrap();
+        store.issue(grant("last"), NOW).unwrap();
+        let error = store.issue(grant("more"), NOW).unwrap_err();
+        assert_eq!((error.kind(), error.hint()), (ErrorKind::Config, Some("revoke some of them")));
+        store.revoke("last").unwrap();
+        store.issue(grant("more"), NOW).unwrap();
     }
 }

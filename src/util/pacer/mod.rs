@@ -96,4 +96,11 @@ mod tests {
         }
         assert!(SystemClock.now() >= moment);
     }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_system_has_a_timer_and_gives_it_once() {
+        let mut timer = timer::LazyTimer::default();
+        assert!(timer.get().is_some() && timer.get().is_some());
+    }
 }
