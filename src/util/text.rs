@@ -179,6 +179,7 @@ mod tests {
     #[test]
     fn plain_text_is_not_touched() {
         assert!(matches!(safe("hello\nworld\t!"), Cow::Borrowed(_)));
+        assert_eq!(safe("schön\nworld\t!"), "schön\nworld\t!");
     }
 
     #[test]
@@ -205,6 +206,24 @@ mod tests {
     fn a_long_text_is_shortened_and_says_so() {
         assert_eq!(shorten("日本語", 3), "日本語");
         assert_eq!(shorten("日本語です", 3), "日本語… (5 characters)");
+        assert_eq!(
+            (truncate("日本語", 3), truncate("日本語です", 3)),
+            ("日本語".into(), "日本語…".into())
+        );
+    }
+
+    #[test]
+    fn a_name_has_the_same_words_however_they_are_joined() {
+        for (name, words) in [
+            ("authToken", &["auth", "token"][..]),
+            ("AUTH_TOKEN", &["auth", "token"]),
+            ("--auth.token", &["auth", "token"]),
+            ("oauth2Token", &["oauth2", "token"]),
+            ("token", &["token"]),
+            ("", &[]),
+        ] {
+            assert_eq!(identifier_words(name), words, "{name}");
+        }
     }
 
     #[test]
@@ -212,6 +231,7 @@ mod tests {
         assert_eq!(cut("hello", 5), "hello");
         assert_eq!(cut("hello!", 5), "hell…");
         assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("hello", 0), "");
     }
 
     proptest! {

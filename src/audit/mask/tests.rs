@@ -170,6 +170,7 @@ fn known_values_go_in_every_form() {
     let masker = Masker::new([("KEY", "pä/ss w\"rd"), ("TINY", "ab")]);
     for text in [
         "x pä/ss w\"rd y",
+        "x PÄ/SS W\"RD y",
         r#"{"a":"pä/ss w\"rd"}"#,
         r#"{"a":"p\u00e4\/ss w\"rd"}"#,
         "q=p%C3%A4%2Fss%20w%22rd&x",
