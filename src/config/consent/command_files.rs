@@ -693,11 +693,15 @@ mod tests {
     #[test]
     fn names_are_not_looked_up_where_a_variable_decides() {
         let room = Room::new(&[("go", 0o755, "x")]);
-        let mut line = room.line(&["./go", "sh"]);
-        line.path = None;
-        let files = line.files(&room.root);
-        let programs: Vec<&str> = files.programs.keys().map(String::as_str).collect();
-        assert_eq!((programs, files.code), (vec!["./go"], vec![room.root.join("go")]));
+        let go = room.root.join("go");
+        let found = |line: &CommandLine| {
+            let files = line.files(&room.root);
+            (files.programs.into_keys().collect::<Vec<_>>().join(" "), files.code)
+        };
+        let unknown = CommandLine { path: None, ..room.line(&["./go", "sh"]) };
+        assert_eq!(found(&unknown), ("./go".to_owned(), vec![go.clone()]));
+        // Behind the first word, a path is code and a name has to be found.
+        assert_eq!(found(&room.line(&["env", "./go", "sh"])), ("env sh".to_owned(), vec![go]));
     }
 
     #[test]
