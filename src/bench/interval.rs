@@ -295,7 +295,9 @@ mod tests {
         assert!(BlockSet::default().throughput().abs() < f64::EPSILON);
         let block = |times: &[Duration]| {
             let mut response = Durations::default();
-            times.iter().for_each(|time| response.record(*time));
+            for time in times {
+                response.record(*time);
+            }
             let ok = response.count();
             SampleBlock { elapsed: Duration::ZERO, ok, failed: 0, response }
         };

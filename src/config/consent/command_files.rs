@@ -728,7 +728,7 @@ mod tests {
         let is_there = |name: &&str| {
             settings.contains(&room.root.join(format!("node_modules/{name}/package.json")))
         };
-        let found: Vec<&str> = words.iter().copied().filter(|name| is_there(&name)).collect();
+        let found: Vec<&str> = words.iter().copied().filter(|name| is_there(name)).collect();
         assert_eq!(found, words[1..9], "no more than eight");
     }
 }
