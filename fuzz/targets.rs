@@ -207,7 +207,7 @@ fn event_stream(data: &[u8]) {
             data.extend_from_slice(value);
         }
     }
-    let seen: Vec<Vec<u8>> = items
+    let events: Vec<Vec<u8>> = items
         .into_iter()
         .filter_map(|item| match item {
             SseItem::Event(event) => Some(event.data.to_vec()),
@@ -216,7 +216,7 @@ fn event_stream(data: &[u8]) {
         .filter(|data| !data.is_empty())
         .collect();
     all.retain(|data| !data.is_empty());
-    assert_eq!(seen, all);
+    assert_eq!(events, all);
 }
 
 /// A server that says one line of its script for each message it gets; `$id` is the id of the last request.
@@ -336,10 +336,10 @@ fn uri(data: &[u8]) {
     let names = uri_template::variables(&template);
     let required = uri_template::required_variables(&template);
     assert!(required.iter().all(|name| names.contains(name)));
-    let made = uri_template::expand(&template, |_| Some("x"));
+    let expanded = uri_template::expand(&template, |_| Some("x"));
     // Of `{name:0}`, which is no template, nothing is left.
-    if made.len() < 4_096 && template.len() < 4_096 && !template.contains(":0") {
-        assert!(uri_template::matches(&template, &made), "{template:?} makes {made:?}");
+    if expanded.len() < 4_096 && template.len() < 4_096 && !template.contains(":0") {
+        assert!(uri_template::matches(&template, &expanded), "{template:?} makes {expanded:?}");
     }
 }
 
@@ -379,8 +379,8 @@ fn entries(data: &[u8]) {
     without_waiting(async {
         if let Ok(assembly) = host_of(tools, servers) {
             for problem in &assembly.configuration.diagnostics {
-                let is_told = !is_written && problem.message.contains(CANARY);
-                assert!(!is_told, "{}", problem.message);
+                let leaks = !is_written && problem.message.contains(CANARY);
+                assert!(!leaks, "{}", problem.message);
             }
             assembly.host.close().await;
         }

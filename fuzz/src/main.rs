@@ -7,8 +7,8 @@ use toolhost::fuzzing::Target;
 
 static TARGET: LazyLock<&Target> = LazyLock::new(|| {
     let name = std::env::var("TOOLHOST_FUZZ").unwrap_or_default();
-    let known = toolhost::fuzzing::TARGETS.iter().find(|target| target.name == name);
-    known.unwrap_or_else(|| {
+    let target = toolhost::fuzzing::TARGETS.iter().find(|target| target.name == name);
+    target.unwrap_or_else(|| {
         let names = toolhost::fuzzing::TARGETS.iter().map(|target| target.name);
         panic!("TOOLHOST_FUZZ names none of {}", names.collect::<Vec<_>>().join(" "));
     })

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::Metadata;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -26,6 +25,8 @@ pub(super) const MAX_HASHED: u64 = 512 << 20;
 /// What stands before the size and time of a file that is bound by them.
 const STAMP: &str = "stat:";
 
+/// What is smaller is hashed at every start, which takes a millisecond.
+const LARGE: u64 = 1 << 20;
 /// A file that changed less long ago may change again without another time of change.
 const SETTLED: Duration = Duration::from_secs(2);
 
@@ -37,8 +38,8 @@ pub struct BoundFile {
     /// administrator can write, so that the path is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// The size, number and time of change of the file when it was hashed. While they are the same, so is
-    /// its content: only the system's administrator can write a file and keep its time of change. Programs
+    /// The size, number and time of change of a large file when it was hashed. While they are the same, so
+    /// is its content: on a local disk only the system's administrator can set the time of change. Programs
     /// of a hundred megabytes are common, and are not hashed at every start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<String>,
@@ -114,7 +115,8 @@ impl<'b> Hashing<'b> {
         loop {
             let read = file.read(&mut buffer).ok()?;
             if read == 0 {
-                return bound(Some(hex(&hash.finalize())), stamp.filter(|_| is_settled(&meta)));
+                let is_stamped = is_known_by_time(meta.len(), meta.ctime(), SystemClock.unix());
+                return bound(Some(hex(&hash.finalize())), stamp.filter(|_| is_stamped));
             }
             hash.update(buffer.get(..read)?);
             match self.bytes_left.checked_sub(read as u64) {
@@ -125,9 +127,10 @@ impl<'b> Hashing<'b> {
     }
 }
 
-fn is_settled(meta: &Metadata) -> bool {
-    let changed = u64::try_from(meta.ctime()).map_or(Duration::MAX, Duration::from_secs);
-    SystemClock.unix() > changed.saturating_add(SETTLED)
+/// Whether a file of this size, last changed at this second, is hashed only once.
+fn is_known_by_time(size: u64, changed: i64, now: Duration) -> bool {
+    let changed = u64::try_from(changed).map_or(Duration::MAX, Duration::from_secs);
+    size >= LARGE && now > changed.saturating_add(SETTLED)
 }
 
 /// Whether only the system's administrator can change what is at a path: it and every directory
@@ -362,16 +365,16 @@ mod tests {
         let path = root.join("program");
         std::fs::write(&path, "one").unwrap();
         let fresh = at(&path, &root).unwrap();
-        assert_eq!(fresh.stamp, None, "it may be written again in the same instant");
         let meta = std::fs::metadata(&path).unwrap();
         let stamp = format!("{}:{}:{}.{}", meta.len(), meta.ino(), meta.ctime(), meta.ctime_nsec());
-        let known = BoundFile { sha256: Some("known".to_owned()), stamp: Some(stamp), ..fresh };
+        let trusted_file =
+            BoundFile { sha256: Some("known".to_owned()), stamp: Some(stamp), ..fresh };
         let mut trusted = Bundle::default();
-        trusted.code.insert(path.clone(), known.clone());
+        trusted.code.insert(path.clone(), trusted_file.clone());
         let again = || BoundFile::at(&path, &root, &mut Hashing::new(Some(&trusted))).unwrap();
-        assert_eq!(again(), known);
+        assert_eq!(again(), trusted_file);
         std::fs::write(&path, "two").unwrap();
-        assert_ne!(again(), known, "its time of change is another one");
+        assert_ne!(again(), trusted_file, "its time of change is another one");
     }
 
     #[test]
@@ -383,9 +386,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_not_changed_for_long_is_known_by_its_time() {
-        let known = BoundFile::by_content(Path::new("/bin/sh"), &mut Hashing::new(None)).unwrap();
-        assert!(known.stamp.is_some() && !known.is_missing());
+    fn a_large_file_is_remembered_by_its_time_when_that_has_passed() {
+        let now = Duration::from_secs(100);
+        for (size, changed, is_remembered) in [
+            (LARGE, 97, true),
+            (LARGE, 98, false),
+            (LARGE, 101, false),
+            (LARGE, -1, false),
+            (LARGE - 1, 1, false),
+        ] {
+            assert_eq!(is_known_by_time(size, changed, now), is_remembered, "{size} {changed}");
+        }
+        let stamp_of = |path| {
+            let file = BoundFile::by_content(Path::new(path), &mut Hashing::new(None)).unwrap();
+            assert!(!file.is_missing());
+            file.stamp
+        };
+        // A large program that has been there for long, and a small one.
+        assert!(stamp_of(env!("CARGO")).is_some() && stamp_of("/bin/ls").is_none());
         assert!(BoundFile::default().is_missing());
     }
 
