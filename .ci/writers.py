@@ -99,12 +99,21 @@ tools:
             **{stream: subprocess.PIPE for stream in ["stdin", "stdout", "stderr"]} | more,
         )
 
-    def run(self, *words: str, stdin: str = "", kill_after: float | None = None, **how: object) -> Finished:
+    def run(self, *words: str, stdin: str = "", kill_after: float | None = None,
+            is_hopeless: Callable[[], bool] = lambda: False, **how: object) -> Finished:
+        """Ends it after `kill_after` or when it hangs, which for one that is hopeless is soon."""
         process = self.start(list(words), **how)
         try:
-            out, err = process.communicate(stdin.encode(), timeout=kill_after or PATIENCE)
+            try:
+                out, err = process.communicate(stdin.encode(), timeout=kill_after or 3)
+            except subprocess.TimeoutExpired:
+                if kill_after or is_hopeless():
+                    raise
+                out, err = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
+            if kill_after is None:  # a tracer leaves what it traced
+                self.end_inhabitants()
             try:
                 out, err = process.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
@@ -132,11 +141,13 @@ tools:
         while left := self.inhabitants():
             if time.monotonic() > end:
                 problem(where, f"left behind: {[command_line(pid) for pid in left]}")
-                for pid in left:
-                    with contextlib.suppress(OSError):
-                        os.kill(pid, signal.SIGKILL)
-                return
+                return self.end_inhabitants()
             time.sleep(0.02)
+
+    def end_inhabitants(self) -> None:
+        for pid in self.inhabitants():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
     def names(self) -> dict[str, list[Path]]:
         """All files; numbers in their names are alike, and what SQLite keeps beside a file is part of it."""

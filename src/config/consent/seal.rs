@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -153,8 +152,9 @@ pub(super) fn is_system(resolved: &Path, root: &Path) -> bool {
 
 /// Whether only root can change a file, or take away what root put into a directory.
 fn is_guarded(uid: u32, mode: u32) -> bool {
-    let is_sticky = FileType::from_raw_mode(mode).is_dir() && mode & 0o1000 != 0;
-    uid == 0 && (mode & 0o022 == 0 || is_sticky)
+    // Numbers, because the type of a mode has another size on each system.
+    let is_sticky_directory = mode & 0o170_000 == 0o40_000 && mode & 0o1000 != 0;
+    uid == 0 && (mode & 0o022 == 0 || is_sticky_directory)
 }
 
 /// What one entry starts and is described by, from which its part of a bundle is computed: for the
