@@ -292,10 +292,12 @@ fn every_address_that_it_listens_on_is_one_that_a_server_may_have() {
   astray: {{ url: 'ws://{ws}/other', auth: {{ type: bearer, token_env_var: SERVED }} }}
 "
     );
-    room.file("mcp.yaml", &entries);
+    // Elsewhere, or the server would serve them too.
+    let clients = Sandbox::new();
+    clients.file("mcp.yaml", &entries);
     let run = |words: &[&str]| {
         let words = words.iter().copied();
-        room.with_servers(words).env("SERVED", TOKEN).env("STRANGER", "stranger").go()
+        clients.with_servers(words).env("SERVED", TOKEN).env("STRANGER", "stranger").go()
     };
     for (server, transport) in [("plain", "unix"), ("lines", "lines"), ("ws", "websocket")] {
         let called = run(&["call", &format!("{server}-calculator"), "expression=6*7"]);
