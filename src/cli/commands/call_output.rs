@@ -104,7 +104,7 @@ fn repeats_result(error: &Error, result: &ToolResult) -> bool {
 fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, CommandError> {
     jq::query(filter, &content::filter_input(result)).map_err(|why| {
         Error::usage(format!("--query: {why}"))
-            .with_hint("the call was made; --json prints its whole result")
+            .with_hint("the result was received; --json prints all of it")
             .into()
     })
 }

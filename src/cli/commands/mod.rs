@@ -1,5 +1,5 @@
-//! One file for each command, or for those that belong together: its arguments, whose doc comments are
-//! the help, what it does, and the JSON that only it prints.
+//! One file for each command, or for those that belong together: its arguments, whose doc comments
+//! are the help, what it does, and the JSON that only it prints.
 
 pub mod add;
 pub mod audit;
