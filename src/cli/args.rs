@@ -7,8 +7,8 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use super::commands::{
     add, audit, auth, bench, breakpoint, call, complete, completions, config, connect, dispatch,
-    doctor, down, export, history, import, init, inspect, list, man, pin, prompts, ps, record,
-    remove, replay, resources, run, serve, servers, stats, trace, trust, up, verify,
+    doctor, export, history, hosts, import, init, inspect, list, man, pin, prompts, record, remove,
+    replay, resources, run, serve, servers, stats, trace, trust,
 };
 use super::options::{GlobalOptions, RareOptions};
 use crate::present::{Line, Page, Role};
@@ -143,11 +143,11 @@ commands! {
     /// Remove 'toolhost serve' from the configuration of an editor or agent.
     "disconnect" => Disconnect(connect::DisconnectArgs),
     /// Start a background host that keeps servers connected.
-    "up" => Up(up::UpArgs),
+    "up" => Up(hosts::UpArgs),
     /// List background hosts.
-    "ps" => Ps(ps::PsArgs),
+    "ps" => Ps(hosts::PsArgs),
     /// Stop the background host of this directory.
-    "down" => Down(down::DownArgs),
+    "down" => Down(hosts::DownArgs),
     /// Stop calls of agents until you decide about them in the console.
     "break" => Break(breakpoint::BreakArgs),
     /// Show the audit log: calls made and calls refused.
@@ -159,7 +159,7 @@ commands! {
     /// Pin tool definitions, so that a changed definition blocks calls.
     "pin" => Pin(pin::PinArgs),
     /// Compare tool definitions with their pins and show the differences.
-    "verify" => Verify(verify::VerifyArgs),
+    "verify" => Verify(pin::VerifyArgs),
     /// Review what a project's files would do, and trust them.
     "trust" => Trust(trust::TrustArgs),
     /// Log in to servers and manage logins.

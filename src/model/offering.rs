@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -85,14 +85,14 @@ pub struct PromptArgument {
 }
 
 /// A resource that a server lists.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Resource {
-    /// The server that lists it.
-    pub server: String,
     /// The URI it is read by.
     pub uri: String,
     /// The server's name of it.
     pub name: String,
+    /// The server that lists it.
+    pub server: String,
     /// A name for people, in place of the technical one.
     pub title: Option<String>,
     /// The server's explanation of it.
@@ -104,18 +104,25 @@ pub struct Resource {
     /// Suspicions about its texts, such as invisible characters.
     pub warnings: Vec<String>,
     /// The definition exactly as it was sent.
+    #[serde(serialize_with = "parsed")]
+    #[schemars(with = "Value")]
     pub raw: Arc<RawValue>,
 }
 
+/// Parsed, so that it is laid out like what is around it.
+fn parsed<S: Serializer>(raw: &Arc<RawValue>, serializer: S) -> Result<S::Ok, S::Error> {
+    serde_json::from_str::<Value>(raw.get()).unwrap_or_default().serialize(serializer)
+}
+
 /// A template of addresses (RFC 6570) under which a server has resources.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceTemplate {
-    /// The server that lists it.
-    pub server: String,
     /// The URI template, such as `file:///{path}`.
     pub template: String,
     /// The server's name of it.
     pub name: String,
+    /// The server that lists it.
+    pub server: String,
     /// A name for people, in place of the technical one.
     pub title: Option<String>,
     /// What resources with such addresses contain.
@@ -125,6 +132,8 @@ pub struct ResourceTemplate {
     /// Suspicions about its texts, such as invisible characters.
     pub warnings: Vec<String>,
     /// The definition exactly as it was sent.
+    #[serde(serialize_with = "parsed")]
+    #[schemars(with = "Value")]
     pub raw: Arc<RawValue>,
 }
 

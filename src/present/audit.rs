@@ -103,7 +103,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::json::audit::AuditedCallJson;
+    use crate::cli::commands::audit::AuditedCallJson;
     use crate::present::page::LineRenderer;
 
     fn call(tool: &str, result: Option<(&str, u32)>) -> AuditedCall {

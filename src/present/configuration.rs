@@ -135,7 +135,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
+    use crate::cli::commands::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
     use crate::config::environment::FixedEnvironment;
     use crate::config::node::SourceText;
     use crate::config::spec::LoadedFile;
@@ -238,7 +238,8 @@ mod tests {
           state          /r/state
           cache          /r/cache
         ");
-        let json = json_of(&ConfigPathsJson::new(&configuration(), &environment));
+        let json =
+            json_of(&ConfigPathsJson::from((&configuration(), &environment as &dyn Environment)));
         assert_eq!(json["directories"]["cache"], "/r/cache");
     }
 

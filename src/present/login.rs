@@ -64,7 +64,7 @@ fn expiry(login: &LoginReport, now: Duration) -> (Role, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::json::auth::LoginJson;
+    use crate::cli::commands::auth::LoginJson;
     use crate::present::page::LineRenderer;
 
     fn row(expires_at: Option<u64>, renewable: bool) -> LoginRow {

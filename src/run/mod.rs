@@ -19,8 +19,8 @@ use crate::assembly;
 use crate::cli::args::{self, Cli, CliCommand};
 use crate::cli::commands::{
     self, add, audit, auth, bench, breakpoint, call, completions, config, connect, dispatch,
-    doctor, down, export, history, import, init, inspect, list, man, pin, prompts, ps, record,
-    remove, replay, resources, serve, servers, stats, trace, trust, up, verify,
+    doctor, export, history, hosts, import, init, inspect, list, man, pin, prompts, record, remove,
+    replay, resources, serve, servers, stats, trace, trust,
 };
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
@@ -277,16 +277,16 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Dispatch(args) => dispatch::run(&args, context).await,
         CliCommand::Test(args) => commands::test::run(&args, context).await,
         CliCommand::Serve(args) => serve::run(&args, context).await,
-        CliCommand::Up(args) => up::run(&args, context).await,
-        CliCommand::Ps(args) => ps::run(&args, context).await,
-        CliCommand::Down(args) => down::run(&args, context).await,
+        CliCommand::Up(args) => hosts::up(&args, context).await,
+        CliCommand::Ps(args) => hosts::ps(&args, context).await,
+        CliCommand::Down(args) => hosts::down(&args, context).await,
         CliCommand::Break(args) => breakpoint::run(&args, context).await,
         CliCommand::Replay(args) => replay::run(&args, context).await,
         CliCommand::History(args) => history::run(&args, context).await,
         CliCommand::Stats(args) => stats::run(&args, context).await,
         CliCommand::Audit(args) => audit::run(&args, context).await,
-        CliCommand::Pin(args) => pin::run(&args, context).await,
-        CliCommand::Verify(args) => verify::run(&args, context).await,
+        CliCommand::Pin(args) => pin::pin(&args, context).await,
+        CliCommand::Verify(args) => pin::verify(&args, context).await,
         CliCommand::Trust(args) => {
             let outcome = trust::run(&args, context).await;
             host_sockets::recheck_hosts(context.environment.as_ref()).await;

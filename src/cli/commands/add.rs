@@ -1,14 +1,12 @@
 //! `toolhost add`: adding a server to mcp.yaml.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::prelude::*;
-use crate::assembly;
 use crate::cli::ad_hoc::{self, AdHocServer};
 use crate::cli::curl;
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
 use crate::config::secrets;
-use crate::host::request::ListScope;
 use crate::model::{Layer, ToolDefinition, check_name};
 
 const SHOWN_TOOLS: usize = 8;
@@ -76,17 +74,13 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     }
     show_tools(&args.name, context).await;
     context.note_untrusted(trust_command);
-    let next = format!("try it: toolhost list --server {}", args.name);
-    context.output.note(Line::styled(Role::Dim, next));
+    context.output.note(hint(format!("try it: toolhost list --server {}", args.name)));
     Ok(())
 }
 
 fn note_added(name: &str, file: &McpFile, context: &CommandContext) {
-    let added = Line::styled(Role::Success, "added ")
-        .then(Role::Name, name)
-        .then(Role::Plain, " to ")
-        .then(Role::Name, file.path.display().to_string());
-    context.output.note(added);
+    let added = done("added ", name).then(Role::Plain, " to ");
+    context.output.note(added.then(Role::Name, file.path.display().to_string()));
 }
 
 /// Writes the request of a curl command as a tool.
@@ -113,8 +107,7 @@ fn add_tool(args: &AddArgs, words: &[String], context: &CommandContext) -> Comma
     let trust_command = context.write_server_file(&file)?;
     note_added(&args.name, &file, context);
     context.note_untrusted(trust_command);
-    let next = format!("try it: toolhost call {}", args.name);
-    context.output.note(Line::styled(Role::Dim, next));
+    context.output.note(hint(format!("try it: toolhost call {}", args.name)));
     Ok(())
 }
 
@@ -141,23 +134,21 @@ fn built_in_examples(context: &CommandContext) -> Option<String> {
 /// starting is a warning: the entry is written.
 async fn show_tools(name: &str, context: &CommandContext) {
     let names = [name.to_owned()];
-    let statuses = match context.assemble(StartScope::Servers(&names)).await {
-        Ok(assembly) => {
-            let statuses = assembly.host.check_servers(&names).await;
-            let catalogue = assembly.host.catalogue(&ListScope::Servers(names.to_vec())).await;
-            let of_server = |tool: &&Arc<ToolDefinition>| tool.name.component() == Some(name);
-            let tools: Vec<&str> =
-                catalogue.tools.iter().filter(of_server).map(|tool| tool.name.tool()).collect();
-            if !tools.is_empty() {
-                let count = plural(tools.len(), "tool", "tools");
-                let shown = tools.iter().take(SHOWN_TOOLS).copied().collect::<Vec<_>>().join(", ");
-                let more = if tools.len() > SHOWN_TOOLS { ", …" } else { "" };
-                context.output.note(format!("{count}: {shown}{more}"));
-            }
-            statuses
-        }
+    let assembly = match context.assemble(StartScope::Servers(&names)).await {
+        Ok(assembly) => assembly,
         Err(error) => return context.output.warn(error.message()),
     };
+    let statuses = assembly.host.check_servers(&names).await;
+    let catalogue = assembly.host.catalogue(&ListScope::Servers(names.to_vec())).await;
+    let of_server = |tool: &&Arc<ToolDefinition>| tool.name.component() == Some(name);
+    let tools: Vec<&str> =
+        catalogue.tools.iter().filter(of_server).map(|tool| tool.name.tool()).collect();
+    if !tools.is_empty() {
+        let count = plural(tools.len(), "tool", "tools");
+        let shown = tools.iter().take(SHOWN_TOOLS).copied().collect::<Vec<_>>().join(", ");
+        let more = if tools.len() > SHOWN_TOOLS { ", …" } else { "" };
+        context.output.note(format!("{count}: {shown}{more}"));
+    }
     for error in statuses.iter().filter_map(|status| status.state.error()) {
         context.output.warn(&format!("it does not start yet: {}", error.message()));
         for line in error.details().iter().map(String::as_str).chain(error.hint()) {
@@ -171,40 +162,34 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
     if let Some(description) = &args.description {
         entry.insert("description".to_owned(), description.as_str().into());
     }
-    let summary = match &args.url {
+    let words = match &args.url {
         Some(url) if !ad_hoc::is_url(url) => {
             return Err(Error::usage(format!("'{url}' is not a URL"))
                 .with_hint("put a command after --: toolhost add NAME -- COMMAND"));
         }
-        Some(url) => vec![url.clone()],
-        None => args.command.clone(),
+        Some(url) => std::slice::from_ref(url),
+        None => &args.command[..],
     };
-    let server = AdHocServer::new(&summary, Some(&args.name), headers)?;
-    entry.extend(server.into_entry());
+    entry.extend(AdHocServer::new(words, Some(&args.name), headers)?.into_entry());
     if let Some(variable) = &args.bearer_token_env {
         let auth = json!({ "type": "bearer", "token_env_var": variable });
         entry.insert("auth".to_owned(), auth);
     }
-    let (set, passed): (Vec<&String>, Vec<&String>) =
-        args.env.iter().partition(|word| word.contains('='));
-    let set: Map<String, Value> = set
-        .into_iter()
-        .filter_map(|word| word.split_once('='))
-        .map(|(name, value)| (name.to_owned(), value.into()))
-        .collect();
-    let written =
-        set.iter().chain(entry.get("headers").and_then(Value::as_object).into_iter().flatten());
-    for (name, value) in written {
+    let set = args.env.iter().filter_map(|word| word.split_once('='));
+    let set: Map<String, Value> =
+        set.map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let passed: Vec<_> = args.env.iter().filter(|word| !word.contains('=')).collect();
+    let headers = entry.get("headers").and_then(Value::as_object);
+    for (name, value) in set.iter().chain(headers.into_iter().flatten()) {
         refuse_plain_secret(name, value.as_str().unwrap_or_default())?;
     }
-    if !set.is_empty() {
-        entry.insert("env".to_owned(), set.into());
-    }
-    if !passed.is_empty() {
-        entry.insert("env_keys".to_owned(), json!(passed));
-    }
-    entry.retain(|_, value| value.as_array().is_none_or(|items| !items.is_empty()));
-    entry.retain(|_, value| value.as_object().is_none_or(|pairs| !pairs.is_empty()));
+    entry.insert("env".to_owned(), set.into());
+    entry.insert("env_keys".to_owned(), json!(passed));
+    entry.retain(|_, value| match value {
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(pairs) => !pairs.is_empty(),
+        _ => true,
+    });
     Ok(Value::Object(entry))
 }
 

@@ -1,13 +1,13 @@
 //! `toolhost auth`: logging in to servers and managing logins.
 
+use jiff::Timestamp;
+
 use super::prelude::*;
 use crate::assembly::logins;
-use crate::cli::json::auth::{LoginJson, LoginsJson};
 use crate::cli::login::TerminalBrowser;
 use crate::config::spec::{Configuration, Endpoint};
 use crate::model::LoginReport;
 use crate::present::login::{LoginRow, line, table};
-use crate::util::clock::{Clock as _, SystemClock};
 
 /// Log in to servers and manage logins.
 #[derive(Debug, Args)]
@@ -87,7 +87,7 @@ async fn login(
     );
     let login = assembly.host.login(server, &browser, scopes).await?;
     if context.output.report(format, &LoginJson::from((&names[..], &login)), Page::default)? {
-        context.output.note(line(server, &login, SystemClock.unix()));
+        context.output.note(line(server, &login, context.now()));
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ async fn list(context: &CommandContext) -> CommandResult {
     let logins = rows.iter().map(|row| LoginJson::from((&row.servers[..], &row.login)));
     let value = LoginsJson { logins: logins.collect() };
     let names = rows.iter().flat_map(|row| &row.servers);
-    if output.listing(format, &value, names, || table(&rows, SystemClock.unix(), output.width()))? {
+    if output.listing(format, &value, names, || table(&rows, context.now(), output.width()))? {
         if rows.is_empty() {
             output.note("no logins");
         } else if output.is_terminal() {
@@ -129,4 +129,33 @@ fn entries_using(configuration: &Configuration, login: &LoginReport) -> Vec<Stri
         Endpoint::Stdio { .. } => false,
     });
     servers.map(|server| server.name.clone()).collect()
+}
+
+/// The logins.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LoginsJson<'a> {
+    /// One for each address.
+    pub logins: Vec<LoginJson<'a>>,
+}
+
+shape! {
+    /// A login at a server's address.
+    pub LoginJson<'a> of (names, login): (&'a [String], &'a LoginReport), with {
+        let time = |at: u64| Timestamp::from_second(i64::try_from(at).ok()?).ok();
+    } {
+        /// The servers that use it.
+        servers: &'a [String] = names,
+        /// The address, without its query.
+        url: &'a str = &login.url,
+        /// The issuer of the token.
+        issuer: &'a str = &login.issuer,
+        /// The client ID at the issuer.
+        client_id: &'a str = &login.client_id,
+        /// The scopes that were granted.
+        scopes: &'a [String] = &login.scopes,
+        /// When the token expires (RFC 3339); null when that is unknown.
+        expires_at: Option<String> = login.expires_at.and_then(time).map(|at| at.to_string()),
+        /// Whether it is renewed without user interaction.
+        renewable: bool = login.renewable,
+    }
 }

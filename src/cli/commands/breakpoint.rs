@@ -2,11 +2,9 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::call::{ParseOptionError, parse_timeout};
+use super::call::parse_timeout;
 use super::prelude::*;
-use crate::cli::background_host;
-use crate::cli::host_sockets;
-use crate::cli::json::background::BreakpointsJson;
+use crate::cli::{background_host, host_sockets};
 use crate::host::breakpoints::{Breakpoint, BreakpointChange, BreakpointList, MAX_LIMIT};
 use crate::host::link::{HostLink as _, HostQuery, LinkError};
 use crate::model::HoldPoint;
@@ -29,14 +27,15 @@ pub struct BreakArgs {
     #[arg(long, value_name = "NAME")]
     pub client: Option<String>,
     /// Stop before the call is sent, or with its result
-    #[arg(long, value_enum, default_value_t = StopPoint::Call)]
-    pub on: StopPoint,
+    #[arg(long, value_parser = choice(STOPS), default_value = "call")]
+    pub on: HoldPoint,
     /// How long a call waits for you
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_limit)]
     pub limit: Duration,
     /// What becomes of the call after that
-    #[arg(long, value_enum, default_value_t = ThenAction::Refuse)]
-    pub then: ThenAction,
+    #[arg(long = "then", action = clap::ArgAction::Set, value_name = "THEN", value_parser = choice(AFTER_LIMIT),
+          default_value = "refuse")]
+    pub continues: bool,
     /// List the rules, which is the default
     #[arg(long)]
     pub list: bool,
@@ -54,23 +53,15 @@ Examples:
   toolhost break github-search --on result --limit 1m --then continue
   toolhost break --remove 'delete_*'";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StopPoint {
-    /// Before it is sent.
-    Call,
-    /// With its result, before the client gets it.
-    Result,
-}
+const STOPS: &[Choice<HoldPoint>] = &[
+    ("call", "Before it is sent", HoldPoint::Call),
+    ("result", "With its result, before the client gets it", HoldPoint::Result),
+];
+/// Whether the call goes on when nobody decided about it.
+const AFTER_LIMIT: &[Choice<bool>] =
+    &[("refuse", "Refuse the call", false), ("continue", "Let it go on unchanged", true)];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ThenAction {
-    /// Refuse the call.
-    Refuse,
-    /// Let it go on unchanged.
-    Continue,
-}
-
-fn parse_limit(text: &str) -> Result<Duration, ParseOptionError> {
+fn parse_limit(text: &str) -> Result<Duration, Error> {
     parse_timeout(text).map(|limit| limit.min(MAX_LIMIT))
 }
 
@@ -81,12 +72,9 @@ impl BreakArgs {
             Some(pattern) => BreakpointChange::Set(Breakpoint {
                 pattern: pattern.clone(),
                 client: self.client.clone(),
-                on: match self.on {
-                    StopPoint::Call => HoldPoint::Call,
-                    StopPoint::Result => HoldPoint::Result,
-                },
+                on: self.on,
                 limit: self.limit,
-                continues: self.then == ThenAction::Continue,
+                continues: self.continues,
             }),
             None if self.all => BreakpointChange::Remove(None),
             None if self.remove => {
@@ -136,32 +124,19 @@ fn report(change: &BreakpointChange, list: &BreakpointList, context: &CommandCon
             context.output.note("no breakpoint is set");
         }
         BreakpointChange::Set(rule) => {
-            let who = rule.client.as_ref().map(|client| format!(" of {client}"));
-            let line = Line::styled(Role::Success, "set")
-                .then(Role::Plain, format!(": calls{} to ", who.unwrap_or_default()))
-                .then(Role::Name, &rule.pattern)
-                .then(
-                    Role::Plain,
-                    match rule.on {
-                        HoldPoint::Call => " stop before they are sent",
-                        HoldPoint::Result => " stop with their result",
-                    },
-                )
-                .then(
-                    Role::Plain,
-                    format!(
-                        "; after {} they {}",
-                        show_span(rule.limit),
-                        if rule.continues { "go on" } else { "are refused" }
-                    ),
-                );
-            context.output.note(line);
+            let of = rule.client.as_ref().map(|client| format!(" of {client}")).unwrap_or_default();
+            let stop = match rule.on {
+                HoldPoint::Call => "before they are sent",
+                HoldPoint::Result => "with their result",
+            };
+            let then = if rule.continues { "go on" } else { "are refused" };
+            let (tools, limit) = (&rule.pattern, show_span(rule.limit));
+            let what = format!(": calls{of} to {tools} stop {stop}; after {limit} they {then}");
+            context.output.note(done("set", "").then(Role::Plain, what));
         }
         BreakpointChange::Remove(_) if list.removed > 0 => {
             let removed = plural(list.removed, "breakpoint", "breakpoints");
-            context.output.note(
-                Line::styled(Role::Success, "removed").then(Role::Plain, format!(" {removed}")),
-            );
+            context.output.note(done("removed ", "").then(Role::Plain, removed));
         }
         BreakpointChange::Nothing | BreakpointChange::Remove(_) => {}
     }
@@ -183,4 +158,32 @@ async fn host(context: &CommandContext) -> Result<HostClient, Error> {
 fn no_host() -> Error {
     Error::unreachable("no background host is running for this configuration")
         .with_hint("'toolhost up' starts one; breakpoints last as long as it runs")
+}
+
+shape! {
+    /// The rules of a background host that stop calls.
+    pub BreakpointsJson<'a> of list: &'a BreakpointList {
+        /// All rules, in their order: of those about a call the first counts.
+        breakpoints: Vec<BreakpointJson<'a>> = list.rules.iter().map(Into::into).collect(),
+        /// How many rules were removed.
+        removed: usize = list.removed,
+        /// How many consoles are attached; without one nothing stops.
+        consoles: usize = list.consoles,
+    }
+}
+
+shape! {
+    /// A rule that stops calls.
+    pub BreakpointJson<'a> of rule: &'a Breakpoint {
+        /// The pattern of the names of tools.
+        pattern: &'a str = &rule.pattern,
+        /// How the names of clients begin; null for all.
+        client: Option<&'a str> = rule.client.as_deref(),
+        /// Where it stops a call.
+        on: HoldPoint = rule.on,
+        /// How long a call waits.
+        limit_s: f64 = rule.limit.as_secs_f64(),
+        /// What becomes of the call after that: `refuse` or `continue`.
+        then: &'static str = present::breakpoint::then(rule),
+    }
 }

@@ -4,16 +4,12 @@ use std::slice::from_ref;
 
 use super::call_output::{self, PrintOptions};
 use super::prelude::*;
-use crate::assembly::Assembly;
 use crate::cli::answers::AnswerRules;
 use crate::cli::call_context::{self, ContextArg};
 use crate::cli::curl;
 use crate::cli::json::call::{CallJson, DryRunJson};
-use crate::cli::raw_arguments::RawArguments;
-use crate::cli::save;
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::request::{CallOutcome, CallRequest};
-use crate::model::ErrorKind;
 use crate::util::{text, units};
 
 /// Call a tool.
@@ -102,39 +98,30 @@ Context:
   KEY=VALUE       a variable listed in context_env of the tool's entry
   KEY:=JSON       metadata, sent to MCP servers in _meta";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ParseOptionError {
-    #[error("the time limit must be greater than zero")]
-    NoTime,
-    /// An idle time of zero: the host would exit at once.
-    #[error("the idle time must be greater than zero, such as 10m or 2h")]
-    NoIdleTime,
-    #[error("expected a time such as 500ms, 30s or 2m")]
-    Duration,
-    /// An interval of `--watch` that is too short.
-    #[error("at least {}", units::show_duration(*.0))]
-    TooShort(Duration),
-    /// Not a key with a value.
-    #[error("expected KEY=VALUE")]
-    Pair,
+pub(super) fn parse_duration(text: &str) -> Result<Duration, Error> {
+    units::duration(text).ok_or_else(|| Error::usage("expected a time such as 500ms, 30s or 2m"))
 }
 
-pub(super) fn parse_timeout(text: &str) -> Result<Duration, ParseOptionError> {
-    match units::duration(text) {
-        Some(Duration::ZERO) => Err(ParseOptionError::NoTime),
-        Some(duration) => Ok(duration),
-        None => Err(ParseOptionError::Duration),
+pub(super) fn parse_timeout(text: &str) -> Result<Duration, Error> {
+    match parse_duration(text)? {
+        Duration::ZERO => Err(Error::usage("the time limit must be greater than zero")),
+        duration => Ok(duration),
+    }
+}
+
+impl CallArgs {
+    fn print_options(&self) -> PrintOptions<'_> {
+        PrintOptions {
+            query: self.query.as_deref(),
+            save: self.save.as_deref(),
+            ignores_tool_error: self.ignore_tool_error,
+        }
     }
 }
 
 pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
-    let format = format(context)?;
-    if let Some(path) = &args.save {
-        save::check(path)?;
-    }
-    if let Some(filter) = &args.query {
-        call_output::check_filter(filter)?;
-    }
+    let format = context.format(formats::RESULT)?;
+    args.print_options().check()?;
     if let Some(given) = &args.answers {
         context.set_answers(AnswerRules::read(given)?);
     }
@@ -144,19 +131,16 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
         let assembly = context.assemble(starts).await?;
         perform(args, context, format, &assembly, request).await
     } else {
-        let outcome = match context.call_maker(starts, "toolhost call").await {
-            Ok(maker) => maker.call(request, context).await,
-            Err(error) => Err(error),
+        let called = async {
+            context.call_maker(starts, "toolhost call").await?.call(request, context).await
         };
-        report(args, context, format, outcome)
+        report(args, context, format, called.await)
     };
     match (&args.save_as, &outcome) {
-        (Some(name), Ok(())) => save_as(name, args, context).and(outcome),
+        (_, Err(CommandError::OutputClosed)) | (None, _) => outcome,
+        (_, Err(CommandError::Failed(error))) if error.kind() == ErrorKind::Usage => outcome,
         // A call that was dispatched is saved even if the tool reported an error.
-        (Some(name), Err(CommandError::Failed(error))) if error.kind() != ErrorKind::Usage => {
-            save_as(name, args, context).and(outcome)
-        }
-        _ => outcome,
+        (Some(name), _) => save_as(name, args, context).and(outcome),
     }
 }
 
@@ -177,14 +161,9 @@ fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResu
     };
     let mut calls = SavedCalls::open(context.environment.config_dir().as_deref())?;
     let place = calls.save(name, call)?.map_or("", |_before| "in place of an earlier call ");
-    let saved = Line::styled(Role::Success, "saved ")
-        .then(Role::Dim, format!("{place}as '{name}': toolhost run {name}"));
-    context.output.note(saved);
+    let remark = format!("{place}as '{name}': toolhost run {name}");
+    context.output.note(done("saved ", "").then(Role::Dim, remark));
     Ok(())
-}
-
-pub(super) fn format(context: &CommandContext) -> Result<Format, Error> {
-    context.format(formats::RESULT)
 }
 
 /// Makes the call, or shows what it would send, and prints the result.
@@ -218,42 +197,25 @@ fn report(
     format: Format,
     outcome: Result<CallOutcome, Error>,
 ) -> CommandResult {
-    let error = match outcome {
-        Ok(outcome) => return finish(args, context, format, &outcome),
-        Err(error) => error,
-    };
-    if matches!(format, Format::Json | Format::Yaml) && args.query.is_none() {
-        context.output.value(format, &CallJson::undispatched(&args.name, &error))?;
-    }
-    Err(error.into())
-}
-
-fn finish(
-    args: &CallArgs,
-    context: &CommandContext,
-    format: Format,
-    outcome: &CallOutcome,
-) -> CommandResult {
-    let options = PrintOptions {
-        query: args.query.as_deref(),
-        save: args.save.as_deref(),
-        ignores_tool_error: args.ignore_tool_error,
-    };
-    call_output::print(options, &context.output, format, outcome)?;
-    match outcome.error() {
-        Some(error) if args.ignore_tool_error && error.kind() == ErrorKind::Tool => Ok(()),
-        Some(error) => Err(error.clone().into()),
-        None => Ok(()),
+    match outcome {
+        Ok(outcome) => {
+            call_output::print(args.print_options(), &context.output, format, &outcome)?;
+            let is_ignored =
+                |error: &&Error| args.ignore_tool_error && error.kind() == ErrorKind::Tool;
+            conclude(outcome.error().filter(|error| !is_ignored(error)).cloned())
+        }
+        Err(error) => {
+            if matches!(format, Format::Json | Format::Yaml) && args.query.is_none() {
+                context.output.value(format, &CallJson::undispatched(&args.name, &error))?;
+            }
+            Err(error.into())
+        }
     }
 }
 
 async fn request(args: &CallArgs, context: &CommandContext) -> Result<CallRequest, Error> {
-    let sources = RawArguments {
-        words: args.words.clone(),
-        json_option: args.args.clone(),
-        cwd: context.environment.cwd(),
-    };
-    let mut request = CallRequest::new(&args.name, sources.read().await?);
+    let arguments = read_arguments(&args.words, args.args.as_ref(), context).await?;
+    let mut request = CallRequest::new(&args.name, arguments);
     request.servers.clone_from(&args.server);
     request.timeout = args.timeout;
     request.idle_timeout = args.idle_timeout;

@@ -1,22 +1,30 @@
 //! Writing the result of a call: as text, rows, JSON, bytes, or to files.
 
-use serde_json::Value;
-
 use super::prelude::*;
 use crate::cli::json::call::CallJson;
 use crate::cli::save;
 use crate::host::request::CallOutcome;
 use crate::model::ToolResult;
-use crate::present::content;
-use crate::present::content::ContentPayload;
-use crate::util::json;
-use crate::util::{jq, units};
+use crate::present::content::{self, ContentPayload};
+use crate::util::{jq, json, units};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PrintOptions<'a> {
     pub query: Option<&'a str>,
     pub save: Option<&'a Path>,
     pub ignores_tool_error: bool,
+}
+
+impl PrintOptions<'_> {
+    /// Checks what can be checked before the request is made.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if let Some(path) = self.save {
+            save::check(path)?;
+        }
+        let check =
+            |filter| jq::check(filter).map_err(|why| Error::usage(format!("--query: {why}")));
+        self.query.map_or(Ok(()), check)
+    }
 }
 
 /// Writes the outcome of a call that was dispatched. The caller handles its error.
@@ -26,65 +34,64 @@ pub(super) fn print(
     format: Format,
     outcome: &CallOutcome,
 ) -> CommandResult {
-    let result = outcome.result.as_ref().ok();
-    let warnings = result.map(|result| result.warnings.as_slice()).unwrap_or_default();
-    let shown = if output.verbosity() > 0 { warnings.len() } else { 1 };
-    for warning in warnings.iter().take(shown) {
-        output.warn(warning);
-    }
-    if let Some(hidden @ 1..) = warnings.len().checked_sub(shown) {
-        // A noisy server repeats itself on each call.
-        let count = plural(hidden, "more warning", "more warnings");
-        output.note(Line::styled(Role::Dim, format!("{count}, -v shows all")));
-    }
     output.note_routing(outcome.metadata.routing.as_ref());
-    let filtered = match (options.query, result) {
+    match outcome.result.as_ref() {
+        Ok(result) => {
+            // If both streams go to the terminal, the error message is printed once.
+            let is_repeated = output.is_terminal()
+                && !options.ignores_tool_error
+                && outcome.error().is_some_and(|error| repeats_result(error, result));
+            print_result(options, output, format, result, &CallJson::from(outcome), is_repeated)
+        }
+        Err(_) if matches!(format, Format::Json | Format::Yaml) => {
+            output.value(format, &CallJson::from(outcome))
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+/// Writes a result, whose JSON is `value`. As text it is left out if the error repeats it.
+pub(super) fn print_result(
+    options: PrintOptions<'_>,
+    output: &Output,
+    format: Format,
+    result: &ToolResult,
+    value: &impl Serialize,
+    is_repeated: bool,
+) -> CommandResult {
+    // A noisy server repeats itself on each call.
+    warn_some(output, &result.warnings, 1);
+    let filtered = match options.query {
         // The expression was not written for error messages.
-        (Some(filter), Some(result)) if result.success => Some(filter_result(filter, result)?),
+        Some(filter) if result.success => Some(filter_result(filter, result)?),
         _ => None,
     };
-    if let (Some(path), Some(result)) = (options.save, result) {
+    if let Some(path) = options.save {
         save_result(path, output, result, filtered.as_deref())?;
     }
     match (format, filtered) {
         (Format::Json | Format::Yaml, Some(values)) => {
             values.iter().try_for_each(|value| output.value(format, value))
         }
-        (Format::Json | Format::Yaml, None) => output.value(format, &CallJson::from(outcome)),
+        (Format::Json | Format::Yaml, None) => output.value(format, value),
         _ if options.save.is_some() => Ok(()),
-        (Format::Raw, Some(values)) => output.raw(&lines(&values)),
-        (Format::Raw, None) => result.map_or(Ok(()), |result| {
-            let payloads = payloads(result)?;
-            output.raw(&payloads.into_iter().flat_map(|p| p.bytes).collect::<Vec<u8>>())
-        }),
+        (Format::Raw, Some(values)) => output.raw(lines(&values).as_bytes()),
+        (Format::Raw, None) => {
+            output.raw(&payloads(result)?.into_iter().flat_map(|p| p.bytes).collect::<Vec<u8>>())
+        }
         (Format::Table, values) => {
-            let values =
-                values.unwrap_or_else(|| result.map(content::filter_input).into_iter().collect());
+            let values = values.unwrap_or_else(|| vec![content::filter_input(result)]);
             output.page(&rows(&values, output.width()))
         }
         (_, Some(values)) => {
             let mut page = Page::default();
-            page.text(
-                Role::Plain,
-                0,
-                String::from_utf8_lossy(&lines(&values)).trim_end_matches('\n'),
-            );
-            if values.is_empty() {
-                page = Page::default();
+            if !values.is_empty() {
+                page.text(Role::Plain, 0, lines(&values).trim_end_matches('\n'));
             }
             output.page(&page)
         }
-        (_, None) => result.map_or(Ok(()), |result| {
-            // If both streams go to the terminal, the error message is printed once.
-            let summary = output.is_terminal()
-                && !options.ignores_tool_error
-                && outcome.error().is_some_and(|error| repeats_result(error, result));
-            if summary {
-                Ok(())
-            } else {
-                output.page(&content::page(result, output.verbosity() > 0))
-            }
-        }),
+        (_, None) if is_repeated => Ok(()),
+        (_, None) => output.page(&content::page(result, output.verbosity() > 0)),
     }
 }
 
@@ -94,15 +101,10 @@ fn repeats_result(error: &Error, result: &ToolResult) -> bool {
         && result.output.as_str().is_some_and(|text| text.trim() == error.message().trim())
 }
 
-/// Checks an expression before the call is made.
-pub(super) fn check_filter(filter: &str) -> Result<(), Error> {
-    jq::check(filter).map_err(|why| Error::usage(format!("--query: {why}")))
-}
-
-pub(super) fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, CommandError> {
+fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, CommandError> {
     jq::query(filter, &content::filter_input(result)).map_err(|why| {
         Error::usage(format!("--query: {why}"))
-            .with_hint("the call was made; --json prints its whole result")
+            .with_hint("the result was received; --json prints all of it")
             .into()
     })
 }
@@ -115,7 +117,7 @@ pub(super) fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, Error
 }
 
 /// One line per value: text unchanged, everything else as JSON.
-pub(super) fn lines(values: &[Value]) -> Vec<u8> {
+fn lines(values: &[Value]) -> String {
     let mut text = String::new();
     for value in values {
         match value {
@@ -124,10 +126,10 @@ pub(super) fn lines(values: &[Value]) -> Vec<u8> {
         }
         text.push('\n');
     }
-    text.into_bytes()
+    text
 }
 
-pub(super) fn save_result(
+fn save_result(
     path: &Path,
     output: &Output,
     result: &ToolResult,
@@ -135,7 +137,10 @@ pub(super) fn save_result(
 ) -> Result<(), CommandError> {
     let payloads = match filtered {
         Some(values) => {
-            vec![ContentPayload { bytes: lines(values), media_type: "application/json".to_owned() }]
+            vec![ContentPayload {
+                bytes: lines(values).into_bytes(),
+                media_type: "application/json".to_owned(),
+            }]
         }
         None => payloads(result)?,
     };
@@ -283,12 +288,14 @@ mod tests {
 
     #[test]
     fn an_expression_is_checked_without_running_it() {
+        let check =
+            |filter| PrintOptions { query: Some(filter), ..PrintOptions::default() }.check();
         for filter in [".a", "error(\"only when it runs\")", "def f: 1; f", ".a # comment", "keys"]
         {
-            assert!(check_filter(filter).is_ok(), "{filter}");
+            assert!(check(filter).is_ok(), "{filter}");
         }
         for filter in [".[", "", "nonsense(1)", ". |"] {
-            let error = check_filter(filter).unwrap_err();
+            let error = check(filter).unwrap_err();
             assert_eq!(error.kind().exit_code(), 2, "{filter}");
             assert!(!error.message().contains("if false"), "{error}");
         }

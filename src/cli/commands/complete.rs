@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::call::ParseOptionError;
 use super::offerings;
 use super::prelude::*;
 use crate::host::request::ItemRequest;
@@ -34,10 +33,10 @@ pub struct CompleteArgs {
     pub target: ServerCommandArgs,
 }
 
-fn parse_pair(text: &str) -> Result<(String, String), ParseOptionError> {
+fn parse_pair(text: &str) -> Result<(String, String), Error> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(ParseOptionError::Pair),
+        _ => Err(Error::usage("expected KEY=VALUE")),
     }
 }
 
@@ -65,7 +64,7 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
     }
     context.output.names(&done.values)?;
     if let Some(text) = remark(&done) {
-        context.output.note(Line::styled(Role::Dim, text));
+        context.output.note(hint(text));
     }
     Ok(())
 }

@@ -1,20 +1,16 @@
 //! `toolhost config`: checking and showing the configuration.
 
-use std::sync::LazyLock;
-
-use clap::builder::PossibleValue;
-use serde_json::Value;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::prelude::*;
-use crate::assembly::{self, Assembly};
-use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
-use crate::cli::json::schema::OutputSchema;
+use crate::cli::json::error::DiagnosticJson;
+use crate::cli::json::schema::{OUTPUTS, OutputSchema};
 use crate::config::environment::Environment;
-use crate::config::{schema, show, suite};
-use crate::host::request::ListScope;
+use crate::config::show::{self, ConfigValue};
+use crate::config::spec::{Configuration, LoadedFile};
+use crate::config::{schema, suite};
 use crate::model::Diagnostic;
-use crate::present::configuration;
-use crate::present::configuration::count_diagnostics;
+use crate::present::configuration::{self, count_diagnostics};
 
 /// Check and show the configuration.
 #[derive(Debug, Args)]
@@ -44,45 +40,23 @@ pub enum ConfigAction {
     /// Print the JSON Schema of a file, or of what a command prints with --json.
     Schema {
         /// tools, mcp or console for the files, or a command
-        #[arg(value_name = "NAME", value_enum, default_value_t)]
-        of: SchemaSubject,
+        #[arg(value_name = "NAME", value_parser = schema_names(), default_value = "tools")]
+        of: String,
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SchemaSubject {
-    #[default]
-    Tools,
-    Mcp,
-    Console,
-    Tests,
-    Output(OutputSchema),
-}
+/// The schemas of files; the others are of outputs.
+const FILE_SCHEMAS: [(&str, &str); 4] = [
+    ("tools", "tools.yaml"),
+    ("mcp", "mcp.yaml"),
+    ("console", "console.yaml"),
+    ("tests", "files of 'toolhost test'"),
+];
 
-impl ValueEnum for SchemaSubject {
-    fn value_variants<'a>() -> &'a [Self] {
-        static ALL: LazyLock<Vec<SchemaSubject>> = LazyLock::new(|| {
-            let outputs = OutputSchema::value_variants().iter().copied().map(SchemaSubject::Output);
-            let files = [
-                SchemaSubject::Tools,
-                SchemaSubject::Mcp,
-                SchemaSubject::Console,
-                SchemaSubject::Tests,
-            ];
-            files.into_iter().chain(outputs).collect()
-        });
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        match self {
-            Self::Tools => Some(PossibleValue::new("tools").help("tools.yaml")),
-            Self::Mcp => Some(PossibleValue::new("mcp").help("mcp.yaml")),
-            Self::Console => Some(PossibleValue::new("console").help("console.yaml")),
-            Self::Tests => Some(PossibleValue::new("tests").help("files of 'toolhost test'")),
-            Self::Output(output) => output.to_possible_value(),
-        }
-    }
+fn schema_names() -> PossibleValuesParser {
+    let outputs = OUTPUTS.iter().map(|output| (output.name, output.help.trim()));
+    let all = FILE_SCHEMAS.into_iter().chain(outputs);
+    PossibleValuesParser::new(all.map(|(name, help)| PossibleValue::new(name).help(help)))
 }
 
 pub async fn run(
@@ -91,7 +65,7 @@ pub async fn run(
     console: ConsoleFile,
 ) -> CommandResult {
     let format = context.format(formats::REPORT)?;
-    match args.action {
+    match &args.action {
         ConfigAction::Check => check(context, format, console).await?,
         ConfigAction::Show => {
             let values = show::show(&context.load_request(), &*context.environment);
@@ -101,20 +75,22 @@ pub async fn run(
         ConfigAction::Paths => {
             let loaded = context.load();
             let environment = &*context.environment;
-            let value = ConfigPathsJson::new(&loaded, environment);
+            let value = ConfigPathsJson::from((&loaded, environment));
             let page = || configuration::paths(&loaded, environment);
             context.output.report(format, &value, page)?;
         }
         ConfigAction::Schema { of } => {
-            let schema = match of {
-                SchemaSubject::Tools => schema::tools_file(&assembly::kind_words()),
-                SchemaSubject::Mcp => schema::servers_file(),
-                SchemaSubject::Console => (console.schema)(),
-                SchemaSubject::Tests => suite::schema(),
-                SchemaSubject::Output(output) => output.schema(),
+            let schema = match of.as_str() {
+                "tools" => schema::tools_file(&assembly::kind_words()),
+                "mcp" => schema::servers_file(),
+                "console" => (console.schema)(),
+                "tests" => suite::schema(),
+                name => OUTPUTS
+                    .iter()
+                    .find(|output| output.name == name)
+                    .map(OutputSchema::schema)
+                    .into(),
             };
-            // A schema is JSON in any format.
-            let format = if format == Format::Yaml { format } else { Format::Json };
             context.output.value(format, &schema)?;
         }
     }
@@ -165,4 +141,84 @@ async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -
         context.output.note(format!("{entries}, {tally}"));
     }
     Ok(())
+}
+
+shape! {
+    /// Problems in the configuration: `config check`.
+    pub ConfigCheckJson<'a> of diagnostics: &'a [Diagnostic], with {
+        let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+    } {
+        /// Every diagnostic, in the order of the files.
+        problems: Vec<DiagnosticJson<'a>> = diagnostics.iter().map(Into::into).collect(),
+        /// The number of errors.
+        errors: usize = errors,
+        /// The number of warnings.
+        warnings: usize = diagnostics.len() - errors,
+    }
+}
+
+shape! {
+    /// Every value of the configuration: `config show`.
+    pub ConfigValuesJson<'a> of found: &'a [ConfigValue] {
+        /// The values, in order of precedence.
+        values: Vec<ConfigValueJson<'a>> = found.iter().map(Into::into).collect(),
+    }
+}
+
+shape! {
+    /// A value and its location.
+    pub ConfigValueJson<'a> of value: &'a ConfigValue {
+        /// Its path, such as `tools.calculator.timeout`.
+        path: &'a str = &value.path,
+        /// The value; literal secrets are shown as `***`.
+        value: Value = serde_json::from_str(&value.value).unwrap_or_default(),
+        /// The file it is in.
+        file: String = value.location.file.display().to_string(),
+        /// The line, from 1.
+        line: u32 = value.location.line,
+        /// The column, from 1.
+        column: u32 = value.location.column,
+        /// How the file was found, such as `project` or `user`.
+        layer: &'static str = configuration::layer_name(value.layer),
+        /// Whether it is used: false when a file with higher precedence has an entry of the same name.
+        used: bool = !value.is_shadowed,
+    }
+}
+
+shape! {
+    /// Where toolhost looked for files, and which it read: `config paths`.
+    pub ConfigPathsJson of (configuration, environment): (&Configuration, &dyn Environment) {
+        /// The files that were read, highest precedence first.
+        files: Vec<ConfigFileJson> = configuration.files.iter().map(Into::into).collect(),
+        /// The places that were searched.
+        searched: Vec<String> =
+            configuration.searched.iter().map(|path| path.display().to_string()).collect(),
+        /// The directories of this user.
+        directories: ConfigDirectoriesJson = environment.into(),
+    }
+}
+
+shape! {
+    /// A file that was read.
+    pub ConfigFileJson of file: &LoadedFile {
+        path: String = file.path.display().to_string(),
+        /// `tools` or `servers`.
+        role: &'static str = configuration::role_name(file.role),
+        /// How it was found.
+        layer: &'static str = configuration::layer_name(file.layer),
+    }
+}
+
+shape! {
+    /// The directories of this user; null where there is no home directory.
+    pub ConfigDirectoriesJson of environment: &dyn Environment, with {
+        let show = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
+    } {
+        /// Cached names for completion and protocol eras.
+        cache: Option<String> = show(environment.cache_dir()),
+        /// The user's own files.
+        configuration: Option<String> = show(environment.config_dir()),
+        /// Audit log, history, statistics, pins and trust.
+        state: Option<String> = show(environment.state_dir()),
+    }
 }

@@ -4,9 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
-use serde_json::Value;
-
-use super::import::{editor_names, shown};
+use super::import::{editor_names, known_editors, shown};
 use super::prelude::*;
 use crate::cli::grammar;
 use crate::cli::mcp_file::{self, McpFile};
@@ -88,8 +86,7 @@ pub async fn run(args: &ConnectArgs, context: &CommandContext) -> CommandResult 
     let program = program(args.entry.project, &*context.environment)?;
     let entry = client.entry(&program, &arguments);
     if change(client, &args.entry, Some(&entry), context).await? {
-        let next = format!("restart {}, or reload its MCP servers", client.title);
-        context.output.note(Line::styled(Role::Dim, next));
+        context.output.note(hint(format!("restart {}, or reload its MCP servers", client.title)));
     }
     Ok(())
 }
@@ -152,9 +149,8 @@ async fn change(
     prompt::agree_to_write(&context.output, page, args.yes).await?;
     let backup = back_up(&file)?;
     file.write()?;
-    let done = if entry.is_some() { "connected " } else { "disconnected " };
-    let line = Line::styled(Role::Success, done).then(Role::Name, client.title);
-    context.output.note(line);
+    let verb = if entry.is_some() { "connected " } else { "disconnected " };
+    context.output.note(done(verb, client.title));
     if let Some(backup) = backup {
         context.output.note(format!("the file as it was: {}", backup.display()));
     }
@@ -174,12 +170,13 @@ fn open(
     environment: &dyn Environment,
 ) -> Result<McpFile, Error> {
     let Some(path) = client.own_file(project, environment) else {
-        let error = Error::usage(if project {
-            format!("{} has no configuration of a project", client.title)
+        let (what, hint) = if project {
+            ("of a project", "leave out --project")
         } else {
-            format!("{} has no configuration file outside projects here", client.title)
-        });
-        return Err(error.with_hint(if project { "leave out --project" } else { "is HOME set?" }));
+            ("file outside projects here", "is HOME set?")
+        };
+        let message = format!("{} has no configuration {what}", client.title);
+        return Err(Error::usage(message).with_hint(hint));
     };
     let failed = |path: &Path, why: &io::Error| {
         Error::usage(format!("cannot use {}: {why}", path.display()))
@@ -242,22 +239,14 @@ fn list(context: &CommandContext) -> CommandResult {
             let path = client.own_file(project, environment).filter(|path| path.is_file());
             let Some(path) = path else { continue };
             is_empty = false;
-            let content = read::read(&path, false)
+            let names = read::read(&path, false)
                 .and_then(|(_, text)| editors::parse_file(&path, &text))
-                .map_err(mcp_file::error);
-            let state = match content {
-                Ok(content) => {
-                    let servers = content.get(client.servers).and_then(Value::as_object);
-                    let own = servers.into_iter().flatten();
-                    let own = own.filter(|(_, entry)| editors::is_toolhost(entry));
-                    let names: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
-                    match names[..] {
-                        [] => Line::styled(Role::Dim, "no"),
-                        _ => Line::styled(Role::Success, format!("as {}", names.join(", "))),
-                    }
-                }
-                Err(error) => {
-                    context.output.warn(error.message());
+                .map(|content| own_entries(&content, client).join(", "));
+            let state = match names {
+                Ok(names) if names.is_empty() => hint("no"),
+                Ok(names) => Line::styled(Role::Success, format!("as {names}")),
+                Err(problem) => {
+                    context.output.warn(mcp_file::error(problem).message());
                     Line::styled(Role::Error, "unreadable")
                 }
             };
@@ -270,9 +259,15 @@ fn list(context: &CommandContext) -> CommandResult {
         }
     }
     if is_empty {
-        let names: Vec<&str> = EDITORS.iter().map(|client| client.name).collect();
-        context.output.note(format!("no configuration of {} found", names.join(", ")));
+        context.output.note(format!("no configuration of {} found", known_editors()));
         return Ok(());
     }
     context.output.page(&table.layout(context.output.width()))
+}
+
+/// The names under which a client has toolhost.
+fn own_entries(content: &Value, client: &Editor) -> Vec<String> {
+    let servers = content.get(client.servers).and_then(Value::as_object);
+    let own = servers.into_iter().flatten().filter(|(_, entry)| editors::is_toolhost(entry));
+    own.map(|(name, _)| name.clone()).collect()
 }

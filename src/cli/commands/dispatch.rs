@@ -3,14 +3,11 @@
 use std::io::Read as _;
 
 use futures_util::{StreamExt as _, stream};
-use serde_json::Value;
 
-use super::export::{FormatArg, chosen_format};
+use super::export::{MODEL_FORMATS, chosen_format};
 use super::prelude::*;
 use crate::formats::{ExportedCatalogue, ModelFormat, RequestedCall};
-use crate::host::ToolHost;
 use crate::host::limits::MAX_PARALLEL_CALLS;
-use crate::host::request::ListScope;
 
 /// Maximum size of the response in bytes.
 const MAX_RESPONSE: u64 = 16 << 20;
@@ -24,8 +21,8 @@ const MAX_RESPONSE: u64 = 16 << 20;
 #[derive(Debug, Args)]
 pub struct DispatchArgs {
     /// Format of the response
-    #[arg(long, value_enum, required_unless_present = "model")]
-    pub format: Option<FormatArg>,
+    #[arg(long, value_parser = choice(MODEL_FORMATS), required_unless_present = "model")]
+    pub format: Option<ModelFormat>,
     /// Model that wrote the response, instead of --format
     #[arg(long, value_name = "NAME", conflicts_with = "format")]
     pub model: Option<String>,
@@ -38,7 +35,7 @@ pub struct DispatchArgs {
 }
 
 pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let format = context.format(formats::REPORT)?;
     let dialect = chosen_format(args.format, args.model.as_deref())?;
     let response = read_response().await?;
     let calls = dialect.requested_calls(&response).map_err(|error| {
@@ -67,8 +64,7 @@ pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult
     if failed > 0 {
         context.output.warn(&format!("{} returned an error", plural(failed, "call", "calls")));
     }
-    let printed = if format == Format::Yaml { Format::Yaml } else { Format::Json };
-    context.output.value(printed, &dialect.answer_messages(&answers))
+    context.output.value(format, &dialect.answer_messages(&answers))
 }
 
 async fn read_response() -> Result<Value, Error> {

@@ -2,7 +2,6 @@
 
 use super::prelude::*;
 use crate::formats::{ExportedCatalogue, ModelFormat};
-use crate::host::request::ListScope;
 use crate::util::pattern;
 
 /// Print tool definitions for a model.
@@ -13,8 +12,8 @@ use crate::util::pattern;
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Format of the definitions
-    #[arg(long, value_enum, required_unless_present = "model")]
-    pub format: Option<FormatArg>,
+    #[arg(long, value_parser = choice(MODEL_FORMATS), required_unless_present = "model")]
+    pub format: Option<ModelFormat>,
     /// Model that will call the tools, such as gpt-5, claude-sonnet-4 or gemini-2.5-pro
     #[arg(long, value_name = "NAME", conflicts_with = "format")]
     pub model: Option<String>,
@@ -28,36 +27,25 @@ pub struct ExportArgs {
     pub target: ServerCommandArgs,
 }
 
-/// The formats, as option values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// The Chat Completions API of `OpenAI`, which many providers support.
-    Openai,
-    /// The Responses API of `OpenAI`.
-    OpenaiResponses,
-    /// The Messages API of Anthropic.
-    Anthropic,
-    /// The Gemini API of Google.
-    Gemini,
-    /// tools/list of the Model Context Protocol.
-    Mcp,
-}
+/// The formats of definitions.
+pub(super) const MODEL_FORMATS: &[Choice<ModelFormat>] = &[
+    (
+        "openai",
+        "The Chat Completions API of `OpenAI`, which many providers support",
+        ModelFormat::Openai,
+    ),
+    ("openai-responses", "The Responses API of `OpenAI`", ModelFormat::OpenaiResponses),
+    ("anthropic", "The Messages API of Anthropic", ModelFormat::Anthropic),
+    ("gemini", "The Gemini API of Google", ModelFormat::Gemini),
+    ("mcp", "tools/list of the Model Context Protocol", ModelFormat::Mcp),
+];
 
-impl FormatArg {
-    pub fn format(self) -> ModelFormat {
-        match self {
-            Self::Openai => ModelFormat::Openai,
-            Self::OpenaiResponses => ModelFormat::OpenaiResponses,
-            Self::Anthropic => ModelFormat::Anthropic,
-            Self::Gemini => ModelFormat::Gemini,
-            Self::Mcp => ModelFormat::Mcp,
-        }
-    }
-}
-
-pub fn chosen_format(format: Option<FormatArg>, model: Option<&str>) -> Result<ModelFormat, Error> {
+pub(super) fn chosen_format(
+    format: Option<ModelFormat>,
+    model: Option<&str>,
+) -> Result<ModelFormat, Error> {
     match (format, model) {
-        (Some(format), _) => Ok(format.format()),
+        (Some(format), _) => Ok(format),
         (None, Some(model)) => ModelFormat::of_model(model).ok_or_else(|| {
             Error::usage(format!("'{model}' belongs to no known model family"))
                 .with_hint("set the format: most providers accept --format openai")
@@ -67,7 +55,7 @@ pub fn chosen_format(format: Option<FormatArg>, model: Option<&str>) -> Result<M
 }
 
 pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let format = context.format(formats::REPORT)?;
     let dialect = chosen_format(args.format, args.model.as_deref())?;
     let scope = match args.server.as_slice() {
         [] => ListScope::Everything,
@@ -91,8 +79,7 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     exported.tools.retain(|_| selected.next().unwrap_or(false));
     warn_of_size(&exported, dialect, &context.output);
     warn_of_downgrades(&exported, dialect, &context.output);
-    let printed = if format == Format::Yaml { Format::Yaml } else { Format::Json };
-    context.output.value(printed, &exported.definitions())?;
+    context.output.value(format, &exported.definitions())?;
     if context.output.verbosity() > 0 {
         let count = plural(exported.tools.len(), "tool", "tools");
         context.output.warn(&format!("{count} in the format {}", dialect.as_str()));
@@ -102,12 +89,11 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
 }
 
 fn warn_of_size(exported: &ExportedCatalogue, dialect: ModelFormat, output: &Output) {
-    let count = exported.tools.len();
+    let (count, name) = (exported.tools.len(), dialect.as_str());
     if let Some(most) = dialect.most_tools().filter(|most| count > *most) {
         output.warn(&format!(
-            "{count} tools, but a request in the format {} takes at most {most}; select those you \
-             need, such as 'github-*'",
-            dialect.as_str()
+            "{count} tools, but a request in the format {name} takes at most {most}; select those \
+             you need, such as 'github-*'"
         ));
     }
 }

@@ -37,29 +37,29 @@ pub(super) fn editor_names() -> PossibleValuesParser {
     PossibleValuesParser::new(EDITORS.iter().map(|editor| editor.name))
 }
 
+pub(super) fn known_editors() -> String {
+    EDITORS.iter().map(|editor| editor.name).collect::<Vec<_>>().join(", ")
+}
+
 pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
-    let named = args.source.as_deref().and_then(Editor::named);
+    let cwd = context.environment.cwd();
     let from = args.from.as_deref().and_then(Editor::named);
-    let (editor, files) = match (&args.source, named, from) {
-        (_, Some(editor), _) | (None, None, Some(editor)) => {
-            let files = editor.files(&*context.environment);
-            if files.is_empty() {
-                return Err(Error::usage(format!("no {} configuration file found", editor.title))
-                    .with_hint("specify the file: toolhost import FILE")
-                    .into());
-            }
-            (Some(editor), files)
-        }
-        (Some(file), None, _) if !context.environment.cwd().join(file).exists() => {
-            let names: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
+    let named = args.source.as_deref().map_or(from, Editor::named);
+    let (editor, files) = match (&args.source, named) {
+        (_, Some(editor)) => (Some(editor), editor.files(&*context.environment)),
+        (Some(file), None) if !cwd.join(file).exists() => {
             return Err(Error::usage(format!("'{file}' is neither an editor nor a file"))
-                .with_hint(format!("known editors: {}", names.join(", ")))
+                .with_hint(format!("known editors: {}", known_editors()))
                 .into());
         }
-        (Some(file), None, from) => (from, vec![context.environment.cwd().join(file)]),
-        (None, None, None) => return list(context),
+        (Some(file), None) => (from, vec![cwd.join(file)]),
+        (None, None) => return list(context),
     };
-    let cwd = context.environment.cwd();
+    if let (Some(editor), []) = (editor, &files[..]) {
+        return Err(Error::usage(format!("no {} configuration file found", editor.title))
+            .with_hint("specify the file: toolhost import FILE")
+            .into());
+    }
     let mut servers: Vec<ImportedServer> = Vec::new();
     for path in &files {
         match editors::read_file(path, editor, &cwd) {
@@ -89,8 +89,7 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     prompt::agree_to_write(&context.output, page, args.yes).await?;
     let trust_command = context.write_server_file(&file)?;
     let count = plural(added.len(), "server", "servers");
-    let line = Line::styled(Role::Success, format!("added {count} to "));
-    context.output.note(line.then(Role::Name, file.path.display().to_string()));
+    context.output.note(done(&format!("added {count} to "), file.path.display().to_string()));
     context.note_untrusted(trust_command);
     Ok(())
 }
@@ -130,8 +129,8 @@ fn difference(file: &McpFile, added: &[&ImportedServer]) -> Page {
         added.iter().flat_map(|server| &server.variables).map(String::as_str).collect();
     if !variables.is_empty() {
         page.blank_line();
-        let message =
-            format!("Set these before use (secrets are not copied): {}", variables.join(", "));
+        let variables = variables.join(", ");
+        let message = format!("Set these before use (secrets are not copied): {variables}");
         page.push(Line::plain(message));
     }
     page
@@ -155,13 +154,11 @@ fn list(context: &CommandContext) -> CommandResult {
         }
     }
     if is_empty {
-        let names: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
-        let message = format!("no servers of {} found", names.join(", "));
-        context.output.note(message);
+        context.output.note(format!("no servers of {} found", known_editors()));
         return Ok(());
     }
     context.output.page(&table.layout(context.output.width()))?;
-    context.output.note(Line::styled(Role::Dim, "import them: toolhost import EDITOR"));
+    context.output.note(hint("import them: toolhost import EDITOR"));
     Ok(())
 }
 

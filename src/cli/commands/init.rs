@@ -44,10 +44,8 @@ pub fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
         let path = directory.join(name);
         atomic_file::replace(&path, text.as_bytes(), FileMode::Kept(0o644))
             .map_err(|why| Error::internal(format!("cannot write {}: {why}", path.display())))?;
-        let line = Line::styled(Role::Success, "wrote ");
-        context.output.note(line.then(Role::Name, path.display().to_string()));
+        context.output.note(done("wrote ", path.display().to_string()));
     }
-    let next = "try it: toolhost call calculator expression=6*7";
-    context.output.note(Line::styled(Role::Dim, next));
+    context.output.note(hint("try it: toolhost call calculator expression=6*7"));
     Ok(())
 }

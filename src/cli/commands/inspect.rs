@@ -1,7 +1,6 @@
 //! `toolhost inspect`: everything about a tool or a server.
 
 use super::prelude::*;
-use crate::assembly::Assembly;
 use crate::catalogue::fingerprint;
 use crate::catalogue::naming::is_meant;
 use crate::catalogue::scan::{self, ToolNameIndex};
@@ -9,7 +8,7 @@ use crate::cli::json::server::ServerDetailJson;
 use crate::cli::json::stats::UsageJson;
 use crate::cli::json::tool::ToolDetailJson;
 use crate::cli::usage::UsageReading;
-use crate::host::request::{ListScope, LookupScope};
+use crate::host::request::LookupScope;
 use crate::present::server_entry::ServerEntryView;
 use crate::stats::declared_speed::ExceededSpeed;
 

@@ -1,20 +1,18 @@
 //! `toolhost list`: the tools of the catalogue.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::export::FormatArg;
+use super::export::MODEL_FORMATS;
 use super::list_tokens;
 use super::prelude::*;
-use crate::assembly;
 use crate::catalogue::Catalogue;
 use crate::catalogue::query::{CatalogueQuery, may_show_entry, may_show_untrusted};
-use crate::catalogue::scan::FindingsByTool;
-use crate::catalogue::scan::{self, ToolNameIndex};
+use crate::catalogue::scan::{self, FindingsByTool, ToolNameIndex};
 use crate::cli::json::list::{ListJson, ListedServers};
 use crate::cli::usage::UsageReading;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
-use crate::host::request::ListScope;
-use crate::model::{Diagnostic, ErrorKind, Safety, ToolDefinition, ToolSource, ToolStatus};
+use crate::formats::ModelFormat;
+use crate::model::{Diagnostic, Safety, ToolDefinition, ToolSource, ToolStatus};
 
 /// The value of `--source` for all internal tools.
 const INTERNAL: &str = "internal";
@@ -42,8 +40,8 @@ pub struct ListArgs {
     #[arg(long)]
     pub category: Vec<String>,
     /// Only tools with this safety level (repeatable)
-    #[arg(long, value_enum)]
-    pub safety: Vec<SafetyArg>,
+    #[arg(long, value_parser = choice(SAFETY_LEVELS))]
+    pub safety: Vec<Safety>,
     /// Contact no server: show only declared tools
     #[arg(long)]
     pub declared: bool,
@@ -52,34 +50,19 @@ pub struct ListArgs {
     pub flagged: bool,
     /// Show the size of the definitions in bytes and estimated tokens, in each export format; per
     /// server and tool in this format
-    #[arg(long, value_name = "FORMAT", value_enum, num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "FORMAT", value_parser = choice(MODEL_FORMATS), num_args = 0..=1, require_equals = true,
           default_missing_value = "openai", conflicts_with = "flagged")]
-    pub tokens: Option<FormatArg>,
+    pub tokens: Option<ModelFormat>,
     /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
 
-/// The safety levels, as option values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SafetyArg {
-    /// Runs with the user's rights.
-    Native,
-    /// Runs confined in a sandbox.
-    Sandboxed,
-    /// Runs on the other side of a protocol.
-    External,
-}
-
-impl SafetyArg {
-    fn safety(self) -> Safety {
-        match self {
-            Self::Native => Safety::Native,
-            Self::Sandboxed => Safety::Sandboxed,
-            Self::External => Safety::External,
-        }
-    }
-}
+const SAFETY_LEVELS: &[Choice<Safety>] = &[
+    ("native", "Runs with the user's rights", Safety::Native),
+    ("sandboxed", "Runs confined in a sandbox", Safety::Sandboxed),
+    ("external", "Runs on the other side of a protocol", Safety::External),
+];
 
 pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
@@ -93,7 +76,6 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         ListScope::Servers(names) => StartScope::Servers(names),
     };
     let assembly = context.assemble_attached(starts, "toolhost list").await?;
-    let query = query(args);
     let usage = if format == Names || args.tokens.is_some() {
         UsageReading::none()
     } else {
@@ -108,14 +90,15 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     let names: BTreeSet<&str> = owners.chain(servers).collect();
     entry_checks::require_servers(&assembly.configuration, &args.server, &names)?;
     let flagged = (args.flagged || context.output.verbosity() > 0)
-        .then(|| flagged(&catalogue.tools, args.flagged));
-    let tools: Vec<&ToolDefinition> = query
-        .select(&catalogue.tools)
-        .into_iter()
-        .filter_map(|place| catalogue.tools.get(place).map(Arc::as_ref))
-        .filter(|tool| !args.flagged || is_flagged(flagged.as_ref(), tool))
-        .collect();
-    let failures = failures(args, &catalogue);
+        .then(|| flagged(&catalogue.tools, |_| true, args.flagged));
+    let mut places = query(args).select(&catalogue.tools);
+    places.retain(|place| !args.flagged || is_flagged(flagged.as_ref(), &catalogue.tools[*place]));
+    let tools: Vec<&ToolDefinition> =
+        places.iter().map(|place| &*catalogue.tools[*place]).collect();
+    // Why requested internal tools could not be listed.
+    let failures = catalogue.failures.iter();
+    let failures = failures.filter(|failure| includes_internal(args, failure.kind));
+    let failures: Vec<&Error> = failures.map(|failure| &failure.error).collect();
     let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
     let broken =
         assembly.configuration.count_broken_servers(|server| reach.includes_server(server));
@@ -140,10 +123,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     }
     match format {
         Json | Yaml => {
-            let listed: BTreeMap<_, &ToolDefinition> =
-                listed.iter().map(|tool| (&tool.name, tool.as_ref())).collect();
-            let tools: Vec<&ToolDefinition> =
-                tools.iter().filter_map(|tool| listed.get(&tool.name).copied()).collect();
+            let tools: Vec<&ToolDefinition> = places.iter().map(|place| &*listed[*place]).collect();
             let problems = assembly.configuration.diagnostics.iter().chain(&catalogue.diagnostics);
             let untrusted = &assembly.configuration.untrusted;
             let mut broken = assembly.host.servers_out_of_service();
@@ -159,15 +139,10 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         }
         Names => context.output.names(tools.iter().map(|tool| tool.name.full()))?,
         Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
-            let none = FindingsByTool::new();
-            let flagged = flagged.as_ref().unwrap_or(&none);
+            let flagged = flagged.unwrap_or_default();
             let usages = usage.of(tools.iter().copied(), context).await;
-            context.output.page(&present::catalogue::page(
-                &tools,
-                flagged,
-                &usages,
-                context.output.width(),
-            ))?;
+            let width = context.output.width();
+            context.output.page(&present::catalogue::page(&tools, &flagged, &usages, width))?;
             remarks(&unreported_diagnostics(&catalogue), &context.output);
             // In a pipe, a count is noise unless it explains an empty list.
             if context.output.is_terminal() || tools.is_empty() {
@@ -216,13 +191,18 @@ fn shown_diagnostics(
     configuration.diagnostics.iter().filter(is_shown).cloned().collect()
 }
 
-/// The suspicious findings about each tool. Notes are included only with `all`.
-fn flagged(tools: &[Arc<ToolDefinition>], all: bool) -> FindingsByTool {
+/// The suspicious findings about the tools that are `due`. Notes are included only with `all`.
+pub(super) fn flagged(
+    tools: &[Arc<ToolDefinition>],
+    due: impl Fn(&str) -> bool,
+    all: bool,
+) -> FindingsByTool {
     let neighbours = ToolNameIndex::of(tools);
-    let flagged = tools.iter().map(|tool| {
+    let flagged = tools.iter().map(|tool| (tool.name.full(), tool)).filter(|(name, _)| due(name));
+    let flagged = flagged.map(|(name, tool)| {
         let mut findings = scan::scan(tool, &neighbours);
         findings.retain(|finding| all || finding.severity > scan::FindingSeverity::Low);
-        (tool.name.full(), findings)
+        (name, findings)
     });
     flagged.filter(|(_, findings)| !findings.is_empty()).collect()
 }
@@ -236,21 +216,17 @@ fn is_flagged(flagged: Option<&FindingsByTool>, tool: &ToolDefinition) -> bool {
 fn remarks(problems: &[&Diagnostic], output: &Output) {
     const FEW: usize = 3;
     const MANY: usize = 20;
-    for (errors, most) in [(true, MANY), (false, FEW)] {
-        let problems: Vec<&Diagnostic> =
-            problems.iter().copied().filter(|p| p.is_error() == errors).collect();
-        let most = if output.verbosity() > 0 { usize::MAX } else { most };
-        if problems.len() <= most || errors {
-            for problem in problems.iter().take(most) {
-                output.warn(&problem.message);
-            }
-        }
-        let hidden = problems.len().saturating_sub(if errors { most } else { 0 });
-        if problems.len() > most {
-            let more = if errors { "more " } else { "" };
-            let count = plural(hidden, "warning", "warnings");
-            output.note(Line::styled(Role::Dim, format!("{more}{count}, -v shows all")));
-        }
+    let messages = |errors: bool| -> Vec<&str> {
+        let problems = problems.iter().filter(|problem| problem.is_error() == errors);
+        problems.map(|problem| problem.message.as_str()).collect()
+    };
+    warn_some(output, &messages(true), MANY);
+    let doubts = messages(false);
+    if doubts.len() <= FEW || output.verbosity() > 0 {
+        warn_some(output, &doubts, FEW);
+    } else {
+        let count = plural(doubts.len(), "warning", "warnings");
+        output.note(hint(format!("{count}, -v shows all")));
     }
 }
 
@@ -311,7 +287,7 @@ fn query(args: &ListArgs) -> CatalogueQuery {
         servers: args.server.clone(),
         kinds: args.kind.clone(),
         categories: args.category.clone(),
-        safety: args.safety.iter().map(|word| word.safety().as_str().to_owned()).collect(),
+        safety: args.safety.iter().map(|word| word.as_str().to_owned()).collect(),
     }
 }
 
@@ -319,13 +295,6 @@ fn includes_internal(args: &ListArgs, kind: &str) -> bool {
     args.server.is_empty()
         && args.source.as_deref() != Some(MCP)
         && (args.kind.is_empty() || args.kind.iter().any(|word| word == kind))
-}
-
-/// Why requested internal tools could not be listed.
-fn failures<'c>(args: &ListArgs, catalogue: &'c Catalogue) -> Vec<&'c Error> {
-    let failures =
-        catalogue.failures.iter().filter(|failure| includes_internal(args, failure.kind));
-    failures.map(|failure| &failure.error).collect()
 }
 
 /// The findings about single items that are not reported as the error of the command.

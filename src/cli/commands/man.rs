@@ -46,7 +46,6 @@ fn write_all(grammar: Command, directory: &Path, context: &CommandContext) -> Co
     };
     std::fs::create_dir_all(directory).map_err(failed)?;
     clap_mangen::generate_to(grammar, directory).map_err(failed)?;
-    let wrote = Line::styled(Role::Success, "wrote the pages to ");
-    context.output.note(wrote.then(Role::Name, directory.display().to_string()));
+    context.output.note(done("wrote the pages to ", directory.display().to_string()));
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! One file for each command: its arguments, whose doc comments are the help, and what it does.
+//! One file for each command, or for those that belong together: its arguments, whose doc comments
+//! are the help, what it does, and the JSON that only it prints.
 
 pub mod add;
 pub mod audit;
@@ -7,26 +8,27 @@ pub mod bench;
 pub mod breakpoint;
 pub mod call;
 mod call_output;
+mod call_selection;
+mod choice;
 pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod connect;
 pub mod dispatch;
 pub mod doctor;
-pub mod down;
 pub mod export;
 pub mod history;
+pub mod hosts;
 pub mod import;
 pub mod init;
 pub mod inspect;
 pub mod list;
-mod list_tokens;
+pub mod list_tokens;
 pub mod man;
 mod offerings;
 pub mod pin;
 mod prelude;
 pub mod prompts;
-pub mod ps;
 pub mod record;
 pub mod remove;
 pub mod replay;
@@ -39,5 +41,3 @@ pub mod stats;
 pub mod test;
 pub mod trace;
 pub mod trust;
-pub mod up;
-pub mod verify;

@@ -1,9 +1,6 @@
 //! What the commands for prompts and resources share.
 
-use serde::Serialize;
-
 use super::prelude::*;
-use crate::assembly::Assembly;
 use crate::catalogue::query::WordMatcher;
 use crate::host::offerings::Offerings;
 use crate::model::Diagnostic;
@@ -50,7 +47,11 @@ impl<T> ItemList<T> {
         let output = &context.output;
         let names = items.iter().map(|item| (self.name)(item));
         if output.listing(format, &json(&items), names, || (self.table)(&items, output.width()))? {
-            remarks(context, &all.diagnostics);
+            let warning = |problem: &Diagnostic| {
+                format!("{}: {}", problem.entry.as_deref().unwrap_or_default(), problem.message)
+            };
+            let warnings: Vec<String> = all.diagnostics.iter().map(warning).collect();
+            warn_some(output, &warnings, MAX_DIAGNOSTICS);
             let count = plural(items.len(), self.nouns.0, self.nouns.1);
             if items.is_empty() {
                 let more = if all.servers.iter().any(|server| server.error.is_none()) {
@@ -68,17 +69,5 @@ impl<T> ItemList<T> {
             }
         }
         conclude(present::offerings::verdict(all))
-    }
-}
-
-fn remarks(context: &CommandContext, problems: &[Diagnostic]) {
-    let most = if context.output.verbosity() > 0 { usize::MAX } else { MAX_DIAGNOSTICS };
-    for problem in problems.iter().take(most) {
-        let owner = problem.entry.as_deref().unwrap_or_default();
-        context.output.warn(&format!("{owner}: {}", problem.message));
-    }
-    if let Some(hidden @ 1..) = problems.len().checked_sub(most) {
-        let count = plural(hidden, "more warning", "more warnings");
-        context.output.note(format!("{count}, -v shows all"));
     }
 }

@@ -1,13 +1,10 @@
 //! `toolhost prompts`: listing and rendering the prompts of servers.
 
-use serde_json::Value;
-
 use super::offerings::{self, ItemList};
 use super::prelude::*;
 use crate::cli::json::offerings::{PromptMessagesJson, PromptsJson};
-use crate::cli::raw_arguments::RawArguments;
 use crate::host::coerce::coerce_word;
-use crate::host::request::{CallArguments, ItemRequest, LookupScope};
+use crate::host::request::{ItemRequest, LookupScope};
 use crate::model::{JsonObject, Prompt, ToolResult};
 use crate::util::json;
 
@@ -115,13 +112,11 @@ async fn get(args: &PromptGetArgs, context: &CommandContext) -> CommandResult {
 }
 
 async fn arguments(args: &PromptGetArgs, context: &CommandContext) -> Result<JsonObject, Error> {
-    let words = args.words.clone();
-    let sources = RawArguments { words, json_option: None, cwd: context.environment.cwd() };
     let text = |value: Value| match value {
         Value::String(text) => Value::String(text),
         other => Value::String(json::compact(&other)),
     };
-    Ok(match sources.read().await? {
+    Ok(match read_arguments(&args.words, None, context).await? {
         CallArguments::Object(object) => object.into_iter().map(|(k, v)| (k, text(v))).collect(),
         CallArguments::Words(words) => words
             .iter()

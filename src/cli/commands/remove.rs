@@ -25,11 +25,8 @@ pub fn run(args: &RemoveArgs, context: &CommandContext) -> CommandResult {
     }
     file.set(&args.name, None)?;
     let trust_command = context.write_server_file(&file)?;
-    let removed = Line::styled(Role::Success, "removed ")
-        .then(Role::Name, &args.name)
-        .then(Role::Plain, " from ")
-        .then(Role::Name, file.path.display().to_string());
-    context.output.note(removed);
+    let removed = done("removed ", &args.name).then(Role::Plain, " from ");
+    context.output.note(removed.then(Role::Name, file.path.display().to_string()));
     context.note_untrusted(trust_command);
     Ok(())
 }

@@ -34,8 +34,7 @@ pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
     // The replayed messages are shared; the rest is no longer needed.
     drop(recorded);
     if output.verbosity() > 0 {
-        let count = plural(tape.len(), "request", "requests");
-        output.note(Line::styled(Role::Dim, format!("replaying {count}")));
+        output.note(hint(format!("replaying {}", plural(tape.len(), "request", "requests"))));
     }
     let note = |text: &str| output.warn(text);
     let served = replay::run(tape, context.global.rare.strict, &note);

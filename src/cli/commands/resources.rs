@@ -1,23 +1,18 @@
 //! `toolhost resources`: listing, reading and watching the resources of servers.
 
-use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
+use super::call_output::{self, PrintOptions};
 use super::offerings::{self, ItemList};
-use super::{call_output, prelude::*};
+use super::prelude::*;
 use crate::cli::json::offerings::{
     ResourceContentsJson, ResourceUpdateJson, ResourcesJson, TemplatesJson,
 };
-use crate::cli::{records, save};
-use crate::host::ToolHost;
+use crate::cli::records;
 use crate::host::offerings::ServerChange;
 use crate::host::request::{ItemRequest, LookupScope};
-use crate::model::{Resource, ResourceTemplate, SubscriptionEvent, ToolResult};
+use crate::model::{Resource, ResourceContents, ResourceTemplate, SubscriptionEvent};
 use crate::present::{content, offerings as documents};
-use crate::util::clock::{Clock as _, SystemClock};
-use crate::util::jq;
-use crate::util::json;
 
 /// Maximum number of changes waiting to be printed; more are only counted.
 const WAITING: usize = 16;
@@ -135,12 +130,8 @@ async fn list(args: &ResourceListArgs, context: &CommandContext) -> CommandResul
             table: documents::templates,
             empty_note: "",
         };
-        return shown.print(
-            &all,
-            &args.query,
-            |items| TemplatesJson::from((items, &all)),
-            (format, context),
-        );
+        let json = |items: &[_]| TemplatesJson::from((items, &all));
+        return shown.print(&all, &args.query, json, (format, context));
     }
     let all = assembly.host.resources(&scope).await?;
     complete::update_names(context, &assembly, |names| names.add_resources(&all));
@@ -156,84 +147,67 @@ async fn list(args: &ResourceListArgs, context: &CommandContext) -> CommandResul
 
 async fn read(args: &ResourceReadArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::CONTENT)?;
-    if let Some(path) = &args.save {
-        save::check(path)?;
-    }
-    if let Some(filter) = &args.query {
-        call_output::check_filter(filter)?;
-    }
+    let options = PrintOptions {
+        query: args.query.as_deref(),
+        save: args.save.as_deref(),
+        ..PrintOptions::default()
+    };
+    options.check()?;
     let assembly = offerings::assemble(context, &args.server).await?;
-    let read = assembly
-        .host
-        .read(&args.uri, &ItemRequest::to_servers(&args.server, &context.cancel))
-        .await?;
+    let request = ItemRequest::to_servers(&args.server, &context.cancel);
+    let read = assembly.host.read(&args.uri, &request).await?;
     let output = &context.output;
     output.note_routing(read.routing.as_ref());
-    let result = documents::as_result(&read);
     if read.contents.is_empty() {
         output.warn("the resource is empty");
     }
-    let filtered = match &args.query {
-        Some(filter) => Some(filtered(filter, &result)?),
-        None => None,
-    };
-    if let Some(path) = &args.save {
-        call_output::save_result(path, output, &result, filtered.as_deref())?;
-    }
-    match (format, filtered) {
-        (Format::Json | Format::Yaml, Some(values)) => {
-            values.iter().try_for_each(|value| output.value(format, value))
-        }
-        (Format::Json | Format::Yaml, None) => {
-            output.value(format, &ResourceContentsJson::from(&read))
-        }
-        _ if args.save.is_some() => Ok(()),
-        (Format::Raw, Some(values)) => output.raw(&call_output::lines(&values)),
-        (Format::Raw, None) => {
-            let payloads = call_output::payloads(&result)?;
-            output.raw(&payloads.into_iter().flat_map(|payload| payload.bytes).collect::<Vec<u8>>())
-        }
-        (_, Some(values)) => {
-            let mut page = Page::default();
-            for value in &values {
-                let text = value.as_str().map_or_else(|| json::pretty(value), str::to_owned);
-                page.text(Role::Plain, 0, &text);
-            }
-            output.page(&page)
-        }
-        (_, None) => output.page(&content::page(&result, output.verbosity() > 0)),
-    }
-}
-
-fn filtered(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Error> {
-    jq::query(filter, &content::filter_input(result))
-        .map_err(|why| Error::usage(format!("--query: {why}")))
+    let value = ResourceContentsJson::from(&read);
+    call_output::print_result(options, output, format, &documents::as_result(&read), &value, false)
 }
 
 async fn watch(args: &ResourceWatchArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::STREAM)?;
     let assembly = offerings::assemble(context, &args.server).await?;
-    let (sender, mut seen) = mpsc::channel(WAITING);
+    let (host, output) = (&assembly.host, &*context.output);
+    let (sender, mut changes) = mpsc::channel(WAITING);
     let stop = context.cancel.child_token();
-    let show = ChangePrinter { args, format, context, host: &assembly.host, cancel: &stop };
     // A closed stdout ends watching, and the subscriptions are cancelled.
     let end = stop.clone().drop_guard();
-    let printing = async move {
+    let printing = async {
         let _end = end;
         let mut left = args.count;
-        while let Some(each) = seen.recv().await {
-            if show.print_event(each).await? {
-                left = left.map(|count| count - 1);
-            }
-            if left == Some(0) {
-                break;
+        while let Some(ServerChange { server, change }) = changes.recv().await {
+            match change {
+                SubscriptionEvent::Subscribed { refused } => {
+                    for uri in &refused {
+                        output.warn(&format!("{server}: does not report changes of '{uri}'"));
+                    }
+                    if output.is_stderr_terminal() || output.verbosity() > 0 {
+                        output.note(hint(format!("{server}: watching")));
+                    }
+                }
+                SubscriptionEvent::Interrupted(error) => output.warn(&format!("{error}; retrying")),
+                SubscriptionEvent::Failed(error) if args.uris.len() > 1 => {
+                    output.warn(&error.to_string());
+                }
+                // The last one is the outcome of the command.
+                SubscriptionEvent::Failed(_) | SubscriptionEvent::ListChanged(_) => {}
+                SubscriptionEvent::ResourceUpdated { uri, times } => {
+                    let request = ItemRequest::to_servers(std::slice::from_ref(&server), &stop);
+                    let read = if args.read { Some(host.read(&uri, &request).await) } else { None };
+                    print_update((format, context), &server, (&uri, times), read)?;
+                    left = left.map(|count| count - 1);
+                    if left == Some(0) {
+                        break;
+                    }
+                }
             }
         }
         Ok(())
     };
     let scope = LookupScope::of_servers(&args.server);
     let watching = async {
-        let outcome = assembly.host.watch_resources(&args.uris, &scope, &sender, &stop).await;
+        let outcome = host.watch_resources(&args.uris, &scope, &sender, &stop).await;
         drop(sender);
         outcome
     };
@@ -242,82 +216,39 @@ async fn watch(args: &ResourceWatchArgs, context: &CommandContext) -> CommandRes
     Ok(watched?)
 }
 
-struct ChangePrinter<'a> {
-    args: &'a ResourceWatchArgs,
-    format: Format,
-    context: &'a CommandContext,
-    host: &'a ToolHost,
-    cancel: &'a CancellationToken,
-}
-
-impl ChangePrinter<'_> {
-    /// Shows an event; returns whether it was a change.
-    async fn print_event(&self, seen: ServerChange) -> Result<bool, CommandError> {
-        let (output, server) = (&self.context.output, &seen.server);
-        match seen.change {
-            SubscriptionEvent::Subscribed { refused } => {
-                for uri in &refused {
-                    output.warn(&format!("{server}: does not report changes of '{uri}'"));
-                }
-                if output.is_stderr_terminal() || output.verbosity() > 0 {
-                    output.note(Line::styled(Role::Dim, format!("{server}: watching")));
-                }
-            }
-            SubscriptionEvent::ListChanged(_) => {}
-            SubscriptionEvent::Interrupted(error) => output.warn(&format!("{error}; retrying")),
-            // The last one is the outcome of the command.
-            SubscriptionEvent::Failed(error) => {
-                if self.args.uris.len() > 1 {
-                    output.warn(&error.to_string());
-                }
-            }
-            SubscriptionEvent::ResourceUpdated { uri, times } => {
-                self.print_update(output, server, &uri, times).await?;
-                return Ok(true);
-            }
-        }
-        Ok(false)
+fn print_update(
+    (format, context): (Format, &CommandContext),
+    server: &str,
+    (uri, times): (&str, u64),
+    read: Option<Result<ResourceContents, Error>>,
+) -> CommandResult {
+    let (output, at) = (&context.output, context.now().as_secs_f64());
+    if format == Format::Json {
+        let (contents, error) = match &read {
+            Some(Ok(read)) => (Some(read.contents.as_slice()), None),
+            Some(Err(error)) => (None, Some(error.into())),
+            None => (None, None),
+        };
+        let at = records::rfc3339(at);
+        let event = "updated";
+        return output.line(&ResourceUpdateJson { at, server, event, uri, times, contents, error });
     }
-
-    async fn print_update(
-        &self,
-        output: &Output,
-        server: &str,
-        uri: &str,
-        times: u64,
-    ) -> CommandResult {
-        let at = SystemClock.unix().as_secs_f64();
-        let request = ItemRequest::to_servers(&[server.to_owned()], self.cancel);
-        let read = if self.args.read { Some(self.host.read(uri, &request).await) } else { None };
-        if self.format == Format::Json {
-            let read = read.as_ref();
-            return output.line(&ResourceUpdateJson {
-                at: records::rfc3339(at),
-                server,
-                event: "updated",
-                uri,
-                times,
-                contents: read.and_then(|read| Some(read.as_ref().ok()?.contents.as_slice())),
-                error: read.and_then(|read| Some(read.as_ref().err()?.into())),
-            });
+    let mut line = Line::styled(Role::Dim, records::local_time(at))
+        .then(Role::Plain, "  ")
+        .then(Role::Name, uri)
+        .then(Role::Plain, format!(" changed at {server}"));
+    if times > 1 {
+        line.push(Role::Dim, format!(" ({times} times)"));
+    }
+    output.page(&line.into())?;
+    match read {
+        Some(Ok(read)) => {
+            output.page(&content::page(&documents::as_result(&read), output.verbosity() > 0))
         }
-        let mut line = Line::styled(Role::Dim, records::local_time(at))
-            .then(Role::Plain, "  ")
-            .then(Role::Name, uri)
-            .then(Role::Plain, format!(" changed at {server}"));
-        if times > 1 {
-            line.push(Role::Dim, format!(" ({times} times)"));
+        Some(Err(failed)) => {
+            output.warn(&failed.to_string());
+            Ok(())
         }
-        output.page(&line.into())?;
-        match read {
-            Some(Ok(read)) => {
-                output.page(&content::page(&documents::as_result(&read), output.verbosity() > 0))
-            }
-            Some(Err(failed)) => {
-                output.warn(&failed.to_string());
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        None => Ok(()),
     }
 }

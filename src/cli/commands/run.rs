@@ -1,10 +1,11 @@
 //! `toolhost run`: a saved call.
 
+use std::collections::BTreeMap;
+
 use super::call::{self, CallArgs};
 use super::prelude::*;
-use crate::cli::json::saved_calls::SavedCallsJson;
 use crate::config::consent::shell_quoted;
-use crate::config::saved_calls::SavedCalls;
+use crate::config::saved_calls::{SavedCall, SavedCalls};
 
 /// Run a call saved with 'call --save-as NAME'.
 ///
@@ -45,8 +46,7 @@ pub async fn run(args: &RunArgs, context: &CommandContext) -> CommandResult {
     let Some(name) = &args.name else { return list(&saved, context, format) };
     if args.remove {
         saved.remove(name)?;
-        let gone = Line::styled(Role::Success, "removed ").then(Role::Name, name);
-        context.output.note(gone);
+        context.output.note(done("removed ", name));
         return Ok(());
     }
     let kept = saved.get(name)?;
@@ -84,4 +84,24 @@ fn list(saved: &SavedCalls, context: &CommandContext, format: Format) -> Command
         output.note("no saved calls; save one: toolhost call NAME [ARGS] --save-as NAME");
     }
     Ok(())
+}
+
+shape! {
+    /// The saved calls, by name.
+    pub SavedCallsJson<'a> of calls: &'a BTreeMap<String, SavedCall> {
+        /// The calls, in the order of their names.
+        calls: Vec<SavedCallJson<'a>> = calls.iter().map(Into::into).collect(),
+    }
+}
+
+shape! {
+    /// A saved call.
+    pub SavedCallJson<'a> of (key, call): (&'a String, &'a SavedCall) {
+        /// The name after `run`.
+        name: &'a str = key,
+        /// The tool, as it was typed.
+        tool: &'a str = &call.tool,
+        /// The arguments of the command line that makes the call, starting with `call`.
+        command: Vec<String> = call.command_words(),
+    }
 }

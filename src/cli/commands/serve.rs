@@ -9,7 +9,6 @@ use super::serve_token::{self, ServeTokenArgs};
 use super::stats;
 use crate::assembly::FrontEnd;
 use crate::cli::config_watch::ConfigWatch;
-use crate::host::ToolHost;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
 use crate::serve::listen::authentication::Authenticator;
@@ -112,65 +111,62 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     if let Some(ServeAction::Token(args)) = &args.action {
         return serve_token::run(args, context);
     }
-    let uses_stdio =
-        args.stdio || (args.http.is_none() && args.ws.is_none() && args.unix.is_none());
+    let is_alone = args.http.is_none() && args.ws.is_none() && args.unix.is_none();
+    let uses_stdio = args.stdio || is_alone;
     if uses_stdio {
         context.require_piped_stdout("serve")?;
     }
     context.request_grace_period(GRACE);
     let clients = ClientRegistry::new();
-    let front_end = front_end(&clients, context)?;
+    // Clients answer the questions; none reach this terminal.
+    let front_end = FrontEnd {
+        approver: Arc::clone(&clients) as _,
+        inbox: Arc::clone(&clients) as _,
+        events: clients.events(),
+        traffic: context.trace_outputs.sink(&context.output)?,
+    };
     let (assembly, socket) = context.assemble_for(front_end.clone())?;
     context.warn_unserved(&assembly.configuration);
     // From here on, SIGHUP requests a reload instead of ending the run.
     let following = ConfigWatch::begin(context, &assembly, socket, front_end);
     let stop = context.cancel.clone();
-    let lean = if args.lean {
-        let mut whole = args.whole.clone();
-        whole.retain(|pattern| pattern != "used");
-        if whole.len() < args.whole.len() {
-            whole.extend(stats::mostly_used(context).await?);
-        }
-        Some(whole)
-    } else {
-        None
-    };
     let settings = ServeSettings {
         uses_bare_names: args.bare_names,
         assume_yes: args.yes,
-        lean,
+        lean: if args.lean { Some(whole_definitions(&args.whole, context).await?) } else { None },
         background: None,
     };
-    let server =
-        CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
-    let is_alone = args.http.is_none() && args.ws.is_none() && args.unix.is_none();
     let host = &assembly.host;
-    let (_token_file, listeners) = open_listeners(args, context, host, &server, &stop).await?;
-    let mut open: Vec<RunningListener<'_>> = listeners;
+    let server = CatalogueServer::new(Arc::clone(host), clients, settings, context.abort.clone());
+    let (_token_file, mut listeners) = open_listeners(args, context, host, &server, &stop).await?;
     if uses_stdio {
-        let (server, stop) = (&server, stop.clone());
-        open.push(
-            async move {
-                let served = stream::serve_stdio(server, is_alone, &stop).await;
-                // The client that started this process is gone.
-                stop.cancel();
-                served
-            }
-            .boxed(),
-        );
+        let serving = async {
+            let served = stream::serve_stdio(&server, is_alone, &stop).await;
+            // The client that started this process is gone.
+            stop.cancel();
+            served
+        };
+        listeners.push(serving.boxed());
     }
-    let serving = join_all(open);
-    let watching = async {
-        server.watch_servers().await;
-        std::future::pending::<()>().await;
-    };
-    let served = tokio::select! {
-        served = serving => served,
-        () = watching => Vec::new(),
-        () = following.follow() => Vec::new(),
-    };
-    served.into_iter().collect::<Result<Vec<()>, Error>>()?;
+    let watching = async { tokio::join!(server.watch_servers(), following.follow()) };
+    tokio::select! {
+        served = join_all(listeners) => served.into_iter().collect::<Result<(), Error>>()?,
+        _ = watching => {}
+    }
     Ok(())
+}
+
+/// The patterns of the tools that a lean catalogue defines too.
+async fn whole_definitions(
+    given: &[String],
+    context: &CommandContext,
+) -> Result<Vec<String>, Error> {
+    let mut whole = given.to_vec();
+    whole.retain(|pattern| pattern != "used");
+    if whole.len() < given.len() {
+        whole.extend(stats::mostly_used(context).await?);
+    }
+    Ok(whole)
 }
 
 /// Opens the requested transports, before the first client is served.
@@ -191,8 +187,8 @@ async fn open_listeners<'a>(
     if args.http.is_none() && args.ws.is_none() {
         return Ok((None, listeners));
     }
-    let rules = AccessRules::new(args.allowed_hosts.clone(), args.allowed_origins.clone());
-    let rules = Arc::new(rules);
+    let rules =
+        Arc::new(AccessRules::new(args.allowed_hosts.clone(), args.allowed_origins.clone()));
     let mut http = None;
     if let Some(text) = &args.http {
         http = Some((address::listen(text, args.dangerously_bind).await?, text));
@@ -266,10 +262,8 @@ fn protected_resource(
 ) -> Result<ProtectedResource, Error> {
     let url = address.parse().map_err(|error| Error::usage(format!("{address}: {error}")))?;
     let scopes = args.oauth_scope.iter().map(|text| {
-        let (name, profile) = match text.split_once('=') {
-            Some((name, profile)) => (name, Some(profile)),
-            None => (text.as_str(), None),
-        };
+        let parts = text.split_once('=').map(|(name, profile)| (name, Some(profile)));
+        let (name, profile) = parts.unwrap_or((text, None));
         let is_in_header = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
         if name.is_empty() || !name.chars().all(is_in_header) {
             return Err(Error::usage(format!("'{name}' is not a valid scope")));
@@ -298,14 +292,4 @@ fn owner_token(args: &ServeArgs, context: &CommandContext) -> Result<Option<Secr
         "" => Err(Error::usage(format!("{place} is empty"))),
         token => Ok(Some(SecretString::from(token.to_owned()))),
     }
-}
-
-/// Clients answer the questions; none reach this terminal.
-fn front_end(clients: &Arc<ClientRegistry>, context: &CommandContext) -> Result<FrontEnd, Error> {
-    Ok(FrontEnd {
-        approver: Arc::clone(clients) as _,
-        inbox: Arc::clone(clients) as _,
-        events: clients.events(),
-        traffic: context.trace_outputs.sink(&context.output)?,
-    })
 }

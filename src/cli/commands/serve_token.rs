@@ -1,13 +1,13 @@
 //! `toolhost serve token`: issuing, listing and revoking access tokens.
 
+use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 
 use super::call::parse_timeout;
 use super::prelude::*;
-use crate::cli::json::serve_token::{NewTokenJson, TokenListJson};
 use crate::host::unknown_profile;
 use crate::present::serve_token;
-use crate::serve::listen::token_store::{TokenGrant, TokenStore};
+use crate::serve::listen::token_store::{IssuedToken, TokenGrant, TokenStore};
 
 /// Issue, list and revoke access tokens for clients.
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ fn issue(store: &TokenStore, grant: TokenGrant, context: &CommandContext) -> Com
     let (token, issued) = store.issue(grant, context.now())?;
     let token = token.expose_secret();
     let page = || Page::from(Line::plain(token));
-    if !context.output.report(format, &NewTokenJson::new(token, &issued), page)? {
+    if !context.output.report(format, &NewTokenJson::from((token, &issued)), page)? {
         return Ok(());
     }
     context.output.note(serve_token::issued(&issued));
@@ -97,7 +97,7 @@ fn issue(store: &TokenStore, grant: TokenGrant, context: &CommandContext) -> Com
 fn list(store: &TokenStore, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::LIST)?;
     let (tokens, now) = (store.list()?, context.now());
-    let value = TokenListJson::new(&tokens, now);
+    let value = TokenListJson::from((&tokens[..], now));
     let names = tokens.iter().map(|token| &token.id);
     let page = || serve_token::table(&tokens, now, context.output.width());
     if context.output.listing(format, &value, names, page)? && tokens.is_empty() {
@@ -109,15 +109,55 @@ fn list(store: &TokenStore, context: &CommandContext) -> CommandResult {
 fn revoke(store: &TokenStore, name: &str, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let revoked = store.revoke(name)?;
-    let value = TokenListJson::new(&revoked, context.now());
+    let value = TokenListJson::from((&revoked[..], context.now()));
     if !context.output.report(format, &value, Page::default)? {
         return Ok(());
     }
     for token in &revoked {
-        let line = Line::styled(Role::Success, "revoked ")
-            .then(Role::Name, &token.id)
-            .then(Role::Plain, format!(" of {}", token.client));
-        context.output.note(line);
+        let of = format!(" of {}", token.client);
+        context.output.note(done("revoked ", &token.id).then(Role::Plain, of));
     }
     Ok(())
+}
+
+shape! {
+    /// The issued tokens; for `revoke` those that were revoked.
+    pub TokenListJson<'a> of (issued, now): (&'a [IssuedToken], Duration) {
+        tokens: Vec<IssuedTokenJson<'a>> = issued.iter().map(|token| (token, now).into()).collect(),
+    }
+}
+
+shape! {
+    /// A token that was just issued.
+    pub NewTokenJson<'a> of (secret, token): (&'a str, &'a IssuedToken) {
+        /// The secret that the client sends. It is shown only once.
+        token: &'a str = secret,
+        #[serde(flatten)]
+        issued: IssuedTokenJson<'a> = (token, Duration::from_secs(token.issued)).into(),
+    }
+}
+
+shape! {
+    /// A token, without its secret.
+    pub IssuedTokenJson<'a> of (token, now): (&'a IssuedToken, Duration), with {
+        let time = |at: u64| {
+            let at = i64::try_from(at).unwrap_or(i64::MAX);
+            Timestamp::from_second(at).unwrap_or(Timestamp::MAX).to_string()
+        };
+    } {
+        /// The name used to revoke it.
+        id: &'a str = &token.id,
+        /// The client it was issued to.
+        client: &'a str = &token.client,
+        /// The profile the client is bound to; null when there is none.
+        profile: Option<&'a str> = token.profile.as_deref(),
+        /// Patterns of the tools the client may use; empty allows all.
+        tools: &'a [String] = &token.tools,
+        /// When it was issued (RFC 3339).
+        issued_at: String = time(token.issued),
+        /// When it expires (RFC 3339).
+        expires_at: String = time(token.expires),
+        /// Whether it has expired.
+        expired: bool = token.is_expired(now),
+    }
 }

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::call::ParseOptionError;
+use super::call::parse_duration;
 use super::prelude::*;
 use crate::cli::json::server::ServersJson;
-use crate::host::ToolHost;
 use crate::model::ServerStatus;
-use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::timestamp::local_time;
-use crate::util::units::{self, show_duration};
+use crate::util::units::show_duration;
 
 /// Minimum interval between refreshes of `--watch`.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
@@ -39,11 +37,10 @@ pub struct ServersArgs {
     pub target: ServerCommandArgs,
 }
 
-fn parse_interval(text: &str) -> Result<Duration, ParseOptionError> {
-    match units::duration(text) {
-        Some(interval) if interval >= MIN_INTERVAL => Ok(interval),
-        Some(_) => Err(ParseOptionError::TooShort(MIN_INTERVAL)),
-        None => Err(ParseOptionError::Duration),
+fn parse_interval(text: &str) -> Result<Duration, Error> {
+    match parse_duration(text)? {
+        interval if interval >= MIN_INTERVAL => Ok(interval),
+        _ => Err(Error::usage(format!("at least {}", show_duration(MIN_INTERVAL)))),
     }
 }
 
@@ -124,26 +121,21 @@ async fn watch(
         if format == Format::Json {
             output.line(&ServersJson::from(servers.as_slice()))?;
         } else {
-            let head = headline(args.interval, &servers);
+            let head = headline(args.interval, &servers, context.now());
             let mut page = Page::from(head.truncate(output.width().unwrap_or(usize::MAX)));
             page.blank_line();
             page.append(table(&servers, output));
             page.blank_line();
             above = output.repaint(&page, above)?;
         }
-        tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => return Ok(()),
-            () = tokio::time::sleep(args.interval) => {}
-        }
-        if output.is_stdout_closed() {
-            return Err(CommandError::OutputClosed);
+        if !pause(context, args.interval).await? {
+            return Ok(());
         }
     }
 }
 
-fn headline(interval: Duration, servers: &[ServerStatus]) -> Line {
-    let now = local_time(SystemClock.unix().as_secs_f64());
+fn headline(interval: Duration, servers: &[ServerStatus], now: Duration) -> Line {
+    let now = local_time(now.as_secs_f64());
     let count = plural(servers.len(), "server", "servers");
     let text = format!("{now}  {count}, every {}", show_duration(interval));
     Line::styled(Role::Dim, text)

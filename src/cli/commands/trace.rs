@@ -4,10 +4,9 @@ use tokio::sync::{Notify, mpsc};
 
 use super::prelude::*;
 use crate::cli::trace::{TracePrinter, TraceStream};
-use crate::host::ToolHost;
 use crate::host::link::{LinkError, Observation, ObservationSink, ObserveRequest};
 use crate::model::traffic::{Direction, TrafficFilter};
-use crate::model::{ListKind, ServerState, ServerStatus, SubscriptionFilter};
+use crate::model::{ListKind, ServerStatus, SubscriptionFilter};
 use crate::util::units::show_duration;
 
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -38,38 +37,24 @@ pub struct TraceArgs {
     #[arg(long, value_name = "METHOD")]
     pub filter: Vec<String>,
     /// Only one direction
-    #[arg(long, value_name = "WAY", value_enum)]
-    pub only: Option<TraceDirection>,
+    #[arg(long, value_name = "WAY", value_parser = choice(WAYS))]
+    pub only: Option<Direction>,
     /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
 
-/// The direction of a message on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TraceDirection {
-    /// To the server.
-    Sent,
-    /// From the server.
-    Received,
-}
-
-impl From<TraceDirection> for Direction {
-    fn from(way: TraceDirection) -> Self {
-        match way {
-            TraceDirection::Sent => Self::Sent,
-            TraceDirection::Received => Self::Received,
-        }
-    }
-}
+const WAYS: &[Choice<Direction>] = &[
+    ("sent", "To the server", Direction::Sent),
+    ("received", "From the server", Direction::Received),
+];
 
 /// How many changes may wait to be read; the trace shows them by itself.
 const CHANGE_QUEUE: usize = 16;
 
 pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::STREAM)?;
-    let filter =
-        TrafficFilter { methods: args.filter.clone(), direction: args.only.map(Direction::from) };
+    let filter = TrafficFilter { methods: args.filter.clone(), direction: args.only };
     let json = format == Format::Json;
     let viewer = TracePrinter::new(Arc::clone(&context.output), filter, TraceStream::Stdout, json);
     context.trace_outputs.show(Arc::clone(&viewer));
@@ -85,20 +70,15 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     if assembly.host.attached_pid().is_some() {
         return follow_attached(&assembly.host, name, &viewer, context).await;
     }
-    let servers = tokio::select! {
+    let connected = tokio::select! {
         biased;
         () = context.cancel.cancelled() => return Ok(()),
-        servers = assembly.host.check_servers(name) => servers,
+        connected = connect(&assembly.host, name, context) => connected,
     };
     if let Some(stop) = viewer.stopped() {
         return Err(stop);
     }
-    if let Some(error) = present::server::failure(&servers) {
-        return Err(error.into());
-    }
-    for server in &servers {
-        print_summary(server, context)?;
-    }
+    connected?;
     if args.follow {
         // A server of revision 2026-07-28 tells only subscribers of its changes.
         let (updates, mut changes) = mpsc::channel(CHANGE_QUEUE);
@@ -116,6 +96,22 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
         }
     }
     file.map_or(Ok(()), |file| file.ensure_complete().map_err(CommandError::from))
+}
+
+/// Connects to the servers and says what each is.
+async fn connect(host: &ToolHost, name: &[String], context: &CommandContext) -> CommandResult {
+    let servers = host.check_servers(name).await;
+    conclude(present::server::failure(&servers))?;
+    for server in &servers {
+        print_summary(server, context)?;
+    }
+    Ok(())
+}
+
+/// Why nothing more can be printed.
+fn stopped(viewer: &TracePrinter, context: &CommandContext) -> Option<CommandError> {
+    let is_closed = || context.output.is_stdout_closed().then_some(CommandError::OutputClosed);
+    viewer.stopped().or_else(is_closed)
 }
 
 fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), Error> {
@@ -161,22 +157,13 @@ async fn follow_attached(
     });
     let connecting = async {
         began.notified().await;
-        let servers = host.check_servers(name).await;
-        if let Some(error) = present::server::failure(&servers) {
-            return Err(CommandError::from(error));
-        }
-        for server in &servers {
-            print_summary(server, context)?;
-        }
+        connect(host, name, context).await?;
         std::future::pending().await
     };
     let writing = async {
         loop {
-            if let Some(stop) = viewer.stopped() {
+            if let Some(stop) = stopped(viewer, context) {
                 return stop;
-            }
-            if context.output.is_stdout_closed() {
-                return CommandError::OutputClosed;
             }
             let _next_look = tokio::time::timeout(POLL_INTERVAL, viewer.wake.notified()).await;
         }
@@ -203,23 +190,11 @@ async fn follow(
 ) -> CommandResult {
     let mut next_ping = tokio::time::Instant::now() + PING_INTERVAL;
     loop {
-        if let Some(stop) = viewer.stopped() {
+        if let Some(stop) = stopped(viewer, context) {
             return Err(stop);
         }
-        if context.output.is_stdout_closed() {
-            return Err(CommandError::OutputClosed);
-        }
-        let gone = host.servers().into_iter().find_map(|server| match server.state {
-            ServerState::Failed(error) | ServerState::Untrusted(error)
-                if name.contains(&server.name) =>
-            {
-                Some(error)
-            }
-            _ => None,
-        });
-        if let Some(error) = gone {
-            return Err(error.into());
-        }
+        let servers = host.servers().into_iter().filter(|server| name.contains(&server.name));
+        conclude(servers.filter_map(|server| server.state.error().cloned()).next())?;
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Ok(()),
@@ -227,9 +202,7 @@ async fn follow(
             () = tokio::time::sleep(POLL_INTERVAL) => {}
             () = tokio::time::sleep_until(next_ping) => {
                 next_ping = tokio::time::Instant::now() + PING_INTERVAL;
-                if let Some(error) = present::server::failure(&host.check_servers(name).await) {
-                    return Err(error.into());
-                }
+                conclude(present::server::failure(&host.check_servers(name).await))?;
             }
         }
     }

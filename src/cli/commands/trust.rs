@@ -1,8 +1,7 @@
 //! `toolhost trust`: reviewing and trusting a project.
 
 use super::prelude::*;
-use crate::cli::json::trust::TrustListJson;
-use crate::config::consent::TrustRequest;
+use crate::config::consent::{EntryRecord, ProjectRecord, TrustRequest};
 use crate::config::environment::Environment;
 
 /// Review what a project's files would do, and trust them.
@@ -137,7 +136,8 @@ fn list(context: &CommandContext) -> CommandResult {
     let format = context.format(formats::WORDS)?;
     let store = context.trust_store()?;
     let projects = store.list();
-    let value = TrustListJson::new(projects.iter().map(AsRef::as_ref));
+    let value =
+        TrustListJson::from(projects.iter().map(AsRef::as_ref).collect::<Vec<&ProjectRecord>>());
     let names = projects.iter().map(|project| project.root.display().to_string());
     let page = || present::trust::list(projects.iter().map(AsRef::as_ref));
     if context.output.listing(format, &value, names, page)? && projects.is_empty() {
@@ -147,9 +147,7 @@ fn list(context: &CommandContext) -> CommandResult {
 }
 
 fn print_change(context: &CommandContext, message: &str, root: &Path) {
-    context
-        .output
-        .note(Line::styled(Role::Success, message).then(Role::Name, root.display().to_string()));
+    context.output.note(done(message, root.display().to_string()));
 }
 
 fn resolve_directory(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {
@@ -158,4 +156,45 @@ fn resolve_directory(directory: Option<&Path>, environment: &dyn Environment) ->
     // For a configuration file, its directory is used.
     let whole = if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole };
     whole.canonicalize().unwrap_or(whole)
+}
+
+shape! {
+    /// The projects that are trusted.
+    pub TrustListJson<'a> of trusted: Vec<&'a ProjectRecord> {
+        projects: Vec<TrustedProjectJson<'a>> = trusted.into_iter().map(Into::into).collect(),
+    }
+}
+
+shape! {
+    /// A project that is trusted.
+    pub TrustedProjectJson<'a> of project: &'a ProjectRecord, with {
+        let bundle = &project.bundle;
+    } {
+        /// Its directory, links resolved.
+        root: String = project.root.display().to_string(),
+        /// When it was trusted (RFC 3339).
+        when: &'a str = &project.trusted_at,
+        /// Whether it is trusted as the user's own project: its code may change without asking again.
+        author: bool = project.allows_code_changes,
+        /// Its configuration files, relative to the directory.
+        files: Vec<&'a str> = bundle.files.keys().map(String::as_str).collect(),
+        /// What its entries would do.
+        entries: Vec<TrustedEntryJson<'a>> = bundle.entries.iter().map(Into::into).collect(),
+        /// How many files of code were trusted with it.
+        code: usize = bundle.code.len(),
+        /// The user's own entries that it replaces.
+        replaces: &'a [String] = &bundle.replaced_names,
+    }
+}
+
+shape! {
+    /// An entry of a trusted project.
+    pub TrustedEntryJson<'a> of entry: &'a EntryRecord {
+        /// Its name.
+        name: &'a str = &entry.name,
+        /// The file that defines it.
+        file: &'a str = &entry.file,
+        /// What it would do: one line, then details.
+        lines: &'a [String] = &entry.lines,
+    }
 }

@@ -14,12 +14,10 @@ use crate::util::number::millis;
 shape! {
     /// A call.
     pub CallJson<'a> of outcome: &'a CallOutcome, with {
-        let (definition, metadata) = (&outcome.definition, &outcome.metadata);
         let result: Option<&ToolResult> = outcome.result.as_ref().ok();
-        let waited = metadata.person_wait;
     } {
         /// The full name of the tool.
-        tool: String = definition.name.full(),
+        tool: String = outcome.definition.name.full(),
         /// Whether the call succeeded.
         success: bool = outcome.error().is_none() && result.is_some_and(|result| result.success),
         /// The structured result, otherwise the text; null without a result.
@@ -31,18 +29,7 @@ shape! {
         /// The structured result.
         structured: Option<&'a Value> = result.and_then(|result| result.structured.as_ref()),
         /// Details about how the call ran; null when it was not found or refused.
-        metadata: Option<CallMetadataJson<'a>> = Some(CallMetadataJson {
-            call_id: &metadata.call_id.0,
-            source: definition.source.as_str(),
-            server: server(definition),
-            duration_ms: millis(metadata.duration),
-            connect_ms: metadata.connect.map(millis),
-            attempts: metadata.attempts,
-            protocol: metadata.protocol.as_deref(),
-            routing: metadata.routing.as_ref(),
-            waited_ms: (!waited.is_zero()).then(|| millis(waited)),
-            host: metadata.host_pid.map(|pid| CallHostJson { pid }),
-        }),
+        metadata: Option<CallMetadataJson<'a>> = Some(outcome.into()),
         /// Metadata that the tool added to its result, if any.
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<ResultJson<'a>> =
@@ -64,33 +51,37 @@ pub struct ResultJson<'a> {
     pub metadata: &'a Value,
 }
 
-/// How a call went.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct CallMetadataJson<'a> {
-    /// The ID of the call in the audit log and the history.
-    pub call_id: &'a str,
-    /// `internal` or `mcp`.
-    pub source: &'static str,
-    /// The server, for MCP tools.
-    pub server: Option<&'a str>,
-    /// From the first attempt to the response, excluding connecting and waiting for user input.
-    pub duration_ms: f64,
-    /// Time spent connecting, if needed.
-    pub connect_ms: Option<f64>,
-    /// Attempts made.
-    pub attempts: u32,
-    /// The protocol version used, for MCP tools.
-    pub protocol: Option<&'a str>,
-    /// How the server was chosen; only when there were several candidates.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub routing: Option<&'a Routing>,
-    /// Time spent waiting for the user to approve the call or answer its server; not part of
-    /// the duration.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waited_ms: Option<f64>,
-    /// The background host that made the call, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub host: Option<CallHostJson>,
+shape! {
+    /// How a call went.
+    pub CallMetadataJson<'a> of outcome: &'a CallOutcome, with {
+        let (definition, metadata) = (&outcome.definition, &outcome.metadata);
+        let waited = metadata.person_wait;
+    } {
+        /// The ID of the call in the audit log and the history.
+        call_id: &'a str = &metadata.call_id.0,
+        /// `internal` or `mcp`.
+        source: &'static str = definition.source.as_str(),
+        /// The server, for MCP tools.
+        server: Option<&'a str> = server(definition),
+        /// From the first attempt to the response, excluding connecting and waiting for user input.
+        duration_ms: f64 = millis(metadata.duration),
+        /// Time spent connecting, if needed.
+        connect_ms: Option<f64> = metadata.connect.map(millis),
+        /// Attempts made.
+        attempts: u32 = metadata.attempts,
+        /// The protocol version used, for MCP tools.
+        protocol: Option<&'a str> = metadata.protocol.as_deref(),
+        /// How the server was chosen; only when there were several candidates.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        routing: Option<&'a Routing> = metadata.routing.as_ref(),
+        /// Time spent waiting for the user to approve the call or answer its server; not part of
+        /// the duration.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        waited_ms: Option<f64> = (!waited.is_zero()).then(|| millis(waited)),
+        /// The background host that made the call, if any.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        host: Option<CallHostJson> = metadata.host_pid.map(|pid| CallHostJson { pid }),
+    }
 }
 
 /// The background host that made a call.

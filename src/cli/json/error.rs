@@ -1,8 +1,6 @@
 //! Errors and diagnostics in JSON.
 
 use crate::util::shape::shape;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::{Diagnostic, Error};
@@ -44,25 +42,21 @@ shape! {
     }
 }
 
-/// The line on stderr when a command fails under `--json`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ErrorLineJson<'a> {
-    /// Why the command failed.
-    pub error: FinalErrorJson<'a>,
+shape! {
+    /// The line on stderr when a command fails under `--json`.
+    pub ErrorLineJson<'a> of failure: &'a Error {
+        /// Why the command failed.
+        error: FinalErrorJson<'a> = failure.into(),
+    }
 }
 
-/// The error that made a command fail.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct FinalErrorJson<'a> {
-    #[serde(flatten)]
-    error: ErrorJson<'a>,
-    /// The exit code.
-    pub exit: u8,
-}
-
-impl<'a> From<&'a Error> for ErrorLineJson<'a> {
-    fn from(error: &'a Error) -> Self {
-        Self { error: FinalErrorJson { error: error.into(), exit: error.kind().exit_code() } }
+shape! {
+    /// The error that made a command fail.
+    pub FinalErrorJson<'a> of failure: &'a Error {
+        #[serde(flatten)]
+        error: ErrorJson<'a> = failure.into(),
+        /// The exit code.
+        exit: u8 = failure.kind().exit_code(),
     }
 }
 

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::error::{DiagnosticJson, ErrorJson};
 use super::tool::{ExceededSpeedJson, ToolJson};
-use crate::catalogue::scan::Finding;
-use crate::catalogue::scan::FindingsByTool;
+use crate::catalogue::scan::{Finding, FindingsByTool};
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::spec::UntrustedEntry;
-use crate::model::{Diagnostic, ServerState, ServerStatus, ToolDefinition};
+use crate::model::{Diagnostic, ServerStatus, ToolDefinition};
 use crate::stats::Usage;
 use crate::stats::declared_speed::ExceededSpeed;
 
@@ -19,8 +18,7 @@ use crate::stats::declared_speed::ExceededSpeed;
 #[derive(Serialize, JsonSchema)]
 pub struct ListJson<'a> {
     /// The tools that match.
-    #[schemars(with = "Vec<ListedToolJson<'a>>")]
-    tools: ListedTools<'a>,
+    tools: Vec<ListedToolJson<'a>>,
     /// The servers that were queried, and those whose entries are out of service.
     servers: Vec<ListedServerJson<'a>>,
     /// Problems with entries and definitions.
@@ -32,7 +30,7 @@ impl<'a> ListJson<'a> {
     pub fn new(
         tools: &'a [&'a ToolDefinition],
         flagged: Option<&'a FindingsByTool>,
-        usages: &'a [Usage],
+        usages: &[Usage],
         listed: &ListedServers<'a>,
         diagnostics: impl Iterator<Item = &'a Diagnostic>,
     ) -> Self {
@@ -54,13 +52,23 @@ impl<'a> ListJson<'a> {
         let broken = broken.map(|server| ListedServerJson {
             name: &server.name,
             status: "failed",
-            error: match &server.state {
-                ServerState::Failed(error) => Some(error.into()),
-                _ => None,
-            },
+            error: server.state.error().map(Into::into),
         });
+        let usages: HashMap<&str, &Usage> =
+            usages.iter().map(|usage| (usage.tool.name.as_str(), usage)).collect();
+        let listed_tool = |tool: &&'a ToolDefinition| {
+            let name = tool.name.full();
+            let slower = usages.get(&*name).and_then(|usage| ExceededSpeed::of(tool, usage));
+            ListedToolJson {
+                tool: (*tool).into(),
+                slower_than_declared: slower.map(Into::into),
+                findings: flagged
+                    .map(|flagged| flagged.get(&name).map(Vec::as_slice).unwrap_or_default()),
+                unavailable: tool.unavailable_reason.as_ref().map(Into::into),
+            }
+        };
         Self {
-            tools: ListedTools { tools, flagged, usages },
+            tools: tools.iter().map(listed_tool).collect(),
             servers: listed_servers.iter().map(server).chain(broken).collect(),
             problems: diagnostics.map(Into::into).collect(),
         }
@@ -95,34 +103,6 @@ struct ListedToolJson<'a> {
     /// Why it cannot be called; only for tools that cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     unavailable: Option<ErrorJson<'a>>,
-}
-
-/// Tools that are serialised one at a time: a tree of twenty thousand of them takes more memory
-/// than everything else.
-struct ListedTools<'a> {
-    tools: &'a [&'a ToolDefinition],
-    flagged: Option<&'a FindingsByTool>,
-    usages: &'a [Usage],
-}
-
-impl Serialize for ListedTools<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let usages: HashMap<&str, &Usage> =
-            self.usages.iter().map(|usage| (usage.tool.name.as_str(), usage)).collect();
-        serializer.collect_seq(self.tools.iter().map(|tool| {
-            ListedToolJson {
-                slower_than_declared: usages
-                    .get(tool.name.full().as_str())
-                    .and_then(|usage| ExceededSpeed::of(tool, usage))
-                    .map(Into::into),
-                findings: self.flagged.map(|flagged| {
-                    flagged.get(&tool.name.full()).map(Vec::as_slice).unwrap_or_default()
-                }),
-                unavailable: tool.unavailable_reason.as_ref().map(Into::into),
-                tool: (*tool).into(),
-            }
-        }))
-    }
 }
 
 /// A server that was queried for its tools.

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::error::{DiagnosticJson, ErrorJson};
 use super::list::listing_status;
+use crate::catalogue::ServerListing;
 use crate::host::offerings::Offerings;
 use crate::model::{
     Freshness, Prompt, PromptArgument, PromptMessages, Resource, ResourceContents,
@@ -18,7 +19,7 @@ shape! {
     /// The resources of the servers: `resources list`.
     pub ResourcesJson<'a> of (items, all): (&[&'a Resource], &'a Offerings<Resource>) {
         /// The resources that match.
-        resources: Vec<ResourceJson<'a>> = items.iter().map(|item| (*item).into()).collect(),
+        resources: Vec<&'a Resource> = items.to_vec(),
         /// How each server responded.
         #[serde(flatten)]
         sources: OfferingSourcesJson<'a> = all.into(),
@@ -29,7 +30,7 @@ shape! {
     /// The templates of the servers: `resources list --templates`.
     pub TemplatesJson<'a> of (items, all): (&[&'a ResourceTemplate], &'a Offerings<ResourceTemplate>) {
         /// The templates that match.
-        templates: Vec<TemplateJson<'a>> = items.iter().map(|item| (*item).into()).collect(),
+        templates: Vec<&'a ResourceTemplate> = items.to_vec(),
         /// How each server responded.
         #[serde(flatten)]
         sources: OfferingSourcesJson<'a> = all.into(),
@@ -56,75 +57,32 @@ pub struct OfferingSourcesJson<'a> {
     problems: Vec<DiagnosticJson<'a>>,
 }
 
-/// A server that was queried for a list.
-#[derive(Debug, Serialize, JsonSchema)]
-struct OfferingSourceJson<'a> {
-    /// Its name.
-    name: &'a str,
-    /// `ok`, `partial` or `failed`.
-    status: &'static str,
-    /// Why it could not be listed.
-    error: Option<ErrorJson<'a>>,
-    /// How long its list may be cached according to the server, in milliseconds.
-    ttl_ms: Option<u64>,
-    /// Who may share the cached list.
-    cache_scope: Option<&'a str>,
+shape! {
+    /// A server that was queried for a list.
+    pub OfferingSourceJson<'a> of (server, fresh): (&'a ServerListing, Option<&'a Freshness>) {
+        /// Its name.
+        name: &'a str = &server.name,
+        /// `ok`, `partial` or `failed`.
+        status: &'static str = listing_status(server),
+        /// Why it could not be listed.
+        error: Option<ErrorJson<'a>> = server.error.as_ref().map(Into::into),
+        /// How long its list may be cached according to the server, in milliseconds.
+        ttl_ms: Option<u64> = fresh.and_then(|fresh| fresh.ttl_ms),
+        /// Who may share the cached list.
+        cache_scope: Option<&'a str> = fresh.and_then(|fresh| fresh.scope.as_deref()),
+    }
 }
 
 impl<'a, T> From<&'a Offerings<T>> for OfferingSourcesJson<'a> {
     fn from(all: &'a Offerings<T>) -> Self {
-        let server = |server: &'a crate::catalogue::ServerListing| {
+        let server = |server: &'a ServerListing| {
             let fresh = all.freshness.iter().find(|(name, _)| *name == server.name);
-            let fresh: Option<&Freshness> = fresh.map(|(_, fresh)| fresh);
-            OfferingSourceJson {
-                name: &server.name,
-                status: listing_status(server),
-                error: server.error.as_ref().map(Into::into),
-                ttl_ms: fresh.and_then(|fresh| fresh.ttl_ms),
-                cache_scope: fresh.and_then(|fresh| fresh.scope.as_deref()),
-            }
+            (server, fresh.map(|(_, fresh)| fresh)).into()
         };
         Self {
             servers: all.servers.iter().map(server).collect(),
             problems: all.diagnostics.iter().map(Into::into).collect(),
         }
-    }
-}
-
-shape! {
-    /// A resource.
-    pub ResourceJson<'a> of item: &'a Resource {
-        uri: &'a str = &item.uri,
-        name: &'a str = &item.name,
-        /// The server that offers it.
-        server: &'a str = &item.server,
-        title: Option<&'a str> = item.title.as_deref(),
-        description: Option<&'a str> = item.description.as_deref(),
-        mime_type: Option<&'a str> = item.mime_type.as_deref(),
-        /// Its size in bytes.
-        size: Option<u64> = item.size,
-        /// Warnings about this item.
-        warnings: &'a [String] = &item.warnings,
-        /// The resource as the server sent it.
-        raw: Value = parse(&item.raw),
-    }
-}
-
-shape! {
-    /// A resource template of a server.
-    pub TemplateJson<'a> of item: &'a ResourceTemplate {
-        /// The URI template (RFC 6570).
-        template: &'a str = &item.template,
-        name: &'a str = &item.name,
-        /// The server that offers it.
-        server: &'a str = &item.server,
-        title: Option<&'a str> = item.title.as_deref(),
-        description: Option<&'a str> = item.description.as_deref(),
-        mime_type: Option<&'a str> = item.mime_type.as_deref(),
-        /// Warnings about this item.
-        warnings: &'a [String] = &item.warnings,
-        /// The template as the server sent it.
-        raw: Value = parse(&item.raw),
     }
 }
 

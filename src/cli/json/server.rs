@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::error::ErrorJson;
 use super::tool::LocationJson;
-use crate::catalogue::pins::PinReportState;
+use crate::catalogue::pins::{PinReport, PinReportState};
 use crate::catalogue::scan::Finding;
 use crate::config::spec::ProtocolChoice;
-use crate::model::{CredentialUse, Era, ServerPermissions, ServerStatus};
+use crate::model::{CredentialUse, Era, PastError, ServerPermissions, ServerStatus};
 use crate::present::server_entry::{ServerEntryView, credentials, pinned_count, state};
 use crate::util::confine::Coverage;
 use crate::util::number::millis;
@@ -75,10 +75,7 @@ shape! {
         /// How long it has been running.
         uptime_ms: Option<f64> = server.uptime.map(millis),
         /// The last failure, even if resolved.
-        last_error: Option<PastErrorJson<'a>> = server.last_error.as_ref().map(|past| PastErrorJson {
-            time: rfc3339(past.at.as_secs_f64()),
-            error: (&past.error).into(),
-        }),
+        last_error: Option<PastErrorJson<'a>> = server.last_error.as_ref().map(Into::into),
         /// Its `routing_weight`.
         weight: Option<f64> = server.weight,
         /// How many client sessions have their own connection; null when they share one.
@@ -92,13 +89,14 @@ shape! {
     }
 }
 
-/// A failure that occurred earlier.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct PastErrorJson<'a> {
-    /// When it happened (RFC 3339).
-    pub time: String,
-    /// The error that occurred.
-    pub error: ErrorJson<'a>,
+shape! {
+    /// A failure that occurred earlier.
+    pub PastErrorJson<'a> of past: &'a PastError {
+        /// When it happened (RFC 3339).
+        time: String = rfc3339(past.at.as_secs_f64()),
+        /// The error that occurred.
+        error: ErrorJson<'a> = (&past.error).into(),
+    }
 }
 
 /// A server with its entry: what the file says about it and the state of its pins.
@@ -158,13 +156,7 @@ shape! {
         /// What happens when a changed tool is called: `block`, `warn` or `allow`.
         drift: &'static str = spec.drift().as_str(),
         /// Comparison of its tools with their pins; null without pins.
-        pins: Option<ServerPinsJson> = view.pins.map(|report| ServerPinsJson {
-            state: state(report),
-            pinned: pinned_count(report),
-            changed: report.count(PinReportState::Changed),
-            gone: report.count(PinReportState::Missing),
-            new: report.count(PinReportState::New),
-        }),
+        pins: Option<ServerPinsJson> = view.pins.map(Into::into),
         /// How many of its tools have findings above the level of a note.
         flagged_tools: usize = view.flagged,
         /// Suspicious findings about its instructions.
@@ -172,17 +164,18 @@ shape! {
     }
 }
 
-/// How the tools of a server compare with their pins.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ServerPinsJson {
-    /// `none`, `same` or `changed`.
-    pub state: &'static str,
-    /// Tools with a pin.
-    pub pinned: usize,
-    /// Tools that differ from their pins.
-    pub changed: usize,
-    /// Pinned tools that are no longer listed.
-    pub gone: usize,
-    /// Tools without a pin.
-    pub new: usize,
+shape! {
+    /// How the tools of a server compare with their pins.
+    pub ServerPinsJson of report: &PinReport {
+        /// `none`, `same` or `changed`.
+        state: &'static str = state(report),
+        /// Tools with a pin.
+        pinned: usize = pinned_count(report),
+        /// Tools that differ from their pins.
+        changed: usize = report.count(PinReportState::Changed),
+        /// Pinned tools that are no longer listed.
+        gone: usize = report.count(PinReportState::Missing),
+        /// Tools without a pin.
+        new: usize = report.count(PinReportState::New),
+    }
 }

@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::present::stats::{QUANTILES, seconds};
 use crate::stats::count::CallCounts;
 use crate::stats::summary::TimeSlice;
@@ -18,58 +15,38 @@ use crate::util::timestamp::rfc3339;
 /// Maximum number of buckets in a tool's histogram.
 const MAX_BUCKETS: usize = 24;
 
-/// The statistics of a time window.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct StatsJson<'a> {
-    /// The tools that were called.
-    pub tools: Vec<ToolStatsJson<'a>>,
-    /// The same by server; internal tools are grouped under a null server.
-    pub servers: Vec<ServerStatsJson>,
-    /// The totals; null when nothing was called.
-    pub total: Option<CountsJson>,
-    /// Start of the window (RFC 3339); null for all time.
-    pub from: Option<String>,
-    /// When the statistics were read (RFC 3339).
-    pub until: String,
-    /// Calls read from the spool because they are not in the store yet.
-    pub not_folded: u64,
-    /// Whether the whole spool was read.
-    pub complete: bool,
-    /// Total number of spool lines that could not be read.
-    pub damaged_lines: u64,
-}
-
-impl<'a> StatsJson<'a> {
-    /// The JSON of a summary. With `slices` it is about one tool, which gets its histogram and
-    /// these time slices too.
-    pub fn new(summary: &'a Summary, slices: Option<&[TimeSlice]>) -> Self {
-        Self {
-            tools: summary
-                .tools
-                .iter()
-                .map(|usage| ToolStatsJson {
-                    usage: usage.into(),
-                    detail: slices.map(|slices| (usage, slices).into()),
-                })
-                .collect(),
-            servers: summary.servers().iter().map(Into::into).collect(),
-            total: summary.total().as_ref().map(|usage| (&usage.counts).into()),
-            from: summary.from.map(|from| rfc3339(from.as_secs_f64())),
-            until: rfc3339(summary.now.as_secs_f64()),
-            not_folded: summary.unfolded,
-            complete: !summary.is_behind,
-            damaged_lines: summary.damaged_lines,
-        }
+shape! {
+    /// The statistics of a time window. With slices it is about one tool, which gets its histogram
+    /// and these time slices too.
+    pub StatsJson<'a> of (summary, slices): (&'a Summary, Option<&[TimeSlice]>) {
+        /// The tools that were called.
+        tools: Vec<ToolStatsJson<'a>> =
+            summary.tools.iter().map(|usage| (usage, slices).into()).collect(),
+        /// The same by server; internal tools are grouped under a null server.
+        servers: Vec<ServerStatsJson> = summary.servers().iter().map(Into::into).collect(),
+        /// The totals; null when nothing was called.
+        total: Option<CountsJson> = summary.total().as_ref().map(|usage| (&usage.counts).into()),
+        /// Start of the window (RFC 3339); null for all time.
+        from: Option<String> = summary.from.map(|from| rfc3339(from.as_secs_f64())),
+        /// When the statistics were read (RFC 3339).
+        until: String = rfc3339(summary.now.as_secs_f64()),
+        /// Calls read from the spool because they are not in the store yet.
+        not_folded: u64 = summary.unfolded,
+        /// Whether the whole spool was read.
+        complete: bool = !summary.is_behind,
+        /// Total number of spool lines that could not be read.
+        damaged_lines: u64 = summary.damaged_lines,
     }
 }
 
-/// The calls of a tool.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ToolStatsJson<'a> {
-    #[serde(flatten)]
-    usage: UsageJson<'a>,
-    #[serde(flatten)]
-    detail: Option<UsageDetailJson>,
+shape! {
+    /// The calls of a tool.
+    pub ToolStatsJson<'a> of (called, slices): (&'a Usage, Option<&[TimeSlice]>) {
+        #[serde(flatten)]
+        usage: UsageJson<'a> = called.into(),
+        #[serde(flatten)]
+        detail: Option<UsageDetailJson> = slices.map(|slices| (called, slices).into()),
+    }
 }
 
 shape! {
@@ -86,8 +63,10 @@ shape! {
         program: Option<&'a str> = usage.tool.place.program.as_deref(),
         #[serde(flatten)]
         counts: CountsJson = (&usage.counts).into(),
-        #[serde(flatten)]
-        period: PeriodJson = usage.into(),
+        /// The first call ever (RFC 3339).
+        first_used: String = rfc3339(seconds(usage.period.first)),
+        /// The last call (RFC 3339).
+        last_used: String = rfc3339(seconds(usage.period.last)),
     }
 }
 
@@ -98,14 +77,6 @@ shape! {
         server: Option<String> = usage.tool.server.clone(),
         #[serde(flatten)]
         counts: CountsJson = (&usage.counts).into(),
-        #[serde(flatten)]
-        period: PeriodJson = usage.into(),
-    }
-}
-
-shape! {
-    /// When something was used, inside or outside the window.
-    pub PeriodJson of usage: &Usage {
         /// The first call ever (RFC 3339).
         first_used: String = rfc3339(seconds(usage.period.first)),
         /// The last call (RFC 3339).
@@ -200,7 +171,7 @@ mod tests {
 
     #[test]
     fn json_has_the_documented_fields() {
-        let value = serde_json::to_value(StatsJson::new(&summary(), None)).unwrap();
+        let value = serde_json::to_value(StatsJson::from((&summary(), None))).unwrap();
         let tool = &value["tools"][2];
         for (key, expected) in [
             ("calls", json!(38)),

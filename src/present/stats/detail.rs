@@ -183,7 +183,7 @@ mod tests {
         let ascii = LineRenderer { colour: false, ascii: true }.page(&page);
         assert!(ascii.is_ascii(), "{ascii}");
         let summary = Summary { tools: vec![usage], ..Summary::default() };
-        let value = StatsJson::new(&summary, Some(&slices()));
+        let value = StatsJson::from((&summary, Some(&slices()[..])));
         let value = serde_json::to_value(value).unwrap()["tools"][0].take();
         assert_eq!(value["course"].as_array().unwrap().len(), 6);
         let calls = value["histogram"].as_array().unwrap().iter().map(|c| c["calls"].as_u64());

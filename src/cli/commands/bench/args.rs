@@ -1,7 +1,7 @@
 //! The options of `toolhost bench`. Doc comments are the help texts.
 
 use super::export_spec::ExportSpec;
-use crate::bench::plan::WarmUp;
+use crate::bench::plan::{OverflowPolicy, WarmUp};
 use crate::bench::syntax::{self, ConcurrencySpec};
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::commands::prelude::*;
@@ -64,11 +64,13 @@ pub struct BenchArgs {
     #[arg(long, value_name = "PER_SECOND", value_parser = syntax::rate, help_heading = LOAD)]
     pub rate: Option<f64>,
     /// With --rate: space calls evenly or as a random (Poisson) process
-    #[arg(long, hide_short_help = true, value_name = "HOW", value_enum, help_heading = LOAD)]
-    pub arrivals: Option<ArrivalsArg>,
+    #[arg(long = "arrivals", hide_short_help = true, value_name = "HOW",
+          value_parser = choice(ARRIVALS), help_heading = LOAD)]
+    pub is_poisson: Option<bool>,
     /// With --rate: queue or drop a call when too many are in flight
-    #[arg(long, hide_short_help = true, value_name = "WHAT", value_enum, help_heading = LOAD)]
-    pub over: Option<OverflowArg>,
+    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = choice(OVERFLOW),
+          help_heading = LOAD)]
+    pub over: Option<OverflowPolicy>,
     /// Calls or time to warm up; 0 for none (default: a tenth of the run)
     #[arg(long, value_name = "N|TIME", value_parser = syntax::warm_up, help_heading = LOAD)]
     pub warmup: Option<WarmUp>,
@@ -140,18 +142,10 @@ Examples:
   toolhost bench demo-echo message=hi --fail-if 'p99>50ms' --fail-if 'error_rate>1%'
                                                       for a CI job";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ArrivalsArg {
-    /// At even intervals.
-    Constant,
-    /// At random moments.
-    Poisson,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OverflowArg {
-    /// The call waits, and the wait counts as latency.
-    Queue,
-    /// The call is skipped and counted as dropped.
-    Drop,
-}
+/// Whether calls start at random moments.
+const ARRIVALS: &[Choice<bool>] =
+    &[("constant", "At even intervals", false), ("poisson", "At random moments", true)];
+const OVERFLOW: &[Choice<OverflowPolicy>] = &[
+    ("queue", "The call waits, and the wait counts as latency", OverflowPolicy::Queue),
+    ("drop", "The call is skipped and counted as dropped", OverflowPolicy::Drop),
+];

@@ -5,30 +5,38 @@ use crate::bench::bench_result::{BenchResult, ExportFormat};
 use crate::cli::commands::prelude::*;
 use crate::cli::save;
 
+/// The files to write: the option that names each, and the form of the report in it.
+fn files(args: &BenchArgs) -> Vec<(&'static str, &PathBuf, Option<ExportFormat>)> {
+    let single = [
+        ("--save", &args.save, Some(ExportFormat::Json)),
+        ("--html", &args.html, Some(ExportFormat::Html)),
+        ("--export-locust", &args.export_locust, None),
+    ];
+    let single =
+        single.into_iter().filter_map(|(option, path, form)| Some((option, path.as_ref()?, form)));
+    let exports = args.export.iter().map(|export| ("--export", &export.path, Some(export.form)));
+    single.chain(exports).collect()
+}
+
 /// Makes sure that every file can be written, before anything is started.
 pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
-    let single =
-        [("--save", &args.save), ("--html", &args.html), ("--export-locust", &args.export_locust)];
-    let single = single.into_iter().filter_map(|(option, path)| Some((option, path.as_ref()?)));
-    let exports = args.export.iter().map(|export| ("--export", &export.path));
-    let all: Vec<(&str, PathBuf)> =
-        single.chain(exports).map(|(option, path)| (option, cwd.join(path))).collect();
-    for (index, (option, path)) in all.iter().enumerate() {
-        if let Some((other, _)) = all.iter().take(index).find(|(_, earlier)| earlier == path) {
+    let mut earlier: Vec<(&str, PathBuf)> = Vec::new();
+    for (option, path, _) in files(args) {
+        let path = cwd.join(path);
+        if let Some((other, _)) = earlier.iter().find(|(_, other)| *other == path) {
             let what = format!("{other} and {option} both name '{}'", path.display());
             return Err(Error::usage(what).with_hint("use a different file for each"));
         }
-        save::check_writable(path)
+        save::check_writable(&path)
             .map_err(|error| Error::usage(format!("{option}: {}", error.message())))?;
+        earlier.push((option, path));
     }
-    let page = args.html.as_ref().filter(|page| page.extension().is_some_and(|e| e == "svg"));
-    match page {
-        Some(page) => {
-            let what = format!("'{}' is to be an HTML page, not an SVG picture", page.display());
-            Err(Error::usage(what).with_hint("name it .html: the plots are in the page"))
-        }
-        None => Ok(()),
+    let is_picture = |page: &&PathBuf| page.extension().is_some_and(|e| e == "svg");
+    if let Some(page) = args.html.as_ref().filter(is_picture) {
+        let what = format!("'{}' is to be an HTML page, not an SVG picture", page.display());
+        return Err(Error::usage(what).with_hint("name it .html: the plots are in the page"));
     }
+    Ok(())
 }
 
 pub(super) fn write(
@@ -36,12 +44,10 @@ pub(super) fn write(
     context: &CommandContext,
     result: &BenchResult,
 ) -> Result<(), Error> {
-    let own = [(ExportFormat::Json, &args.save), (ExportFormat::Html, &args.html)];
-    let own = own.into_iter().filter_map(|(form, path)| Some((form, path.as_ref()?)));
-    let exports = args.export.iter().map(|export| (export.form, &export.path));
     let mut outcome = Ok(());
-    for (form, path) in own.chain(exports) {
-        outcome = outcome.and(write_one(path, &result.render(form), context));
+    for (_, path, form) in files(args) {
+        let written = form.map(|form| write_one(path, &result.render(form), context));
+        outcome = outcome.and(written.unwrap_or(Ok(())));
     }
     outcome
 }

@@ -1,11 +1,12 @@
 //! The live display of a run, and ending it on a key or a signal.
 
+use tokio_util::sync::CancellationToken;
+
 use crate::bench::snapshot::BenchSnapshot;
 use crate::bench::{BenchResult, Benchmark};
 use crate::cli::commands::prelude::*;
 use crate::present::bench::live;
 use crate::util::clock::{Clock, SystemClock};
-use tokio_util::sync::CancellationToken;
 
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 const LOG_INTERVAL: Duration = Duration::from_secs(5);

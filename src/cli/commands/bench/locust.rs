@@ -1,12 +1,12 @@
 //! `--export-locust`: writing a locustfile instead of running the benchmark.
 
-use crate::assembly::Assembly;
+use secrecy::ExposeSecret as _;
+
 use crate::bench::bench_runner::PreparedTarget;
 use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
 use crate::bench::plan::BenchPlan;
 use crate::cli::commands::prelude::*;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ServerSpec};
-use secrecy::ExposeSecret as _;
 
 const TOKEN: &str = "LOCUST_TOKEN";
 

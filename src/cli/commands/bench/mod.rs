@@ -1,7 +1,6 @@
 //! `toolhost bench`: benchmarking one or several tools.
 
 mod args;
-mod call_arguments;
 mod export_spec;
 mod files;
 mod live;
@@ -11,11 +10,11 @@ mod targets;
 
 pub use args::BenchArgs;
 
-use crate::bench::json::RunJson;
-use crate::bench::{AcceptanceCriteria, BenchResult, Benchmark, ExportFormat};
-use crate::bench::{baseline, threshold};
-use crate::cli::commands::prelude::*;
 use tokio_util::sync::CancellationToken;
+
+use crate::bench::json::RunJson;
+use crate::bench::{AcceptanceCriteria, BenchResult, Benchmark, ExportFormat, baseline, threshold};
+use crate::cli::commands::prelude::*;
 
 pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     use Format::{Csv, Json, Markdown, Yaml};
@@ -33,7 +32,7 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
             "measured with separate servers, not through the background host (pid {pid}), whose socket, \
              records and other clients would affect the figures"
         );
-        context.output.note(Line::styled(Role::Dim, message));
+        context.output.note(hint(message));
     }
     let abort = CancellationToken::new();
     let targets = targets::resolve(specs, args, context, &assembly.host, &abort).await?;
@@ -63,8 +62,7 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
             };
             context.output.page(&page)?;
             if !is_whole && args.html.is_none() {
-                let hint = "more: -v, --html FILE";
-                context.output.note(Line::styled(Role::Dim, hint));
+                context.output.note(hint("more: -v, --html FILE"));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Turning the options into a plan.
 
-use super::args::{ArrivalsArg, BenchArgs, OverflowArg};
-use crate::bench::plan::{BenchPlan, OverflowPolicy};
+use super::args::BenchArgs;
+use crate::bench::plan::BenchPlan;
 use crate::bench::plan_options::PlanOptions;
 use crate::cli::commands::prelude::*;
 
@@ -15,11 +15,8 @@ pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
         concurrency: args.concurrency.clone(),
         error_limit: args.step_error_limit,
         rate: args.rate,
-        is_poisson: args.arrivals.map(|word| word == ArrivalsArg::Poisson),
-        overflow: args.over.map(|word| match word {
-            OverflowArg::Queue => OverflowPolicy::Queue,
-            OverflowArg::Drop => OverflowPolicy::Drop,
-        }),
+        is_poisson: args.is_poisson,
+        overflow: args.over,
         warm_up: args.warmup,
         stop_after_failures: args.stop_after_failures,
         seed: args.seed,
@@ -34,7 +31,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::bench::plan::{Arrivals, LoadModel, Sharing, WarmUp};
+    use crate::bench::plan::{Arrivals, LoadModel, OverflowPolicy, Sharing, WarmUp};
     use crate::cli::args::{Cli, CliCommand};
 
     fn planned(words: &[&str]) -> Result<BenchPlan, Error> {

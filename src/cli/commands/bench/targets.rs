@@ -1,12 +1,12 @@
 //! The tools of a run, as named on the command line.
 
+use tokio_util::sync::CancellationToken;
+
 use super::args::BenchArgs;
-use super::call_arguments;
+use crate::bench::argument_lines;
 use crate::bench::bench_runner::PreparedTarget;
 use crate::bench::targets::{self, ArgumentInput, TargetOptions, TargetSpec};
 use crate::cli::commands::prelude::*;
-use crate::host::ToolHost;
-use tokio_util::sync::CancellationToken;
 
 /// The number of targets in the report: the tools of a command line, or the steps of one tool.
 pub(super) fn count(args: &BenchArgs) -> usize {
@@ -21,18 +21,26 @@ pub(super) async fn target_specs(
     if args.args.as_deref() == Some("-") && args.vs_args.as_deref() == Some("-") {
         return Err(Error::usage("--args - and --vs-args - cannot both read standard input"));
     }
-    let given = call_arguments::read(args, context).await?;
-    let mut all = vec![TargetSpec { name: args.name.clone(), arguments: given }];
-    if let Some(name) = &args.vs {
-        let given = match &args.vs_args {
-            Some(whole) => ArgumentInput::Single(
-                call_arguments::read_words(Vec::new(), Some(whole.clone()), context)
+    let arguments = match &args.args_lines {
+        Some(file) => ArgumentInput::Lines(argument_lines::read(
+            "--args-lines",
+            &context.environment.cwd().join(file),
+        )?),
+        None => {
+            ArgumentInput::Single(read_arguments(&args.words, args.args.as_ref(), context).await?)
+        }
+    };
+    let mut all = vec![TargetSpec { name: args.name.clone(), arguments: arguments.clone() }];
+    if let Some(name) = args.vs.clone() {
+        let arguments = match &args.vs_args {
+            Some(_) => ArgumentInput::Single(
+                read_arguments(&[], args.vs_args.as_ref(), context)
                     .await
                     .map_err(|error| Error::usage(format!("--vs-args: {}", error.message())))?,
             ),
-            None => all[0].arguments.clone(),
+            None => arguments,
         };
-        all.push(TargetSpec { name: name.clone(), arguments: given });
+        all.push(TargetSpec { name, arguments });
     }
     Ok(all)
 }

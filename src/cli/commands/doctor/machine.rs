@@ -2,9 +2,8 @@
 
 use std::io::IsTerminal as _;
 
-use crate::assembly;
+use super::{DoctorCheck, Severity};
 use crate::cli::commands::prelude::*;
-use crate::cli::json::doctor::{DoctorCheck, Severity};
 use crate::cli::output::settings;
 use crate::config::spec::Configuration;
 use crate::present::configuration::{count_diagnostics, diagnostic_counts};
@@ -72,24 +71,22 @@ fn trust(context: &CommandContext, configuration: &Configuration) -> DoctorCheck
     check(Severity::Warning, message).with_hint(request.command())
 }
 
-fn stores(context: &CommandContext, configuration: &Configuration) -> Vec<DoctorCheck> {
+fn stores(context: &CommandContext, configuration: &Configuration) -> [DoctorCheck; 2] {
     let state = context.environment.state_dir();
     let records = [
         ("audit log", &configuration.audit, crate::audit::log::FILE),
         ("history", &configuration.history, crate::history::log::FILE),
     ];
-    let mut checks = Vec::new();
-    for (name, spec, file) in records {
-        let place = assembly::record_location(spec, file, state.as_deref());
-        let place = place.map(|place| place.parent().to_path_buf());
-        checks.push(match place {
-            _ if !spec.enabled => DoctorCheck::new(name, Severity::Ok, "switched off"),
-            Some(directory) => store(name, &directory),
+    records.map(|(name, spec, file)| {
+        if !spec.enabled {
+            return DoctorCheck::new(name, Severity::Ok, "switched off");
+        }
+        match assembly::record_location(spec, file, state.as_deref()) {
+            Some(place) => store(name, place.parent()),
             None => DoctorCheck::new(name, Severity::Warning, "there is no directory for it")
                 .with_hint("set HOME, or a path for it in tools.yaml"),
-        });
-    }
-    checks
+        }
+    })
 }
 
 fn store(name: &str, directory: &Path) -> DoctorCheck {

@@ -3,8 +3,8 @@
 
 use secrecy::ExposeSecret as _;
 
+use super::{DoctorCheck, Severity};
 use crate::cli::commands::prelude::*;
-use crate::cli::json::doctor::{DoctorCheck, Severity};
 use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
 use crate::config::variables::PASSED_TO_SERVERS;

@@ -1,11 +1,10 @@
 //! `toolhost history diff`: the results of two calls, compared line by line.
 
 use crate::cli::commands::prelude::*;
-use crate::cli::json::history::HistoryDiffJson;
 use crate::history::compare::CallText;
 use crate::history::log;
-use crate::host::request::{CallOutcome, CallRequest};
-use crate::model::ErrorKind;
+use crate::host::request::CallOutcome;
+use crate::util::diff::{DiffLine, DiffMark, Hunk};
 
 /// Compare the results of two calls, line by line.
 ///
@@ -37,12 +36,8 @@ pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> Com
     let now = if let Some(other) = &args.other {
         CallText::of(&super::find_entry(other, context)?)
     } else {
-        let (assembly, request) = super::rerun::prepare(&entry, &[], context).await?;
-        let request = CallRequest {
-            assume_yes: args.yes || args.yes_nested,
-            assume_yes_nested: args.yes_nested,
-            ..request
-        };
+        let approval = (args.yes, args.yes_nested);
+        let (assembly, request) = super::rerun::prepare(&entry, &[], approval, context).await?;
         self::now(&assembly.host.call(request).await?)
     };
     let then = CallText::of(&entry);
@@ -53,7 +48,7 @@ pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> Com
     let hunks = then.hunks(&now);
     match format {
         Format::Json | Format::Yaml => {
-            let value = HistoryDiffJson::new(&then.name, &now.name, equal, &hunks);
+            let value = HistoryDiffJson::from((&then, &now, &hunks[..]));
             context.output.value(format, &value)?;
         }
         _ if equal => context.output.note("the results are the same"),
@@ -70,4 +65,39 @@ fn now(outcome: &CallOutcome) -> CallText {
     let kept = outcome.result.as_ref().ok().map(log::stored_result);
     let error = outcome.error().map(|error| (error.kind().as_str(), error.message()));
     CallText::new(&outcome.metadata.call_id.0, kept.as_ref(), error)
+}
+
+shape! {
+    /// The results of two calls, compared.
+    pub HistoryDiffJson<'a> of (first, second, hunks): (
+        &'a CallText,
+        &'a CallText,
+        &'a [Hunk],
+    ), with {
+        let lines = hunks.iter().flat_map(|hunk| &hunk.lines);
+    } {
+        /// The first call.
+        a: &'a str = &first.name,
+        /// The call it is compared with.
+        b: &'a str = &second.name,
+        /// Whether the results are the same.
+        equal: bool = first.text == second.text,
+        /// The lines that differ.
+        differences: Vec<DifferenceJson<'a>> =
+            lines.filter(|line| line.mark != DiffMark::Same).map(Into::into).collect(),
+    }
+}
+
+shape! {
+    /// A line that is in only one of the two texts.
+    pub DifferenceJson<'a> of line: &'a DiffLine {
+        /// `-`: only the first has it; `+`: only the second.
+        op: String = line.mark.sign().to_string(),
+        /// The line.
+        line: &'a str = &line.text,
+        /// Its line number in the first text, from 1.
+        old_line: Option<usize> = line.old,
+        /// Its line number in the second text, from 1.
+        new_line: Option<usize> = line.new,
+    }
 }

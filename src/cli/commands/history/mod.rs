@@ -1,18 +1,17 @@
 //! `toolhost history`: listing, showing and deleting past calls.
 
-mod diff;
+pub mod diff;
 mod rerun;
 
+use crate::cli::commands::call_selection::CallSelection;
 use crate::cli::commands::prelude::*;
-use crate::cli::records::{self, Since, parse_since};
+use crate::cli::records;
 use crate::config::suite;
-use crate::history;
-use crate::history::HistoryEntry;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
 use crate::history::read::{self, HistoryLookup};
+use crate::history::{self, HistoryEntry};
 use crate::model::CallFilter;
 use crate::util::append::RecordLocation;
-use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{self, ReverseLines};
 
 /// Show, rerun and compare past calls.
@@ -34,25 +33,11 @@ pub struct HistoryArgs {
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::LIST))]
 pub struct HistoryListArgs {
-    /// Only tools whose full name matches this pattern (* and ?)
-    #[arg(long, value_name = "PATTERN", add = ArgValueCompleter::new(complete::tools))]
-    pub tool: Option<String>,
-    /// Only calls since a time ago (30m, 7d) or a date (2026-11-01)
-    #[arg(long, value_name = "TIME", value_parser = parse_since)]
-    pub since: Option<Since>,
-    /// Only calls that failed
-    #[arg(long)]
-    pub failed: bool,
+    #[command(flatten)]
+    pub calls: CallSelection,
     /// Include calls of all projects, not only of the current one
     #[arg(long)]
     pub all_projects: bool,
-    /// Only calls of this session
-    #[arg(long, value_name = "ID")]
-    pub session: Option<String>,
-    /// Show at most this many calls, the newest
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, allow_negative_numbers = true,
-          value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub limit: u32,
 }
 
 /// What to do with past calls.
@@ -105,16 +90,11 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::LIST)?;
     let location = location(context)?;
     let filter = CallFilter {
-        since: args.since.map(|since| since.time(SystemClock.unix())),
-        tools: args.tool.clone().map(|tool| vec![tool]),
-        failed: args.failed.then_some(true),
-        session: args.session.clone(),
         project: context.load().project().filter(|_| !args.all_projects),
-        ..CallFilter::default()
+        ..args.calls.filter(context.now())
     };
-    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let page =
-        read::newest(lines(&location)?, &filter, limit).map_err(Error::unreadable_records)?;
+    let page = read::newest(lines(&location)?, &filter, args.calls.limit())
+        .map_err(Error::unreadable_records)?;
     let output = &context.output;
     records::warn_unreadable_lines(output, page.damaged, &location.path);
     let all: Vec<_> = page.entries.iter().map(HistoryCallJson::from).collect();
@@ -123,8 +103,7 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
     if output.listing(format, &all, names, shown)? && page.entries.is_empty() {
         let path = location.path.display();
         let place = filter.project.map(|root| format!(" of {root}")).unwrap_or_default();
-        let message = format!("no such call{place} in {path}");
-        output.note(Line::styled(Role::Dim, message));
+        output.note(hint(format!("no such call{place} in {path}")));
     }
     Ok(())
 }
@@ -156,9 +135,8 @@ fn save(ids: &[String], path: &Path, context: &CommandContext) -> CommandResult 
     }
     suite::append(path, &tests)?;
     let count = plural(tests.len(), "test", "tests");
-    let line = Line::styled(Role::Success, "saved ")
-        .then(Role::Dim, format!("{count}: toolhost test {}", path.display()));
-    context.output.note(line);
+    let remark = format!("{count}: toolhost test {}", path.display());
+    context.output.note(done("saved ", "").then(Role::Dim, remark));
     Ok(())
 }
 

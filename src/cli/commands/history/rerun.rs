@@ -2,13 +2,11 @@
 
 use std::slice::from_ref;
 
-use crate::assembly::Assembly;
 use crate::cli::commands::call::{self, CallArgs};
 use crate::cli::commands::prelude::*;
-use crate::cli::raw_arguments::RawArguments;
 use crate::history::HistoryEntry;
 use crate::host::command;
-use crate::host::request::{ArgumentWord, CallArguments, CallRequest};
+use crate::host::request::{ArgumentWord, CallRequest};
 use crate::host::rerun::{masked_paths, restore_secret};
 use crate::host::validate::{ValuePath, ValuePathSegment};
 use crate::model::JsonObject;
@@ -44,34 +42,24 @@ pub struct HistoryRerunArgs {
 }
 
 pub(super) async fn run(args: &HistoryRerunArgs, context: &CommandContext) -> CommandResult {
-    let format = call::format(context)?;
+    let format = context.format(formats::RESULT)?;
     let (id, first) = match &args.id {
         Some(id) if !id.contains('=') => (id.as_str(), None),
         first => ("last", first.clone()),
     };
     let words: Vec<String> = first.into_iter().chain(args.words.iter().cloned()).collect();
     let entry = super::find_entry(id, context)?;
-    let (assembly, request) = prepare(&entry, &words, context).await?;
-    let args = CallArgs {
-        name: entry.tool.clone(),
-        timeout: args.timeout,
-        yes: args.yes,
-        yes_nested: args.yes_nested,
-        dry_run: args.dry_run,
-        ..CallArgs::default()
-    };
-    let request = CallRequest {
-        timeout: args.timeout,
-        assume_yes: args.yes || args.yes_nested,
-        assume_yes_nested: args.yes_nested,
-        ..request
-    };
+    let approval = (args.yes, args.yes_nested);
+    let (assembly, mut request) = prepare(&entry, &words, approval, context).await?;
+    request.timeout = args.timeout;
+    let args = CallArgs { name: entry.tool.clone(), dry_run: args.dry_run, ..CallArgs::default() };
     call::perform(&args, context, format, &assembly, request).await
 }
 
 pub(super) async fn prepare(
     entry: &HistoryEntry,
     words: &[String],
+    (yes, yes_nested): (bool, bool),
     context: &CommandContext,
 ) -> Result<(Assembly, CallRequest), Error> {
     if let (Some(words), None) = (&entry.command_end, &context.global.ad_hoc) {
@@ -89,29 +77,22 @@ pub(super) async fn prepare(
         ))
         .with_hint("call it with 'toolhost call'"));
     };
-    let given = parse_overrides(words, context).await?;
+    let json = |(key, value)| ArgumentWord::Json { key, value };
+    let given = match read_arguments(words, None, context).await? {
+        CallArguments::Words(words) => words,
+        CallArguments::Object(object) => object.into_iter().map(json).collect(),
+    };
     let arguments = merge_arguments(recorded, given, context).await?;
     let starts = StartScope::Named(from_ref(&entry.tool), &[]);
     let assembly = context.assemble_attached(starts, "toolhost history rerun").await?;
-    warn_if_changed(entry, &assembly, context).await?;
+    if assembly.host.has_changed_since(entry).await? == Some(true) {
+        context.output.warn(&format!("the definition of '{}' changed since this call", entry.tool));
+    }
     let mut request = CallRequest::new(&entry.tool, arguments);
+    request.assume_yes = yes || yes_nested;
+    request.assume_yes_nested = yes_nested;
     request.cancel = context.cancel.clone();
     Ok((assembly, request))
-}
-
-async fn parse_overrides(
-    words: &[String],
-    context: &CommandContext,
-) -> Result<Vec<ArgumentWord>, Error> {
-    let sources =
-        RawArguments { words: words.to_vec(), json_option: None, cwd: context.environment.cwd() };
-    match sources.read().await? {
-        CallArguments::Words(words) => Ok(words),
-        CallArguments::Object(object) => {
-            let json = |(key, value)| ArgumentWord::Json { key, value };
-            Ok(object.into_iter().map(json).collect())
-        }
-    }
 }
 
 /// The recorded arguments with the given replacements; secret ones are asked for.
@@ -157,16 +138,4 @@ fn first_key(paths: &[ValuePath]) -> String {
         ValuePathSegment::Key(key) => key.clone(),
         ValuePathSegment::Index(index) => index.to_string(),
     })
-}
-
-/// Warns if the definition of the tool changed since.
-async fn warn_if_changed(
-    entry: &HistoryEntry,
-    assembly: &Assembly,
-    context: &CommandContext,
-) -> Result<(), Error> {
-    if assembly.host.has_changed_since(entry).await? == Some(true) {
-        context.output.warn(&format!("the definition of '{}' changed since this call", entry.tool));
-    }
-    Ok(())
 }

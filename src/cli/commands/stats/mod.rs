@@ -2,17 +2,14 @@
 
 mod stats_scope;
 
-use crate::assembly;
 use crate::cli::commands::prelude::*;
 use crate::cli::json::stats::StatsJson;
 use crate::cli::records::{Since, parse_since};
 use crate::model::CallFilter;
 use crate::present::stats::StatsRows;
 use crate::present::stats::detail::slices_in;
-use crate::stats::summary::{TimeSlice, UsageOrder, sort};
+use crate::stats::summary::{UsageOrder, sort};
 use crate::stats::{ReadBudget, Statistics, Summary};
-use crate::util::clock::{Clock as _, SystemClock};
-use stats_scope::StatsScope;
 
 /// Show usage, latencies and failures of tools.
 ///
@@ -33,60 +30,27 @@ pub struct StatsArgs {
     #[arg(long)]
     pub all_projects: bool,
     /// Sort order
-    #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
-    pub sort: StatsSortColumn,
+    #[arg(long, value_name = "COLUMN", value_parser = choice(SORT_COLUMNS), default_value = "calls")]
+    pub sort: UsageOrder,
     /// One row per tool or per server
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    pub by: StatsGrouping,
+    #[arg(long, value_name = "WHAT", value_parser = choice(ROWS), default_value = "tool")]
+    pub by: StatsRows,
 }
 
-/// The keys that tools are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum StatsSortColumn {
-    Name,
-    #[default]
-    Calls,
-    Errors,
-    P50,
-    P95,
-    P99,
-    Mean,
-    Last,
-}
-
-impl StatsSortColumn {
-    fn order(self) -> UsageOrder {
-        match self {
-            Self::Name => UsageOrder::Name,
-            Self::Calls => UsageOrder::Calls,
-            Self::Errors => UsageOrder::Errors,
-            Self::P50 => UsageOrder::Quantile(0.5),
-            Self::P95 => UsageOrder::Quantile(0.95),
-            Self::P99 => UsageOrder::Quantile(0.99),
-            Self::Mean => UsageOrder::Mean,
-            Self::Last => UsageOrder::LastUsed,
-        }
-    }
-}
-
-/// What a row stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum StatsGrouping {
-    /// A tool.
-    #[default]
-    Tool,
-    /// A server; internal tools are one.
-    Server,
-}
-
-impl StatsArgs {
-    /// The current filter; a window relative to now moves on.
-    fn filter(&self, scope: &StatsScope, project: Option<&str>, now: Duration) -> CallFilter {
-        let since = self.since.map(|since| since.time(now));
-        let project = project.map(str::to_owned);
-        CallFilter { since, project, tools: scope.tools(), ..CallFilter::default() }
-    }
-}
+const SORT_COLUMNS: &[Choice<UsageOrder>] = &[
+    ("name", "", UsageOrder::Name),
+    ("calls", "", UsageOrder::Calls),
+    ("errors", "", UsageOrder::Errors),
+    ("p50", "", UsageOrder::Quantile(0.5)),
+    ("p95", "", UsageOrder::Quantile(0.95)),
+    ("p99", "", UsageOrder::Quantile(0.99)),
+    ("mean", "", UsageOrder::Mean),
+    ("last", "", UsageOrder::LastUsed),
+];
+const ROWS: &[Choice<StatsRows>] = &[
+    ("tool", "A tool", StatsRows::Tools),
+    ("server", "A server; internal tools are one", StatsRows::Servers),
+];
 
 pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::LIST)?;
@@ -101,34 +65,45 @@ pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
 
 async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> CommandResult {
     let output = &context.output;
+    let now = context.now();
     let (statistics, project) = open(context)?;
     let project = project.filter(|_| !args.all_projects);
     let has_name = args.name.is_some();
     let (statistics, called) = on_thread(statistics, output, move |statistics| {
-        let now = SystemClock.unix();
         statistics.refresh(now)?;
         if has_name { statistics.tools(now) } else { Ok(Vec::new()) }
     })
     .await?;
-    let name = args.name.as_deref();
-    let scope = stats_scope::resolve(name, called, project.as_deref(), context).await?;
-    let filter = args.filter(&scope, project.as_deref(), SystemClock.unix());
-    let (is_single, most) = (scope.is_single_tool(), slices_in(output.width()));
+    let scope =
+        stats_scope::resolve(args.name.as_deref(), called, project.as_deref(), context).await?;
+    let is_of_project = project.is_some();
+    let (is_single, most) = (scope.is_single, slices_in(output.width()));
+    let since = args.since.map(|since| since.time(now));
+    let filter = CallFilter { since, project, tools: scope.tools, ..CallFilter::default() };
     let (_, (mut summary, slices)) = on_thread(statistics, output, move |statistics| {
-        let now = SystemClock.unix();
         let summary = statistics.summary(&filter, now)?;
         let slices =
             if is_single { statistics.time_series(&filter, now, most)? } else { Vec::new() };
         Ok((summary, slices))
     })
     .await?;
-    sort(&mut summary.tools, args.sort.order());
+    sort(&mut summary.tools, args.sort);
     let is_alone = summary.tools.len() == 1 && is_single;
-    let value = StatsJson::new(&summary, is_alone.then_some(slices.as_slice()));
+    let value = StatsJson::from((&summary, is_alone.then_some(slices.as_slice())));
     let names = summary.tools.iter().map(|usage| &usage.tool.name);
-    let shown = || page(args, &summary, &scope, &slices, output.width());
-    if output.listing(format, &value, names, shown)? {
-        remark(args, &summary, &scope, project.is_some(), context);
+    let page = || match (summary.tools.as_slice(), args.by) {
+        ([usage], StatsRows::Tools) if is_single => {
+            present::stats::detail::page(usage, &slices, output.width())
+        }
+        (tools, StatsRows::Tools) => present::stats::table(tools, args.by, output.width()),
+        (_, StatsRows::Servers) => {
+            let mut servers = summary.servers();
+            sort(&mut servers, args.sort);
+            present::stats::table(&servers, args.by, output.width())
+        }
+    };
+    if output.listing(format, &value, names, page)? {
+        remark(args, &summary, is_of_project, context);
     }
     Ok(())
 }
@@ -148,9 +123,9 @@ fn open(context: &CommandContext) -> Result<(Statistics, Option<String>), Error>
 
 /// The tools that made 95 % of the project's calls in the last 30 days, most used first.
 pub(super) async fn mostly_used(context: &CommandContext) -> Result<Vec<String>, Error> {
+    let now = context.now();
     let (statistics, project) = open(context)?;
     let (_, mut summary) = on_thread(statistics, &context.output, move |statistics| {
-        let now = SystemClock.unix();
         statistics.refresh(now)?;
         let since = Some(now.saturating_sub(Duration::from_hours(30 * 24)));
         statistics.summary(&CallFilter { since, project, ..CallFilter::default() }, now)
@@ -186,45 +161,14 @@ async fn on_thread<T: Send + 'static>(
     done.map(|done| (statistics, done))
 }
 
-/// Prints the statistics as text.
-fn page(
-    args: &StatsArgs,
-    summary: &Summary,
-    scope: &StatsScope,
-    slices: &[TimeSlice],
-    width: Option<usize>,
-) -> Page {
-    match (summary.tools.as_slice(), args.by) {
-        ([usage], StatsGrouping::Tool) if scope.is_single_tool() => {
-            present::stats::detail::page(usage, slices, width)
-        }
-        (tools, StatsGrouping::Tool) => present::stats::table(tools, StatsRows::Tools, width),
-        (_, StatsGrouping::Server) => {
-            let mut servers = summary.servers();
-            sort(&mut servers, args.sort.order());
-            present::stats::table(&servers, StatsRows::Servers, width)
-        }
-    }
-}
-
-fn remark(
-    args: &StatsArgs,
-    summary: &Summary,
-    scope: &StatsScope,
-    is_of_project: bool,
-    context: &CommandContext,
-) {
-    let output = &context.output;
+fn remark(args: &StatsArgs, summary: &Summary, is_of_project: bool, context: &CommandContext) {
     for line in present::stats::remarks(summary, &summary.tools) {
-        output.note(line);
+        context.output.note(line);
     }
     if summary.tools.is_empty() {
-        let what = match (scope, &args.name) {
-            (StatsScope::All, _) | (_, None) => "no calls".to_owned(),
-            (_, Some(name)) => format!("no calls of '{name}'"),
-        };
+        let of = args.name.as_ref().map(|name| format!(" of '{name}'")).unwrap_or_default();
         let when = if args.since.is_some() { "in this window" } else { "recorded yet" };
         let place = if is_of_project { " in this project (--all-projects: in any)" } else { "" };
-        output.note(Line::styled(Role::Dim, format!("{what} {when}{place}")));
+        context.output.note(hint(format!("no calls{of} {when}{place}")));
     }
 }

@@ -2,31 +2,26 @@
 
 use crate::catalogue::naming::{self, NameResolution};
 use crate::cli::commands::prelude::*;
-use crate::host::request::ListScope;
 use crate::model::{CallFilter, ToolName};
 use crate::stats::count::ToolKey;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum StatsScope {
-    All,
-    Server(Vec<String>),
-    /// One tool, by full name; it may never have been called.
-    Tool(String),
+/// Which tools are shown.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct StatsScope {
+    /// Their full names; `None` is all.
+    pub tools: Option<Vec<String>>,
+    /// Whether it is a single tool, so that everything about it is shown. It may never have been
+    /// called.
+    pub is_single: bool,
 }
 
 impl StatsScope {
-    /// The full names; `None` is all.
-    pub(super) fn tools(&self) -> Option<Vec<String>> {
-        match self {
-            Self::All => None,
-            Self::Server(tools) => Some(tools.clone()),
-            Self::Tool(tool) => Some(vec![tool.clone()]),
-        }
+    fn tool(name: String) -> Self {
+        Self { tools: Some(vec![name]), is_single: true }
     }
 
-    /// Whether it is a single tool, so that everything about it is shown.
-    pub(super) fn is_single_tool(&self) -> bool {
-        matches!(self, Self::Tool(_))
+    fn server(tools: Vec<String>) -> Self {
+        Self { tools: Some(tools), is_single: false }
     }
 }
 
@@ -38,7 +33,7 @@ pub(super) async fn resolve(
     project: Option<&str>,
     context: &CommandContext,
 ) -> Result<StatsScope, Error> {
-    let Some(name) = name else { return Ok(StatsScope::All) };
+    let Some(name) = name else { return Ok(StatsScope::default()) };
     let filter = CallFilter { project: project.map(str::to_owned), ..CallFilter::default() };
     called.retain(|tool| tool.is_wanted(&filter));
     if let Some(meant) = find_called(name, &called)? {
@@ -48,10 +43,10 @@ pub(super) async fn resolve(
     let declared = assembly.host.catalogue(&ListScope::Declared).await.tools;
     let mut names: Vec<ToolName> = declared.into_iter().map(|tool| tool.name.clone()).collect();
     if let NameResolution::Found(at) = naming::resolve(name, &names.iter().collect::<Vec<_>>()) {
-        return Ok(StatsScope::Tool(names.swap_remove(at).full()));
+        return Ok(StatsScope::tool(names.swap_remove(at).full()));
     }
     if assembly.host.servers().iter().any(|server| server.name == name) {
-        return Ok(StatsScope::Server(Vec::new()));
+        return Ok(StatsScope::server(Vec::new()));
     }
     names.extend(called.iter().map(tool_name));
     let hint = naming::did_you_mean(name, &names.iter().collect::<Vec<_>>())
@@ -81,14 +76,14 @@ fn find_called(name: &str, called: &[ToolKey]) -> Result<Option<StatsScope>, Err
             let mut tools: Vec<String> = of_server.map(|tool| tool.name.clone()).collect();
             tools.dedup();
             if !tools.is_empty() {
-                return Ok(Some(StatsScope::Server(tools)));
+                return Ok(Some(StatsScope::server(tools)));
             }
             // For tools of components, only the full name is stored.
             let plain = name.replace("__", "-").replace(['.', '/', ':'], "-");
             called.iter().find(|tool| tool.name == plain).map(|tool| tool.name.clone())
         }
     };
-    Ok(resolved.map(StatsScope::Tool))
+    Ok(resolved.map(StatsScope::tool))
 }
 
 fn tool_name(tool: &ToolKey) -> ToolName {
@@ -121,7 +116,7 @@ mod tests {
             tool("web-log", Some("web")),
         ];
         let find = |name: &str| find_called(name, &called).unwrap();
-        let one = |name: &str| Some(StatsScope::Tool(name.to_owned()));
+        let one = |name: &str| Some(StatsScope::tool(name.to_owned()));
         assert_eq!(find("calculator"), one("calculator"));
         for written in ["git-log", "git.log", "git/log", "git__log"] {
             assert_eq!(find(written), one("git-log"), "{written}");
@@ -130,7 +125,7 @@ mod tests {
         assert_eq!(find("notes.read"), one("notes-read"));
         assert_eq!(
             find("git"),
-            Some(StatsScope::Server(vec!["git-log".into(), "git-show".into()]))
+            Some(StatsScope::server(vec!["git-log".into(), "git-show".into()]))
         );
         assert_eq!(find("nothing"), None);
         assert!(find_called("log", &called).unwrap_err().message().contains("several"));

@@ -11,7 +11,7 @@ use crate::bench::Benchmark;
 use crate::bench::interval;
 use crate::bench::plan_options::PlanOptions;
 use crate::bench::statistic::Statistic;
-use crate::bench::syntax::{ConcurrencySpec, ParseLoadError};
+use crate::bench::syntax::ConcurrencySpec;
 use crate::bench::targets::{self, ArgumentInput, TargetOptions, TargetSpec};
 use crate::config::suite::{self, Expectations, LatencyLimits, Snapshots, TestCase};
 use crate::host::ToolHost;
@@ -51,8 +51,8 @@ pub(super) async fn failures(
         let outcome = error.map_or_else(
             || format!("the call succeeded with {}", quoted(result)),
             |error| {
-                let problems = std::iter::once(error.message().to_owned());
-                let problems = problems.chain(error.details().iter().cloned());
+                let problems = std::iter::once(error.message());
+                let problems = problems.chain(error.details().iter().map(String::as_str));
                 let problems = problems.collect::<Vec<_>>().join("\n  ");
                 format!("{problems} ({kind}, exit code {exit})")
             },
@@ -166,12 +166,9 @@ pub(super) async fn latency(
     host: &ToolHost,
     cancel: &CancellationToken,
 ) -> Result<Vec<Failure>, Error> {
-    let in_flight: ConcurrencySpec = limits
-        .in_flight
-        .unwrap_or(1)
-        .to_string()
-        .parse()
-        .map_err(|why: ParseLoadError| Error::usage(format!("in_flight: {why}")))?;
+    let in_flight = limits.in_flight.unwrap_or(1).to_string().parse();
+    let in_flight: ConcurrencySpec =
+        in_flight.map_err(|why| Error::usage(format!("in_flight: {why}")))?;
     let plan = PlanOptions {
         requests: Some(limits.calls.unwrap_or(100)),
         concurrency: Some(in_flight),
@@ -184,11 +181,9 @@ pub(super) async fn latency(
     let options = TargetOptions {
         servers: case.servers.clone(),
         timeout: case.timeout,
-        skips_validation: false,
         allow_writes,
-        assume_yes_nested: false,
-        inspect_every: None,
         cancel: cancel.clone(),
+        ..TargetOptions::default()
     };
     let prepared = targets::prepare(vec![spec], &options, host, |_| {}).await?;
     let result = Benchmark::new(plan.plan()?).run(host, prepared).await?;

@@ -3,21 +3,18 @@
 mod expect;
 mod report;
 
-use serde_json::Value;
-
 use super::prelude::*;
-use crate::assembly::Assembly;
 use crate::cli::answers::AnswerRules;
 use crate::config::suite::{Snapshots, Suite, TestCase};
 use crate::host::content::filter_input;
-use crate::host::request::{CallArguments, CallRequest};
-use crate::model::{Diagnostic, ErrorKind, JsonObject};
+use crate::host::request::{CallOutcome, CallRequest};
+use crate::model::{Diagnostic, JsonObject};
 use crate::util::atomic_file::{self, FileMode};
-use crate::util::jq;
-use crate::util::pattern;
+use crate::util::number::millis;
+use crate::util::{jq, pattern};
 
 pub use report::TestReport;
-use report::{CaseReport, Failure, Part, Verdict};
+use report::{CaseReport, Part};
 
 /// How long cleanup may take after a signal.
 const GRACE_PERIOD: Duration = Duration::from_secs(10);
@@ -177,12 +174,10 @@ impl SuiteRun<'_> {
         may_run: bool,
     ) -> Result<bool, CommandError> {
         let is_stopped = part != Part::Cleanup && self.context.cancel.is_cancelled();
-        let verdict = if may_run && !is_stopped {
-            self.verdict(part, case).await
-        } else {
-            Verdict::default()
-        };
-        let report = CaseReport::new(self.file, part, case, verdict);
+        let mut report = CaseReport::new(self.file, part, case);
+        if may_run && !is_stopped {
+            self.perform(case, &mut report).await;
+        }
         let passed = report.passed();
         if self.is_live {
             self.context.output.page(&report.page(self.context.output.verbosity() > 0))?;
@@ -191,47 +186,44 @@ impl SuiteRun<'_> {
         Ok(passed)
     }
 
-    async fn verdict(&mut self, part: Part, case: &TestCase) -> Verdict {
+    async fn perform(&mut self, case: &TestCase, report: &mut CaseReport) {
+        report.ran = true;
         let arguments = match self.arguments(case) {
             Ok(arguments) => arguments,
-            Err(message) => return Verdict::of_failures(vec![Failure::from(message)]),
+            Err(message) => return report.failures.push(message.into()),
         };
         let mut request = CallRequest::new(&case.tool, CallArguments::Object(arguments.clone()));
         request.servers.clone_from(&case.servers);
         request.timeout = case.timeout;
         request.assume_yes = self.args.yes;
-        request.cancel = match part {
+        request.cancel = match report.part {
             Part::Cleanup => self.context.abort.clone(),
             Part::Setup | Part::Test => self.context.cancel.clone(),
         };
-        let outcome = self.assembly.host.call(request).await;
-        let mut verdict = Verdict::of_call(&outcome);
+        let host = &self.assembly.host;
+        let outcome = host.call(request).await;
+        if let Ok(outcome) = &outcome {
+            report.call_id = Some(outcome.metadata.call_id.0.clone());
+            report.duration_ms = Some(millis(outcome.metadata.duration));
+        }
         let result = outcome.as_ref().ok().and_then(|outcome| outcome.result.as_ref().ok());
         let result = result.map_or(Value::Null, filter_input);
-        let error = match &outcome {
-            Ok(outcome) => outcome.error(),
-            Err(error) => Some(error),
-        };
+        let error = outcome.as_ref().map_or_else(Some, CallOutcome::error);
         let expect = &case.expect;
-        verdict.failures = expect::failures(expect, &result, error).await;
-        if expect.snapshot == Some(true) && verdict.failures.is_empty() {
+        report.failures = expect::failures(expect, &result, error).await;
+        if expect.snapshot == Some(true) && report.failures.is_empty() {
             let update = self.args.update;
             let failure = expect::snapshot(expect, &case.name, &result, self.snapshots, update);
-            verdict.failures.extend(failure);
+            report.failures.extend(failure);
         }
-        if let Some(limits) = &expect.latency
-            && verdict.failures.is_empty()
-        {
-            let host = &self.assembly.host;
+        if let Some(limits) = expect.latency.as_ref().filter(|_| report.failures.is_empty()) {
+            let cancel = &self.context.cancel;
             let measured =
-                expect::latency(limits, case, arguments, self.args.yes, host, &self.context.cancel);
-            match measured.await {
-                Ok(failures) => verdict.failures.extend(failures),
-                Err(error) => verdict.failures.push(error.message().to_owned().into()),
-            }
+                expect::latency(limits, case, arguments, self.args.yes, host, cancel).await;
+            report.failures =
+                measured.unwrap_or_else(|error| vec![error.message().to_owned().into()]);
         }
         self.results.insert(case.name.clone(), result);
-        verdict
     }
 
     fn arguments(&self, case: &TestCase) -> Result<JsonObject, String> {

@@ -8,10 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::suite::TestCase;
-use crate::host::request::CallOutcome;
 use crate::model::{Error, ErrorKind};
 use crate::present::{Line, Page, Role, plural};
-use crate::util::number::millis;
 use crate::util::units::show_duration;
 
 /// What came of all tests.
@@ -40,8 +38,14 @@ pub struct CaseReport {
     pub tool: String,
     /// Whether it is a test, or prepares or clears up after them.
     pub part: Part,
-    #[serde(flatten)]
-    pub verdict: Verdict,
+    /// Whether it ran.
+    pub ran: bool,
+    /// Expectations that were not met.
+    pub failures: Vec<Failure>,
+    /// The ID of its call in the history.
+    pub call_id: Option<String>,
+    /// How long the call took.
+    pub duration_ms: Option<f64>,
 }
 
 /// A part of a suite.
@@ -54,19 +58,6 @@ pub enum Part {
     Test,
     /// It runs after the tests.
     Cleanup,
-}
-
-/// How a test went.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Verdict {
-    /// Whether it ran.
-    pub ran: bool,
-    /// Expectations that were not met.
-    pub failures: Vec<Failure>,
-    /// The ID of its call in the history.
-    pub call_id: Option<String>,
-    /// How long the call took.
-    pub duration_ms: Option<f64>,
 }
 
 /// An expectation that was not met.
@@ -85,57 +76,49 @@ impl From<String> for Failure {
     }
 }
 
-impl Verdict {
-    pub(super) fn of_failures(failures: Vec<Failure>) -> Self {
-        Self { ran: true, failures, ..Self::default() }
-    }
-
-    pub(super) fn of_call(outcome: &Result<CallOutcome, Error>) -> Self {
-        let metadata = outcome.as_ref().ok().map(|outcome| &outcome.metadata);
-        Self {
-            ran: true,
-            failures: Vec::new(),
-            call_id: metadata.map(|metadata| metadata.call_id.0.clone()),
-            duration_ms: metadata.map(|metadata| millis(metadata.duration)),
-        }
-    }
-}
-
 impl CaseReport {
-    pub(super) fn new(file: &Path, part: Part, case: &TestCase, verdict: Verdict) -> Self {
+    /// A test that was not run yet.
+    pub(super) fn new(file: &Path, part: Part, case: &TestCase) -> Self {
         Self {
             file: file.display().to_string(),
             line: case.location.line,
             name: case.name.clone(),
             tool: case.tool.clone(),
             part,
-            verdict,
+            ran: false,
+            failures: Vec::new(),
+            call_id: None,
+            duration_ms: None,
         }
     }
 
     pub(super) fn passed(&self) -> bool {
-        self.verdict.ran && self.verdict.failures.is_empty()
+        self.ran && self.failures.is_empty()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.ran && !self.failures.is_empty()
     }
 
     pub(super) fn page(&self, verbose: bool) -> Page {
         let (word, role) = match () {
             () if self.passed() => ("ok", Role::Success),
-            () if self.verdict.ran => ("FAILED", Role::Error),
+            () if self.has_failed() => ("FAILED", Role::Error),
             () => ("skipped", Role::Dim),
         };
         let mut line = Line::styled(role, format!("{word:<8}")).then(Role::Name, &self.name);
         if self.part != Part::Test {
             line.push(Role::Dim, if self.part == Part::Setup { " (setup)" } else { " (cleanup)" });
         }
-        if let Some(duration) = self.verdict.duration_ms {
+        if let Some(duration) = self.duration_ms {
             let duration = Duration::try_from_secs_f64(duration / 1e3).unwrap_or_default();
             line.push(Role::Dim, format!("  {}", show_duration(duration)));
         }
-        if !self.passed() && self.verdict.ran {
+        if self.has_failed() {
             line.push(Role::Dim, format!("  {}:{}", self.file, self.line));
         }
         let mut page = Page::from(line);
-        for failure in &self.verdict.failures {
+        for failure in &self.failures {
             page.text(Role::Plain, 8, &failure.message);
             for line in &failure.difference {
                 let role = match line.as_bytes().first() {
@@ -146,9 +129,7 @@ impl CaseReport {
                 page.text(role, 10, line);
             }
         }
-        if let (false, Some(id)) =
-            (self.verdict.failures.is_empty() && !verbose, &self.verdict.call_id)
-        {
+        if let Some(id) = self.call_id.as_ref().filter(|_| verbose || self.has_failed()) {
             page.text(Role::Dim, 8, &format!("toolhost history show {id}"));
         }
         page
@@ -158,26 +139,24 @@ impl CaseReport {
 impl TestReport {
     pub(super) fn add(&mut self, case: CaseReport) {
         let is_test = case.part == Part::Test;
-        self.failed += usize::from(case.verdict.ran && !case.passed());
+        self.failed += usize::from(case.has_failed());
         self.passed += usize::from(is_test && case.passed());
-        self.skipped += usize::from(is_test && !case.verdict.ran);
+        self.skipped += usize::from(is_test && !case.ran);
         self.tests.push(case);
     }
 
     pub(super) fn summary(&self) -> Page {
-        let role = if self.failed > 0 { Role::Error } else { Role::Success };
-        let mut line = Line::styled(role, self.counts());
+        let mut line = match self.failed {
+            0 => {
+                let passed = plural(self.passed, "test", "tests");
+                Line::styled(Role::Success, format!("{passed} passed"))
+            }
+            failed => Line::styled(Role::Error, format!("{failed} failed, {} passed", self.passed)),
+        };
         if self.skipped > 0 {
             line.push(Role::Dim, format!(", {} skipped", self.skipped));
         }
         Page::from(line)
-    }
-
-    fn counts(&self) -> String {
-        match self.failed {
-            0 => format!("{} passed", plural(self.passed, "test", "tests")),
-            failed => format!("{failed} failed, {} passed", self.passed),
-        }
     }
 
     pub(super) fn failure(&self) -> Option<Error> {
@@ -194,8 +173,8 @@ impl TestReport {
                 "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
                 escaped(suite.first().map_or("", |case| &case.file)),
                 suite.len(),
-                count(|case| case.verdict.ran && !case.passed()),
-                count(|case| !case.verdict.ran),
+                count(CaseReport::has_failed),
+                count(|case| !case.ran),
             );
             for case in suite {
                 case.junit(&mut xml);
@@ -209,7 +188,7 @@ impl TestReport {
 
 impl CaseReport {
     fn junit(&self, xml: &mut String) {
-        let seconds = self.verdict.duration_ms.unwrap_or_default() / 1e3;
+        let seconds = self.duration_ms.unwrap_or_default() / 1e3;
         let _infallible = writeln!(
             xml,
             "    <testcase name=\"{}\" classname=\"{}\" file=\"{}\" line=\"{}\" time=\"{seconds:.6}\">",
@@ -218,10 +197,10 @@ impl CaseReport {
             escaped(&self.file),
             self.line,
         );
-        if !self.verdict.ran {
+        if !self.ran {
             xml.push_str("      <skipped/>\n");
         }
-        for failure in &self.verdict.failures {
+        for failure in &self.failures {
             let _infallible = writeln!(
                 xml,
                 "      <failure message=\"{}\">{}</failure>",
