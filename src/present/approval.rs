@@ -16,11 +16,7 @@ pub fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
     let tool = &request.definition;
     let mut page =
         Page::from(Line::plain("Call ").then(Role::Name, tool.name.full()).then(Role::Plain, "?"));
-    let mut fact = |key: &str, label: Role, text: &str| {
-        let mut line = Line::styled(Role::Dim, key).indented(2);
-        line.pad_to(11);
-        page.push(line.then(label, text));
-    };
+    let mut fact = |key: &str, role: Role, text: &str| page.fact(11, key, Line::styled(role, text));
     fact("because", Role::Plain, &request.reason);
     match tool.status {
         ToolStatus::Changed => {
@@ -92,15 +88,7 @@ pub fn arguments(page: &mut Page, arguments: &JsonObject) {
     }
     page.push(Line::styled(Role::Dim, "arguments").indented(2));
     for (key, value) in arguments {
-        let value = json::pretty(value);
-        let mut lines = value.lines();
-        let first = lines.next().unwrap_or_default();
-        page.push(
-            Line::styled(Role::Name, key).then(Role::Plain, format!(" = {first}")).indented(4),
-        );
-        for line in lines {
-            page.push(Line::plain(line).indented(4));
-        }
+        page.assignment(4, key, &json::pretty(value));
     }
 }
 

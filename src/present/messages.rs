@@ -101,6 +101,14 @@ pub fn warning(text: &str) -> Line {
     Line::styled(Role::Warning, "warning:").then(Role::Plain, format!(" {text}"))
 }
 
+/// A diagnostic in one line: its location and message.
+pub fn located(problem: &Diagnostic) -> String {
+    match &problem.location {
+        Some(place) => format!("{}: {}", location(place), problem.message),
+        None => problem.message.clone(),
+    }
+}
+
 /// A diagnostic in compiler style: location, severity, message, the line, the caret, the hint.
 pub fn diagnostic(problem: &Diagnostic) -> Page {
     let mut line = Line::default();
