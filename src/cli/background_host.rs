@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::assembly::runtime_directory::{self, RuntimeDirectory};
 use crate::assembly::{self, FrontEnd, host_identity};
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
 use crate::config::consent::store::TrustStore;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::{FileStamp, WatchedFiles};

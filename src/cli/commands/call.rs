@@ -144,8 +144,8 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
         let assembly = context.assemble(starts).await?;
         perform(args, context, format, &assembly, request).await
     } else {
-        let outcome = match context.call_maker(starts, "toolhost call").await {
-            Ok(maker) => maker.call(request, context).await,
+        let outcome = match context.assemble_attached(starts, "toolhost call").await {
+            Ok(assembly) => assembly.host.call(request).await,
             Err(error) => Err(error),
         };
         report(args, context, format, outcome)

@@ -5,8 +5,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::prelude::*;
 use crate::assembly::host_identity;
+use crate::assembly::runtime_directory::{self, RuntimeDirectory};
 use crate::cli::background_host;
-use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
 use crate::cli::host_sockets::{self, RunningHost};
 use crate::cli::json::background::{EndedHostJson, EndedHostsJson};
 use crate::util::stopped_process;
