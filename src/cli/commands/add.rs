@@ -180,7 +180,7 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
         None => args.command.clone(),
     };
     let server = AdHocServer::new(&summary, Some(&args.name), headers)?;
-    entry.extend(server.into_entry());
+    entry.extend(server.entry);
     if let Some(variable) = &args.bearer_token_env {
         let auth = json!({ "type": "bearer", "token_env_var": variable });
         entry.insert("auth".to_owned(), auth);

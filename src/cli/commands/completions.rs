@@ -37,7 +37,8 @@ impl CompletionShell {
     }
 }
 
-pub fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
+#[expect(clippy::unused_async, reason = "as all commands")]
+pub async fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
     context.output.raw(script(args.shell)?.as_bytes())
 }
 

@@ -85,14 +85,10 @@ impl ValueEnum for SchemaSubject {
     }
 }
 
-pub async fn run(
-    args: &ConfigArgs,
-    context: &CommandContext,
-    console: ConsoleFile,
-) -> CommandResult {
+pub async fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     match args.action {
-        ConfigAction::Check => check(context, format, console).await?,
+        ConfigAction::Check => check(context, format).await?,
         ConfigAction::Show => {
             let values = show::show(&context.load_request(), &*context.environment);
             let value = ConfigValuesJson::from(values.as_slice());
@@ -109,7 +105,9 @@ pub async fn run(
             let schema = match of {
                 SchemaSubject::Tools => schema::tools_file(&assembly::kind_words()),
                 SchemaSubject::Mcp => schema::servers_file(),
-                SchemaSubject::Console => (console.schema)(),
+                SchemaSubject::Console => {
+                    context.console_file.map(|console| (console.schema)()).unwrap_or_default()
+                }
                 SchemaSubject::Tests => suite::schema(),
                 SchemaSubject::Output(output) => output.schema(),
             };
@@ -135,13 +133,15 @@ pub(super) async fn diagnostics(assembly: &Assembly) -> Vec<Diagnostic> {
     diagnostics
 }
 
-async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -> CommandResult {
+async fn check(context: &CommandContext, format: Format) -> CommandResult {
     // Providers find further problems when they are built.
     let assembly = context.build()?;
     let diagnostics = diagnostics(&assembly).await;
     let mut loaded = assembly.configuration;
     loaded.diagnostics = diagnostics;
-    loaded.diagnostics.extend((console.check)(&*context.environment));
+    if let Some(console) = context.console_file {
+        loaded.diagnostics.extend((console.check)(&*context.environment));
+    }
     // Sorted by location in the files, whichever pass found them.
     loaded.diagnostics.sort_by_cached_key(|diagnostic| {
         diagnostic.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))
