@@ -5,15 +5,6 @@ use serde_json::{Value, json};
 
 use super::{CallAnswer, RequestedCall, block_text, is_shown_image, is_type};
 
-pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
-    let mut tool = json!({ "name": name });
-    if let Some(description) = description {
-        tool["description"] = json!(description);
-    }
-    tool["input_schema"] = schema.clone();
-    tool
-}
-
 /// Takes a whole response (a message of the assistant) or its list of blocks.
 pub(super) fn calls(response: &Value) -> Option<Vec<&Value>> {
     match response.get("content") {

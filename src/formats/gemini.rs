@@ -29,15 +29,6 @@ pub(super) const KEYWORDS: &[&str] = &[
     "required",
 ];
 
-pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
-    json!({
-        "name": name,
-        // The API requires one.
-        "description": description.unwrap_or(name),
-        "parametersJsonSchema": schema,
-    })
-}
-
 /// Takes a whole response, its content, or the list of parts.
 pub(super) fn calls<'v>(response: &'v Value) -> Option<Vec<&'v Value>> {
     let content = response.pointer("/candidates/0/content").unwrap_or(response);

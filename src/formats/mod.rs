@@ -207,7 +207,7 @@ impl ModelFormat {
         let adapted = self.schema_subset().apply(&tool.input_schema);
         let AdaptedSchema { schema, own_names, downgrades: of_schema } = adapted;
         downgrades.extend(of_schema);
-        let definition = self.definition(&name, description, &schema);
+        let definition = self.definition(&name, description, schema);
         ExportedTool { full_name, name, definition, downgrades, own_property_names: own_names }
     }
 
@@ -311,14 +311,28 @@ impl ModelFormat {
         SchemaSubset { keywords, property_names }
     }
 
-    fn definition(self, name: &str, description: Option<&str>, schema: &Value) -> Value {
-        match self {
-            Self::Openai => openai_chat::definition(name, description, schema),
-            Self::OpenaiResponses => openai_responses::definition(name, description, schema),
-            Self::Anthropic => anthropic::definition(name, description, schema),
-            Self::Gemini => gemini::definition(name, description, schema),
-            Self::Mcp => Value::Null,
+    fn definition(self, name: &str, description: Option<&str>, schema: Value) -> Value {
+        let (schema_key, description) = match self {
+            Self::Openai | Self::OpenaiResponses | Self::Mcp => ("parameters", description),
+            Self::Anthropic => ("input_schema", description),
+            // The API requires a description.
+            Self::Gemini => ("parametersJsonSchema", description.or(Some(name))),
+        };
+        let mut tool = match self {
+            Self::OpenaiResponses => json!({ "type": "function", "name": name }),
+            _ => json!({ "name": name }),
+        };
+        if let Some(description) = description {
+            tool["description"] = json!(description);
         }
+        tool[schema_key] = schema;
+        match self {
+            Self::Openai => return json!({ "type": "function", "function": tool }),
+            // The default, true, takes a small subset of schemas only.
+            Self::OpenaiResponses => tool["strict"] = json!(false),
+            _ => {}
+        }
+        tool
     }
 }
 

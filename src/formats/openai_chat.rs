@@ -5,15 +5,6 @@ use serde_json::{Value, json};
 
 use super::{CallAnswer, RequestedCall, is_type};
 
-pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
-    let mut function = json!({ "name": name });
-    if let Some(description) = description {
-        function["description"] = json!(description);
-    }
-    function["parameters"] = schema.clone();
-    json!({ "type": "function", "function": function })
-}
-
 pub(super) fn calls(response: &Value) -> Option<Vec<&Value>> {
     let message = response.pointer("/choices/0/message").unwrap_or(response);
     let calls = match (message, message.get("tool_calls")) {

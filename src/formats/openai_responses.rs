@@ -5,17 +5,6 @@ use serde_json::{Value, json};
 
 use super::{CallAnswer, RequestedCall, block_text, is_shown_image, is_type};
 
-pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
-    let mut tool = json!({ "type": "function", "name": name });
-    if let Some(description) = description {
-        tool["description"] = json!(description);
-    }
-    tool["parameters"] = schema.clone();
-    // The default, true, takes a small subset of schemas only.
-    tool["strict"] = json!(false);
-    tool
-}
-
 pub(super) fn calls(response: &Value) -> Option<Vec<&Value>> {
     let items = response.get("output").unwrap_or(response).as_array()?;
     Some(items.iter().filter(|item| is_type(item, "function_call")).collect())

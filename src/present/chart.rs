@@ -41,6 +41,15 @@ pub fn bar(share: f64, cells: usize) -> String {
     "█".repeat(filled(share, cells))
 }
 
+/// `[####......]  40 %`
+pub fn progress(share: f64, cells: usize) -> Line {
+    let full = filled(share, cells);
+    Line::styled(Role::Success, format!("[{}", "#".repeat(full)))
+        .then(Role::Dim, ".".repeat(cells - full))
+        .then(Role::Success, "]")
+        .then(Role::Plain, format!(" {:>3.0} %", share * 100.0))
+}
+
 /// The distribution of durations: a bar for each class of them. A single class is none.
 pub fn histogram(durations: &Durations, width: Option<usize>) -> Page {
     let Some(spread) = logarithmic(durations, CLASSES) else { return Page::default() };

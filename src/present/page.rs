@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::util::{json, text};
 
 const PROSE: usize = 20_000;
+/// Our own marks, and what stands for each where only ASCII can be shown.
+const MARKS: &str = "…·─▃│␊└→←µ▁▂▄▅▆▇█";
+const ASCII_MARKS: &str = "~---||`><u_.:=+*#";
 
 /// What a piece of text means; each face has its own colours for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -450,27 +453,11 @@ impl LineRenderer {
         if !self.ascii || text.is_ascii() {
             return Cow::Borrowed(text);
         }
-        Cow::Owned(
-            text.chars()
-                .map(|c| match c {
-                    '…' => '~',
-                    '·' | '─' | '▃' => '-',
-                    '│' | '␊' => '|',
-                    '└' => '`',
-                    '→' => '>',
-                    '←' => '<',
-                    'µ' => 'u',
-                    '▁' => '_',
-                    '▂' => '.',
-                    '▄' => ':',
-                    '▅' => '=',
-                    '▆' => '+',
-                    '▇' => '*',
-                    '█' => '#',
-                    other => other,
-                })
-                .collect(),
-        )
+        let replaced = |c| {
+            let at = MARKS.chars().position(|mark| mark == c);
+            at.and_then(|at| ASCII_MARKS.chars().nth(at)).unwrap_or(c)
+        };
+        Cow::Owned(text.chars().map(replaced).collect())
     }
 }
 

@@ -141,12 +141,7 @@ pub fn page(
     if let Some(error) = server.state.error() {
         page.heading("Failure");
         page.paragraph(Role::Error, 2, error.message(), width);
-        for line in error.details() {
-            page.push(Line::plain(line).indented(2));
-        }
-        if let Some(hint) = error.hint() {
-            page.hint(hint);
-        }
+        messages::evidence(&mut page, error);
     }
     page.heading("Facts");
     facts(&mut page, server, width);

@@ -66,16 +66,11 @@ fn progress(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Line {
         None => formatting::calls(made),
     };
     let Some(share) = snapshot.progress else { return Line::plain(of) };
-    let tail = format!(" {:>3.0} %  {of}", share * 100.0);
-    let room = width.saturating_sub(tail.len() + 3);
+    let room = width.saturating_sub(of.len() + " 100 %  [] ".len());
     if room < 8 {
-        return Line::plain(tail.trim_start());
+        return Line::plain(format!("{:.0} %  {of}", share * 100.0));
     }
-    let full = chart::filled(share, room);
-    Line::styled(Role::Success, format!("[{}", "#".repeat(full)))
-        .then(Role::Dim, ".".repeat(room - full))
-        .then(Role::Success, "]")
-        .then(Role::Plain, tail)
+    chart::progress(share, room).then(Role::Plain, format!("  {of}"))
 }
 
 fn totals(snapshot: &BenchSnapshot) -> Line {
