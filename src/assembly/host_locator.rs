@@ -14,22 +14,13 @@ use crate::serve::background::client::AttachedFrontEnd;
 /// Finds the sockets of hosts, for a run with certain options.
 #[derive(Clone)]
 pub struct HostLocator {
-    options: AssemblyOptions,
-    environment: Arc<dyn Environment>,
+    pub options: AssemblyOptions,
+    pub environment: Arc<dyn Environment>,
     /// The run starts its servers itself, even if a host is running.
-    is_fresh: bool,
+    pub is_fresh: bool,
 }
 
 impl HostLocator {
-    /// For a run with these options; with `is_fresh` it uses no host.
-    pub fn new(
-        options: AssemblyOptions,
-        environment: Arc<dyn Environment>,
-        is_fresh: bool,
-    ) -> Self {
-        Self { options, environment, is_fresh }
-    }
-
     /// The socket of the host for exactly this configuration, whether it exists or not; `None` if
     /// no host was ever started, or none is to be used.
     pub fn socket(&self, loaded: &LoadedConfiguration) -> Option<PathBuf> {

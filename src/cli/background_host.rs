@@ -47,7 +47,9 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         events: observers.events(clients.events()),
         traffic: observers.traffic(context.trace_outputs.sink(&context.output)?),
     };
-    let (assembly, identity) = context.assemble_host(front_end, &key)?;
+    let loaded = context.read_usable()?;
+    let identity = context.identity(&loaded, &key);
+    let assembly = context.assemble_from(loaded, front_end)?;
     // Released with the process: until then servers may still be shutting down.
     let _lock: &mut File = Box::leak(Box::new(require_only_host(&directory, &identity)?));
     let cwd = context.environment.cwd();

@@ -26,34 +26,14 @@ const INTERVAL: Duration = Duration::from_millis(500);
 const MAX_ERRORS: usize = 10;
 const MAX_NAMES: usize = 3;
 
-/// The background host that makes the calls while it is that of the served configuration and one
-/// listens; otherwise this process makes them.
-struct LinkedHost {
-    host: Arc<ToolHost>,
-    masker: Masker,
-    front_end: FrontEnd,
-    socket: Option<PathBuf>,
-}
-
-impl LinkedHost {
-    fn attach(&self) {
-        let Some(socket) = &self.socket else { return self.host.detach() };
-        let front_end = attached_front_end(&self.front_end, &self.masker);
-        self.host.attach(Arc::new(HostClient::at(socket.clone(), "toolhost serve", front_end)));
-    }
-
-    fn follow(&mut self, socket: Option<PathBuf>) {
-        if self.socket != socket {
-            self.socket = socket;
-            self.attach();
-        }
-    }
-}
-
 pub struct ConfigWatch<'a> {
     context: &'a CommandContext,
     reloader: HostReloader,
-    link: LinkedHost,
+    host: Arc<ToolHost>,
+    masker: Masker,
+    front_end: FrontEnd,
+    /// Where the background host of the served configuration listens.
+    socket: Option<PathBuf>,
     files: WatchedFiles,
     /// Whether changes are only reported: consent for this run was given to the files as they were.
     waits_to_be_asked: bool,
@@ -70,17 +50,26 @@ impl<'a> ConfigWatch<'a> {
         front_end: FrontEnd,
     ) -> Self {
         let environment = Arc::clone(&context.environment);
-        let (host, masker) = (Arc::clone(&assembly.host), assembly.masker.clone());
-        let link = LinkedHost { host, masker, front_end, socket };
-        link.attach();
-        Self {
+        let watch = Self {
             context,
-            link,
+            host: Arc::clone(&assembly.host),
+            masker: assembly.masker.clone(),
+            front_end,
+            socket,
             files: watched_files(&assembly.configuration, environment.as_ref()),
             waits_to_be_asked: assembly.configuration.is_agreed_for_run,
             reloader: HostReloader::new(assembly, environment),
             hangup: context.take_hangup(),
-        }
+        };
+        watch.attach();
+        watch
+    }
+
+    /// Has the background host make the calls while one listens; otherwise this process makes them.
+    fn attach(&self) {
+        let Some(socket) = &self.socket else { return self.host.detach() };
+        let front_end = attached_front_end(&self.front_end, &self.masker);
+        self.host.attach(Arc::new(HostClient::at(socket.clone(), "toolhost serve", front_end)));
     }
 
     pub async fn follow(mut self) {
@@ -133,7 +122,10 @@ impl<'a> ConfigWatch<'a> {
         let socket = self.context.host_locator().socket(&loaded);
         match self.reloader.reload(loaded, NewErrors::Refused) {
             Ok(report) => {
-                self.link.follow(socket);
+                if self.socket != socket {
+                    self.socket = socket;
+                    self.attach();
+                }
                 if !report.is_empty() || report.needs_restart || is_asked {
                     self.context.output.note(describe(&report));
                 }

@@ -70,7 +70,6 @@ async fn open(context: &CommandContext) -> CommandResult {
         traffic: bridge.traffic_sink(),
     };
     let project = Arc::new(HostFactory::new(
-        context.options(),
         Arc::clone(&context.environment),
         front_end.clone(),
         Arc::new(SystemClock),

@@ -24,7 +24,7 @@ impl CommandContext {
     }
 
     /// Builds the host and reports what is wrong with its configuration.
-    pub(super) fn assemble_from(
+    pub fn assemble_from(
         &self,
         loaded: LoadedConfiguration,
         front_end: FrontEnd,
@@ -80,7 +80,7 @@ impl CommandContext {
     }
 
     /// As [`Self::read`]; fails if nothing may be done with the configuration as a whole.
-    pub(super) fn read_usable(&self) -> Result<LoadedConfiguration, Error> {
+    pub fn read_usable(&self) -> Result<LoadedConfiguration, Error> {
         let loaded = self.read()?;
         Self::require_usable(&loaded.configuration)?;
         Ok(loaded)

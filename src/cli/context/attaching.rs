@@ -65,8 +65,11 @@ impl CommandContext {
     }
 
     pub fn host_locator(&self) -> HostLocator {
-        let is_fresh = self.global.needs_own_servers();
-        HostLocator::new(self.options(), Arc::clone(&self.environment), is_fresh)
+        HostLocator {
+            options: self.options(),
+            environment: Arc::clone(&self.environment),
+            is_fresh: self.global.needs_own_servers(),
+        }
     }
 
     /// The background host of a configuration. Starts one if a required entry asks for it and none
@@ -102,20 +105,8 @@ impl CommandContext {
         HostClient::connect(&socket, command, front_end).await
     }
 
-    fn identity(&self, loaded: &LoadedConfiguration, key: &[u8]) -> String {
+    pub fn identity(&self, loaded: &LoadedConfiguration, key: &[u8]) -> String {
         host_identity(loaded, &self.options(), self.environment.as_ref(), key)
-    }
-
-    /// Reads the configuration and builds the host of a background process, which never asks a
-    /// person. Returns it with the identity under which it is found.
-    pub fn assemble_host(
-        &self,
-        front_end: FrontEnd,
-        key: &[u8],
-    ) -> Result<(Assembly, String), Error> {
-        let loaded = self.read_usable()?;
-        let identity = self.identity(&loaded, key);
-        Ok((self.assemble_from(loaded, front_end)?, identity))
     }
 
     /// The identity of the background host of this configuration, which is about to be started.

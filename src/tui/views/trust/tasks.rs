@@ -10,7 +10,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::assembly::host_locator::{HostLocator, attached_front_end};
 use crate::assembly::reload::{HostReloader, NewErrors, ReloadError};
-use crate::assembly::{Assembly, AssemblyOptions, FrontEnd};
+use crate::assembly::{Assembly, FrontEnd};
 use crate::audit::Masker;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
@@ -35,7 +35,6 @@ const TRUST_STORE_FILE: &str = "trust.json";
 
 /// What a host is built from, again after each answer about the project.
 pub struct HostFactory {
-    pub options: AssemblyOptions,
     pub environment: Arc<dyn Environment>,
     pub front_end: FrontEnd,
     pub clock: Arc<dyn Clock>,
@@ -66,7 +65,6 @@ struct NextHost {
 
 impl HostFactory {
     pub fn new(
-        options: AssemblyOptions,
         environment: Arc<dyn Environment>,
         front_end: FrontEnd,
         clock: Arc<dyn Clock>,
@@ -74,7 +72,6 @@ impl HostFactory {
     ) -> Self {
         let first_stamp = store_of(&*environment).and_then(|path| FileStamp::of_link(&path));
         Self {
-            options,
             environment,
             front_end,
             clock,
@@ -124,14 +121,15 @@ impl HostFactory {
     }
 
     fn check_trust(&self) -> TrustStatus {
-        let (configuration, _masker) = assembly::load(&self.options.files, &*self.environment);
+        let (configuration, _masker) =
+            assembly::load(&self.locator.options.files, &*self.environment);
         TrustStatus::of(&configuration)
     }
 
     /// Has the host offer what the files say now. Settings that a host takes when it is built need
     /// another one, which ends the calls that run.
     fn read_files(&self, may_end_calls: bool) -> Result<FilesRead, Error> {
-        let loaded = assembly::read(&self.options, self.environment.as_ref())?;
+        let loaded = assembly::read(&self.locator.options, self.environment.as_ref())?;
         let socket = self.locator.socket(&loaded);
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let (next, status) = match &*current {
@@ -159,7 +157,7 @@ impl HostFactory {
                 .with_hint("cancel the calls, then reload the files"));
             }
             _ => {
-                let (options, front_end) = (&self.options, self.front_end.clone());
+                let (options, front_end) = (&self.locator.options, self.front_end.clone());
                 let assembly = assembly::build(loaded, options, &self.environment, front_end)?;
                 let status = TrustStatus::of(&assembly.configuration);
                 self.watch_files(&assembly.configuration);
