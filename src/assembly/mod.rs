@@ -8,6 +8,7 @@ mod contents;
 #[cfg(test)]
 mod embedded;
 pub mod host_identity;
+pub mod host_locator;
 pub mod logins;
 #[cfg(test)]
 mod mutations;
@@ -16,6 +17,7 @@ pub mod pins;
 pub mod recording;
 mod registration;
 pub mod reload;
+pub mod runtime_directory;
 mod secrets;
 mod server_aliases;
 mod start_scope;
@@ -271,21 +273,6 @@ pub fn build(
     let (deps, setup) = (sources.deps(), sources.setup().clone());
     let host = registration::with_factories(builder, deps, setup, &masker, credentials).build();
     Ok(Assembly { host, configuration, masker, sources })
-}
-
-/// A host without providers, which knows who calls and from where: enough for a call that another
-/// host makes.
-pub fn caller_only(
-    masker: &Masker,
-    environment: &dyn Environment,
-    front_end: &FrontEnd,
-) -> Arc<ToolHost> {
-    let events = masker.events(front_end.events.clone());
-    caller::apply(ToolHostBuilder::default(), environment, &events)
-        .masker(masker.clone())
-        .cwd(environment.cwd())
-        .events(events)
-        .build()
 }
 
 /// Shuts down everything: the providers, then the processes that their children left behind.

@@ -57,7 +57,8 @@ pub struct ServerCommandArgs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdHocServer {
     pub name: String,
-    entry: Value,
+    /// Its entry, with references not yet expanded.
+    pub entry: Map<String, Value>,
     /// The end of a shell command line that names it again: `-- COMMAND`, preceded by `--as` and
     /// `--header` if given. Apparent secrets are replaced by `…`.
     pub command_end: String,
@@ -80,28 +81,23 @@ impl AdHocServer {
         let name = name.map_or_else(|| derived.clone(), str::to_owned);
         check_name(&name).map_err(|error| Error::usage(format!("--as: {error}")))?;
         let entry = match words {
-            [url] if is_url(url) => json!({ "url": url, "headers": read_headers(headers)? }),
+            [url] if is_url(url) => {
+                [("url", json!(url)), ("headers", read_headers(headers)?.into())]
+            }
             [_, ..] if !headers.is_empty() => {
                 return Err(Error::usage("--header needs a server with a URL")
                     .with_hint("to pass variables to a program: -- env NAME=VALUE COMMAND"));
             }
-            [command, args @ ..] => json!({ "command": command, "args": args }),
+            [command, args @ ..] => [("command", json!(command)), ("args", json!(args))],
             [] => return Err(Error::usage("no command was given")),
         };
+        let entry = entry.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         Ok(Self { command_end: command_end(words, &derived, &name, headers), name, entry })
     }
 
     /// Has it restarted when files that match these patterns change.
     pub fn watch(&mut self, patterns: &[String]) {
-        self.entry["watch"] = json!(patterns);
-    }
-
-    /// Its entry, with references not yet expanded.
-    pub fn into_entry(self) -> Map<String, Value> {
-        match self.entry {
-            Value::Object(entry) => entry,
-            _ => Map::new(),
-        }
+        self.entry.insert("watch".to_owned(), json!(patterns));
     }
 
     /// A server file with only this server: its name for messages, and its text. The shell already

@@ -10,8 +10,10 @@ use super::commands::{
     doctor, export, history, hosts, import, init, inspect, list, man, pin, prompts, record, remove,
     replay, resources, run, serve, servers, stats, trace, trust,
 };
-use super::options::{GlobalOptions, RareOptions};
+use super::context::{CommandContext, CommandResult};
+use super::options::GlobalOptions;
 use crate::present::{Line, Page, Role};
+use crate::serve::demo;
 
 /// The end of `--help`.
 const EXIT_CODES: &str = "\
@@ -47,41 +49,40 @@ pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
     pub global: GlobalOptions,
-    #[command(flatten)]
-    rare: RareOptions,
     /// What to do.
     #[command(subcommand)]
     pub command: Option<CliCommand>,
-    /// The words after `--` without a command: a server for the console.
+    /// The words after `--`: a server for the command or the console.
     #[arg(skip)]
     pub server_command: Vec<String>,
 }
 
 impl Cli {
-    pub fn without_rare(global: GlobalOptions, command: Option<CliCommand>) -> Self {
-        Self { global, rare: RareOptions::default(), command, server_command: Vec::new() }
-    }
-
     /// Parses a command line with the whole grammar.
     pub fn read(arguments: &[OsString]) -> Result<Self, clap::Error> {
         let mut grammar = Self::command().mut_subcommands(whole_help);
         let mut matches = grammar.try_get_matches_from_mut(arguments)?;
-        Self::from_arg_matches_mut(&mut matches)
-            .map(Self::settled)
-            .map_err(|error| error.format(&mut grammar))
+        Self::of_matches(&mut matches).map_err(|error| error.format(&mut grammar))
     }
 
-    /// Puts all options in one place.
-    #[must_use]
-    pub fn settled(mut self) -> Self {
-        self.global.rare = std::mem::take(&mut self.rare);
-        self
+    /// The command line as parsed, with the words after `--` that name a server.
+    pub fn of_matches(matches: &mut clap::ArgMatches) -> Result<Self, clap::Error> {
+        let mut of_command = &*matches;
+        while let Some((_, inner)) = of_command.subcommand() {
+            of_command = inner;
+        }
+        let words = of_command.try_get_many::<String>("server_command").ok().flatten();
+        let server_command = words.into_iter().flatten().cloned().collect();
+        Ok(Self { server_command, ..Self::from_arg_matches_mut(matches)? })
     }
 }
 
-/// The commands: the enumeration that the parser fills in, and the grammar of each.
+/// The commands: the enumeration that the parser fills in, the grammar of each, and what runs it.
 macro_rules! commands {
-    ($($(#[$help:meta])* $name:literal $(| $alias:literal)? => $variant:ident($arguments:ty),)*) => {
+    ($(
+        $(#[$help:meta])*
+        $name:literal $(| $alias:literal)? => $variant:ident($arguments:ty) $run:path,
+    )*) => {
         /// The commands.
         #[derive(Debug, Subcommand)]
         pub enum CliCommand {
@@ -89,6 +90,15 @@ macro_rules! commands {
             /// Serve the demo tools over stdio.
             #[command(hide = true)]
             DemoServer,
+        }
+
+        impl CliCommand {
+            pub async fn run(self, context: &CommandContext) -> CommandResult {
+                match self {
+                    $(Self::$variant(args) => $run(&args, context).await,)*
+                    Self::DemoServer => Ok(demo::run().await?),
+                }
+            }
         }
 
         /// The grammar of one command, without help texts.
@@ -107,79 +117,79 @@ macro_rules! commands {
 
 commands! {
     /// List the tools of the catalogue.
-    "list" => List(list::ListArgs),
+    "list" => List(list::ListArgs) list::run,
     /// Show everything about a tool or a server.
-    "inspect" | "show" => Inspect(inspect::InspectArgs),
+    "inspect" | "show" => Inspect(inspect::InspectArgs) inspect::run,
     /// Call a tool.
-    "call" | "invoke" => Call(Box<call::CallArgs>),
+    "call" | "invoke" => Call(Box<call::CallArgs>) call::run,
     /// Run a call saved with 'call --save-as NAME'.
-    "run" => Run(run::RunArgs),
+    "run" => Run(run::RunArgs) run::run,
     /// Benchmark a tool: call it many times and report latencies and throughput.
-    "bench" => Bench(Box<bench::BenchArgs>),
+    "bench" => Bench(Box<bench::BenchArgs>) bench::run,
     /// Show the status of MCP servers: connection, latency and what they offer.
-    "servers" => Servers(servers::ServersArgs),
+    "servers" => Servers(servers::ServersArgs) servers::run,
     /// List, read and watch resources of MCP servers.
-    "resources" => Resources(resources::ResourcesArgs),
+    "resources" => Resources(resources::ResourcesArgs) resources::run,
     /// List and render prompts of MCP servers.
-    "prompts" => Prompts(prompts::PromptsArgs),
+    "prompts" => Prompts(prompts::PromptsArgs) prompts::run,
     /// Show completions for an argument of a prompt or resource template.
-    "complete" => Complete(complete::CompleteArgs),
+    "complete" => Complete(complete::CompleteArgs) complete::run,
     /// Connect to a server and print everything sent and received.
-    "trace" => Trace(trace::TraceArgs),
+    "trace" => Trace(trace::TraceArgs) trace::run,
     /// Record the traffic between another client and a server.
-    "record" => Record(record::RecordArgs),
+    "record" => Record(record::RecordArgs) record::run,
     /// Serve a recording as an MCP server over stdio.
-    "replay" => Replay(replay::ReplayArgs),
+    "replay" => Replay(replay::ReplayArgs) replay::run,
     /// Print tool definitions for a model.
-    "export" => Export(export::ExportArgs),
+    "export" => Export(export::ExportArgs) export::run,
     /// Run the tool calls in a model's response and print the messages to send back.
-    "dispatch" => Dispatch(dispatch::DispatchArgs),
+    "dispatch" => Dispatch(dispatch::DispatchArgs) dispatch::run,
     /// Run tests: calls of tools, with what is expected of them.
-    "test" => Test(Box<super::commands::test::TestArgs>),
+    "test" => Test(Box<super::commands::test::TestArgs>) super::commands::test::run,
     /// Serve the catalogue as an MCP server.
-    "serve" => Serve(serve::ServeArgs),
+    "serve" => Serve(serve::ServeArgs) serve::run,
     /// Add 'toolhost serve' to the configuration of an editor or agent.
-    "connect" => Connect(connect::ConnectArgs),
+    "connect" => Connect(connect::ConnectArgs) connect::run,
     /// Remove 'toolhost serve' from the configuration of an editor or agent.
-    "disconnect" => Disconnect(connect::DisconnectArgs),
+    "disconnect" => Disconnect(connect::DisconnectArgs) connect::disconnect,
     /// Start a background host that keeps servers connected.
-    "up" => Up(hosts::UpArgs),
+    "up" => Up(hosts::UpArgs) hosts::up,
     /// List background hosts.
-    "ps" => Ps(hosts::PsArgs),
+    "ps" => Ps(hosts::PsArgs) hosts::ps,
     /// Stop the background host of this directory.
-    "down" => Down(hosts::DownArgs),
+    "down" => Down(hosts::DownArgs) hosts::down,
     /// Stop calls of agents until you decide about them in the console.
-    "break" => Break(breakpoint::BreakArgs),
+    "break" => Break(breakpoint::BreakArgs) breakpoint::run,
     /// Show the audit log: calls made and calls refused.
-    "audit" => Audit(audit::AuditArgs),
+    "audit" => Audit(audit::AuditArgs) audit::run,
     /// Show, rerun and compare past calls.
-    "history" => History(Box<history::HistoryArgs>),
+    "history" => History(Box<history::HistoryArgs>) history::run,
     /// Show usage, latencies and failures of tools.
-    "stats" => Stats(stats::StatsArgs),
+    "stats" => Stats(stats::StatsArgs) stats::run,
     /// Pin tool definitions, so that a changed definition blocks calls.
-    "pin" => Pin(pin::PinArgs),
+    "pin" => Pin(pin::PinArgs) pin::pin,
     /// Compare tool definitions with their pins and show the differences.
-    "verify" => Verify(pin::VerifyArgs),
+    "verify" => Verify(pin::VerifyArgs) pin::verify,
     /// Review what a project's files would do, and trust them.
-    "trust" => Trust(trust::TrustArgs),
+    "trust" => Trust(trust::TrustArgs) trust::run,
     /// Log in to servers and manage logins.
-    "auth" => Auth(auth::AuthArgs),
+    "auth" => Auth(auth::AuthArgs) auth::run,
     /// Create tools.yaml and mcp.yaml with examples.
-    "init" => Init(init::InitArgs),
+    "init" => Init(init::InitArgs) init::run,
     /// Add a server to mcp.yaml.
-    "add" => Add(add::AddArgs),
+    "add" => Add(add::AddArgs) add::run,
     /// Remove a server from mcp.yaml.
-    "remove" => Remove(remove::RemoveArgs),
+    "remove" => Remove(remove::RemoveArgs) remove::run,
     /// Import servers from the configuration of editors and agents.
-    "import" => Import(import::ImportArgs),
+    "import" => Import(import::ImportArgs) import::run,
     /// Diagnose problems with the environment, files and servers.
-    "doctor" => Doctor(doctor::DoctorArgs),
+    "doctor" => Doctor(doctor::DoctorArgs) doctor::run,
     /// Check and show the configuration.
-    "config" => Config(config::ConfigArgs),
+    "config" => Config(config::ConfigArgs) config::run,
     /// Print a shell completion script.
-    "completions" => Completions(completions::CompletionsArgs),
+    "completions" => Completions(completions::CompletionsArgs) completions::run,
     /// Print a man page.
-    "man" => Man(man::ManArgs),
+    "man" => Man(man::ManArgs) man::run,
 }
 
 /// What `--help` prints of a command: every option, and the examples before them.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::assembly::runtime_directory::{self, RuntimeDirectory};
 use crate::assembly::{self, FrontEnd, host_identity};
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
 use crate::config::consent::store::TrustStore;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::{FileStamp, WatchedFiles};
@@ -47,7 +47,9 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         events: observers.events(clients.events()),
         traffic: observers.traffic(context.trace_outputs.sink(&context.output)?),
     };
-    let (assembly, identity) = context.assemble_host(front_end, &key)?;
+    let loaded = context.read_usable()?;
+    let identity = context.identity(&loaded, &key);
+    let assembly = context.assemble_from(loaded, front_end)?;
     // Released with the process: until then servers may still be shutting down.
     let _lock: &mut File = Box::leak(Box::new(require_only_host(&directory, &identity)?));
     let cwd = context.environment.cwd();

@@ -6,51 +6,34 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::assembly::host_locator::attached_front_end;
 use crate::assembly::pins::PinFile;
 use crate::assembly::reload::{HostReloader, NewErrors, ReloadError, ReloadReport};
 use crate::assembly::{Assembly, FrontEnd};
 use crate::audit::Masker;
 use crate::cli::context::CommandContext;
-use crate::cli::host_sockets;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::WatchedFiles;
 use crate::host::ToolHost;
 use crate::model::{Diagnostic, Error};
+use crate::present::messages;
+use crate::serve::background::client::HostClient;
 
 /// Poll interval of the files. A file that is still being written is waited for.
 const INTERVAL: Duration = Duration::from_millis(500);
 const MAX_ERRORS: usize = 10;
 const MAX_NAMES: usize = 3;
 
-/// The background host that makes the calls while it is that of the served configuration.
-struct LinkedHost {
-    host: Arc<ToolHost>,
-    masker: Masker,
-    front_end: FrontEnd,
-    socket: Option<PathBuf>,
-}
-
-impl LinkedHost {
-    fn attach(&self) {
-        let front_end = host_sockets::attached_front_end(&self.front_end, &self.masker);
-        let socket = self.socket.clone();
-        host_sockets::attach_whenever_listening(&self.host, socket, front_end, "toolhost serve");
-    }
-
-    fn follow(&mut self, socket: Option<PathBuf>) {
-        if self.socket != socket {
-            self.socket = socket;
-            self.attach();
-        }
-    }
-}
-
 pub struct ConfigWatch<'a> {
     context: &'a CommandContext,
     reloader: HostReloader,
-    link: LinkedHost,
+    host: Arc<ToolHost>,
+    masker: Masker,
+    front_end: FrontEnd,
+    /// Where the background host of the served configuration listens.
+    socket: Option<PathBuf>,
     files: WatchedFiles,
     /// Whether changes are only reported: consent for this run was given to the files as they were.
     waits_to_be_asked: bool,
@@ -67,17 +50,26 @@ impl<'a> ConfigWatch<'a> {
         front_end: FrontEnd,
     ) -> Self {
         let environment = Arc::clone(&context.environment);
-        let (host, masker) = (Arc::clone(&assembly.host), assembly.masker.clone());
-        let link = LinkedHost { host, masker, front_end, socket };
-        link.attach();
-        Self {
+        let watch = Self {
             context,
-            link,
+            host: Arc::clone(&assembly.host),
+            masker: assembly.masker.clone(),
+            front_end,
+            socket,
             files: watched_files(&assembly.configuration, environment.as_ref()),
             waits_to_be_asked: assembly.configuration.is_agreed_for_run,
             reloader: HostReloader::new(assembly, environment),
             hangup: context.take_hangup(),
-        }
+        };
+        watch.attach();
+        watch
+    }
+
+    /// Has the background host make the calls while one listens; otherwise this process makes them.
+    fn attach(&self) {
+        let Some(socket) = &self.socket else { return self.host.detach() };
+        let front_end = attached_front_end(&self.front_end, &self.masker);
+        self.host.attach(Arc::new(HostClient::at(socket.clone(), "toolhost serve", front_end)));
     }
 
     pub async fn follow(mut self) {
@@ -128,13 +120,19 @@ impl<'a> ConfigWatch<'a> {
         // Changes made while it was read are picked up by the next poll.
         self.files = files.with_state_of(&self.files);
         let socket = self.context.host_locator().socket(&loaded);
-        let outcome = self.reloader.reload(loaded, NewErrors::Refused);
-        if outcome.is_ok() {
-            self.link.follow(socket);
-        }
-        match outcome {
-            Ok(report) if report.is_empty() && !report.needs_restart && !is_asked => {}
-            Ok(report) => self.tell(&report),
+        match self.reloader.reload(loaded, NewErrors::Refused) {
+            Ok(report) => {
+                if self.socket != socket {
+                    self.socket = socket;
+                    self.attach();
+                }
+                if !report.is_empty() || report.needs_restart || is_asked {
+                    self.context.output.note(describe(&report));
+                }
+                if report.needs_restart {
+                    self.warn("changed audit, history and stats settings apply after a restart");
+                }
+            }
             Err(ReloadError::Failed(error)) => self.refuse(&error),
             Err(ReloadError::Invalid(errors)) => self.refuse_invalid(&errors),
             Err(error @ ReloadError::Untrusted(_)) => {
@@ -142,13 +140,6 @@ impl<'a> ConfigWatch<'a> {
                     "{error}: the trusted version is still served; 'toolhost trust' shows the change"
                 ));
             }
-        }
-    }
-
-    fn tell(&self, report: &ReloadReport) {
-        self.context.output.note(describe(report));
-        if report.needs_restart {
-            self.warn("changed audit, history and stats settings apply after a restart");
         }
     }
 
@@ -166,11 +157,7 @@ impl<'a> ConfigWatch<'a> {
              still served",
         );
         for error in errors.iter().take(MAX_ERRORS) {
-            let place = error
-                .location
-                .as_ref()
-                .map(|place| format!("{}:{}:{}: ", place.file.display(), place.line, place.column));
-            self.warn(&format!("{}{}", place.unwrap_or_default(), error.message));
+            self.warn(&messages::located(error));
         }
         if let Some(more) = errors.len().checked_sub(MAX_ERRORS).filter(|more| *more > 0) {
             self.warn(&format!("and {more} more, see 'toolhost config check'"));

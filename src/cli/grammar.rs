@@ -2,25 +2,22 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::mem::ManuallyDrop;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args as _, CommandFactory as _, FromArgMatches as _};
+use clap::{Args as _, CommandFactory as _};
 
-use super::args::{Cli, CliCommand, command_grammar, commands_in_groups};
+use super::args::{Cli, command_grammar, commands_in_groups};
 use super::options::{GlobalOptions, RareOptions};
 use crate::util::spelling::nearest;
 
 /// Parses a command line; the first word is the program.
 pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let arguments = &*help_as_option(arguments);
-    for options in [OptionSet::Usual, OptionSet::All] {
-        match parse_partial(arguments, named_command(arguments), options) {
-            Ok(cli) => return Ok(cli),
-            // Everything before it was parsed, and the output is the same for every command.
-            Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
-            Err(_) => {}
-        }
+    match parse_named(arguments) {
+        Ok(cli) => return Ok(cli),
+        // Everything before it was parsed, and the output is the same for every command.
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
+        Err(_) => {}
     }
     match console_on_server(arguments) {
         Some(cli) => Ok(cli),
@@ -50,9 +47,6 @@ fn help_as_option(arguments: &[OsString]) -> Cow<'_, [OsString]> {
         other => other.into(),
     }
 }
-
-/// The global options that other options and arguments refer to, as conflicts or substitutes.
-const NAMED_BY_OTHERS: [&str; 4] = ["ask_all", "output", "server_url", "verbose"];
 
 /// The global options that the short help of the program leaves to its commands.
 const OF_COMMANDS: [&str; 6] = ["ask_all", "fresh", "quiet", "trace", "trust", "verbose"];
@@ -105,75 +99,19 @@ fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
     error
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OptionSet {
-    /// Those that many runs need.
-    Usual,
-    All,
-}
-
-/// A line without rare options.
-#[derive(clap::Parser)]
-struct UsualCli {
-    #[command(flatten)]
-    global: GlobalOptions,
-    #[command(subcommand)]
-    command: Option<CliCommand>,
-}
-
 fn named_command(arguments: &[OsString]) -> Option<clap::Command> {
     arguments.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar)
 }
 
-/// Parses a line with some of the global options and the command it appears to name. A wrong guess
-/// fails with an unknown word: there are no arguments before the command.
-fn parse_partial(
-    arguments: &[OsString],
-    named: Option<clap::Command>,
-    options: OptionSet,
-) -> Result<Cli, clap::Error> {
+/// Parses a line with only the command that it appears to name. A wrong guess fails with an unknown
+/// word: there are no arguments before the command.
+fn parse_named(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let program = clap::Command::new("toolhost")
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_flag(true)
         .disable_help_subcommand(true);
-    let program = GlobalOptions::augment_args(program);
-    let program = match options {
-        OptionSet::Usual => program,
-        OptionSet::All => RareOptions::augment_args(program),
-    };
-    let program = program.mut_args(|option| {
-        let is_global = option.is_global_set() && may_be_given(&option, arguments);
-        option.global(is_global)
-    });
-    // Dropping it would take a tenth of the parsing time.
-    let mut program = ManuallyDrop::new(program.subcommands(named));
-    let mut matches = program.try_get_matches_from_mut(arguments)?;
-    match options {
-        OptionSet::Usual => UsualCli::from_arg_matches_mut(&mut matches)
-            .map(|line| Cli::without_rare(line.global, line.command)),
-        OptionSet::All => Cli::from_arg_matches_mut(&mut matches).map(Cli::settled),
-    }
-}
-
-/// Whether a line appears to have this option. Only such options are passed on to the command: with
-/// all of them, a third of the time would be spent on values that were not given.
-fn may_be_given(option: &clap::Arg, arguments: &[OsString]) -> bool {
-    let is_given = |word: &OsString| {
-        let word = word.as_encoded_bytes();
-        match word.strip_prefix(b"--") {
-            Some(given) => {
-                let aliases = option.get_all_aliases().unwrap_or_default();
-                let mut names = option.get_long().into_iter().chain(aliases);
-                names.any(|name| given.starts_with(name.as_bytes()))
-            }
-            None if word.starts_with(b"-") => {
-                let short = option.get_short().and_then(|short| u8::try_from(short).ok());
-                short.is_some_and(|short| word.contains(&short))
-            }
-            None => false,
-        }
-    };
-    NAMED_BY_OTHERS.contains(&option.get_id().as_str()) || arguments.iter().skip(1).any(is_given)
+    let mut program = GlobalOptions::augment_args(program).subcommands(named_command(arguments));
+    Cli::of_matches(&mut program.try_get_matches_from_mut(arguments)?)
 }
 
 #[cfg(test)]
@@ -229,34 +167,9 @@ mod tests {
         ] {
             let words = words(line);
             let whole = Cli::read(&words).unwrap();
-            for options in [OptionSet::Usual, OptionSet::All] {
-                let read = parse_partial(&words, named_command(&words), options);
-                let read = read.unwrap_or_else(|error| panic!("{line}: {error}"));
-                assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_line_with_a_rare_option_is_read_with_all_of_them() {
-        let program = RareOptions::augment_args(clap::Command::new("toolhost"));
-        for option in program.get_arguments() {
-            let long = option.get_long().unwrap();
-            let value = match option.get_possible_values().first() {
-                _ if !option.get_action().takes_values() => String::new(),
-                Some(value) => format!("={}", value.get_name()),
-                None => "=1".to_owned(),
-            };
-            for line in [
-                format!("toolhost --{long}{value} list"),
-                format!("toolhost call x --{long}{value}"),
-            ] {
-                let line = words(&line);
-                let usual = parse_partial(&line, named_command(&line), OptionSet::Usual);
-                assert!(usual.is_err(), "{line:?}");
-                let (read, whole) = (parse(&line).unwrap(), Cli::read(&line).unwrap());
-                assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line:?}");
-            }
+            let read = parse_named(&words);
+            let read = read.unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line}");
         }
     }
 
@@ -264,7 +177,6 @@ mod tests {
     #[test]
     fn each_option_may_stand_behind_each_command() {
         let program = GlobalOptions::augment_args(clap::Command::new("toolhost"));
-        let program = RareOptions::augment_args(program);
         for option in program.get_arguments() {
             let Some(long) = option.get_long() else { continue };
             let value = if option.get_action().takes_values() { " 1" } else { "" };

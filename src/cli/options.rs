@@ -4,17 +4,21 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::ArgValueCompleter;
 
 use super::ad_hoc::AdHocServer;
 use super::complete;
 use super::output::streams::OutputOptions;
 use super::output::{ColourChoice, Format};
+use crate::assembly::{self, AssemblyOptions};
+use crate::config::LoadRequest;
+use crate::model::event::LOG_LEVELS;
 
 /// The value of `--trace` that shows every message.
 pub const ALL_METHODS: &str = "*";
 
-/// Options of every command, without those that few runs need.
+/// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct GlobalOptions {
@@ -69,13 +73,11 @@ pub struct GlobalOptions {
         default_missing_value = ALL_METHODS
     )]
     pub trace: Option<Vec<String>>,
-    /// The rare options, once the command line was parsed.
-    #[arg(skip)]
+    #[command(flatten)]
     pub rare: RareOptions,
 }
 
-/// Global options that few runs need: `-h` hides them, and a command line without any is parsed
-/// without them.
+/// Global options that few runs need: `-h` hides them.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct RareOptions {
@@ -96,8 +98,9 @@ pub struct RareOptions {
     pub profile: Option<String>,
     /// Request and print log messages of servers from this level up: debug, info, notice, warning,
     /// error, critical, alert or emergency
-    #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, global = true)]
-    pub log_level: Option<LogThreshold>,
+    #[arg(long, value_name = "LEVEL", value_parser = severity(), hide_possible_values = true,
+          global = true)]
+    pub log_level: Option<&'static str>,
     /// Log level of toolhost itself (error, warn, info, debug, trace, off), optionally per module,
     /// such as info,mcp=debug
     #[arg(long, value_name = "FILTER", global = true)]
@@ -141,18 +144,12 @@ pub struct RareOptions {
     pub trace_save: Option<PathBuf>,
 }
 
-/// The lowest severity of log messages to show (RFC 5424, as used by MCP).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum LogThreshold {
-    Debug,
-    Info,
-    Notice,
-    Warning,
-    Error,
-    Critical,
-    Alert,
-    Emergency,
+/// The lowest severity of log messages to show, by its name in MCP.
+fn severity() -> impl TypedValueParser<Value = &'static str> {
+    PossibleValuesParser::new(LOG_LEVELS).map(|name| {
+        let level = LOG_LEVELS.into_iter().find(|level| *level == name);
+        level.unwrap_or_default()
+    })
 }
 
 /// The format of toolhost's own log.
@@ -163,13 +160,6 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line: `timestamp`, `level`, `target`, `message` and the fields.
     Json,
-}
-
-impl LogThreshold {
-    /// Its name in the protocol.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 impl GlobalOptions {
@@ -194,6 +184,47 @@ impl GlobalOptions {
             arguments.extend(is_set.then(|| option.into()));
         }
         arguments
+    }
+
+    /// The files of a run, which trusts all of them or asks.
+    pub fn load_request(&self, trust_all: bool) -> LoadRequest {
+        let modules = |option: &'static str, modules: &[String]| {
+            modules.iter().map(|module| assembly::tools_module_file(option, module)).collect()
+        };
+        LoadRequest {
+            tools: self.tools.clone(),
+            servers: self.mcp.clone(),
+            added_tools: self.host_tools.clone(),
+            inline_tools: modules("--tools-module", &self.rare.tools_module),
+            added_inline_tools: modules("--host-tools-module", &self.rare.host_tools_module),
+            inline_servers: self.ad_hoc.iter().map(AdHocServer::file).collect(),
+            command_end: self.ad_hoc.as_ref().map(|server| server.command_end.clone()),
+            trust_all,
+            ..LoadRequest::default()
+        }
+    }
+
+    pub fn assembly_options(&self, trust_all: bool) -> AssemblyOptions {
+        AssemblyOptions {
+            files: self.load_request(trust_all),
+            profile: self.rare.profile.clone(),
+            insecure: self.rare.insecure,
+            require_record: self.rare.require_record,
+            ask_all: self.ask_all,
+            log_level: match (self.rare.log_level, self.verbose) {
+                (level @ Some(_), _) => level,
+                (None, 0) => None,
+                (None, 1) => Some("info"),
+                (None, _) => Some("debug"),
+            },
+        }
+    }
+
+    /// Whether this run uses no background host: because of its options, because it traces servers
+    /// or requests their log messages, or because it has an ad-hoc server.
+    pub fn needs_own_servers(&self) -> bool {
+        let looks = self.trace.is_some() || self.rare.trace_save.is_some();
+        self.fresh || looks || self.rare.log_level.is_some() || self.ad_hoc.is_some()
     }
 
     pub fn output_options(&self) -> OutputOptions {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::output::Output;
 use crate::model::{CallId, HostEvent, ListOwner, QuestionOutcome, ServerState};
-use crate::present::{Line, Role};
+use crate::present::{Line, Role, chart};
 use crate::util::clock::Clock;
 use crate::util::{text, units};
 
@@ -246,16 +246,11 @@ fn lock(waits: &Mutex<PendingWaits>) -> std::sync::MutexGuard<'_, PendingWaits> 
     waits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `[####      ]  40 %  copying`, or what is known of it.
+/// `[####......]  40 %  copying`, or what is known of it.
 fn progress_line(progress: f64, total: Option<f64>, message: Option<&str>) -> Line {
     let share = total.filter(|t| *t > 0.0 && t.is_finite()).map(|t| (progress / t).clamp(0.0, 1.0));
     let mut line = match share.filter(|share| share.is_finite()) {
-        Some(share) => {
-            let full = (0..20_u8).filter(|cell| (f64::from(*cell) + 0.5) / 20.0 < share).count();
-            Line::styled(Role::Success, format!("[{}", "#".repeat(full)))
-                .then(Role::Success, format!("{}]", " ".repeat(20 - full)))
-                .then(Role::Plain, format!(" {:>3.0} %", share * 100.0))
-        }
+        Some(share) => chart::progress(share, 20),
         None => Line::styled(Role::Dim, format!("progress {progress}")),
     };
     if let Some(message) = message.filter(|message| !message.is_empty()) {
@@ -365,7 +360,7 @@ mod tests {
         let view = ProgressDisplay::new(Arc::new(output), stopped());
         view.show(&progress(1.0));
         view.show(&log());
-        assert_eq!(err.text(), "[#####               ]  25 %\ns info: hi\n");
+        assert_eq!(err.text(), "[#####...............]  25 %\ns info: hi\n");
     }
 
     #[test]
@@ -393,7 +388,7 @@ mod tests {
         view.show(&progress(1.0));
         assert_eq!(
             err.text(),
-            "  [#####               ]  25 %  slow\n[#####               ]  25 %\n"
+            "  [#####...............]  25 %  slow\n[#####...............]  25 %\n"
         );
     }
 

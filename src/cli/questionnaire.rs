@@ -65,7 +65,15 @@ impl Questionnaire {
             return Err(FormSchemaError::TooManyFields(properties.len()));
         }
         let schema = Arc::new(schema.clone());
-        Ok(Self { fields: form::fields(&ResolvedSchema::of(&schema), FIELDS), schema })
+        let mut fields = form::fields(&ResolvedSchema::of(&schema), FIELDS);
+        for kind in fields.iter_mut().map(|field| &mut field.kind) {
+            use FieldKind::{Any, Constant, Json, List, Object, Variants};
+            // One line holds these as JSON only.
+            if matches!(kind, Any | Constant(_) | List | Object | Variants(_)) {
+                *kind = Json;
+            }
+        }
+        Ok(Self { fields, schema })
     }
 
     /// The values of the form when every field keeps its default.

@@ -38,19 +38,11 @@ impl TracePrinter {
     pub fn new(
         output: Arc<Output>,
         filter: TrafficFilter,
-        place: TraceStream,
+        stream: TraceStream,
         json: bool,
     ) -> Arc<Self> {
-        let (begun, stopped) = (SystemClock.unix(), Mutex::default());
-        Arc::new(Self {
-            output,
-            filter,
-            stream: place,
-            json,
-            started: begun,
-            stop_error: stopped,
-            wake: Notify::new(),
-        })
+        let (started, stop_error) = (SystemClock.unix(), Mutex::default());
+        Arc::new(Self { output, filter, stream, json, started, stop_error, wake: Notify::new() })
     }
 
     /// Why nothing can be shown any more, once; signalled by [`TracePrinter::wake`].

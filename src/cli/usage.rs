@@ -10,12 +10,8 @@ use crate::model::{CallFilter, ToolDefinition};
 use crate::stats::{ReadBudget, Statistics, Usage};
 use crate::util::clock::{Clock as _, SystemClock};
 
-pub struct UsageReading(Option<JoinHandle<Option<UsagesRead>>>);
-
-struct UsagesRead {
-    usages: Vec<Usage>,
-    notes: Vec<String>,
-}
+/// The statistics that are being read, and what is to be known about them.
+pub struct UsageReading(Option<JoinHandle<Option<(Vec<Usage>, Vec<String>)>>>);
 
 impl UsageReading {
     pub fn none() -> Self {
@@ -42,12 +38,10 @@ impl UsageReading {
         context: &CommandContext,
     ) -> Vec<Usage> {
         let Some(reading) = self.0 else { return Vec::new() };
-        let Some(UsagesRead { mut usages, notes }) = reading.await.ok().flatten() else {
+        let Some((mut usages, notes)) = reading.await.ok().flatten() else {
             return Vec::new();
         };
-        for note in notes {
-            context.output.warn(&note);
-        }
+        notes.iter().for_each(|note| context.output.warn(note));
         let tools = tools.into_iter().map(|tool| (tool.name.full(), tool));
         let tools: HashMap<String, &ToolDefinition> = tools.collect();
         usages
@@ -56,9 +50,8 @@ impl UsageReading {
     }
 }
 
-fn read(mut statistics: Statistics, filter: &CallFilter) -> Option<UsagesRead> {
+fn read(mut statistics: Statistics, filter: &CallFilter) -> Option<(Vec<Usage>, Vec<String>)> {
     let now = SystemClock.unix();
     statistics.refresh(now).ok()?;
-    let usages = statistics.summary(filter, now).ok()?.tools;
-    Some(UsagesRead { usages, notes: statistics.take_notes() })
+    Some((statistics.summary(filter, now).ok()?.tools, statistics.take_notes()))
 }

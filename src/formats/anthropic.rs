@@ -3,86 +3,46 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    CallAnswer, ModelFormat, RequestedCall, ResponseError, arguments_object, block_text,
-    is_shown_image,
-};
-
-pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
-    let mut tool = json!({ "name": name });
-    if let Some(description) = description {
-        tool["description"] = json!(description);
-    }
-    tool["input_schema"] = schema.clone();
-    tool
-}
+use super::{CallAnswer, RequestedCall, block_text, is_shown_image, is_type};
 
 /// Takes a whole response (a message of the assistant) or its list of blocks.
-pub(super) fn requested_calls(response: &Value) -> Result<Vec<RequestedCall>, ResponseError> {
-    let content = response.get("content");
-    let blocks = match content.unwrap_or(response) {
-        Value::Array(blocks) => blocks.as_slice(),
+pub(super) fn calls(response: &Value) -> Option<Vec<&Value>> {
+    match response.get("content") {
         // A message may be a text alone.
-        Value::String(_) if content.is_some() => &[],
-        _ => {
-            let format = ModelFormat::Anthropic.as_str();
-            return Err(ResponseError::Shape { format, missing: "content" });
+        Some(Value::String(_)) => Some(Vec::new()),
+        content => {
+            let blocks = content.unwrap_or(response).as_array()?;
+            Some(blocks.iter().filter(|block| is_type(block, "tool_use")).collect())
         }
-    };
-    let is_call = |block: &&Value| block.get("type").and_then(Value::as_str) == Some("tool_use");
-    let calls = blocks.iter().filter(is_call).enumerate();
-    calls
-        .map(|(index, call)| {
-            let field = |name: &'static str| {
-                let value = call.get(name).and_then(Value::as_str);
-                value.ok_or(ResponseError::Call { number: index + 1, missing: name })
-            };
-            Ok(RequestedCall {
-                id: Some(field("id")?.to_owned()),
-                name: field("name")?.to_owned(),
-                arguments: arguments_object(call.get("input")),
-            })
-        })
-        .collect()
+    }
 }
 
-pub(super) fn answer_messages(answers: &[(RequestedCall, CallAnswer)]) -> Vec<Value> {
-    if answers.is_empty() {
-        return Vec::new();
+pub(super) fn answer(call: &RequestedCall, answer: &CallAnswer) -> Value {
+    let mut result = json!({ "type": "tool_result", "tool_use_id": call.id });
+    if let Some(content) = content(answer) {
+        result["content"] = content;
     }
-    let results: Vec<Value> = answers
-        .iter()
-        .map(|(call, answer)| {
-            let mut result = json!({ "type": "tool_result", "tool_use_id": call.id });
-            if let Some(content) = content(answer) {
-                result["content"] = content;
-            }
-            if answer.is_error {
-                result["is_error"] = json!(true);
-            }
-            result
-        })
-        .collect();
-    vec![json!({ "role": "user", "content": results })]
+    if answer.is_error {
+        result["is_error"] = json!(true);
+    }
+    result
 }
 
 /// The blocks of an answer, without texts that say nothing, which the API refuses; `None` when
 /// there is nothing to say.
 fn content(answer: &CallAnswer) -> Option<Value> {
     let blocks = answer.content.iter().map(|block| {
-        let field = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
         // A failure is told in texts alone.
         if is_shown_image(block) && !answer.is_error {
-            let source = json!({
-                "type": "base64", "media_type": field("mimeType"), "data": field("data"),
-            });
+            let data = block["data"].as_str().unwrap_or_default();
+            let media_type = &block["mimeType"];
+            let source = json!({ "type": "base64", "media_type": media_type, "data": data });
             json!({ "type": "image", "source": source })
         } else {
             json!({ "type": "text", "text": block_text(block) })
         }
     });
-    let is_empty = |block: &Value| block.get("text").and_then(Value::as_str) == Some("");
-    let blocks: Vec<Value> = blocks.filter(|block| !is_empty(block)).collect();
+    let blocks: Vec<Value> = blocks.filter(|block| block["text"] != "").collect();
     if blocks.is_empty() {
         let text = answer.text();
         return (!text.is_empty()).then(|| Value::String(text));

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CallAnswer, ModelFormat, RequestedCall, ResponseError, arguments_object};
+use super::{CallAnswer, RequestedCall};
 
 /// The keywords that `parametersJsonSchema` takes, as the API's reference lists them.
 pub(super) const KEYWORDS: &[&str] = &[
@@ -29,57 +29,24 @@ pub(super) const KEYWORDS: &[&str] = &[
     "required",
 ];
 
-pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
-    json!({
-        "name": name,
-        // The API requires one.
-        "description": description.unwrap_or(name),
-        "parametersJsonSchema": schema,
-    })
-}
-
 /// Takes a whole response, its content, or the list of parts.
-pub(super) fn requested_calls(response: &Value) -> Result<Vec<RequestedCall>, ResponseError> {
+pub(super) fn calls<'v>(response: &'v Value) -> Option<Vec<&'v Value>> {
     let content = response.pointer("/candidates/0/content").unwrap_or(response);
-    let parts = content.get("parts").unwrap_or(content);
-    let Some(parts) = parts.as_array() else {
-        let format = ModelFormat::Gemini.as_str();
-        return Err(ResponseError::Shape { format, missing: "candidates[0].content.parts" });
-    };
+    let parts = content.get("parts").unwrap_or(content).as_array()?;
     // Google's SDK for Python dumps the names of fields in its own case, and fields without a value.
-    let call_of = |part: &'_ Value| {
-        let calls = ["functionCall", "function_call"].map(|name| part.get(name).cloned());
+    let call_of = |part: &'v Value| {
+        let calls = ["functionCall", "function_call"].map(|name| part.get(name));
         calls.into_iter().flatten().find(|call| !call.is_null())
     };
-    let calls = parts.iter().filter_map(call_of).enumerate();
-    calls
-        .map(|(index, call)| {
-            let name = call.get("name").and_then(Value::as_str);
-            let name = name.ok_or(ResponseError::Call { number: index + 1, missing: "name" })?;
-            Ok(RequestedCall {
-                id: call.get("id").and_then(Value::as_str).map(str::to_owned),
-                name: name.to_owned(),
-                arguments: arguments_object(call.get("args")),
-            })
-        })
-        .collect()
+    Some(parts.iter().filter_map(call_of).collect())
 }
 
-pub(super) fn answer_messages(answers: &[(RequestedCall, CallAnswer)]) -> Vec<Value> {
-    if answers.is_empty() {
-        return Vec::new();
+pub(super) fn answer(call: &RequestedCall, answer: &CallAnswer) -> Value {
+    let mut response = json!({ "name": call.name, "response": response(answer) });
+    if let Some(id) = &call.id {
+        response["id"] = json!(id);
     }
-    let parts: Vec<Value> = answers
-        .iter()
-        .map(|(call, answer)| {
-            let mut response = json!({ "name": call.name, "response": response(answer) });
-            if let Some(id) = &call.id {
-                response["id"] = json!(id);
-            }
-            json!({ "functionResponse": response })
-        })
-        .collect();
-    vec![json!({ "role": "user", "parts": parts })]
+    json!({ "functionResponse": response })
 }
 
 /// An object, with the result under the key that the API names.

@@ -18,7 +18,7 @@ mod token_estimate;
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::model::{JsonObject, ToolDefinition};
 pub use cost::{DefinitionCost, ToolCost, tool_costs};
@@ -207,7 +207,7 @@ impl ModelFormat {
         let adapted = self.schema_subset().apply(&tool.input_schema);
         let AdaptedSchema { schema, own_names, downgrades: of_schema } = adapted;
         downgrades.extend(of_schema);
-        let definition = self.definition(&name, description, &schema);
+        let definition = self.definition(&name, description, schema);
         ExportedTool { full_name, name, definition, downgrades, own_property_names: own_names }
     }
 
@@ -217,23 +217,63 @@ impl ModelFormat {
     /// When it is no response of this dialect. Arguments that do not parse are no error of the
     /// response: the call is answered with one.
     pub fn requested_calls(self, response: &Value) -> Result<Vec<RequestedCall>, ResponseError> {
-        match self {
-            Self::Openai => openai_chat::requested_calls(response),
-            Self::OpenaiResponses => openai_responses::requested_calls(response),
-            Self::Anthropic => anthropic::requested_calls(response),
-            Self::Gemini => gemini::requested_calls(response),
-            Self::Mcp => Err(ResponseError::NoResponses(self.as_str())),
-        }
+        // The calls in it; what stands in a response of the dialect, and where in each call.
+        let (calls, missing, fields) = match self {
+            Self::Openai => (
+                openai_chat::calls(response),
+                "choices[0].message",
+                ["id", "function.name", "function.arguments"],
+            ),
+            Self::OpenaiResponses => {
+                (openai_responses::calls(response), "output", ["call_id", "name", "arguments"])
+            }
+            Self::Anthropic => (anthropic::calls(response), "content", ["id", "name", "input"]),
+            Self::Gemini => {
+                (gemini::calls(response), "candidates[0].content.parts", ["id", "name", "args"])
+            }
+            Self::Mcp => return Err(ResponseError::NoResponses(self.as_str())),
+        };
+        let calls = calls.ok_or(ResponseError::Shape { format: self.as_str(), missing })?;
+        let calls = calls.into_iter().enumerate();
+        calls.map(|(index, call)| self.requested_call(index + 1, call, fields)).collect()
+    }
+
+    fn requested_call(
+        self,
+        number: usize,
+        call: &Value,
+        [id, name, arguments]: [&'static str; 3],
+    ) -> Result<RequestedCall, ResponseError> {
+        let field = |path: &str| path.split('.').try_fold(call, |inner, key| inner.get(key));
+        let text = |missing: &'static str| {
+            let text = field(missing).and_then(Value::as_str).map(str::to_owned);
+            text.ok_or(ResponseError::Call { number, missing })
+        };
+        Ok(RequestedCall {
+            id: if self == Self::Gemini { text(id).ok() } else { Some(text(id)?) },
+            name: text(name)?,
+            arguments: match field(arguments) {
+                Some(Value::String(text)) => parse_arguments(text),
+                None | Some(Value::Null) => Ok(Map::new()),
+                Some(other) => parse_arguments(&other.to_string()),
+            },
+        })
     }
 
     /// The messages that answer calls, in the order of the calls.
     pub fn answer_messages(self, answers: &[(RequestedCall, CallAnswer)]) -> Vec<Value> {
+        let each = |to_value: fn(&RequestedCall, &CallAnswer) -> Value| -> Vec<Value> {
+            answers.iter().map(|(call, answer)| to_value(call, answer)).collect()
+        };
         match self {
-            Self::Openai => openai_chat::answer_messages(answers),
-            Self::OpenaiResponses => openai_responses::answer_messages(answers),
-            Self::Anthropic => anthropic::answer_messages(answers),
-            Self::Gemini => gemini::answer_messages(answers),
             Self::Mcp => Vec::new(),
+            _ if answers.is_empty() => Vec::new(),
+            Self::Openai => each(openai_chat::answer),
+            Self::OpenaiResponses => each(openai_responses::answer),
+            Self::Anthropic => {
+                vec![json!({ "role": "user", "content": each(anthropic::answer) })]
+            }
+            Self::Gemini => vec![json!({ "role": "user", "parts": each(gemini::answer) })],
         }
     }
 
@@ -271,14 +311,28 @@ impl ModelFormat {
         SchemaSubset { keywords, property_names }
     }
 
-    fn definition(self, name: &str, description: Option<&str>, schema: &Value) -> Value {
-        match self {
-            Self::Openai => openai_chat::definition(name, description, schema),
-            Self::OpenaiResponses => openai_responses::definition(name, description, schema),
-            Self::Anthropic => anthropic::definition(name, description, schema),
-            Self::Gemini => gemini::definition(name, description, schema),
-            Self::Mcp => Value::Null,
+    fn definition(self, name: &str, description: Option<&str>, schema: Value) -> Value {
+        let (schema_key, description) = match self {
+            Self::Openai | Self::OpenaiResponses | Self::Mcp => ("parameters", description),
+            Self::Anthropic => ("input_schema", description),
+            // The API requires a description.
+            Self::Gemini => ("parametersJsonSchema", description.or(Some(name))),
+        };
+        let mut tool = match self {
+            Self::OpenaiResponses => json!({ "type": "function", "name": name }),
+            _ => json!({ "name": name }),
+        };
+        if let Some(description) = description {
+            tool["description"] = json!(description);
         }
+        tool[schema_key] = schema;
+        match self {
+            Self::Openai => return json!({ "type": "function", "function": tool }),
+            // The default, true, takes a small subset of schemas only.
+            Self::OpenaiResponses => tool["strict"] = json!(false),
+            _ => {}
+        }
+        tool
     }
 }
 
@@ -339,7 +393,7 @@ impl RequestedCall {
 impl CallAnswer {
     /// A failure in words.
     pub fn failure(text: impl Into<String>) -> Self {
-        let block = serde_json::json!({ "type": "text", "text": text.into() });
+        let block = json!({ "type": "text", "text": text.into() });
         Self { content: vec![block], structured: None, is_error: true }
     }
 
@@ -356,10 +410,13 @@ impl CallAnswer {
 /// The types of pictures that models are shown.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
+fn is_type(value: &Value, name: &str) -> bool {
+    value["type"] == name
+}
+
 /// Whether a content block is a picture that a model can be shown.
 fn is_shown_image(block: &Value) -> bool {
-    let field = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
-    field("type") == "image" && IMAGES.contains(&field("mimeType"))
+    is_type(block, "image") && block["mimeType"].as_str().is_some_and(|kind| IMAGES.contains(&kind))
 }
 
 fn block_text(block: &Value) -> String {
@@ -386,17 +443,6 @@ fn parse_arguments(text: &str) -> Result<JsonObject, UnparsedArguments> {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(fail("it is another JSON type".to_owned())),
         Err(error) => Err(fail(error.to_string())),
-    }
-}
-
-fn arguments_object(value: Option<&Value>) -> Result<JsonObject, UnparsedArguments> {
-    match value {
-        None | Some(Value::Null) => Ok(Map::new()),
-        Some(Value::Object(arguments)) => Ok(arguments.clone()),
-        Some(other) => Err(UnparsedArguments {
-            text: other.to_string(),
-            reason: "it is another JSON type".to_owned(),
-        }),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
+use crate::util::hex::hex;
+
 /// How many characters of a digest tell shortened names apart, unless that is too few.
 const DIGEST: usize = 8;
 const LONGEST_DIGEST: usize = 32;
@@ -53,15 +55,13 @@ impl NameRule {
     }
 
     fn shortened(self, name: &str, digits: usize) -> String {
-        let digest = Sha256::digest(name.as_bytes());
-        let hex = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let hex = hex.filter_map(|digit| char::from_digit(digit.into(), 16));
+        let digest = hex(&Sha256::digest(name.as_bytes()));
         let room = self.longest - digits - 2;
         let legal = name.chars().map(|c| if self.allows_char(c) { c } else { '_' }).take(room);
         let mut allowed = if self.allows_beginning(name) { String::new() } else { "_".to_owned() };
         allowed.extend(legal);
         allowed.push('_');
-        allowed.extend(hex.take(digits));
+        allowed.extend(digest.chars().take(digits));
         allowed
     }
 }

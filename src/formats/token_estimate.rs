@@ -16,21 +16,13 @@ enum CharacterClass {
 }
 
 pub fn estimate_tokens(text: &str) -> u64 {
-    let (mut tokens, mut length, mut previous) = (0, 0, None::<char>);
-    for c in text.chars() {
-        let continues = previous.is_some_and(|p| {
-            let is_hump = p.is_ascii_lowercase() && c.is_ascii_uppercase();
-            class(p) == class(c) && !is_hump
-        });
-        if !continues {
-            tokens += previous.map_or(0, |p| cost(class(p), length));
-            length = 0;
-        }
-        length += 1;
-        previous = Some(c);
-    }
-    tokens += previous.map_or(0, |p| cost(class(p), length));
-    tokens as u64
+    let continues = |a: char, b: char| {
+        let is_hump = a.is_ascii_lowercase() && b.is_ascii_uppercase();
+        class(a) == class(b) && !is_hump
+    };
+    let chars: Vec<char> = text.chars().collect();
+    let runs = chars.chunk_by(|a, b| continues(*a, *b));
+    runs.map(|run| cost(class(run[0]), run.len()) as u64).sum()
 }
 
 fn class(c: char) -> CharacterClass {

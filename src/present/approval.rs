@@ -1,7 +1,7 @@
 //! The approval question before a call.
 
 use crate::host::approval::ApprovalRequest;
-use crate::model::{JsonObject, Origin, ToolStatus};
+use crate::model::{JsonObject, ToolStatus};
 use crate::present;
 use crate::present::{Line, Page, Role};
 use crate::util::json;
@@ -16,27 +16,13 @@ pub fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
     let tool = &request.definition;
     let mut page =
         Page::from(Line::plain("Call ").then(Role::Name, tool.name.full()).then(Role::Plain, "?"));
-    let mut fact = |key: &str, label: Role, text: &str| {
-        let mut line = Line::styled(Role::Dim, key).indented(2);
-        line.pad_to(11);
-        page.push(line.then(label, text));
-    };
-    fact("because", Role::Plain, &request.reason);
-    match tool.status {
-        ToolStatus::Changed => {
-            fact("changed", Role::Warning, "its definition differs from its pin");
-        }
-        ToolStatus::Drifted => {
-            fact("changed", Role::Warning, "its definition differs from the one in the file");
-        }
-        ToolStatus::Unchecked => {
-            fact("unchecked", Role::Warning, "its arguments cannot be checked");
-        }
-        ToolStatus::Live
-        | ToolStatus::Declared
-        | ToolStatus::Unavailable
-        | ToolStatus::Untrusted => {}
+    page.fact(11, "because", Line::plain(&request.reason));
+    let is_doubtful =
+        matches!(tool.status, ToolStatus::Changed | ToolStatus::Drifted | ToolStatus::Unchecked);
+    if let Some(line) = present::tool::status_line(tool).filter(|_| is_doubtful) {
+        page.fact(11, "status", line);
     }
+    let mut fact = |key: &str, role: Role, text: &str| page.fact(11, key, Line::styled(role, text));
     for warning in &tool.warnings {
         fact("warning", Role::Warning, warning);
     }
@@ -61,12 +47,7 @@ pub fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
         fact("calls", Role::Plain, &tool.calls.join(", "));
     }
     if whole {
-        let origin = match &tool.origin {
-            Origin::Server(name) => format!("the server '{name}'"),
-            Origin::File(place) => format!("{}:{}", place.file.display(), place.line),
-            Origin::Program => "this program".to_owned(),
-        };
-        fact("from", Role::Plain, &origin);
+        fact("from", Role::Plain, &present::tool::origin(&tool.origin));
     }
     match &request.preview {
         Ok(preview) => {
@@ -92,15 +73,7 @@ pub fn arguments(page: &mut Page, arguments: &JsonObject) {
     }
     page.push(Line::styled(Role::Dim, "arguments").indented(2));
     for (key, value) in arguments {
-        let value = json::pretty(value);
-        let mut lines = value.lines();
-        let first = lines.next().unwrap_or_default();
-        page.push(
-            Line::styled(Role::Name, key).then(Role::Plain, format!(" = {first}")).indented(4),
-        );
-        for line in lines {
-            page.push(Line::plain(line).indented(4));
-        }
+        page.assignment(4, key, &json::pretty(value));
     }
 }
 
@@ -112,7 +85,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::{Error, ToolDefinition, ToolName, ToolSource};
+    use crate::model::{Error, Origin, ToolDefinition, ToolName, ToolSource};
     use crate::present::page::LineRenderer;
     use crate::provider::Preview;
 
@@ -150,7 +123,7 @@ mod tests {
         assert_snapshot!(shown(&arguments, Ok(preview.clone()), false), @r#"
         Call files-delete?
           because  the rule '*-delete: ask' at tools.yaml:7
-          changed  its definition differs from the one in the file
+          status   drifted: what the server offers differs from the declaration
           says     Deletes a file
           claims   may destroy something
           touches  the server 'files'
@@ -167,11 +140,11 @@ mod tests {
         assert_snapshot!(shown(&arguments, Ok(preview), true), @r#"
         Call files-delete?
           because  the rule '*-delete: ask' at tools.yaml:7
-          changed  its definition differs from the one in the file
+          status   drifted: what the server offers differs from the declaration
           says     Deletes a file. There is no way back.
           claims   may destroy something
           touches  the server 'files'
-          from     the server 'files'
+          from     server 'files'
           does     sends tools/call to the server 'files'
           {
             "method": "tools/call",
@@ -192,7 +165,7 @@ mod tests {
         assert_snapshot!(shown(&arguments, Err(Error::timeout("too slow")), false), @r#"
         Call files-delete?
           because  the rule '*-delete: ask' at tools.yaml:7
-          changed  its definition differs from the one in the file
+          status   drifted: what the server offers differs from the declaration
           says     Deletes a file
           claims   may destroy something
           touches  the server 'files'

@@ -90,11 +90,10 @@ fn notes(call: &AuditedCall) -> Vec<Line> {
 }
 
 fn took(outcome: &AuditOutcome) -> String {
-    if outcome.attempts == 0 { String::new() } else { show_duration(duration(outcome)) }
-}
-
-fn duration(outcome: &AuditOutcome) -> Duration {
-    Duration::from_micros(outcome.duration_us)
+    if outcome.attempts == 0 {
+        return String::new();
+    }
+    show_duration(Duration::from_micros(outcome.duration_us))
 }
 
 #[cfg(test)]

@@ -5,9 +5,6 @@ use crate::serve::background::protocol::HostStatus;
 use crate::util::units::{show_size, show_span};
 
 pub fn table(hosts: &[HostStatus], width: Option<usize>) -> Page {
-    if hosts.is_empty() {
-        return Page::default();
-    }
     let mut table = Table::new([
         TableColumn::new("DIRECTORY").shrinks_last_to(12),
         TableColumn::new("PID").right(),

@@ -13,9 +13,6 @@ use crate::util::units::show_span;
 const SHORT: usize = 300;
 
 pub fn table(rules: &[Breakpoint], width: Option<usize>) -> Page {
-    if rules.is_empty() {
-        return Page::default();
-    }
     let mut table = Table::new([
         TableColumn::new("TOOLS").shrinks_last_to(12),
         TableColumn::new("CLIENT"),
@@ -50,11 +47,7 @@ pub fn page(held: &HeldCall) -> Page {
     };
     let name = held.definition.name.full();
     let mut page = Page::from(Line::styled(Role::Name, name).then(Role::Plain, state));
-    let mut fact = |key: &str, role: Role, text: &str| {
-        let mut line = Line::styled(Role::Dim, key).indented(2);
-        line.pad_to(11);
-        page.push(line.then(role, text));
-    };
+    let mut fact = |key: &str, role: Role, text: &str| page.fact(11, key, Line::styled(role, text));
     if let Some(client) = &held.client {
         fact("client", Role::Plain, &shorten(client, SHORT));
     }

@@ -57,15 +57,7 @@ fn split_at_char(text: &str, chars: usize) -> (&str, &str) {
 
 /// The text as it will appear on the screen: tabs become blanks, everything else is sanitised.
 fn show(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if c == '\t' {
-            out.push_str(&" ".repeat(TAB));
-        } else {
-            out.push(c);
-        }
-    }
-    text::safe_line(&out).into_owned()
+    text::safe_line(&text.replace('\t', &" ".repeat(TAB))).into_owned()
 }
 
 fn drop_cells(text: &str, cells: usize) -> String {

@@ -14,6 +14,7 @@ use crate::present::{
 };
 use crate::stats::Usage;
 use crate::stats::declared_speed::ExceededSpeed;
+use crate::util::text::shorten;
 
 const MAX_DESCRIPTION: usize = 160;
 
@@ -106,45 +107,27 @@ pub fn summary(tools: &[&ToolDefinition]) -> String {
 pub fn verdict(catalogue: &Catalogue, broken: usize, answered: bool) -> Option<Error> {
     let incomplete: Vec<&ServerListing> =
         catalogue.servers.iter().filter(|s| s.error.is_some() || s.is_partial).collect();
-    if incomplete.is_empty() {
-        return None;
-    }
     let errors: Vec<&Error> = incomplete.iter().filter_map(|s| s.error.as_ref()).collect();
-    let all_failed = errors.len() == catalogue.servers.len();
-    if all_failed && !answered {
-        let first = messages::decisive(errors.iter().copied())?;
+    let total = catalogue.servers.len() + broken;
+    let Some(decisive) = messages::decisive(errors.iter().copied()) else {
+        return partial(incomplete.iter().map(|server| server.name.as_str()), total);
+    };
+    let error = if errors.len() == catalogue.servers.len() && !answered {
         if let [only] = errors[..] {
             return Some(only.clone());
         }
-        let message = format!("none of {} answered", plural(errors.len(), "server", "servers"));
-        let shared = shared_hint(&errors);
-        let error = Error::new(first.kind(), message)
-            .with_details(errors.iter().flat_map(|error| evidence(error, shared.is_none())));
-        return Some(with_shared_hint(error, shared));
-    }
-    let total = catalogue.servers.len() + broken;
-    if errors.is_empty() {
-        return partial(incomplete.iter().map(|server| server.name.as_str()), total);
-    }
-    let total = plural(total, "server", "servers");
-    let message =
-        format!("the list is incomplete: {} of {total} could not be listed", errors.len() + broken);
+        let servers = plural(errors.len(), "server", "servers");
+        Error::new(decisive.kind(), format!("none of {servers} answered"))
+    } else {
+        let (missing, total) = (errors.len() + broken, plural(total, "server", "servers"));
+        Error::partial(format!("the list is incomplete: {missing} of {total} could not be listed"))
+    };
     let shared = shared_hint(&errors);
-    let error =
-        Error::partial(message).with_details(incomplete.iter().flat_map(
-            |server| match &server.error {
-                Some(error) => evidence(error, shared.is_none()),
-                None => vec![missing_part(&server.name)],
-            },
-        ));
-    Some(with_shared_hint(error, shared))
-}
-
-fn with_shared_hint(error: Error, hint: Option<&str>) -> Error {
-    match hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
-    }
+    let error = error.with_details(incomplete.iter().flat_map(|server| match &server.error {
+        Some(error) => evidence(error, shared.is_none()),
+        None => vec![missing_part(&server.name)],
+    }));
+    Some(shared.into_iter().fold(error, Error::with_hint))
 }
 
 /// The error of servers that returned only part of their list, if there are any.
@@ -193,11 +176,7 @@ pub fn with_disabled_entries(servers: Option<Error>, problems: &[Diagnostic]) ->
     }
     let count =
         format!("{} out of service", plural(out_of_service(problems), "entry is", "entries are"));
-    let lines = errors.iter().take(SHOWN).map(|problem| {
-        let place =
-            problem.location.as_ref().map(|place| format!("{}: ", messages::location(place)));
-        format!("{}{}", place.unwrap_or_default(), problem.message)
-    });
+    let lines = errors.iter().take(SHOWN).map(|problem| messages::located(problem));
     Some(match servers {
         Some(error) => error.with_detail(count).with_details(lines.map(|line| format!("  {line}"))),
         None => Error::partial(format!("the list is incomplete: {count}"))
@@ -253,13 +232,7 @@ fn description(tool: &ToolDefinition) -> String {
         return reason.message().to_owned();
     }
     let text = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-    let sentence = first_sentence(text);
-    let count = sentence.chars().count();
-    if count <= MAX_DESCRIPTION {
-        return sentence;
-    }
-    let head: String = sentence.chars().take(MAX_DESCRIPTION).collect();
-    format!("{head}… ({count} characters)")
+    shorten(&first_sentence(text), MAX_DESCRIPTION).into_owned()
 }
 
 /// Something to know about a tool before calling it.

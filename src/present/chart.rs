@@ -1,7 +1,13 @@
 //! Sparklines and bars.
 
-use crate::util::number::float_len;
+use crate::present::{Line, Page, Role};
+use crate::util::distribution::logarithmic;
+use crate::util::histogram::Durations;
+use crate::util::number::{float, float_len};
+use crate::util::units::{show_count, show_duration};
 
+/// The most bars of a histogram.
+const CLASSES: usize = 10;
 /// From little to much; each is one cell wide.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -33,6 +39,35 @@ fn level(number: f64, most: f64) -> char {
 /// A bar that fills a share of `cells` cells; a value above zero gets at least one.
 pub fn bar(share: f64, cells: usize) -> String {
     "█".repeat(filled(share, cells))
+}
+
+/// `[####......]  40 %`
+pub fn progress(share: f64, cells: usize) -> Line {
+    let full = filled(share, cells);
+    Line::styled(Role::Success, format!("[{}", "#".repeat(full)))
+        .then(Role::Dim, ".".repeat(cells - full))
+        .then(Role::Success, "]")
+        .then(Role::Plain, format!(" {:>3.0} %", share * 100.0))
+}
+
+/// The distribution of durations: a bar for each class of them. A single class is none.
+pub fn histogram(durations: &Durations, width: Option<usize>) -> Page {
+    let Some(spread) = logarithmic(durations, CLASSES) else { return Page::default() };
+    let longer = (spread.beyond > 0).then(|| ("longer".to_owned(), spread.beyond));
+    let classes = spread.classes.iter();
+    let classes = classes.map(|(limit, count)| (format!("to {}", show_duration(*limit)), *count));
+    let rows: Vec<(String, u64)> = classes.chain(longer).collect();
+    if rows.iter().filter(|(_, count)| *count > 0).count() < 2 {
+        return Page::default();
+    }
+    let room = width.unwrap_or(80).saturating_sub(2 + 13 + 9).clamp(4, 40);
+    let row = |(name, count): (String, u64)| {
+        let share = float(count) / float(spread.highest_count().max(1));
+        let line = Line::styled(Role::Dim, format!("{name:>12} ")).indented(2);
+        let shown = if count > 0 { format!(" {}", show_count(count)) } else { String::new() };
+        line.then(Role::Success, bar(share, room)).then(Role::Plain, shown)
+    };
+    rows.into_iter().map(row).collect()
 }
 
 /// How many of `cells` cells a share of 0 to 1 fills.

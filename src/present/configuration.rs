@@ -79,33 +79,22 @@ pub fn paths(configuration: &Configuration, environment: &dyn Environment) -> Pa
         page.push(Line::plain(path.display().to_string()).indented(2));
     }
     page.heading("Directories");
-    for (name, path) in directories(environment) {
-        let mut line = Line::styled(Role::Dim, name).indented(2);
-        line.pad_to(17);
-        line.push(Role::Plain, path.unwrap_or_else(|| "none".to_owned()));
-        page.push(line);
+    for (name, path) in [
+        ("configuration", environment.config_dir()),
+        ("state", environment.state_dir()),
+        ("cache", environment.cache_dir()),
+    ] {
+        let path = path.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
+        page.fact(17, name, Line::plain(path));
     }
     page
 }
 
-fn directories(environment: &dyn Environment) -> [(&'static str, Option<String>); 3] {
-    let show = |path: Option<std::path::PathBuf>| path.map(|path| path.display().to_string());
-    [
-        ("configuration", show(environment.config_dir())),
-        ("state", show(environment.state_dir())),
-        ("cache", show(environment.cache_dir())),
-    ]
-}
-
 /// `2 errors and 1 warning`.
 pub fn diagnostic_counts(errors: usize, warnings: usize) -> String {
-    let parts: Vec<String> = [
-        (errors > 0).then(|| plural(errors, "error", "errors")),
-        (warnings > 0).then(|| plural(warnings, "warning", "warnings")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let mut parts = Vec::new();
+    parts.extend((errors > 0).then(|| plural(errors, "error", "errors")));
+    parts.extend((warnings > 0).then(|| plural(warnings, "warning", "warnings")));
     if parts.is_empty() { "no problems".to_owned() } else { parts.join(" and ") }
 }
 

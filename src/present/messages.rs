@@ -69,6 +69,16 @@ pub fn failure(error: &Error) -> Page {
     page
 }
 
+/// Appends all details of an error, and its hint.
+pub fn evidence(page: &mut Page, error: &Error) {
+    for line in error.details() {
+        page.push(Line::plain(line).indented(2));
+    }
+    if let Some(hint) = error.hint() {
+        page.hint(hint);
+    }
+}
+
 /// Whether the first detail lines of an error matter most, not the last: a refusal says what would
 /// start, a list of several failures starts with the first of them.
 pub fn has_leading_details(error: &Error) -> bool {
@@ -99,6 +109,14 @@ pub fn headline(error: &Error) -> String {
 pub fn warning(text: &str) -> Line {
     let text = text::shorten(text, MAX_TEXT);
     Line::styled(Role::Warning, "warning:").then(Role::Plain, format!(" {text}"))
+}
+
+/// A diagnostic in one line: its location and message.
+pub fn located(problem: &Diagnostic) -> String {
+    match &problem.location {
+        Some(place) => format!("{}: {}", location(place), problem.message),
+        None => problem.message.clone(),
+    }
 }
 
 /// A diagnostic in compiler style: location, severity, message, the line, the caret, the hint.

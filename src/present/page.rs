@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::util::{json, text};
 
 const PROSE: usize = 20_000;
+/// Our own marks, and what stands for each where only ASCII can be shown.
+const MARKS: &str = "…·─▃│␊└→←µ▁▂▄▅▆▇█";
+const ASCII_MARKS: &str = "~---||`><u_.:=+*#";
 
 /// What a piece of text means; each face has its own colours for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -282,6 +285,22 @@ impl Page {
         }
     }
 
+    /// Appends a short value beside its label, which has a column of `cells`.
+    pub fn fact(&mut self, cells: usize, label: &str, value: Line) {
+        let mut line = Line::styled(Role::Dim, label).indented(2);
+        line.pad_to(cells);
+        line.append(value);
+        self.push(line);
+    }
+
+    /// Appends `key = value`; the further lines of a value stand below the key.
+    pub fn assignment(&mut self, indent: usize, key: &str, value: &str) {
+        let mut lines = value.lines();
+        let first = format!(" = {}", lines.next().unwrap_or_default());
+        self.push(Line::styled(Role::Name, key).then(Role::Plain, first).indented(indent));
+        lines.for_each(|line| self.push(Line::plain(line).indented(indent)));
+    }
+
     pub fn append(&mut self, other: Self) {
         self.lines.extend(other.lines);
     }
@@ -330,7 +349,7 @@ pub fn json_line(line: &str) -> Line {
     let value_at = line.len() - line.trim_start().len();
     let (mut head, mut value) = line.split_at_checked(value_at).unwrap_or((line, ""));
     let mut spans = Line::default();
-    if let Some(end) = text_end(value)
+    if let Some(end) = json::quoted_end(value)
         && value.get(end..).is_some_and(|rest| rest.starts_with(": "))
         && let Some((key, rest)) = line.split_at_checked(value_at + end)
     {
@@ -354,56 +373,36 @@ pub fn json_role(value: &str) -> Role {
     }
 }
 
-/// The end of the quoted string that `from` starts with.
-fn text_end(from: &str) -> Option<usize> {
-    let mut is_escaped = true;
-    for (at, byte) in from.bytes().enumerate() {
-        match byte {
-            b'"' if at > 0 && !is_escaped => return Some(at + 1),
-            _ if at == 0 && byte != b'"' => return None,
-            b'\\' if !is_escaped => is_escaped = true,
-            _ => is_escaped = false,
-        }
-    }
-    None
-}
-
 /// Wraps words to lines of at most `room` cells; a longer word is broken.
 fn fill(text: &str, room: usize) -> Vec<String> {
     if text::width(text) <= room {
         return vec![text.to_owned()];
     }
-    let mut lines = Vec::new();
-    let (mut line, mut used) = (String::new(), 0);
+    let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        let cells = text::width(word);
-        if !line.is_empty() && used + 1 + cells > room {
-            lines.push(std::mem::take(&mut line));
-            used = 0;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-            used += 1;
-        }
-        if cells <= room {
-            line.push_str(word);
-            used += cells;
-            continue;
-        }
-        for c in word.chars() {
-            let cells = text::width(c.encode_utf8(&mut [0; 4]));
-            if !line.is_empty() && used + cells > room {
-                lines.push(std::mem::take(&mut line));
-                used = 0;
+        match lines.last_mut() {
+            Some(line) if text::width(line) + 1 + text::width(word) <= room => {
+                line.extend([" ", word]);
             }
-            line.push(c);
-            used += cells;
+            _ => lines.extend(broken(word, room)),
         }
-    }
-    if !line.is_empty() {
-        lines.push(line);
     }
     lines
+}
+
+fn broken(word: &str, room: usize) -> Vec<String> {
+    let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
+    for c in word.chars() {
+        let cells = text::width(c.encode_utf8(&mut [0; 4]));
+        if used + cells > room && used > 0 {
+            pieces.push(std::mem::take(&mut piece));
+            used = 0;
+        }
+        piece.push(c);
+        used += cells;
+    }
+    pieces.push(piece);
+    pieces
 }
 
 /// How lines become bytes: with or without colour, with or without characters beyond ASCII for
@@ -454,27 +453,11 @@ impl LineRenderer {
         if !self.ascii || text.is_ascii() {
             return Cow::Borrowed(text);
         }
-        Cow::Owned(
-            text.chars()
-                .map(|c| match c {
-                    '…' => '~',
-                    '·' | '─' | '▃' => '-',
-                    '│' | '␊' => '|',
-                    '└' => '`',
-                    '→' => '>',
-                    '←' => '<',
-                    'µ' => 'u',
-                    '▁' => '_',
-                    '▂' => '.',
-                    '▄' => ':',
-                    '▅' => '=',
-                    '▆' => '+',
-                    '▇' => '*',
-                    '█' => '#',
-                    other => other,
-                })
-                .collect(),
-        )
+        let replaced = |c| {
+            let at = MARKS.chars().position(|mark| mark == c);
+            at.and_then(|at| ASCII_MARKS.chars().nth(at)).unwrap_or(c)
+        };
+        Cow::Owned(text.chars().map(replaced).collect())
     }
 }
 

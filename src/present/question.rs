@@ -54,7 +54,7 @@ pub fn field(field: &FormField) -> Page {
     if field.title != field.key {
         line.push(Role::Dim, format!(" ({})", shorten(&field.key, TITLE)));
     }
-    line.push(Role::Dim, format!(": {}", expectation(field)));
+    line.push(Role::Dim, format!(": {}", field.expectation()));
     if !field.required {
         line.push(Role::Dim, ", optional");
     }
@@ -98,14 +98,7 @@ pub fn review(fields: &[FormField], answer: &JsonObject, errors: &[String]) -> P
     for (key, value) in answer {
         let secret = fields.iter().any(|field| field.secret && field.key == *key);
         let value = if secret { "‹secret›".to_owned() } else { json::pretty(value) };
-        let mut lines = value.lines();
-        let first = lines.next().unwrap_or_default();
-        page.push(
-            Line::styled(Role::Name, key).then(Role::Plain, format!(" = {first}")).indented(2),
-        );
-        for line in lines {
-            page.push(Line::plain(line).indented(2));
-        }
+        page.assignment(2, key, &value);
     }
     for error in errors {
         page.push(Line::styled(Role::Warning, format!("invalid: {error}")).indented(2));
@@ -140,22 +133,6 @@ pub fn conversation(params: &Value) -> Page {
         page.push(Line::styled(Role::Dim, text).indented(2));
     }
     page
-}
-
-fn expectation(field: &FormField) -> String {
-    match field.kind {
-        FieldKind::Text
-        | FieldKind::Number { .. }
-        | FieldKind::Boolean
-        | FieldKind::Choice(_)
-        | FieldKind::MultiChoice(_)
-        | FieldKind::Json => field.expectation(),
-        _ => {
-            let mut hint = "JSON".to_owned();
-            field.add_bounds(&mut hint);
-            hint
-        }
-    }
 }
 
 #[cfg(test)]

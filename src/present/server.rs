@@ -86,7 +86,8 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> P
             }
         }
         if let (Some(past), false) = (&server.last_error, is_failed(server)) {
-            table.detail_line(Line::styled(Role::Dim, past_error(past)));
+            let text = format!("last error, {}", past_error(past));
+            table.detail_line(Line::styled(Role::Dim, text));
         }
         for warning in &server.warnings {
             table.detail_line(Line::styled(Role::Warning, "warning: ").then(Role::Plain, warning));
@@ -114,7 +115,7 @@ fn restarts(server: &ServerStatus) -> Option<u32> {
 
 fn past_error(past: &PastError) -> String {
     let at = local_time(past.at.as_secs_f64());
-    format!("last error, {at}: {}", past.error.message())
+    format!("{at}: {}", past.error.message())
 }
 
 fn last(lines: &[String], count: usize) -> &[String] {
@@ -140,12 +141,7 @@ pub fn page(
     if let Some(error) = server.state.error() {
         page.heading("Failure");
         page.paragraph(Role::Error, 2, error.message(), width);
-        for line in error.details() {
-            page.push(Line::plain(line).indented(2));
-        }
-        if let Some(hint) = error.hint() {
-            page.hint(hint);
-        }
+        messages::evidence(&mut page, error);
     }
     page.heading("Facts");
     facts(&mut page, server, width);
@@ -233,13 +229,7 @@ pub fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
     fact("restarts", restarts(server).map(|count| count.to_string()));
     fact("connections", server.connections.map(|open| format!("{open}, one per client session")));
     fact("routing", server.weight.map(|weight| format!("weight {weight}")));
-    fact(
-        "last error",
-        server.last_error.as_ref().filter(|_| !is_failed(server)).map(|past| {
-            let at = local_time(past.at.as_secs_f64());
-            format!("{at}: {}", past.error.message())
-        }),
-    );
+    fact("last error", server.last_error.as_ref().filter(|_| !is_failed(server)).map(past_error));
 }
 
 /// The error of a server check, if any server failed or listed only part of its tools.

@@ -14,28 +14,19 @@ pub fn page(
     let mut table = new_table("FORMAT");
     let tools: Vec<&ToolCost> = tools.iter().collect();
     for format in ModelFormat::ALL {
-        row(&mut table, format.as_str(), tools.len(), sum(&tools, format));
+        row(&mut table, format.as_str(), Some(tools.len()), sum(&tools, format));
     }
     let mut page = table.layout(width);
     page.blank_line();
     let mut table = new_table("SERVER");
     for (name, tools) in sorted(servers, |(_, tools)| sum(tools, format)) {
-        row(&mut table, name.unwrap_or("(own tools)"), tools.len(), sum(tools, format));
+        row(&mut table, name.unwrap_or("(own tools)"), Some(tools.len()), sum(tools, format));
     }
     page.append(table.layout(width));
     page.blank_line();
-    let mut table = Table::new([
-        TableColumn::new("TOOL").shrinks_to(16),
-        TableColumn::new("BYTES").right(),
-        TableColumn::new("~TOKENS").right(),
-    ]);
+    let mut table = new_table("TOOL");
     for tool in sorted(&tools, |tool| sum(std::slice::from_ref(tool), format)) {
-        let cost = sum(std::slice::from_ref(tool), format);
-        table.row([
-            Line::styled(Role::Name, &tool.name),
-            Line::plain(show_count(cost.bytes)),
-            Line::plain(show_count(cost.tokens)),
-        ]);
+        row(&mut table, &tool.name, None, sum(std::slice::from_ref(tool), format));
     }
     page.append(table.layout(width));
     page
@@ -54,10 +45,10 @@ fn new_table(first: &str) -> Table {
     ])
 }
 
-fn row(table: &mut Table, name: &str, tools: usize, cost: DefinitionCost) {
+fn row(table: &mut Table, name: &str, tools: Option<usize>, cost: DefinitionCost) {
     table.row([
         Line::styled(Role::Name, name),
-        Line::plain(show_count(tools as u64)),
+        Line::plain(tools.map(|tools| show_count(tools as u64)).unwrap_or_default()),
         Line::plain(show_count(cost.bytes)),
         Line::plain(show_count(cost.tokens)),
     ]);

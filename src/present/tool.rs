@@ -10,7 +10,7 @@ use crate::host::example::{self, resolve, type_of};
 use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
 use crate::model::{Origin, PinState, ToolDefinition, ToolStatus};
-use crate::present::{Line, Page, Role, Table, TableColumn, caret};
+use crate::present::{Line, Page, Role, Table, TableColumn, caret, messages};
 use crate::util::units::show_duration;
 use crate::util::{json, text};
 
@@ -158,12 +158,7 @@ fn status(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
         }
     }
     if let PinState::Changed(error) = &tool.pin_state {
-        for line in error.details() {
-            page.push(Line::plain(line).indented(2));
-        }
-        if let Some(hint) = error.hint() {
-            page.hint(hint);
-        }
+        messages::evidence(page, error);
     }
     for warning in &tool.warnings {
         page.push(Line::styled(Role::Warning, "warning: ").then(Role::Plain, warning).indented(2));
@@ -244,7 +239,7 @@ fn timeout(tool: &ToolDefinition) -> Duration {
     CallLimits::of(tool, None, None).attempt
 }
 
-fn origin(origin: &Origin) -> String {
+pub(super) fn origin(origin: &Origin) -> String {
     match origin {
         Origin::File(place) => caret::location(place),
         Origin::Server(name) => format!("server '{name}'"),

@@ -54,16 +54,11 @@ pub fn page(traffic: &Traffic, since: Duration, look: TrafficLayout) -> Page {
     // Plain text is evidence, and its end may matter as much as its start.
     let is_text =
         !matches!(traffic.kind, TrafficKind::Message { .. } | TrafficKind::HttpHead { .. });
-    fitted(page, look.verbose || is_text, look.width)
-}
-
-/// Truncates every line to the width of the terminal; `whole` keeps all of it.
-fn fitted(page: Page, whole: bool, width: Option<usize>) -> Page {
-    let Some(width) = width else { return page };
-    if whole {
-        return page.wrap(width);
+    match look.width {
+        Some(width) if look.verbose || is_text => page.wrap(width),
+        Some(width) => page.truncate(width),
+        None => page,
     }
-    page.truncate(width)
 }
 
 fn headline(traffic: &Traffic, since: Duration, look: TrafficLayout) -> Line {

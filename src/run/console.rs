@@ -1,26 +1,21 @@
 //! Starting the console when `toolhost` runs on a terminal without a command.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use tokio::sync::mpsc;
 
 use super::{CommandResult, interrupted, runtime, shut_down};
-use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
-use crate::audit::Masker;
+use crate::assembly::{self, Assembly, FrontEnd};
 use crate::cli::commands::config::ConsoleFile;
 use crate::cli::context::CommandContext;
-use crate::cli::host_sockets::{self, locator::HostLocator};
 use crate::cli::output::{ColourChoice, Format, settings};
 use crate::cli::signals::{NextSignal as _, Signals};
 use crate::config::environment::Environment;
 use crate::config::read;
 use crate::history;
-use crate::host::link::HostLink;
-use crate::model::{Diagnostic, Error, EventSink};
-use crate::serve::background::client::HostClient;
-use crate::tui::bridge::{self, HostBridge, HostFinder};
+use crate::model::{Diagnostic, Error};
+use crate::tui::bridge::HostBridge;
 use crate::tui::event::AppEvent;
 use crate::tui::external_editor::ExternalEditor;
 use crate::tui::tasks::ConsoleDeps;
@@ -74,19 +69,14 @@ async fn open(context: &CommandContext) -> CommandResult {
         events: bridge.event_sink(),
         traffic: bridge.traffic_sink(),
     };
-    let finder = Arc::new(ConsoleHostFinder {
-        locator: context.host_locator(),
-        front_end: front_end.clone(),
-    });
     let project = Arc::new(HostFactory::new(
-        context.options(),
         Arc::clone(&context.environment),
         front_end.clone(),
         Arc::new(SystemClock),
-        Arc::clone(&finder) as _,
+        context.host_locator(),
     ));
     let (assembly, socket) = context.assemble_for(front_end)?;
-    bridge::attach(&*finder, &assembly.host, &assembly.masker, socket).await;
+    project.attach(&assembly.host, &assembly.masker, socket).await;
     let trust = TrustStatus::of(&assembly.configuration);
     project.watch_files(&assembly.configuration);
     let deps = dependencies(context, &assembly);
@@ -124,25 +114,6 @@ async fn open(context: &CommandContext) -> CommandResult {
     match ended?.or(late) {
         Some(signal) => Err(interrupted(signal).into()),
         None => Ok(()),
-    }
-}
-
-struct ConsoleHostFinder {
-    locator: HostLocator,
-    front_end: FrontEnd,
-}
-
-#[async_trait]
-impl HostFinder for ConsoleHostFinder {
-    fn socket(&self, loaded: &LoadedConfiguration) -> Option<PathBuf> {
-        self.locator.socket(loaded)
-    }
-
-    async fn connect(&self, socket: &Path, masker: &Masker) -> Option<Arc<dyn HostLink>> {
-        // The console observes the host, so it sees its own calls along with all others.
-        let front_end = FrontEnd { events: EventSink::discard(), ..self.front_end.clone() };
-        let front_end = host_sockets::attached_front_end(&front_end, masker);
-        Some(Arc::new(HostClient::connect(socket, "toolhost console", front_end).await?))
     }
 }
 

@@ -13,19 +13,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::CommandFactory as _;
-
 use crate::assembly;
 use crate::cli::args::{self, Cli, CliCommand};
-use crate::cli::commands::{
-    self, add, audit, auth, bench, breakpoint, call, completions, config, connect, dispatch,
-    doctor, export, history, hosts, import, init, inspect, list, man, pin, prompts, record, remove,
-    replay, resources, serve, servers, stats, trace, trust,
-};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::grammar;
-use crate::cli::host_sockets;
 use crate::cli::log;
 use crate::cli::output::{CommandError, Format, Output, streams::OutputOptions};
 use crate::cli::parse_errors;
@@ -33,7 +25,6 @@ use crate::cli::server_target;
 use crate::cli::signals::{NextSignal, Signals, ignore_file_size_signal};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Error, ErrorKind, Signal};
-use crate::serve::demo;
 use crate::util::{confine, orphans};
 
 /// How long a command may take to stop once told to: notifying a server, printing what there
@@ -58,7 +49,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Without it a run still works, until it reaches the limit.
     let _unguarded = ignore_file_size_signal();
     let plain = OutputOptions { json: args::requests_json(&arguments), ..OutputOptions::default() };
-    match complete::complete_if_requested(Cli::command, &arguments, &*environment) {
+    match complete::complete_if_requested(&arguments, &*environment) {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,
         Err(stop) => return report_outcome(&Output::new(plain, &*environment), Err(stop)),
@@ -106,7 +97,8 @@ fn dispatch_unwound(
 }
 
 fn dispatch(cli: Cli, output: Arc<Output>, environment: Arc<dyn Environment>) -> CommandResult {
-    let context = CommandContext::new(cli.global, output, environment);
+    let mut context = CommandContext::new(cli.global, output, environment);
+    context.console_file = Some(console::FILE);
     log::start(&context, cli.command.is_none() && console::is_possible(&context))?;
     tracing::debug!(version = env!("CARGO_PKG_VERSION"), pid = std::process::id(), "started");
     let outcome = run_in_context(cli.command, &context);
@@ -130,9 +122,6 @@ fn run_in_context(command: Option<CliCommand>, context: &CommandContext) -> Comm
             }
             Err(Error::usage("no command was given").into())
         }
-        Some(CliCommand::Completions(args)) => completions::run(&args, context),
-        Some(CliCommand::Man(args)) => man::run(&args, context, Cli::command()),
-        Some(CliCommand::Init(args)) => init::run(&args, context),
         Some(command) => block_on_command(command, context),
     }
 }
@@ -163,7 +152,7 @@ fn try_resources() -> io::Result<()> {
 async fn supervise(command: CliCommand, context: &CommandContext) -> CommandResult {
     let mut signals = Signals::new()
         .map_err(|error| Error::internal(format!("cannot wait for signals: {error}")))?;
-    let work = Box::pin(run_command(command, context));
+    let work = Box::pin(command.run(context));
     let (outcome, stopped) = run_until_signal(work, &mut signals, context).await;
     let at_once = matches!(stopped, Some(SignalStop { is_immediate: true, .. }));
     let late = shut_down(context, &mut signals, at_once).await;
@@ -180,47 +169,24 @@ struct SignalStop {
     is_immediate: bool,
 }
 
-/// How a command is told to end, and how long it may take.
-trait Cancellable {
-    /// Tells it to stop; returns how long it may take, if it requested time.
-    fn request_cancel(&self) -> Option<Duration>;
-    fn abort(&self);
-    /// Passes it a SIGHUP that should not end it; returns whether it handled it.
-    fn hand_on_hangup(&self) -> bool;
-}
-
-impl Cancellable for CommandContext {
-    fn request_cancel(&self) -> Option<Duration> {
-        self.cancel.cancel();
-        self.grace_period()
-    }
-
-    fn abort(&self) {
-        self.abort.cancel();
-    }
-
-    fn hand_on_hangup(&self) -> bool {
-        self.hand_on_hangup()
-    }
-}
-
 /// Waits for `work`. A signal tells it to stop and gives it a grace period; a second one, or the
 /// end of that period, drops it. Work that requested time may print its results before that.
 async fn run_until_signal(
     mut work: impl Future<Output = CommandResult> + Unpin,
     signals: &mut impl NextSignal,
-    ending: &impl Cancellable,
+    context: &CommandContext,
 ) -> (CommandResult, Option<SignalStop>) {
     let by = loop {
         tokio::select! {
             outcome = &mut work => return (outcome, None),
             signal = signals.next() => match signal {
-                Signal::Hangup if ending.hand_on_hangup() => {}
+                Signal::Hangup if context.hand_on_hangup() => {}
                 signal => break signal,
             },
         }
     };
-    let asked = ending.request_cancel();
+    context.cancel.cancel();
+    let asked = context.grace_period();
     let grace = asked.map_or(CANCEL_GRACE_PERIOD, |asked| asked.min(MAX_GRACE_PERIOD));
     let at_once = tokio::select! {
         outcome = tokio::time::timeout(grace, &mut work) => match outcome {
@@ -230,7 +196,7 @@ async fn run_until_signal(
         _ = signals.next() => true,
     };
     let outcome = if asked.is_some() {
-        ending.abort();
+        context.abort.cancel();
         tokio::time::timeout(ABORT_GRACE_PERIOD, work).await.unwrap_or(Ok(()))
     } else {
         Ok(())
@@ -261,53 +227,6 @@ async fn shut_down(
     late
 }
 
-async fn run_command(command: CliCommand, context: &CommandContext) -> CommandResult {
-    match command {
-        CliCommand::List(args) => list::run(&args, context).await,
-        CliCommand::Inspect(args) => inspect::run(&args, context).await,
-        CliCommand::Call(args) => call::run(&args, context).await,
-        CliCommand::Bench(args) => bench::run(&args, context).await,
-        CliCommand::Servers(args) => servers::run(&args, context).await,
-        CliCommand::Resources(args) => resources::run(&args, context).await,
-        CliCommand::Prompts(args) => prompts::run(&args, context).await,
-        CliCommand::Complete(args) => commands::complete::run(&args, context).await,
-        CliCommand::Trace(args) => trace::run(&args, context).await,
-        CliCommand::Record(args) => record::run(&args, context).await,
-        CliCommand::Export(args) => export::run(&args, context).await,
-        CliCommand::Dispatch(args) => dispatch::run(&args, context).await,
-        CliCommand::Test(args) => commands::test::run(&args, context).await,
-        CliCommand::Serve(args) => serve::run(&args, context).await,
-        CliCommand::Up(args) => hosts::up(&args, context).await,
-        CliCommand::Ps(args) => hosts::ps(&args, context).await,
-        CliCommand::Down(args) => hosts::down(&args, context).await,
-        CliCommand::Break(args) => breakpoint::run(&args, context).await,
-        CliCommand::Replay(args) => replay::run(&args, context).await,
-        CliCommand::History(args) => history::run(&args, context).await,
-        CliCommand::Stats(args) => stats::run(&args, context).await,
-        CliCommand::Audit(args) => audit::run(&args, context).await,
-        CliCommand::Pin(args) => pin::pin(&args, context).await,
-        CliCommand::Verify(args) => pin::verify(&args, context).await,
-        CliCommand::Trust(args) => {
-            let outcome = trust::run(&args, context).await;
-            host_sockets::recheck_hosts(context.environment.as_ref()).await;
-            outcome
-        }
-        CliCommand::Auth(args) => auth::run(&args, context).await,
-        CliCommand::DemoServer => Ok(demo::run().await?),
-        CliCommand::Run(args) => commands::run::run(&args, context).await,
-        CliCommand::Connect(args) => connect::run(&args, context).await,
-        CliCommand::Disconnect(args) => connect::disconnect(&args, context).await,
-        CliCommand::Import(args) => import::run(&args, context).await,
-        CliCommand::Add(args) => add::run(&args, context).await,
-        CliCommand::Remove(args) => remove::run(&args, context),
-        CliCommand::Man(args) => man::run(&args, context, Cli::command()),
-        CliCommand::Init(args) => init::run(&args, context),
-        CliCommand::Doctor(args) => doctor::run(&args, context).await,
-        CliCommand::Completions(args) => completions::run(&args, context),
-        CliCommand::Config(args) => config::run(&args, context, console::FILE).await,
-    }
-}
-
 fn interrupted(signal: Signal) -> Error {
     let name = match signal {
         Signal::Hangup => "SIGHUP",
@@ -321,9 +240,9 @@ fn interrupted(signal: Signal) -> Error {
 mod tests {
     use std::collections::VecDeque;
 
-    use tokio_util::sync::CancellationToken;
-
     use super::*;
+    use crate::cli::options::GlobalOptions;
+    use crate::config::environment::FixedEnvironment;
 
     /// Signals that come at once, one after the other, and then no more.
     struct Script(VecDeque<Signal>);
@@ -337,50 +256,25 @@ mod tests {
         }
     }
 
-    #[derive(Clone, Default)]
-    struct FakeCancellable {
-        cancel: CancellationToken,
-        abort: CancellationToken,
-        grace: Option<Duration>,
-        takes_hangup: bool,
-    }
-
-    impl Cancellable for FakeCancellable {
-        fn request_cancel(&self) -> Option<Duration> {
-            self.cancel.cancel();
-            self.grace
-        }
-
-        fn abort(&self) {
-            self.abort.cancel();
-        }
-
-        fn hand_on_hangup(&self) -> bool {
-            self.takes_hangup
-        }
+    fn context() -> CommandContext {
+        let environment = FixedEnvironment::default();
+        let output = Output::new(OutputOptions::default(), &environment);
+        CommandContext::new(GlobalOptions::default(), Arc::new(output), Arc::new(environment))
     }
 
     fn heeded(
         signals: &[Signal],
-        work: impl AsyncFnOnce(CancellationToken) -> CommandResult,
-    ) -> (CommandResult, Option<SignalStop>) {
-        heeded_with(signals, &FakeCancellable::default(), async |told| work(told.cancel).await)
-    }
-
-    fn heeded_with(
-        signals: &[Signal],
-        told: &FakeCancellable,
-        work: impl AsyncFnOnce(FakeCancellable) -> CommandResult,
+        context: &CommandContext,
+        work: impl Future<Output = CommandResult>,
     ) -> (CommandResult, Option<SignalStop>) {
         let mut signals = Script(signals.iter().copied().collect());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let work = Box::pin(work(told.clone()));
-        runtime.block_on(run_until_signal(work, &mut signals, told))
+        runtime.block_on(run_until_signal(std::pin::pin!(work), &mut signals, context))
     }
 
     #[test]
     fn work_without_a_signal_ends_as_it_ends() {
-        let (outcome, stopped) = heeded(&[], async |_| Err(Error::tool("no").into()));
+        let (outcome, stopped) = heeded(&[], &context(), async { Err(Error::tool("no").into()) });
         assert!(
             matches!(outcome, Err(CommandError::Failed(error)) if error.kind() == ErrorKind::Tool)
         );
@@ -389,8 +283,9 @@ mod tests {
 
     #[test]
     fn a_signal_cancels_the_work_and_lets_it_end() {
-        let (outcome, stopped) = heeded(&[Signal::Terminate], async |cancel| {
-            cancel.cancelled().await;
+        let context = context();
+        let (outcome, stopped) = heeded(&[Signal::Terminate], &context, async {
+            context.cancel.cancelled().await;
             Err(Error::tool("stopped in an orderly way").into())
         });
         assert!(matches!(outcome, Err(CommandError::Failed(_))), "the work was not waited for");
@@ -399,9 +294,10 @@ mod tests {
 
     #[test]
     fn work_that_takes_a_hangup_goes_on_and_is_ended_by_another_signal() {
-        let told = FakeCancellable { takes_hangup: true, ..FakeCancellable::default() };
-        let (_, stopped) = heeded_with(&[Signal::Hangup, Signal::Terminate], &told, async |told| {
-            told.cancel.cancelled().await;
+        let context = context();
+        let _hangup = context.take_hangup();
+        let (_, stopped) = heeded(&[Signal::Hangup, Signal::Terminate], &context, async {
+            context.cancel.cancelled().await;
             Ok(())
         });
         assert_eq!(stopped, Some(SignalStop { by: Signal::Terminate, is_immediate: false }));
@@ -409,19 +305,19 @@ mod tests {
 
     #[test]
     fn a_second_signal_drops_work_that_does_not_listen() {
-        let (_, stopped) =
-            heeded(&[Signal::Interrupt, Signal::Interrupt], async |_| std::future::pending().await);
+        let signals = [Signal::Interrupt, Signal::Interrupt];
+        let (_, stopped) = heeded(&signals, &context(), std::future::pending());
         assert_eq!(stopped, Some(SignalStop { by: Signal::Interrupt, is_immediate: true }));
     }
 
     #[test]
     fn work_that_asked_for_time_has_last_words_after_a_second_signal() {
-        let told = FakeCancellable { grace: Some(MAX_GRACE_PERIOD), ..FakeCancellable::default() };
-        let (outcome, stopped) =
-            heeded_with(&[Signal::Interrupt, Signal::Terminate], &told, async |told| {
-                told.abort.cancelled().await;
-                Err(Error::tool("my last words").into())
-            });
+        let context = context();
+        context.request_grace_period(MAX_GRACE_PERIOD);
+        let (outcome, stopped) = heeded(&[Signal::Interrupt, Signal::Terminate], &context, async {
+            context.abort.cancelled().await;
+            Err(Error::tool("my last words").into())
+        });
         assert!(matches!(outcome, Err(CommandError::Failed(_))), "nobody listened");
         assert_eq!(stopped, Some(SignalStop { by: Signal::Interrupt, is_immediate: true }));
     }

@@ -1,7 +1,6 @@
 //! The bridge between the host and the console: forwards approvals, questions and events.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,12 +9,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::assembly::LoadedConfiguration;
-use crate::audit::Masker;
-use crate::host::ToolHost;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::breakpoints::HoldNews;
-use crate::host::link::{HostLink, Observation, ObservationSink, ObserveRequest};
+use crate::host::link::{Observation, ObservationSink, ObserveRequest};
 use crate::model::{
     CapturedTraffic, EventSink, Question, QuestionHandler, QuestionReply, TraceGate, TrafficSink,
 };
@@ -186,33 +182,6 @@ impl QuestionHandler for HostBridge {
 
     fn allows_concurrent(&self) -> bool {
         true
-    }
-}
-
-#[async_trait]
-pub trait HostFinder: Send + Sync {
-    /// Where that host would listen; `None` when none is to be used.
-    fn socket(&self, loaded: &LoadedConfiguration) -> Option<PathBuf>;
-
-    /// Connects to the host that listens there; `None` when none does.
-    async fn connect(&self, socket: &Path, masker: &Masker) -> Option<Arc<dyn HostLink>>;
-}
-
-/// Passes everything that `host` is asked on to the background host behind a socket, when one listens;
-/// otherwise `host` answers itself.
-pub async fn attach(
-    finder: &dyn HostFinder,
-    host: &ToolHost,
-    masker: &Masker,
-    socket: Option<PathBuf>,
-) {
-    let link = match socket {
-        Some(socket) => finder.connect(&socket, masker).await,
-        None => None,
-    };
-    match link {
-        Some(link) => host.attach(link),
-        None => host.detach(),
     }
 }
 

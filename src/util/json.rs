@@ -262,6 +262,17 @@ pub fn summary(value: &Value) -> String {
     }
 }
 
+/// The end of the quoted string that a text starts with.
+pub fn quoted_end(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    let end = text.strip_prefix('"')?.bytes().position(|byte| {
+        let closes = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        closes
+    });
+    end.map(|end| end + 2)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

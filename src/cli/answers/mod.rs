@@ -3,7 +3,8 @@
 mod read;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use crate::host::questions::sampling;
 use crate::model::{Error, JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
 use crate::util::pattern;
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 struct AnswerRule {
     /// Only questions of servers whose names match this pattern.
     server: Option<String>,
@@ -22,6 +23,8 @@ struct AnswerRule {
     message: Option<String>,
     kind: Option<&'static str>,
     uses: Option<u64>,
+    /// How often it was used.
+    used: AtomicU64,
     answer: RuleAnswer,
     place: String,
 }
@@ -40,8 +43,8 @@ enum RuleAnswer {
 
 impl AnswerRule {
     fn of(answer: RuleAnswer, place: &str) -> Self {
-        let place = place.to_owned();
-        Self { server: None, message: None, kind: None, uses: None, answer, place }
+        let (place, used) = (place.to_owned(), AtomicU64::new(0));
+        Self { server: None, message: None, kind: None, uses: None, used, answer, place }
     }
 
     fn matches(&self, question: &Question) -> bool {
@@ -63,10 +66,7 @@ impl AnswerRule {
 }
 
 #[derive(Debug)]
-pub struct AnswerRules {
-    rules: Vec<AnswerRule>,
-    used: Mutex<Vec<u64>>,
-}
+pub struct AnswerRules(Vec<AnswerRule>);
 
 impl AnswerRules {
     /// Reads the rules: a keyword (`defaults`, `decline` or `cancel`) or a file.
@@ -74,26 +74,17 @@ impl AnswerRules {
     /// # Errors
     /// A usage error with the location of the problem in the file.
     pub fn read(given: &Path) -> Result<Self, Error> {
-        Ok(Self::of(read::read_rules(given)?))
-    }
-
-    fn of(rules: Vec<AnswerRule>) -> Self {
-        let used = Mutex::new(vec![0; rules.len()]);
-        Self { rules, used }
+        Ok(Self(read::read_rules(given)?))
     }
 
     /// The first matching rule that is not used up; this counts as a use.
     fn take_rule(&self, question: &Question, after: usize) -> Option<(usize, &AnswerRule)> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut candidates = self.rules.iter().enumerate().skip(after);
-        let (at, rule) = candidates.find(|(at, rule)| {
-            let spent = used.get(*at).copied().unwrap_or_default();
-            rule.uses.is_none_or(|uses| spent < uses) && rule.matches(question)
-        })?;
-        if let Some(count) = used.get_mut(at) {
-            *count += 1;
-        }
-        Some((at, rule))
+        let take_use = |rule: &AnswerRule| {
+            let next = |used| rule.uses.is_none_or(|uses| used < uses).then_some(used + 1);
+            rule.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        };
+        let mut rules = self.0.iter().enumerate().skip(after);
+        rules.find(|(_, rule)| rule.matches(question) && take_use(rule))
     }
 }
 
@@ -177,7 +168,7 @@ mod tests {
 
     async fn asked(rules: Vec<AnswerRule>, asks: &[QuestionBody]) -> (Vec<QuestionReply>, String) {
         let (output, _, err) = captured(OutputOptions::default(), false);
-        let answers = Arc::new(AnswerRules::of(rules));
+        let answers = Arc::new(AnswerRules(rules));
         let inbox =
             AnsweringInbox { answers, next: Arc::new(NoQuestionHandler), output: Arc::new(output) };
         let mut replies = Vec::new();

@@ -8,8 +8,8 @@ use super::{AnswerRule, RuleAnswer};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::parse::parse;
 use crate::config::read::read as read_file;
+use crate::config::typed::unknown_keys;
 use crate::model::{Diagnostic, Error, ErrorKind};
-use crate::util::spelling::did_you_mean;
 
 const RULES: usize = 1_000;
 const KEYS: [&str; 9] =
@@ -132,14 +132,8 @@ fn answer(node: &ConfigNode) -> Result<RuleAnswer, Diagnostic> {
     }
 }
 
-fn known_keys(node: &ConfigNode, allowed_keys: &[&str]) -> Result<(), Diagnostic> {
-    let unknown = node.entries().iter().find(|(key, _)| !allowed_keys.contains(&key.text.as_str()));
-    let Some((key, _)) = unknown else { return Ok(()) };
-    let problem = Diagnostic::error(format!("unknown key '{}'", key.text))
-        .with_location(node.location_of(key));
-    let hint = did_you_mean(&key.text, allowed_keys.iter().copied());
-    Err(problem
-        .with_hint(hint.unwrap_or_else(|| format!("known keys: {}", allowed_keys.join(", ")))))
+fn known_keys(node: &ConfigNode, keys: &[&str]) -> Result<(), Diagnostic> {
+    unknown_keys(node, keys).next().map_or(Ok(()), Err)
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
         Some(url) => std::slice::from_ref(url),
         None => &args.command[..],
     };
-    entry.extend(AdHocServer::new(words, Some(&args.name), headers)?.into_entry());
+    entry.extend(AdHocServer::new(words, Some(&args.name), headers)?.entry);
     if let Some(variable) = &args.bearer_token_env {
         let auth = json!({ "type": "bearer", "token_env_var": variable });
         entry.insert("auth".to_owned(), auth);

@@ -131,10 +131,11 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
         let assembly = context.assemble(starts).await?;
         perform(args, context, format, &assembly, request).await
     } else {
-        let called = async {
-            context.call_maker(starts, "toolhost call").await?.call(request, context).await
+        let outcome = match context.assemble_attached(starts, "toolhost call").await {
+            Ok(assembly) => assembly.host.call(request).await,
+            Err(error) => Err(error),
         };
-        report(args, context, format, called.await)
+        report(args, context, format, outcome)
     };
     match (&args.save_as, &outcome) {
         (_, Err(CommandError::OutputClosed)) | (None, _) => outcome,

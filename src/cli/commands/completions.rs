@@ -27,7 +27,8 @@ const SHELLS: &[Choice<&str>] = &[
     ),
 ];
 
-pub fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
+#[expect(clippy::unused_async, reason = "as all commands")]
+pub async fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
     context.output.raw(script(args.shell)?.as_bytes())
 }
 

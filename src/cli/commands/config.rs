@@ -59,14 +59,10 @@ fn schema_names() -> PossibleValuesParser {
     PossibleValuesParser::new(all.map(|(name, help)| PossibleValue::new(name).help(help)))
 }
 
-pub async fn run(
-    args: &ConfigArgs,
-    context: &CommandContext,
-    console: ConsoleFile,
-) -> CommandResult {
+pub async fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     match &args.action {
-        ConfigAction::Check => check(context, format, console).await?,
+        ConfigAction::Check => check(context, format).await?,
         ConfigAction::Show => {
             let values = show::show(&context.load_request(), &*context.environment);
             let value = ConfigValuesJson::from(values.as_slice());
@@ -83,7 +79,7 @@ pub async fn run(
             let schema = match of.as_str() {
                 "tools" => schema::tools_file(&assembly::kind_words()),
                 "mcp" => schema::servers_file(),
-                "console" => (console.schema)(),
+                "console" => context.console_file.map(|console| (console.schema)()).unwrap_or_default(),
                 "tests" => suite::schema(),
                 name => OUTPUTS
                     .iter()
@@ -111,13 +107,15 @@ pub(super) async fn diagnostics(assembly: &Assembly) -> Vec<Diagnostic> {
     diagnostics
 }
 
-async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -> CommandResult {
+async fn check(context: &CommandContext, format: Format) -> CommandResult {
     // Providers find further problems when they are built.
     let assembly = context.build()?;
     let diagnostics = diagnostics(&assembly).await;
     let mut loaded = assembly.configuration;
     loaded.diagnostics = diagnostics;
-    loaded.diagnostics.extend((console.check)(&*context.environment));
+    if let Some(console) = context.console_file {
+        loaded.diagnostics.extend((console.check)(&*context.environment));
+    }
     // Sorted by location in the files, whichever pass found them.
     loaded.diagnostics.sort_by_cached_key(|diagnostic| {
         diagnostic.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))

@@ -18,7 +18,8 @@ pub struct InitArgs {
     pub user: bool,
 }
 
-pub fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
+#[expect(clippy::unused_async, reason = "as all commands")]
+pub async fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
     let directory = if args.user {
         let own = context.environment.config_dir();
         own.ok_or_else(|| Error::config("there is no configuration directory"))?

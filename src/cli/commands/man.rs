@@ -1,8 +1,9 @@
 //! `toolhost man`: printing or writing man pages.
 
-use clap::Command;
+use clap::{Command, CommandFactory as _};
 
 use super::prelude::*;
+use crate::cli::args::Cli;
 
 /// Print a man page.
 ///
@@ -17,8 +18,9 @@ pub struct ManArgs {
     pub dir: Option<PathBuf>,
 }
 
-/// Runs the command. `grammar` is the whole grammar.
-pub fn run(args: &ManArgs, context: &CommandContext, mut grammar: Command) -> CommandResult {
+#[expect(clippy::unused_async, reason = "as all commands")]
+pub async fn run(args: &ManArgs, context: &CommandContext) -> CommandResult {
+    let mut grammar = Cli::command();
     if let Some(directory) = &args.dir {
         return write_all(grammar, directory, context);
     }

@@ -17,7 +17,8 @@ pub struct RemoveArgs {
     pub file: McpFileArgs,
 }
 
-pub fn run(args: &RemoveArgs, context: &CommandContext) -> CommandResult {
+#[expect(clippy::unused_async, reason = "as all commands")]
+pub async fn run(args: &RemoveArgs, context: &CommandContext) -> CommandResult {
     let mut file = McpFile::open(args.file, &*context.environment)?;
     if !file.has(&args.name)? {
         let what = format!("'{}' is not in {}", args.name, file.path.display());

@@ -1,6 +1,7 @@
 //! `toolhost trust`: reviewing and trusting a project.
 
 use super::prelude::*;
+use crate::cli::host_sockets;
 use crate::config::consent::{EntryRecord, ProjectRecord, TrustRequest};
 use crate::config::environment::Environment;
 
@@ -40,11 +41,13 @@ pub enum TrustAction {
 }
 
 pub async fn run(args: &TrustArgs, context: &CommandContext) -> CommandResult {
-    match &args.action {
+    let outcome = match &args.action {
         None => ask(args, context).await,
         Some(TrustAction::List) => list(context),
         Some(TrustAction::Revoke { directory }) => revoke(directory.as_deref(), context),
-    }
+    };
+    host_sockets::recheck_hosts(context.environment.as_ref()).await;
+    outcome
 }
 
 async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {

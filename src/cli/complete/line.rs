@@ -2,70 +2,49 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
-use clap::Command;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
-use crate::assembly::AssemblyOptions;
+use crate::cli::args::Cli;
+use crate::cli::options::GlobalOptions;
 
-/// The words of a line that are not options, from the command on.
-pub(super) fn plain_words<'a>(command: &Command, words: &'a [String]) -> Vec<&'a str> {
-    let mut current = command;
-    let mut plain = Vec::new();
-    // The line follows `--`, and starts with the program.
-    let mut line = words.iter().map(String::as_str).skip_while(|word| *word != "--").skip(2);
-    while let Some(word) = line.next() {
-        if word.starts_with('-') {
-            if takes_value(command, word) || takes_value(current, word) {
-                line.next();
-            }
-            continue;
+/// A line as far as it can be parsed.
+pub(super) struct CompletedLine {
+    pub(super) global: GlobalOptions,
+    /// The innermost command.
+    pub(super) command: String,
+    matches: ArgMatches,
+}
+
+impl CompletedLine {
+    /// The line of this process; completers only receive the current word.
+    pub(super) fn of_process() -> Option<Self> {
+        Self::read(std::env::args_os())
+    }
+
+    /// The line follows `--`, and starts with the program.
+    fn read(words: impl Iterator<Item = OsString>) -> Option<Self> {
+        let line = words.skip_while(|word| word != "--").skip(1);
+        let mut matches = Cli::command().ignore_errors(true).try_get_matches_from(line).ok()?;
+        let global = GlobalOptions::from_arg_matches(&matches).ok()?;
+        let mut command = String::new();
+        while let Some((name, inner)) = matches.remove_subcommand() {
+            (command, matches) = (name, inner);
         }
-        let inner = current.get_subcommands().find(|inner| {
-            inner.get_name() == word || inner.get_all_aliases().any(|alias| alias == word)
-        });
-        plain.push(word);
-        current = inner.unwrap_or(current);
+        Some(Self { global, command, matches })
     }
-    plain
-}
 
-fn takes_value(command: &Command, flag: &str) -> bool {
-    command.get_arguments().any(|argument| {
-        let long = argument.get_long().is_some_and(|long| flag == format!("--{long}"));
-        let short = argument.get_short().is_some_and(|short| flag == format!("-{short}"));
-        (long || short) && argument.get_action().takes_values()
-    })
-}
-
-/// The keys already given among the words after a name, as `key=value` or `key:=json`.
-pub(super) fn given_keys<'a>(words: &[&'a str]) -> Vec<&'a str> {
-    let key = |word: &&'a str| Some(word.split_once('=')?.0.trim_end_matches(':'));
-    words.iter().filter_map(key).collect()
-}
-
-/// The files named on the line that is being completed.
-pub(super) fn options(words: impl Iterator<Item = OsString>) -> AssemblyOptions {
-    let mut options = AssemblyOptions::default();
-    let mut words = words.map(|word| word.to_string_lossy().into_owned());
-    while let Some(word) = words.next() {
-        let (flag, value) = match word.split_once('=') {
-            Some((flag, value)) => (flag.to_owned(), Some(value.to_owned())),
-            None => (word, None),
-        };
-        let list = match flag.as_str() {
-            "--tools" => &mut options.files.tools,
-            "--host-tools" => &mut options.files.added_tools,
-            "--mcp" => &mut options.files.servers,
-            "--profile" => {
-                options.profile = value.or_else(|| words.next());
-                continue;
-            }
-            _ => continue,
-        };
-        list.extend(value.or_else(|| words.next()).map(PathBuf::from));
+    /// The name whose arguments are completed.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.matches.try_get_one::<String>("name").ok()?.map(String::as_str)
     }
-    options
+
+    /// The keys already given after the name, as `key=value` or `key:=json`.
+    pub(super) fn given_keys(&self) -> Vec<&str> {
+        let words = self.matches.try_get_many::<String>("words").ok().flatten();
+        let keys = words.into_iter().flatten().filter_map(|word| word.split_once('='));
+        keys.map(|(key, _)| key.trim_end_matches(':')).collect()
+    }
 }
 
 /// The entry of a tool, however its name is written.
@@ -82,24 +61,29 @@ pub(super) fn find_by_name<'a, T>(all: &'a BTreeMap<String, T>, name: &str) -> O
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
+
+    fn line(text: &str) -> CompletedLine {
+        let words = format!("toolhost -- toolhost {text}");
+        CompletedLine::read(words.split(' ').map(OsString::from)).unwrap()
+    }
 
     #[test]
     fn the_names_of_a_line_are_found_among_its_options() {
-        let mut grammar = <crate::cli::args::Cli as clap::CommandFactory>::command();
-        grammar.build();
-        let line = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
-        for (text, plain) in [
-            ("--mcp x -v call --timeout 5s demo-add a=1 --yes b", "call demo-add a=1 b"),
-            ("bench -n 5 demo-add a=1 -c 2", "bench demo-add a=1"),
-            ("prompts get --server demo greet name=x", "prompts get greet name=x"),
-            ("invoke call a=1", "invoke call a=1"),
-            ("call", "call"),
+        for (text, command, name, given) in [
+            ("--mcp x -v call --timeout 5s demo-add a=1 --yes b:=2", "call", "demo-add", "a b"),
+            ("bench -n 5 demo-add a=1 -c 2", "bench", "demo-add", "a"),
+            ("prompts get --server demo greet name=x=y", "get", "greet", "name"),
+            ("invoke call a=1 c", "call", "call", "a"),
+            ("run --json again", "run", "again", ""),
         ] {
-            let words = line(&format!("toolhost -- toolhost {text}"));
-            assert_eq!(plain_words(&grammar, &words).join(" "), plain, "{text}");
+            let line = line(text);
+            assert_eq!((&*line.command, line.name()), (command, Some(name)), "{text}");
+            assert_eq!(line.given_keys().join(" "), given, "{text}");
         }
-        assert_eq!(given_keys(&["a=1", "b:=2", "c", "d=x=y"]), ["a", "b", "d"]);
+        assert_eq!(line("call").name(), None);
     }
 
     #[test]
@@ -113,9 +97,10 @@ mod tests {
 
     #[test]
     fn files_named_on_the_line_are_used() {
-        let words = ["toolhost", "--", "toolhost", "--tools", "a", "--mcp=b", "call", "x"];
-        let options = options(words.iter().map(OsString::from));
-        assert_eq!(options.files.tools, [PathBuf::from("a")]);
-        assert_eq!(options.files.servers, [PathBuf::from("b")]);
+        for text in ["--tools a --mcp=b call x", "call --mcp b x --tools a", "--tools a --mcp b x"]
+        {
+            let global = line(text).global;
+            assert_eq!((global.tools, global.mcp), (vec![PathBuf::from("a")], vec!["b".into()]));
+        }
     }
 }

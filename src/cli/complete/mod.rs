@@ -7,17 +7,18 @@ mod values;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use clap::Command;
+use clap::CommandFactory as _;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 
+use super::args::Cli;
 use super::host_sockets::connected_tools::connected_tools;
-use super::host_sockets::locator::HostLocator;
 use super::output::streams::CommandError;
 use super::{parse_errors, records, shells};
+use crate::assembly::host_locator::HostLocator;
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
-use crate::catalogue::{Catalogue, query};
+use crate::catalogue::query;
 use crate::config;
 use crate::config::editors::EDITORS;
 use crate::config::environment::{Environment, ProcessEnvironment};
@@ -31,24 +32,19 @@ use crate::util::text;
 
 pub use known_names::update_names;
 use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, read, summary};
-use line::{find_by_name, given_keys, options, plain_words};
+use line::{CompletedLine, find_by_name};
 
 pub const VARIABLE: &str = "COMPLETE";
 const MAX_CALLS: usize = 50;
-/// The grammar of the line being completed; completers only receive the current word.
-static GRAMMAR: OnceLock<fn() -> Command> = OnceLock::new();
-
-/// Answers a shell that requests candidates; returns `false` for an ordinary run. `grammar` is the
-/// whole grammar.
+/// Answers a shell that requests candidates; returns `false` for an ordinary run.
 pub fn complete_if_requested(
-    grammar: fn() -> Command,
     arguments: &[OsString],
     environment: &dyn Environment,
 ) -> Result<bool, CommandError> {
     if environment.var(VARIABLE).is_none_or(|shell| shell.is_empty()) {
         return Ok(false);
     }
-    CompleteEnv::with_factory(*GRAMMAR.get_or_init(|| grammar))
+    CompleteEnv::with_factory(Cli::command)
         .shells(shells::SHELLS)
         .var(VARIABLE)
         .bin("toolhost")
@@ -64,41 +60,33 @@ pub fn tools(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Candidates for an argument of the tool being called: `key=`, followed by the values listed in
 /// its schema.
 pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
-    with_plain_words(|words| {
+    let find = || {
+        let line = CompletedLine::of_process()?;
         let saved;
-        let (tool, given) = match words {
-            ["call" | "invoke" | "bench", tool, given @ ..] => (*tool, given),
-            ["run", name, given @ ..] => {
+        let tool = match line.command.as_str() {
+            "run" => {
                 saved = SavedCalls::open(ProcessEnvironment.config_dir().as_deref()).ok()?;
-                (saved.calls.get(*name)?.tool.as_str(), given)
+                &saved.calls.get(line.name()?)?.tool
             }
-            _ => return None,
+            _ => line.name()?,
         };
         let names = known_names();
-        Some(argument_candidates(current, find_by_name(&names.arguments, tool)?, given))
-    })
+        let arguments = find_by_name(&names.arguments, tool)?;
+        Some(argument_candidates(current, arguments, &line.given_keys()))
+    };
+    find().unwrap_or_default()
 }
 
 pub fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
-    with_plain_words(|words| {
-        let ["prompts", "get", prompt, given @ ..] = words else { return None };
+    let find = || {
+        let line = CompletedLine::of_process()?;
         let names = known_names();
-        let keys = find_by_name(&names.prompt_arguments, prompt)?.clone();
+        let keys = find_by_name(&names.prompt_arguments, line.name()?)?.clone();
         let argument = |about| KnownArgument { about, values: Vec::new() };
         let keys = keys.into_iter().map(|(key, about)| (key, argument(about))).collect();
-        Some(argument_candidates(current, &keys, given))
-    })
-}
-
-/// Looks something up with the words of the line that are not options.
-fn with_plain_words(
-    find: impl FnOnce(&[&str]) -> Option<Vec<CompletionCandidate>>,
-) -> Vec<CompletionCandidate> {
-    let words: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let Some(mut grammar) = GRAMMAR.get().map(|grammar| grammar()) else { return Vec::new() };
-    grammar.build();
-    find(&plain_words(&grammar, &words)).unwrap_or_default()
+        Some(argument_candidates(current, &keys, &line.given_keys()))
+    };
+    find().unwrap_or_default()
 }
 
 /// Keys that are not given yet, or the values of the one being typed.
@@ -115,7 +103,6 @@ fn argument_candidates(
         let matching = values.filter(|word| word.starts_with(&*typed));
         return matching.map(CompletionCandidate::new).collect();
     }
-    let given = given_keys(given);
     let left = arguments.iter().filter(|(key, _)| !given.contains(&key.as_str()));
     candidates(
         current,
@@ -147,7 +134,7 @@ pub fn calls(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn past_calls() -> Option<CandidateNames> {
     let environment = ProcessEnvironment;
-    let files = options(std::env::args_os()).files;
+    let files = CompletedLine::of_process()?.global.load_request(false);
     let configuration = config::load(&files, &assembly::kind_words(), &environment);
     let state_dir = environment.state_dir();
     let location = assembly::record_location(
@@ -199,13 +186,18 @@ fn candidates(current: &OsStr, names: CandidateNames) -> Vec<CompletionCandidate
 
 /// Everything known without contacting a server; nothing if the configuration is unusable.
 fn known_names() -> KnownNames {
+    let Some(CompletedLine { global, .. }) = CompletedLine::of_process() else {
+        return KnownNames::default();
+    };
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
-    // A completer only receives the current word.
-    let options = options(std::env::args_os());
-    let is_fresh = std::env::args_os().any(|word| word == "--fresh");
+    let options = global.assembly_options(false);
     let assemble = |options: &AssemblyOptions| {
         let loaded = assembly::read(options, environment.as_ref())?;
-        let locator = HostLocator::new(options.clone(), Arc::clone(&environment), is_fresh);
+        let locator = HostLocator {
+            options: options.clone(),
+            environment: Arc::clone(&environment),
+            is_fresh: global.needs_own_servers(),
+        };
         let socket = locator.socket(&loaded);
         assembly::build(loaded, options, &environment, FrontEnd::headless()).map(|a| (a, socket))
     };
@@ -213,13 +205,9 @@ fn known_names() -> KnownNames {
     // The profile may be incomplete.
     let assembly =
         assemble(&options).or_else(|_| assemble(&AssemblyOptions { profile: None, ..options }));
-    match assembly {
-        Ok((assembly, socket)) => {
-            let profile = profile.and_then(|name| assembly.configuration.profiles.get(&name));
-            collect_names(&assembly, socket, environment.as_ref(), profile)
-        }
-        Err(_) => KnownNames::default(),
-    }
+    let Ok((assembly, socket)) = assembly else { return KnownNames::default() };
+    let profile = profile.and_then(|name| assembly.configuration.profiles.get(&name));
+    collect_names(&assembly, socket, environment.as_ref(), profile)
 }
 
 fn collect_names(
@@ -238,11 +226,11 @@ fn collect_names(
         let mut declared = runtime.block_on(assembly.host.catalogue(&ListScope::Declared));
         declared.tools.extend(runtime.block_on(connected_tools(socket)));
         declared.tools = assembly.host.masked_definitions(&declared.tools);
-        names.tools.extend(tool_names(&declared));
-        let arguments = declared.tools.iter().take(MAX_NAMES);
-        names
-            .arguments
-            .extend(arguments.map(|tool| (tool.name.full(), known_names::arguments(tool))));
+        for tool in declared.tools.iter().take(MAX_NAMES) {
+            let about = summary(tool.description.as_deref().unwrap_or_default());
+            names.tools.insert(tool.name.full(), about);
+            names.arguments.insert(tool.name.full(), known_names::arguments(tool));
+        }
     }
     for server in &configuration.servers {
         let about = summary(server.description.as_deref().unwrap_or_default());
@@ -258,16 +246,6 @@ fn profile_includes(profile: &ProfileSpec, full: &str, server: &str) -> bool {
     let tool = full.strip_prefix(server).and_then(|rest| rest.strip_prefix('-')).unwrap_or(full);
     let (name, origin) = (ToolName::of(server, tool), Origin::Server(server.to_owned()));
     query::is_in_profile(profile, &ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin))
-}
-
-fn tool_names(catalogue: &Catalogue) -> CandidateNames {
-    let tools = catalogue.tools.iter().take(MAX_NAMES);
-    tools
-        .map(|tool| {
-            let about = summary(tool.description.as_deref().unwrap_or_default());
-            (tool.name.full(), about)
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -299,9 +277,9 @@ mod tests {
             let found = argument_candidates(OsStr::new(typed), &known, given);
             found.iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect()
         };
-        assert_eq!(offered("", &["unit=metric"]), ["city="]);
-        assert_eq!(offered("unit=", &["unit="]), ["unit=metric", "unit=imperial"]);
-        assert_eq!(offered("unit=i", &["unit=i"]), ["unit=imperial"]);
-        assert!(offered("city=O", &["city=O"]).is_empty() && offered("x=", &[]).is_empty());
+        assert_eq!(offered("", &["unit"]), ["city="]);
+        assert_eq!(offered("unit=", &["unit"]), ["unit=metric", "unit=imperial"]);
+        assert_eq!(offered("unit=i", &["unit"]), ["unit=imperial"]);
+        assert!(offered("city=O", &["city"]).is_empty() && offered("x=", &[]).is_empty());
     }
 }

@@ -6,7 +6,6 @@ use super::{CommandContext, StartScope};
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
 use crate::cli::answers::AnsweringInbox;
 use crate::cli::mcp_file;
-use crate::cli::options::LogThreshold;
 use crate::cli::progress::ProgressDisplay;
 use crate::cli::prompt::{TerminalApprover, TerminalInbox};
 use crate::config::spec::Configuration;
@@ -21,8 +20,16 @@ impl CommandContext {
     /// Reads the configuration, asks a person about the project when `starts` needs an entry of it
     /// that is not trusted yet, and builds the host.
     pub async fn assemble(&self, starts: StartScope<'_>) -> Result<Assembly, Error> {
-        let loaded = self.read_for(starts).await?;
-        let assembly = self.build_from(loaded, self.front_end()?)?;
+        self.assemble_from(self.read_for(starts).await?, self.front_end()?)
+    }
+
+    /// Builds the host and reports what is wrong with its configuration.
+    pub fn assemble_from(
+        &self,
+        loaded: LoadedConfiguration,
+        front_end: FrontEnd,
+    ) -> Result<Assembly, Error> {
+        let assembly = self.build_from(loaded, front_end)?;
         self.report_diagnostics(&assembly.configuration)?;
         Ok(assembly)
     }
@@ -33,8 +40,7 @@ impl CommandContext {
         &self,
         starts: StartScope<'_>,
     ) -> Result<LoadedConfiguration, Error> {
-        let mut loaded = self.read()?;
-        Self::require_usable(&loaded.configuration)?;
+        let mut loaded = self.read_usable()?;
         if self.ask_trust_if_needed(&loaded.configuration, starts).await? {
             loaded = self.read()?;
             if loaded.configuration.trust_request.is_some() {
@@ -73,7 +79,14 @@ impl CommandContext {
         Ok(loaded)
     }
 
-    pub(super) fn build_from(
+    /// As [`Self::read`]; fails if nothing may be done with the configuration as a whole.
+    pub fn read_usable(&self) -> Result<LoadedConfiguration, Error> {
+        let loaded = self.read()?;
+        Self::require_usable(&loaded.configuration)?;
+        Ok(loaded)
+    }
+
+    fn build_from(
         &self,
         loaded: LoadedConfiguration,
         front_end: FrontEnd,
@@ -106,7 +119,7 @@ impl CommandContext {
 
     fn events(&self) -> EventSink {
         let progress = ProgressDisplay::new(Arc::clone(&self.output), Arc::new(SystemClock))
-            .with_logs(self.global.rare.log_level.map(LogThreshold::as_str));
+            .with_logs(self.global.rare.log_level);
         EventSink::new(move |event| progress.show(&event))
     }
 
@@ -126,16 +139,16 @@ impl CommandContext {
             self.output.warn("--insecure: TLS certificates are not verified in this run");
         }
         self.require_flawless(configuration)?;
-        if errors > 0 && self.output.verbosity() > 0 {
-            self.output.warn(&format!(
-                "{} out of service, see 'toolhost config check'",
-                plural(out_of_service(&configuration.diagnostics), "entry is", "entries are")
-            ));
-        } else if warnings > 0 && self.output.verbosity() > 0 {
-            self.output.warn(&format!(
-                "{} about the configuration, see 'toolhost config check'",
-                plural(warnings, "warning", "warnings")
-            ));
+        let problem = if errors > 0 {
+            let entries = out_of_service(&configuration.diagnostics);
+            format!("{} out of service", plural(entries, "entry is", "entries are"))
+        } else if warnings > 0 {
+            format!("{} about the configuration", plural(warnings, "warning", "warnings"))
+        } else {
+            return Ok(());
+        };
+        if self.output.verbosity() > 0 {
+            self.output.warn(&format!("{problem}, see 'toolhost config check'"));
         }
         Ok(())
     }

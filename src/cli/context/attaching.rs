@@ -5,48 +5,17 @@ use std::sync::Arc;
 
 use super::{CommandContext, StartScope};
 use crate::assembly::host_identity::host_identity;
+use crate::assembly::host_locator::{HostLocator, attached_front_end};
+use crate::assembly::runtime_directory::RuntimeDirectory;
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
-use crate::cli::host_sockets::locator::HostLocator;
-use crate::cli::host_sockets::{self, runtime_directory::RuntimeDirectory};
+use crate::cli::host_sockets;
 use crate::config::spec::Configuration;
-use crate::host::ToolHost;
 use crate::host::link::HostLink as _;
-use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::Error;
 use crate::present::{configuration::out_of_service, plural};
 use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 
 const MAX_NAMED: usize = 5;
-
-pub enum CallMaker {
-    /// The host of this process.
-    Own(Assembly),
-    Background {
-        caller: Arc<ToolHost>,
-        loaded: LoadedConfiguration,
-        /// Answers the questions of the host.
-        front_end: FrontEnd,
-    },
-}
-
-impl CallMaker {
-    pub async fn call(
-        self,
-        request: CallRequest,
-        context: &CommandContext,
-    ) -> Result<CallOutcome, Error> {
-        match self {
-            Self::Own(assembly) => assembly.host.call(request).await,
-            Self::Background { caller, loaded, front_end } => {
-                if let Some(ended) = caller.call_over_link(&request).await {
-                    return ended;
-                }
-                let assembly = context.build_from(loaded, front_end)?;
-                assembly.host.call(request).await
-            }
-        }
-    }
-}
 
 impl CommandContext {
     /// As [`CommandContext::assemble`]; calls and lists are then passed on to the background host
@@ -56,57 +25,18 @@ impl CommandContext {
         starts: StartScope<'_>,
         command: &str,
     ) -> Result<Assembly, Error> {
-        let (loaded, front_end, client) = self.connect_to_host(starts, command).await?;
-        // The host answers the handshake while this process builds its own.
-        let assembly = self.build_from(loaded, front_end)?;
-        self.report_diagnostics(&assembly.configuration)?;
+        let loaded = self.read_for(starts).await?;
+        let front_end = self.front_end()?;
+        let attached = attached_front_end(&front_end, &loaded.masker);
+        let client = self.host_client(&loaded, starts, command, attached).await;
+        let assembly = self.assemble_from(loaded, front_end)?;
         if let Some(client) = client {
-            self.note_host(&client);
+            if self.output.verbosity() > 0 {
+                self.output.note(format!("using the background host (pid {})", client.pid()));
+            }
             assembly.host.attach(Arc::new(client));
         }
         Ok(assembly)
-    }
-
-    /// As [`CommandContext::assemble_attached`], for a run that makes one call: where a background host
-    /// makes it, this process builds none.
-    pub async fn call_maker(
-        &self,
-        starts: StartScope<'_>,
-        command: &str,
-    ) -> Result<CallMaker, Error> {
-        let (loaded, front_end, client) = self.connect_to_host(starts, command).await?;
-        let Some(client) = client else {
-            let assembly = self.build_from(loaded, front_end)?;
-            self.report_diagnostics(&assembly.configuration)?;
-            return Ok(CallMaker::Own(assembly));
-        };
-        self.report_diagnostics(&loaded.configuration)?;
-        self.note_host(&client);
-        // Output of the host was masked there, with the same secrets.
-        let environment = self.environment.as_ref();
-        let caller = assembly::caller_only(&loaded.masker, environment, &front_end);
-        caller.attach(Arc::new(client));
-        Ok(CallMaker::Background { caller, loaded, front_end })
-    }
-
-    /// Reads the configuration and connects to its background host, if one is running.
-    async fn connect_to_host(
-        &self,
-        starts: StartScope<'_>,
-        command: &str,
-    ) -> Result<(LoadedConfiguration, FrontEnd, Option<HostClient>), Error> {
-        let loaded = self.read_for(starts).await?;
-        let front_end = self.front_end()?;
-        let attached = host_sockets::attached_front_end(&front_end, &loaded.masker);
-        let client = self.host_client(&loaded, starts, command, attached).await;
-        Ok((loaded, front_end, client))
-    }
-
-    fn note_host(&self, client: &HostClient) {
-        if self.output.verbosity() > 0 {
-            let message = format!("using the background host (pid {})", client.pid());
-            self.output.note(message);
-        }
     }
 
     /// As [`CommandContext::assemble`]; with it the process of the background host that would have been
@@ -122,34 +52,24 @@ impl CommandContext {
             }
             None => None,
         };
-        let assembly = self.build_from(loaded, self.front_end()?)?;
-        self.report_diagnostics(&assembly.configuration)?;
-        Ok((assembly, host.map(|host| host.pid())))
+        Ok((self.assemble_from(loaded, self.front_end()?)?, host.map(|host| host.pid())))
     }
 
     /// Reads the configuration and builds the host for another front end, which asks by itself
     /// about what was never allowed. With it the socket of the background host that could answer in
     /// its place, which may not be there.
     pub fn assemble_for(&self, front_end: FrontEnd) -> Result<(Assembly, Option<PathBuf>), Error> {
-        let loaded = self.read()?;
-        Self::require_usable(&loaded.configuration)?;
+        let loaded = self.read_usable()?;
         let socket = self.host_locator().socket(&loaded);
-        let assembly = self.build_from(loaded, front_end)?;
-        self.report_diagnostics(&assembly.configuration)?;
-        Ok((assembly, socket))
+        Ok((self.assemble_from(loaded, front_end)?, socket))
     }
 
     pub fn host_locator(&self) -> HostLocator {
-        let is_fresh = self.needs_own_servers();
-        HostLocator::new(self.options(), Arc::clone(&self.environment), is_fresh)
-    }
-
-    /// Whether this run uses no background host: because of its options, because it traces servers
-    /// or requests their log messages, or because it has an ad-hoc server.
-    fn needs_own_servers(&self) -> bool {
-        let global = &self.global;
-        let looks = global.trace.is_some() || global.rare.trace_save.is_some();
-        global.fresh || looks || global.rare.log_level.is_some() || global.ad_hoc.is_some()
+        HostLocator {
+            options: self.options(),
+            environment: Arc::clone(&self.environment),
+            is_fresh: self.global.needs_own_servers(),
+        }
     }
 
     /// The background host of a configuration. Starts one if a required entry asks for it and none
@@ -161,7 +81,7 @@ impl CommandContext {
         command: &str,
         front_end: AttachedFrontEnd,
     ) -> Option<HostClient> {
-        if self.needs_own_servers() {
+        if self.global.needs_own_servers() {
             return None;
         }
         let environment = self.environment.as_ref();
@@ -185,30 +105,14 @@ impl CommandContext {
         HostClient::connect(&socket, command, front_end).await
     }
 
-    fn identity(&self, loaded: &LoadedConfiguration, key: &[u8]) -> String {
+    pub fn identity(&self, loaded: &LoadedConfiguration, key: &[u8]) -> String {
         host_identity(loaded, &self.options(), self.environment.as_ref(), key)
-    }
-
-    /// Reads the configuration and builds the host of a background process, which never asks a
-    /// person. Returns it with the identity under which it is found.
-    pub fn assemble_host(
-        &self,
-        front_end: FrontEnd,
-        key: &[u8],
-    ) -> Result<(Assembly, String), Error> {
-        let loaded = self.read()?;
-        Self::require_usable(&loaded.configuration)?;
-        let identity = self.identity(&loaded, key);
-        let assembly = self.build_from(loaded, front_end)?;
-        self.report_diagnostics(&assembly.configuration)?;
-        Ok((assembly, identity))
     }
 
     /// The identity of the background host of this configuration, which is about to be started.
     /// Warns about entries the host will not serve.
     pub fn require_host_identity(&self, key: &[u8]) -> Result<String, Error> {
-        let loaded = self.read()?;
-        Self::require_usable(&loaded.configuration)?;
+        let loaded = self.read_usable()?;
         self.require_flawless(&loaded.configuration)?;
         self.warn_unserved(&loaded.configuration);
         Ok(self.identity(&loaded, key))

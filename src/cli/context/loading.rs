@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::CommandContext;
 use crate::assembly::{self, AssemblyOptions};
-use crate::cli::ad_hoc::AdHocServer;
 use crate::config::LoadRequest;
 use crate::config::spec::{Configuration, RecordSpec};
 use crate::model::Error;
@@ -32,9 +31,7 @@ impl CommandContext {
             self.output.warn(&format!("{name} switched off ('enabled: false' in tools.yaml)"));
         }
         for diagnostic in &spec.ignored {
-            let place = diagnostic.location.as_ref().map(messages::location);
-            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
-            self.output.warn(&format!("{place}{}", diagnostic.message));
+            self.output.warn(&messages::located(diagnostic));
         }
         Ok(configuration)
     }
@@ -80,20 +77,7 @@ impl CommandContext {
     }
 
     pub fn load_request(&self) -> LoadRequest {
-        let modules = |option: &'static str, modules: &[String]| {
-            modules.iter().map(|module| assembly::tools_module_file(option, module)).collect()
-        };
-        LoadRequest {
-            tools: self.global.tools.clone(),
-            servers: self.global.mcp.clone(),
-            added_tools: self.global.host_tools.clone(),
-            inline_tools: modules("--tools-module", &self.global.rare.tools_module),
-            added_inline_tools: modules("--host-tools-module", &self.global.rare.host_tools_module),
-            inline_servers: self.global.ad_hoc.iter().map(AdHocServer::file).collect(),
-            command_end: self.global.ad_hoc.as_ref().map(|server| server.command_end.clone()),
-            trust_all: self.trusts_all(),
-            ..LoadRequest::default()
-        }
+        self.global.load_request(self.trusts_all())
     }
 
     /// Whether this run trusts everything its files would start.
@@ -102,18 +86,6 @@ impl CommandContext {
     }
 
     pub fn options(&self) -> AssemblyOptions {
-        AssemblyOptions {
-            files: self.load_request(),
-            profile: self.global.rare.profile.clone(),
-            insecure: self.global.rare.insecure,
-            require_record: self.global.rare.require_record,
-            ask_all: self.global.ask_all,
-            log_level: match (self.global.rare.log_level, self.global.verbose) {
-                (Some(level), _) => Some(level.as_str()),
-                (None, 0) => None,
-                (None, 1) => Some("info"),
-                (None, _) => Some("debug"),
-            },
-        }
+        self.global.assembly_options(self.trusts_all())
     }
 }

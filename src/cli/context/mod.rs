@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::AnswerRules;
+use super::commands::config::ConsoleFile;
 use super::options::GlobalOptions;
 use super::output::{CommandError, Format, Output};
 use super::trace::TraceOutputs;
@@ -32,6 +33,8 @@ pub struct CommandContext {
     pub global: GlobalOptions,
     pub output: Arc<Output>,
     pub environment: Arc<dyn Environment>,
+    /// What `config` shows of the console; `None` in tests.
+    pub console_file: Option<ConsoleFile>,
     pub cancel: CancellationToken,
     /// Fires when a second signal asks the command to stop at once, if it requested time.
     pub abort: CancellationToken,
@@ -50,19 +53,17 @@ impl CommandContext {
         output: Arc<Output>,
         environment: Arc<dyn Environment>,
     ) -> Self {
-        let (cancel, hurry) = (CancellationToken::new(), CancellationToken::new());
-        let watchers = TraceOutputs::new(&global, &output);
-        let (answers, grace, host) = (OnceLock::new(), OnceLock::new(), Mutex::default());
         Self {
+            trace_outputs: TraceOutputs::new(&global, &output),
             global,
             output,
             environment,
-            cancel,
-            abort: hurry,
-            grace_period: grace,
-            trace_outputs: watchers,
-            answers,
-            host,
+            console_file: None,
+            cancel: CancellationToken::new(),
+            abort: CancellationToken::new(),
+            grace_period: OnceLock::new(),
+            answers: OnceLock::new(),
+            host: Mutex::default(),
             hangup: OnceLock::new(),
         }
     }

@@ -8,7 +8,7 @@ use super::{CommandContext, StartScope};
 use crate::assembly;
 use crate::catalogue::query;
 use crate::cli::mcp_file::{self, McpFile};
-use crate::cli::prompt::{self, TrustAnswer};
+use crate::cli::prompt::{self, DialogueReply};
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::spec::{Configuration, UntrustedEntry};
@@ -41,12 +41,12 @@ impl CommandContext {
     /// Asks a person about a project and stores the answer; returns whether it is trusted now.
     pub async fn ask_trust(&self, request: &TrustRequest) -> Result<bool, Error> {
         match prompt::ask_trust(Arc::clone(&self.output), request).await {
-            TrustAnswer::Trusted => self.trust(request, false).map(|()| true),
-            TrustAnswer::Author => self.trust(request, true).map(|()| true),
-            TrustAnswer::Refused => {
+            Some(DialogueReply::Yes) => self.trust(request, false).map(|()| true),
+            Some(DialogueReply::Author) => self.trust(request, true).map(|()| true),
+            Some(DialogueReply::No) => {
                 self.trust_store()?.refuse(request, SystemClock.unix()).map(|()| false)
             }
-            TrustAnswer::Unavailable => Ok(false),
+            Some(DialogueReply::Unanswered) | None => Ok(false),
         }
     }
 

@@ -4,7 +4,9 @@ use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Value, json};
 
+use super::place;
 use crate::config::node::{ConfigNode, NodeValue, TextPosition};
+use crate::util::json::quoted_end;
 
 pub(super) fn edited(
     text: &str,
@@ -52,10 +54,9 @@ struct JsonText<'a> {
 
 impl JsonText<'_> {
     fn offset(&self, position: TextPosition) -> Option<usize> {
-        let before = usize::try_from(position.line).ok()?.checked_sub(1)?;
+        let (before, column) = place(position)?;
         let lines = self.text.split_inclusive('\n');
         let start: usize = lines.clone().take(before).map(str::len).sum();
-        let column = usize::try_from(position.column).ok()?.checked_sub(1)?;
         let line = self.text.get(start..)?;
         Some(start + line.char_indices().nth(column)?.0)
     }
@@ -89,7 +90,7 @@ impl JsonText<'_> {
             let rest = self.text.get(at..)?;
             let next = rest.chars().next()?;
             at += match next {
-                '"' => string_length(rest)?,
+                '"' => quoted_end(rest)?,
                 '/' => comment_length(rest)?,
                 _ => next.len_utf8(),
             };
@@ -190,16 +191,6 @@ impl JsonText<'_> {
 fn blank_start(line: &str) -> &str {
     let blank = line.find(|c| !matches!(c, ' ' | '\t')).unwrap_or(line.len());
     line.get(..blank).unwrap_or_default()
-}
-
-fn string_length(text: &str) -> Option<usize> {
-    let mut is_escaped = false;
-    let end = text.char_indices().skip(1).find(|(_, c)| {
-        let closes = *c == '"' && !is_escaped;
-        is_escaped = *c == '\\' && !is_escaped;
-        closes
-    });
-    end.map(|(at, _)| at + 1)
 }
 
 fn comment_length(text: &str) -> Option<usize> {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::mcp_file;
 use super::output::yaml as yaml_output;
 use crate::config::editors;
-use crate::config::node::{ConfigNode, SourceText};
+use crate::config::node::{ConfigNode, SourceText, TextPosition};
 use crate::config::parse;
 use crate::model::Error;
 
@@ -36,21 +36,30 @@ pub fn edited(
         _ if parse::is_json(path, text) => json::edited(text, &tree()?, keys, name, entry),
         _ => yaml_edited(text, &tree()?, keys, name, entry),
     };
-    let is_expected = |new: &String| {
-        let after = editors::parse_file(path, new);
-        after.is_ok_and(|after| with_map(after, keys) == expected)
+    let hint = match entry {
+        Some(entry) => format!("paste this under its servers: {}", json!({ name: entry })),
+        None => "remove it with an editor".to_owned(),
     };
-    new.filter(is_expected).ok_or_else(|| {
-        let hint = match entry {
-            Some(entry) => format!("paste this under its servers: {}", json!({ name: entry })),
-            None => "remove it with an editor".to_owned(),
-        };
-        unsupported(path).with_hint(hint)
+    verified(path, new, |after| with_map(after, keys) == expected, hint)
+}
+
+/// The new text, if it says what it should.
+fn verified(
+    path: &Path,
+    new: Option<String>,
+    is_expected: impl Fn(Value) -> bool,
+    hint: String,
+) -> Result<String, Error> {
+    new.filter(|new| editors::parse_file(path, new).is_ok_and(&is_expected)).ok_or_else(|| {
+        let what = format!("cannot change {}: its layout is not supported", path.display());
+        Error::config(what).with_hint(hint)
     })
 }
 
-fn unsupported(path: &Path) -> Error {
-    Error::config(format!("cannot change {}: its layout is not supported", path.display()))
+/// Where a key or value begins, in lines and columns from 0.
+fn place(position: TextPosition) -> Option<(usize, usize)> {
+    let from_zero = |number: u32| usize::try_from(number).ok()?.checked_sub(1);
+    Some((from_zero(position.line)?, from_zero(position.column)?))
 }
 
 /// The text with an entry behind those of a list, of which `before` is the content.
@@ -64,16 +73,14 @@ pub fn appended(
     let key = keys.iter().find(|key| before.get(**key).is_some()).unwrap_or(&keys[0]);
     let root = parse::parse(&SourceText::new(path, text), text).map_err(mcp_file::error)?.root;
     let document = yaml_output::document(&json!([entry]));
+    let mut expected = before.as_object().cloned().unwrap_or_default();
     let mut items = before[key].as_array().cloned().unwrap_or_default();
     items.push(entry.clone());
-    let mut expected = before.as_object().cloned().unwrap_or_default();
     expected.insert((*key).to_owned(), items.into());
     let expected = Value::Object(expected);
-    yaml::inserted(text, &root, keys, &document)
-        .filter(|new| editors::parse_file(path, new).is_ok_and(|after| after == expected))
-        .ok_or_else(|| {
-            unsupported(path).with_hint(format!("paste this under its {key}: {}", json!([entry])))
-        })
+    let hint = format!("paste this under its {key}: {}", json!([entry]));
+    let new = yaml::inserted(text, &root, keys, &document);
+    verified(path, new, |after| after == expected, hint)
 }
 
 fn yaml_edited(

@@ -1,13 +1,12 @@
 //! Entries of a YAML file: whole lines, so that comments and layout stay.
 
+use super::place;
 use crate::config::node::{ConfigNode, NodeValue};
 
 /// The text without the lines of an entry; `None` where it has none of its own.
 pub(super) fn removed(text: &str, root: &ConfigNode, keys: &[&str], name: &str) -> Option<String> {
     let servers = keys.iter().find_map(|key| root.get(key))?;
-    let position = servers.key(name)?.position;
-    let head = usize::try_from(position.line).ok()?.checked_sub(1)?;
-    let depth = usize::try_from(position.column).ok()?.checked_sub(1)?;
+    let (head, depth) = place(servers.key(name)?.position)?;
     let mut lines: Vec<&str> = text.lines().collect();
     let inside = |line: &&&str| {
         let shown = line.trim_start();
@@ -32,14 +31,11 @@ pub(super) fn inserted(
         return Some(format!("{text}{gap}{blank}{}:\n{}", keys[0], indented(entry, 2)));
     };
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let head = usize::try_from(key.position.line).ok()?.checked_sub(1)?;
-    let outer = usize::try_from(key.position.column).ok()?.checked_sub(1)?;
+    let (head, outer) = place(key.position)?;
     let inner = match &servers.value {
-        NodeValue::Map(pairs) if !pairs.is_empty() => {
-            usize::try_from(pairs.first()?.0.position.column).ok()?.checked_sub(1)?
-        }
+        NodeValue::Map(pairs) if !pairs.is_empty() => place(pairs.first()?.0.position)?.1,
         NodeValue::List(items) if !items.is_empty() => {
-            usize::try_from(items.first()?.position.column).ok()?.checked_sub("- x".len())?
+            place(items.first()?.position)?.1.checked_sub("- ".len())?
         }
         _ => {
             // `mcp_servers:` or `mcp_servers: {}`, without entries.

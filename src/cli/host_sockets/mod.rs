@@ -2,27 +2,21 @@
 //! requests of a host.
 
 pub mod connected_tools;
-pub mod locator;
-pub mod runtime_directory;
 pub mod start;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::assembly::FrontEnd;
-use crate::audit::Masker;
+use crate::assembly::runtime_directory::{self, RuntimeDirectory};
 use crate::config::environment::Environment;
-use crate::host::ToolHost;
 use crate::host::approval::NoApprover;
-use crate::host::questions::QuestionQueue;
 use crate::model::{EventSink, NoQuestionHandler};
 use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 use crate::serve::background::protocol::HostStatus;
-use runtime_directory::RuntimeDirectory;
 
 /// Time limit for the status of a host; on a busy machine it takes seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
@@ -36,30 +30,6 @@ pub struct RunningHost {
     pub status: Option<HostStatus>,
     /// The name of its socket without the extension.
     pub identity: String,
-}
-
-pub fn attached_front_end(front_end: &FrontEnd, masker: &Masker) -> AttachedFrontEnd {
-    // Here too, a person is asked one thing at a time.
-    let inbox = QuestionQueue::new(Arc::clone(&front_end.inbox), masker.clone());
-    AttachedFrontEnd {
-        approver: Arc::clone(&front_end.approver),
-        inbox: Arc::new(inbox),
-        events: masker.events(front_end.events.clone()),
-    }
-}
-
-/// Forwards calls and lists to the background host behind a socket whenever one listens there, for a
-/// process that may outlive hosts; without a socket this process makes them.
-pub fn attach_whenever_listening(
-    host: &ToolHost,
-    socket: Option<PathBuf>,
-    front_end: AttachedFrontEnd,
-    name: &str,
-) {
-    match socket {
-        Some(socket) => host.attach(Arc::new(HostClient::at(socket, name, front_end))),
-        None => host.detach(),
-    }
 }
 
 pub fn unattended() -> AttachedFrontEnd {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use super::runtime_directory::{self, RuntimeDirectory};
 use super::unattended;
+use crate::assembly::runtime_directory::{self, RuntimeDirectory};
 use crate::config::environment::Environment;
 use crate::model::{Error, ErrorPhase};
 use crate::serve::background::client::HostClient;

@@ -10,14 +10,7 @@ const CRATE: &str = "toolhost";
 
 const ROOMS: [&str; 7] = ["assembly", "config", "host", "mcp", "providers", "run", "util"];
 
-const LEVELS: [(&str, LevelFilter); 6] = [
-    ("off", LevelFilter::OFF),
-    ("error", LevelFilter::ERROR),
-    ("warn", LevelFilter::WARN),
-    ("info", LevelFilter::INFO),
-    ("debug", LevelFilter::DEBUG),
-    ("trace", LevelFilter::TRACE),
-];
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Parses directives; of two for the same part, the later applies. `source` is the option or variable
 /// that holds them.
@@ -36,12 +29,12 @@ pub(super) fn parse(text: &str, source: &str) -> Result<Targets, Error> {
         }
         let (part, name) = directive.split_once('=').unwrap_or((CRATE, directive));
         let (part, name) = (part.trim(), name.trim());
-        let Some((_, level)) = LEVELS.iter().find(|(level, _)| level.eq_ignore_ascii_case(name))
-        else {
+        let is_level = |level: &&str| level.eq_ignore_ascii_case(name);
+        let level = LEVELS.into_iter().find(is_level).and_then(|level| level.parse().ok());
+        let Some(level): Option<LevelFilter> = level else {
             let offset = directive.split_once('=').map_or(0, |(part, _)| part.chars().count() + 1);
-            let levels = LEVELS.map(|(level, _)| level).join(", ");
-            let what = format!("'{name}' is not a level");
-            return wrong(at + offset, what, format!("the levels are {levels}"));
+            let hint = format!("the levels are {}", LEVELS.join(", "));
+            return wrong(at + offset, format!("'{name}' is not a level"), hint);
         };
         let inner = part.strip_prefix("toolhost::").unwrap_or(part);
         let room = inner.split("::").next().unwrap_or_default();
@@ -55,7 +48,7 @@ pub(super) fn parse(text: &str, source: &str) -> Result<Targets, Error> {
                 return wrong(at, format!("'{part}' is not a part of toolhost"), hint);
             }
         };
-        targets = targets.with_target(target, *level);
+        targets = targets.with_target(target, level);
     }
     Ok(targets)
 }

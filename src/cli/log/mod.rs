@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::Registry;
 
-use self::writer::{LogDestination, LogWriter};
+use self::writer::LogWriter;
 use super::context::CommandContext;
 use super::options::LogFormat;
 use crate::model::Error;
@@ -48,8 +48,8 @@ pub fn start(context: &CommandContext, is_console: bool) -> Result<(), Error> {
         return Ok(());
     }
     let format = global.rare.log_format.unwrap_or_default();
-    let destination = LogDestination::open(location(context, is_console), SystemClock.unix())?;
-    let writer = LogWriter::new(Arc::clone(&context.output), destination, format, is_console);
+    let location = location(context, is_console);
+    let writer = LogWriter::open(Arc::clone(&context.output), location, format, is_console)?;
     install(writer, format, filter)
 }
 

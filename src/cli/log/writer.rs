@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -19,44 +18,35 @@ use crate::util::text;
 /// Maximum total size of the rotated files of one log, not counting the current one of 16 MiB.
 const MAX_OLD_BYTES: u64 = 64 << 20;
 
-pub(super) enum LogDestination {
-    Stderr,
-    File(SegmentedLog),
-}
-
-impl LogDestination {
-    /// Opens the file, if there is one, so that a run whose log cannot be written does not start.
-    pub(super) fn open(location: Option<RecordLocation>, now: Duration) -> Result<Self, Error> {
-        let Some(location) = location else { return Ok(Self::Stderr) };
-        let retention =
-            SegmentRetention { max_total_bytes: MAX_OLD_BYTES, ..SegmentRetention::default() };
-        let file = SegmentedLog::new(location, false, retention);
-        file.open(now).map_err(|error| match error {
-            AppendError::Unsafe(why) => Error::denied(format!("cannot write the log: {why}")),
-            AppendError::Failed(why) => Error::internal(format!("cannot write the log: {why}"))
-                .with_hint("name another file with --log-file"),
-        })?;
-        Ok(Self::File(file))
-    }
-}
-
 pub(super) struct LogWriter {
     output: Arc<Output>,
-    destination: LogDestination,
+    /// Where lines go in place of stderr.
+    file: Option<SegmentedLog>,
     format: LogFormat,
     /// The failure of the file was reported, or must not be.
     has_failed: AtomicBool,
 }
 
 impl LogWriter {
-    /// A writer that reports a failure of its file on stderr, unless the console is active.
-    pub(super) fn new(
+    /// Opens the file, if there is one, so that a run whose log cannot be written does not start. A
+    /// later failure of it is reported on stderr, unless the console is active.
+    pub(super) fn open(
         output: Arc<Output>,
-        destination: LogDestination,
+        location: Option<RecordLocation>,
         format: LogFormat,
         is_console: bool,
-    ) -> Self {
-        Self { output, destination, format, has_failed: AtomicBool::new(is_console) }
+    ) -> Result<Self, Error> {
+        let retention =
+            SegmentRetention { max_total_bytes: MAX_OLD_BYTES, ..SegmentRetention::default() };
+        let file = location.map(|location| SegmentedLog::new(location, false, retention));
+        if let Some(file) = &file {
+            file.open(SystemClock.unix()).map_err(|error| match error {
+                AppendError::Unsafe(why) => Error::denied(format!("cannot write the log: {why}")),
+                AppendError::Failed(why) => Error::internal(format!("cannot write the log: {why}"))
+                    .with_hint("name another file with --log-file"),
+            })?;
+        }
+        Ok(Self { output, file, format, has_failed: AtomicBool::new(is_console) })
     }
 
     fn line(&self, line: &str) {
@@ -65,15 +55,11 @@ impl LogWriter {
             LogFormat::Text => text::safe_line(&line),
             LogFormat::Json => escape_invisible(&line),
         };
-        match &self.destination {
-            LogDestination::Stderr => self.output.log_line(&line),
-            LogDestination::File(file) => {
-                if let Err(error) = file.append(SystemClock.unix(), &line)
-                    && !self.has_failed.swap(true, Ordering::Relaxed)
-                {
-                    self.output.warn(&format!("the log is incomplete: {error}"));
-                }
-            }
+        let Some(file) = &self.file else { return self.output.log_line(&line) };
+        if let Err(error) = file.append(SystemClock.unix(), &line)
+            && !self.has_failed.swap(true, Ordering::Relaxed)
+        {
+            self.output.warn(&format!("the log is incomplete: {error}"));
         }
     }
 }

@@ -6,7 +6,8 @@
 //! whose output is not read. A full disk behind stdout is noticed.
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use serde::Serialize;
@@ -57,14 +58,14 @@ pub struct Output {
     out: OutputStream,
     err: OutputStream,
     options: OutputOptions,
-    stderr_repaints: bool,
-    stdout_repaints: bool,
     masker: RwLock<Masker>,
 }
 
 struct OutputStream {
     state: Mutex<StreamState>,
     terminal: bool,
+    /// Whether lines on it can be replaced by later ones.
+    repaints: bool,
     width: Option<usize>,
     palette: LineRenderer,
 }
@@ -87,31 +88,11 @@ enum OpenLine {
 
 impl Output {
     pub fn new(options: OutputOptions, environment: &dyn Environment) -> Self {
-        let ascii = options.ascii || settings::is_ascii_locale(environment);
-        let stream = |sink: Box<dyn Write + Send>, terminal: bool, columns: Option<u16>| {
-            let colour =
-                !options.plain && settings::wants_colour(options.colour, terminal, environment);
-            OutputStream {
-                state: Mutex::new(StreamState { sink, line: OpenLine::Empty }),
-                terminal,
-                width: settings::width(terminal && !options.plain, columns),
-                palette: LineRenderer { colour, ascii },
-            }
-        };
-        let (out, err) = (io::stdout(), io::stderr());
-        let columns =
-            |size: rustix::io::Result<rustix::termios::Winsize>| size.ok().map(|size| size.ws_col);
-        let out_terminal = out.is_terminal();
-        let err_terminal = err.is_terminal();
-        let out_columns = columns(rustix::termios::tcgetwinsize(&out));
-        let err_columns = columns(rustix::termios::tcgetwinsize(&err));
         Self {
-            out: stream(Box::new(out), out_terminal, out_columns),
-            err: stream(Box::new(err), err_terminal, err_columns),
+            out: OutputStream::new(io::stdout(), options, environment),
+            err: OutputStream::new(io::stderr(), options, environment),
             options,
-            stdout_repaints: out_terminal && !options.plain && !settings::is_dumb(environment),
             masker: RwLock::default(),
-            stderr_repaints: err_terminal && !options.plain && !settings::is_dumb(environment),
         }
     }
 
@@ -186,7 +167,7 @@ impl Output {
     /// returns how many are there now. What does not fit on the screen is omitted. A stdout that
     /// cannot repaint gets the pages one after another.
     pub fn repaint(&self, page: &Page, above: usize) -> Result<usize, CommandError> {
-        if !self.stdout_repaints {
+        if !self.out.repaints {
             return self.page(page).map(|()| 0);
         }
         let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_row);
@@ -362,7 +343,7 @@ impl Output {
 
     /// Whether lines on stderr can be replaced by later ones.
     pub fn can_repaint(&self) -> bool {
-        self.stderr_repaints && !self.options.quiet
+        self.err.repaints && !self.options.quiet
     }
 
     /// Shows a question on `terminal`, which may be a different one from stderr.
@@ -410,6 +391,26 @@ impl Output {
 }
 
 impl OutputStream {
+    fn new<S: Write + IsTerminal + AsFd + Send + 'static>(
+        sink: S,
+        options: OutputOptions,
+        environment: &dyn Environment,
+    ) -> Self {
+        let terminal = sink.is_terminal();
+        let columns = rustix::termios::tcgetwinsize(&sink).ok().map(|size| size.ws_col);
+        let wants_colour = settings::wants_colour(options.colour, terminal, environment);
+        Self {
+            terminal,
+            repaints: terminal && !options.plain && !settings::is_dumb(environment),
+            width: settings::width(terminal && !options.plain, columns),
+            palette: LineRenderer {
+                colour: wants_colour && !options.plain,
+                ascii: options.ascii || settings::is_ascii_locale(environment),
+            },
+            state: Mutex::new(StreamState { sink: Box::new(sink), line: OpenLine::Empty }),
+        }
+    }
+
     fn open(&self, line: OpenLine) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.line = if self.terminal { line } else { OpenLine::Empty };
@@ -494,17 +495,11 @@ pub(crate) mod tests {
         let stream = |sink| OutputStream {
             state: Mutex::new(StreamState { sink, line: OpenLine::Empty }),
             terminal,
+            repaints: terminal,
             width: terminal.then_some(80),
             palette: LineRenderer::default(),
         };
-        Output {
-            out: stream(out),
-            err: stream(err),
-            options,
-            stderr_repaints: terminal,
-            stdout_repaints: terminal,
-            masker: RwLock::default(),
-        }
+        Output { out: stream(out), err: stream(err), options, masker: RwLock::default() }
     }
 
     #[test]

@@ -1,21 +1,16 @@
 //! Asking a yes/no question on a terminal until it is answered.
 
-use std::fs::File;
-use std::io;
-
-use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
-use tokio_util::sync::CancellationToken;
+use rustix::termios::tcgetwinsize;
 
 use super::YesNoQuestion;
-use super::terminal_session::read_line;
-use crate::cli::output::Output;
+use super::terminal_session::TerminalSession;
 use crate::present::{Line, Page, Role, plural};
 
 const MAX_ATTEMPTS: usize = 20;
 const FEWEST_ROWS: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DialogueReply {
+pub enum DialogueReply {
     Yes,
     /// The additional answer that a question offers beside yes.
     Author,
@@ -34,27 +29,26 @@ enum DialogueInput {
     Unclear,
 }
 
-pub(super) fn ask(
-    output: &Output,
-    mut terminal: File,
-    question: YesNoQuestion,
-) -> io::Result<DialogueReply> {
-    let screen = TerminalSize::of(&terminal);
+pub(super) async fn ask(session: &TerminalSession, question: YesNoQuestion) -> DialogueReply {
+    let (rows, columns) = size(session);
     let YesNoQuestion { page, details: whole, words, offers_author } = question;
-    let page = screen.wrap(page);
-    let fits = page.lines().len() + 1 < screen.rows;
+    let page = page.wrap(columns);
+    let fits = page.lines().len() + 1 < rows;
     let whole = match whole {
-        Some(whole) => Some(screen.wrap(whole)),
+        Some(whole) => Some(whole.wrap(columns)),
         None if fits => None,
         None => Some(page.clone()),
     };
     let mut seen = fits;
-    let mut shown = if fits { page } else { first_rows(&page, screen.rows.saturating_sub(3)) };
+    let mut shown = if fits { page } else { first_rows(&page, rows.saturating_sub(3)) };
     for _ in 0..MAX_ATTEMPTS {
         shown.push(choices(words, seen, whole.is_some(), offers_author));
-        match read_input(output, &mut terminal, &std::mem::take(&mut shown))? {
-            DialogueInput::Yes if seen => return Ok(DialogueReply::Yes),
-            DialogueInput::Author if seen && offers_author => return Ok(DialogueReply::Author),
+        let Some(typed) = session.ask(std::mem::take(&mut shown)).await else {
+            return DialogueReply::No;
+        };
+        match parse_input(&typed) {
+            DialogueInput::Yes if seen => return DialogueReply::Yes,
+            DialogueInput::Author if seen && offers_author => return DialogueReply::Author,
             DialogueInput::Unclear => shown = warning("Answer y or n."),
             DialogueInput::Author if !offers_author => shown = warning("Answer y or n."),
             DialogueInput::Yes | DialogueInput::Author => {
@@ -62,17 +56,16 @@ pub(super) fn ask(
             }
             DialogueInput::View => {
                 if let Some(whole) = &whole {
-                    match page_through(output, &mut terminal, whole, screen.rows)? {
-                        PagingEnd::Complete => seen = true,
-                        PagingEnd::Partial => {}
-                        PagingEnd::EndOfInput => return Ok(DialogueReply::No),
+                    match page_through(session, whole, rows).await {
+                        Some(is_complete) => seen |= is_complete,
+                        None => return DialogueReply::No,
                     }
                 }
             }
-            DialogueInput::No => return Ok(DialogueReply::No),
+            DialogueInput::No => return DialogueReply::No,
         }
     }
-    Ok(DialogueReply::Unanswered)
+    DialogueReply::Unanswered
 }
 
 fn warning(message: &str) -> Page {
@@ -94,15 +87,6 @@ fn choices(words: &str, seen: bool, more: bool, author: bool) -> Line {
     line.then(Role::Plain, format!("({}) ", further.join(", ")))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PagingEnd {
-    /// The last line was shown.
-    Complete,
-    /// The person stopped before the end.
-    Partial,
-    EndOfInput,
-}
-
 fn first_rows(page: &Page, rows: usize) -> Page {
     let mut head: Page = page.lines().iter().take(rows).cloned().collect();
     let missing = plural(page.lines().len().saturating_sub(rows), "more line", "more lines");
@@ -110,39 +94,29 @@ fn first_rows(page: &Page, rows: usize) -> Page {
     head
 }
 
-fn page_through(
-    output: &Output,
-    terminal: &mut File,
-    page: &Page,
-    rows: usize,
-) -> io::Result<PagingEnd> {
-    let each = rows.saturating_sub(1);
+/// Shows a page screen by screen; returns whether its last line was shown, or `None` at the end of
+/// input.
+async fn page_through(session: &TerminalSession, page: &Page, rows: usize) -> Option<bool> {
     let mut left = page.lines().len();
     let mut wants_end = false;
-    for lines in page.lines().chunks(each.max(1)) {
+    for lines in page.lines().chunks(rows.saturating_sub(1).max(1)) {
         left = left.saturating_sub(lines.len());
         if wants_end && left > 0 {
             continue;
         }
         let mut screen: Page = lines.iter().cloned().collect();
         if left == 0 {
-            output.show(&screen, terminal)?;
-            return Ok(PagingEnd::Complete);
+            return session.show(&screen).ok().map(|()| true);
         }
         let rest = plural(left, "more line", "more lines");
         let prompt = format!("-- {rest}: Enter for the next, e for the end, q to stop --");
         screen.push(Line::styled(Role::Hint, prompt));
-        match line(output, terminal, &screen)? {
-            None => return Ok(PagingEnd::EndOfInput),
-            Some(typed) if typed.trim().eq_ignore_ascii_case("q") => return Ok(PagingEnd::Partial),
-            Some(typed) => wants_end = typed.trim().eq_ignore_ascii_case("e"),
+        match session.ask(screen).await?.trim().to_lowercase().as_str() {
+            "q" => return Some(false),
+            typed => wants_end = typed == "e",
         }
     }
-    Ok(PagingEnd::Complete)
-}
-
-fn read_input(output: &Output, terminal: &mut File, page: &Page) -> io::Result<DialogueInput> {
-    Ok(line(output, terminal, page)?.map_or(DialogueInput::No, |typed| parse_input(&typed)))
+    Some(true)
 }
 
 /// Only a whole, explicit yes counts. What is neither yes nor no decides nothing.
@@ -156,41 +130,12 @@ fn parse_input(typed: &str) -> DialogueInput {
     }
 }
 
-/// Shows a page and reads the line typed after it; `None` at the end of input.
-fn line(output: &Output, terminal: &mut File, page: &Page) -> io::Result<Option<String>> {
-    // Input typed before the question was shown is not an answer to it.
-    let _typed_ahead = tcflush(&*terminal, QueueSelector::IFlush);
-    output.ask(page, terminal)?;
-    // Without its line break, a line was truncated.
-    let typed = read_line(terminal, &CancellationToken::new()).unwrap_or_default();
-    if typed.is_some() {
-        output.question_answered();
-    }
-    Ok(typed)
-}
-
-#[derive(Debug, Clone, Copy)]
-struct TerminalSize {
-    rows: usize,
-    columns: usize,
-}
-
-impl TerminalSize {
-    /// A terminal that does not report its size is treated as large enough.
-    fn of(terminal: &File) -> Self {
-        let size = tcgetwinsize(terminal).ok();
-        let nonzero = |cells: u16| (cells > 0).then_some(usize::from(cells));
-        Self {
-            rows: size
-                .and_then(|size| nonzero(size.ws_row))
-                .map_or(usize::MAX, |r| r.max(FEWEST_ROWS)),
-            columns: size.and_then(|size| nonzero(size.ws_col)).unwrap_or(0),
-        }
-    }
-
-    fn wrap(self, page: Page) -> Page {
-        page.wrap(self.columns)
-    }
+/// The rows and columns of the terminal. One that does not report its size is large enough.
+fn size(session: &TerminalSession) -> (usize, usize) {
+    let size = tcgetwinsize(session.terminal()).ok();
+    let rows = size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0);
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    (rows.map_or(usize::MAX, |rows| rows.max(FEWEST_ROWS)), columns)
 }
 
 #[cfg(test)]

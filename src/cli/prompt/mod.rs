@@ -5,24 +5,19 @@
 //! the question is shown there too, wherever stderr goes. The default, the end of input and an
 //! interrupt all mean no.
 
-mod choice;
 mod dialogue;
-mod form;
 mod inbox;
 mod terminal_session;
 
+pub use dialogue::DialogueReply;
 pub use inbox::TerminalInbox;
 
-use std::fs::{File, OpenOptions};
-use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio_util::sync::CancellationToken;
 
-use self::dialogue::DialogueReply;
-use self::terminal_session::{TerminalInput, TerminalSession};
+use self::terminal_session::TerminalSession;
 use super::output::Output;
 use crate::config::consent::TrustRequest;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
@@ -30,15 +25,8 @@ use crate::model::Error;
 use crate::present;
 use crate::present::{Line, Page, Role};
 
-/// The terminal of this process, whatever stdin is.
-const TERMINAL: &str = "/dev/tty";
-
 pub fn is_possible() -> bool {
-    terminal().is_ok()
-}
-
-fn terminal() -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).open(TERMINAL)
+    terminal_session::terminal().is_ok()
 }
 
 pub struct TerminalApprover {
@@ -64,20 +52,9 @@ impl Approver for TerminalApprover {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrustAnswer {
-    /// It is trusted as it was shown.
-    Trusted,
-    /// The same, by its author: code below its root may change.
-    Author,
-    /// It is not trusted in this state.
-    Refused,
-    /// There is no terminal to ask on, or nothing that was typed there was an answer.
-    Unavailable,
-}
-
-/// Asks whether a project is trusted from now on.
-pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> TrustAnswer {
+/// Asks whether a project is trusted from now on, as its author or not; `None` if there is no
+/// terminal to ask on.
+pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> Option<DialogueReply> {
     let whole = request.previous.is_some().then(|| present::trust::whole(request));
     let question = YesNoQuestion {
         page: present::trust::question(request),
@@ -85,16 +62,11 @@ pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> TrustAnsw
         words: "Trust this project?",
         offers_author: true,
     };
-    match ask_on_thread(output, question).await {
-        Some(DialogueReply::Yes) => TrustAnswer::Trusted,
-        Some(DialogueReply::Author) => TrustAnswer::Author,
-        Some(DialogueReply::No) => TrustAnswer::Refused,
-        Some(DialogueReply::Unanswered) | None => TrustAnswer::Unavailable,
-    }
+    Some(dialogue::ask(&TerminalSession::begin(output)?, question).await)
 }
 
 pub async fn confirm(output: Arc<Output>, page: Page, question: &'static str) -> Approval {
-    ask(output, YesNoQuestion::short(page, question)).await
+    ask(output, YesNoQuestion { page, details: None, words: question, offers_author: false }).await
 }
 
 /// Asks before something that cannot be undone. `unchanged` is the result of a no, such as `nothing
@@ -139,32 +111,7 @@ pub async fn ask_secret(
     tokio::select! {
         biased;
         () = cancel.cancelled() => None,
-        typed = session.ask_hidden(question) => match typed {
-            TerminalInput::Line(secret) if !secret.is_empty() => Some(secret),
-            _ => None,
-        },
-    }
-}
-
-struct HiddenInput {
-    terminal: File,
-    before: Termios,
-}
-
-impl HiddenInput {
-    fn on(terminal: File) -> Option<Self> {
-        let before = tcgetattr(&terminal).ok()?;
-        let mut quiet = before.clone();
-        quiet.local_modes.remove(LocalModes::ECHO);
-        tcsetattr(&terminal, OptionalActions::Now, &quiet).ok()?;
-        Some(Self { terminal, before })
-    }
-}
-
-impl Drop for HiddenInput {
-    fn drop(&mut self) {
-        // Nothing can be done about a terminal that is gone.
-        let _gone = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+        typed = session.ask_hidden(question) => typed.filter(|secret| !secret.is_empty()),
     }
 }
 
@@ -176,28 +123,11 @@ struct YesNoQuestion {
     offers_author: bool,
 }
 
-impl YesNoQuestion {
-    fn short(page: Page, words: &'static str) -> Self {
-        Self { page, details: None, words, offers_author: false }
-    }
-}
-
 /// Asks a question with only yes and no as answers.
 async fn ask(output: Arc<Output>, question: YesNoQuestion) -> Approval {
-    match ask_on_thread(output, question).await {
-        Some(DialogueReply::Yes) => Approval::Granted,
-        Some(DialogueReply::Author | DialogueReply::No | DialogueReply::Unanswered) => {
-            Approval::Refused
-        }
-        None => Approval::Unavailable,
+    let Some(session) = TerminalSession::begin(output) else { return Approval::Unavailable };
+    match dialogue::ask(&session, question).await {
+        DialogueReply::Yes => Approval::Granted,
+        DialogueReply::Author | DialogueReply::No | DialogueReply::Unanswered => Approval::Refused,
     }
-}
-
-/// Shows a question and waits for the answer; `None` if there is no terminal to ask on. The wait is
-/// on its own thread, which a signal leaves behind: reading from a terminal cannot be cancelled.
-async fn ask_on_thread(output: Arc<Output>, question: YesNoQuestion) -> Option<DialogueReply> {
-    let terminal = terminal().ok()?;
-    let answer =
-        tokio::task::spawn_blocking(move || dialogue::ask(&output, terminal, question).ok());
-    answer.await.unwrap_or(Some(DialogueReply::No))
 }

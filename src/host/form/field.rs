@@ -108,7 +108,7 @@ impl FormField {
         text
     }
 
-    pub fn add_bounds(&self, text: &mut String) {
+    fn add_bounds(&self, text: &mut String) {
         for (key, before, after) in [
             ("minLength", "at least", "characters"),
             ("maxLength", "at most", "characters"),

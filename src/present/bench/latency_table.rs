@@ -1,17 +1,13 @@
-//! Latencies: percentiles, mean, extremes and distribution.
+//! Latencies: percentiles, mean and extremes.
 
 use std::time::Duration;
 
-use crate::present::{Line, Page, Role, Table, TableColumn, chart};
-use crate::util::distribution::{self, Distribution};
+use crate::present::{Line, Page, Role, Table, TableColumn};
 use crate::util::histogram::Durations;
-use crate::util::number::float;
-use crate::util::units::{show_count, show_duration};
+use crate::util::units::show_duration;
 
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
-
-const ROWS: usize = 10;
 
 /// Latencies in columns, one row for each figure. A percentile with too few calls beyond it is dim
 /// and marked with `~`.
@@ -50,35 +46,4 @@ fn cell(value: Option<Duration>, sure: bool) -> Line {
         Some(value) if sure => Line::plain(show_duration(value) + " "),
         Some(value) => Line::styled(Role::Dim, show_duration(value) + "~"),
     }
-}
-
-/// The distribution of the latencies: a bar for each bucket.
-pub(super) fn histogram(times: &Durations, width: Option<usize>) -> Page {
-    let mut page = Page::default();
-    let Some(spread) = distribution::logarithmic(times, ROWS) else { return page };
-    // A single duration has no distribution.
-    if spread.classes.iter().filter(|(_, count)| *count > 0).count()
-        + usize::from(spread.beyond > 0)
-        < 2
-    {
-        return page;
-    }
-    let room = width.unwrap_or(80).saturating_sub(2 + 13 + 9).clamp(4, 40);
-    for (limit, count) in &spread.classes {
-        page.push(row(&format!("to {}", show_duration(*limit)), *count, &spread, room));
-    }
-    if spread.beyond > 0 {
-        page.push(row("longer", spread.beyond, &spread, room));
-    }
-    page
-}
-
-fn row(name: &str, count: u64, spread: &Distribution, room: usize) -> Line {
-    let share = float(count) / float(spread.highest_count().max(1));
-    let mut line = Line::styled(Role::Dim, format!("{name:>12} ")).indented(2);
-    line.push(Role::Success, chart::bar(share, room));
-    if count > 0 {
-        line.push(Role::Plain, format!(" {}", show_count(count)));
-    }
-    line
 }

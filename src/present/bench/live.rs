@@ -9,9 +9,7 @@ use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
 const WIDEST: usize = 100;
-/// Cells of the name in front of the figures of one of several tools.
-const NAME: usize = 16;
-/// From this width on, sections are placed side by side.
+/// From this width on, the distribution stands beside the rate.
 const WIDE: usize = 60;
 const MAX_RATE_CELLS: usize = 40;
 const KINDS: usize = 3;
@@ -24,28 +22,12 @@ pub fn block(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Page {
         lines.push(progress(snapshot, plan, width));
         lines.push(totals(snapshot));
     }
-    let several = snapshot.targets.len() > 1;
-    // On a narrow screen the name goes above its figures, otherwise beside them.
-    let beside = several && width >= WIDE;
     for target in snapshot.targets.iter().filter(|target| target.ok + target.failed > 0) {
-        if several && !beside {
+        if snapshot.targets.len() > 1 {
             lines.push(Line::styled(Role::Name, &target.name));
         }
-        let room = if beside { width - NAME - 1 } else { width };
-        let mut figures = vec![times(target), rate_line(target, room)];
-        if !target.kinds.is_empty() {
-            figures.push(kinds(target));
-        }
-        for (index, figures) in figures.into_iter().enumerate() {
-            let name = if index == 0 { target.name.as_str() } else { "" };
-            let mut line = Line::default();
-            if beside {
-                line = Line::styled(Role::Name, name).truncate(NAME);
-                line.pad_to(NAME + 1);
-            }
-            line.append(figures);
-            lines.push(line);
-        }
+        lines.extend([times(target), rate_line(target, width)]);
+        lines.extend((!target.kinds.is_empty()).then(|| kinds(target)));
     }
     Page::from_iter(lines).truncate(width)
 }
@@ -84,16 +66,11 @@ fn progress(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Line {
         None => formatting::calls(made),
     };
     let Some(share) = snapshot.progress else { return Line::plain(of) };
-    let tail = format!(" {:>3.0} %  {of}", share * 100.0);
-    let room = width.saturating_sub(tail.len() + 3);
+    let room = width.saturating_sub(of.len() + " 100 %  [] ".len());
     if room < 8 {
-        return Line::plain(tail.trim_start());
+        return Line::plain(format!("{:.0} %  {of}", share * 100.0));
     }
-    let full = chart::filled(share, room);
-    Line::styled(Role::Success, format!("[{}", "#".repeat(full)))
-        .then(Role::Dim, ".".repeat(room - full))
-        .then(Role::Success, "]")
-        .then(Role::Plain, tail)
+    chart::progress(share, room).then(Role::Plain, format!("  {of}"))
 }
 
 fn totals(snapshot: &BenchSnapshot) -> Line {
@@ -261,11 +238,13 @@ mod tests {
         measuring, round 2 of 10  4 s of 10 s
         [####################.............................]  40 %  1,280 of 1,600 calls
         315 calls/s  16 in flight  3 failed
-        demo-echo        p50 1.23 ms  p90 2.50 ms  p99 41 ms
-                         rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁▂█▅▃▂▁ ▁ 50 ms
-        demo-a_tool_wit… p50 1.23 ms  p90 2.50 ms  p99 41 ms
-                         rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁▂█▅▃▂▁ ▁ 50 ms
-                         timeout 3
+        demo-echo
+        p50 1.23 ms  p90 2.50 ms  p99 41 ms
+        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁▂█▅▃▂▁ ▁ 50 ms
+        demo-a_tool_with_a_long_name
+        p50 1.23 ms  p90 2.50 ms  p99 41 ms
+        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁▂█▅▃▂▁ ▁ 50 ms
+        timeout 3
         ");
     }
 

@@ -31,7 +31,7 @@ pub(super) fn page(report: &BenchReport, target: &TargetReport, width: Option<us
         page.blank_line();
         page.append(times(report, target, width));
         page.blank_line();
-        page.append(latency_table::histogram(&target.response, width));
+        page.append(chart::histogram(&target.response, width));
     }
     page.blank_line();
     for (key, label, value) in facts(target) {
@@ -135,10 +135,7 @@ fn over_time(target: &TargetReport, width: Option<usize>) -> Page {
     let [_, _, _, ..] = slices.as_slice() else { return page };
     let cells = width.unwrap_or(80).saturating_sub(15).clamp(8, LINE);
     for (name, numbers) in [("calls/s", rates(slices, target.elapsed)), ("p95", highs(slices))] {
-        let mut line = Line::styled(Role::Dim, name).indented(2);
-        line.pad_to(15);
-        line.push(Role::Success, chart::sparkline(&numbers, cells));
-        page.push(line);
+        page.fact(15, name, Line::styled(Role::Success, chart::sparkline(&numbers, cells)));
     }
     page
 }

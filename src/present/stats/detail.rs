@@ -9,16 +9,11 @@ use crate::present::{
 };
 use crate::stats::Usage;
 use crate::stats::summary::TimeSlice;
-use crate::util::distribution::{Distribution, logarithmic};
 use crate::util::number::float;
 use crate::util::timestamp::local_time;
-use crate::util::units::{show_count, show_duration, show_size};
+use crate::util::units::{show_count, show_size};
 
-const CLASSES: usize = 12;
-
-const BAR: usize = 40;
-
-const BESIDE: usize = 24;
+const COLUMN: usize = 15;
 
 /// How many time slices fit next to their labels.
 pub fn slices_in(width: Option<usize>) -> usize {
@@ -51,7 +46,8 @@ pub fn page(usage: &Usage, slices: &[TimeSlice], width: Option<usize>) -> Page {
         }
         let ends = format!("{} to {}", time(durations.min()), time(durations.max()));
         fact(&mut page, "range", Line::plain(ends));
-        histogram(&mut page, usage, width);
+        page.blank_line();
+        page.append(chart::histogram(durations, width));
     }
     if counts.failed() > 0 {
         page.heading("Failures");
@@ -64,29 +60,7 @@ pub fn page(usage: &Usage, slices: &[TimeSlice], width: Option<usize>) -> Page {
 }
 
 fn fact(page: &mut Page, key: &str, value: Line) {
-    let mut line = Line::styled(Role::Dim, key).indented(2);
-    line.push(Role::Plain, " ");
-    line.pad_to(15);
-    line.append(value);
-    page.push(line);
-}
-
-fn histogram(page: &mut Page, usage: &Usage, width: Option<usize>) {
-    let classes = logarithmic(&usage.counts.durations, CLASSES);
-    let classes: Vec<_> = classes.iter().flat_map(Distribution::all).collect();
-    let highest = classes.iter().map(|(_, calls)| *calls).max().unwrap_or(0);
-    let room = width.map_or(BAR, |width| width.saturating_sub(BESIDE).clamp(5, BAR));
-    page.blank_line();
-    for (longest, calls) in classes {
-        let mut line = Line::styled(Role::Dim, format!("to {:>7}", show_duration(longest)));
-        line = line.indented(2);
-        line.pad_to(15);
-        line.push(Role::Success, chart::bar(float(calls) / float(highest.max(1)), room));
-        if calls > 0 {
-            line.push(Role::Plain, format!(" {calls}"));
-        }
-        page.push(line);
-    }
+    page.fact(COLUMN, key, value);
 }
 
 /// Calls, failures and the 95th percentile in the slices of time.

@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
+use crate::assembly::host_locator::{HostLocator, attached_front_end};
 use crate::assembly::reload::{HostReloader, NewErrors, ReloadError};
-use crate::assembly::{Assembly, AssemblyOptions, FrontEnd};
+use crate::assembly::{Assembly, FrontEnd};
 use crate::audit::Masker;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
@@ -17,7 +18,8 @@ use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::{FileStamp, WatchedFiles};
 use crate::host::ToolHost;
-use crate::tui::bridge::{self, HostFinder};
+use crate::model::EventSink;
+use crate::serve::background::client::HostClient;
 use crate::tui::prelude::*;
 use crate::tui::tasks::{ConsoleDeps, EffectRunner, blocking};
 use crate::tui::views::stats::tasks::StatsReader;
@@ -33,11 +35,10 @@ const TRUST_STORE_FILE: &str = "trust.json";
 
 /// What a host is built from, again after each answer about the project.
 pub struct HostFactory {
-    pub options: AssemblyOptions,
     pub environment: Arc<dyn Environment>,
     pub front_end: FrontEnd,
     pub clock: Arc<dyn Clock>,
-    pub finder: Arc<dyn HostFinder>,
+    pub locator: HostLocator,
     /// The trust store as it was before the first host was built.
     first_stamp: Option<FileStamp>,
     files: Mutex<(u64, WatchedFiles)>,
@@ -64,19 +65,17 @@ struct NextHost {
 
 impl HostFactory {
     pub fn new(
-        options: AssemblyOptions,
         environment: Arc<dyn Environment>,
         front_end: FrontEnd,
         clock: Arc<dyn Clock>,
-        finder: Arc<dyn HostFinder>,
+        locator: HostLocator,
     ) -> Self {
         let first_stamp = store_of(&*environment).and_then(|path| FileStamp::of_link(&path));
         Self {
-            options,
             environment,
             front_end,
             clock,
-            finder,
+            locator,
             first_stamp,
             files: Mutex::default(),
             current: Mutex::default(),
@@ -122,15 +121,16 @@ impl HostFactory {
     }
 
     fn check_trust(&self) -> TrustStatus {
-        let (configuration, _masker) = assembly::load(&self.options.files, &*self.environment);
+        let (configuration, _masker) =
+            assembly::load(&self.locator.options.files, &*self.environment);
         TrustStatus::of(&configuration)
     }
 
     /// Has the host offer what the files say now. Settings that a host takes when it is built need
     /// another one, which ends the calls that run.
     fn read_files(&self, may_end_calls: bool) -> Result<FilesRead, Error> {
-        let loaded = assembly::read(&self.options, self.environment.as_ref())?;
-        let socket = self.finder.socket(&loaded);
+        let loaded = assembly::read(&self.locator.options, self.environment.as_ref())?;
+        let socket = self.locator.socket(&loaded);
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let (next, status) = match &*current {
             Some(current) if !current.reloader.needs_another_host(&loaded) => {
@@ -157,7 +157,7 @@ impl HostFactory {
                 .with_hint("cancel the calls, then reload the files"));
             }
             _ => {
-                let (options, front_end) = (&self.options, self.front_end.clone());
+                let (options, front_end) = (&self.locator.options, self.front_end.clone());
                 let assembly = assembly::build(loaded, options, &self.environment, front_end)?;
                 let status = TrustStatus::of(&assembly.configuration);
                 self.watch_files(&assembly.configuration);
@@ -171,6 +171,22 @@ impl HostFactory {
         Ok(FilesRead::HostReady(status))
     }
 
+    /// Passes everything that `host` is asked on to the background host behind a socket, when one
+    /// listens; otherwise `host` answers itself.
+    pub async fn attach(&self, host: &ToolHost, masker: &Masker, socket: Option<PathBuf>) {
+        // The console observes the host, so it sees its own calls along with all others.
+        let front_end = FrontEnd { events: EventSink::discard(), ..self.front_end.clone() };
+        let front_end = attached_front_end(&front_end, masker);
+        let client = match socket {
+            Some(socket) => HostClient::connect(&socket, "toolhost console", front_end).await,
+            None => None,
+        };
+        match client {
+            Some(client) => host.attach(Arc::new(client)),
+            None => host.detach(),
+        }
+    }
+
     /// Attaches the next host when a background host answers for what it offers, and detaches it when
     /// none does.
     async fn attach_next(&self) {
@@ -180,7 +196,7 @@ impl HostFactory {
             Some((Arc::clone(&next.host), next.masker.clone(), next.socket.take()))
         };
         if let Some((host, masker, socket)) = next() {
-            bridge::attach(self.finder.as_ref(), &host, &masker, socket).await;
+            self.attach(&host, &masker, socket).await;
         }
     }
 

@@ -1,12 +1,12 @@
 //! The directory of the sockets, locks and logs of background hosts.
 
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::OFlags;
 use uuid::Uuid;
 
 use crate::config::environment::Environment;
@@ -73,8 +73,9 @@ impl RuntimeDirectory {
         if let Some(key) = self.key() {
             return Ok(key);
         }
-        let _lock =
-            lock_now(&self.0.join("key.lock"), true).map_err(|error| self.failed(&error))?;
+        let lock = private_file::open_lock(&self.0.join("key.lock"));
+        let lock = lock.and_then(|file| file.lock().map(|()| file));
+        let _lock = lock.map_err(|error| self.failed(&error))?;
         if let Some(key) = self.key() {
             return Ok(key);
         }
@@ -129,10 +130,11 @@ fn is_own(meta: &Metadata) -> bool {
 
 /// Takes a lock; `None` if another process holds it.
 pub fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    match lock_now(path, false) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(error),
+    let file = private_file::open_lock(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -146,17 +148,6 @@ pub async fn lock_within(path: &Path, limit: Duration) -> io::Result<Option<File
         }
         tokio::time::sleep(LOCK_RETRY_INTERVAL).await;
     }
-}
-
-fn lock_now(path: &Path, waits: bool) -> io::Result<File> {
-    let file = private_file::open_lock(path)?;
-    let operation = if waits {
-        FlockOperation::LockExclusive
-    } else {
-        FlockOperation::NonBlockingLockExclusive
-    };
-    rustix::fs::flock(&file, operation)?;
-    Ok(file)
 }
 
 #[cfg(test)]
