@@ -14,7 +14,7 @@ use crate::model::{
     CallId, CapturedTraffic, Question, QuestionReply, ServerStatus, Signal, ToolDefinition,
 };
 use crate::present::{approval, breakpoint};
-use crate::tui::external_editor::{EditorDraft, EditorError};
+use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::KeyPress;
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;
@@ -69,7 +69,7 @@ pub enum AppEvent {
         /// The violations; empty when the arguments are valid.
         problems: Vec<Violation>,
     },
-    Edited(Result<String, EditorError>),
+    Edited(Result<String, Error>),
     /// A task is done, or has something to tell.
     Outcome(Outcome),
     /// The console is to end.
@@ -217,10 +217,7 @@ pub enum Navigation {
         tool: String,
         arguments: JsonObject,
     },
-    Bench {
-        tool: String,
-        arguments: Option<JsonObject>,
-    },
+    Bench(String),
     PickBenchTarget(TargetSide),
     SetBenchTarget {
         /// Whether the tool is measured or compared with.

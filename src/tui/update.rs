@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::catalogue::Catalogue;
 use crate::model::{ErrorKind, HostEvent, ListKind, ListOwner, ServerState, ServerStatus};
 use crate::tui::event::UserInput;
-use crate::tui::external_editor::{EditorDraft, EditorError};
+use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::Divider;
 use crate::tui::prelude::*;
@@ -323,7 +323,7 @@ impl AppState {
         self.active_view().0.form_mut(focus)
     }
 
-    fn apply_editor_result(&mut self, outcome: Result<String, EditorError>) {
+    fn apply_editor_result(&mut self, outcome: Result<String, Error>) {
         if let Some(form) = self.form() {
             return form.apply_editor_result(outcome);
         }
@@ -598,15 +598,8 @@ impl AppState {
                 self.trust.window = None;
                 self.request_quit();
             }
-            Action::Down
-            | Action::Up
-            | Action::PageDown
-            | Action::PageUp
-            | Action::Top
-            | Action::Bottom
-            | Action::Cancel
-            | Action::Redraw
-            | Action::Suspend => self.act_anywhere(action),
+            Action::Cancel | Action::Redraw | Action::Suspend => self.act_anywhere(action),
+            _ if action_step(action, 1).is_some() => self.act_anywhere(action),
             _ => {}
         }
     }
