@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use async_trait::async_trait;
 use tokio::sync::mpsc::error::TrySendError;
@@ -71,19 +71,26 @@ impl HostBridge {
     /// A sink for the events of the attached host with this process id. They are dropped when the
     /// console cannot keep up.
     fn observation_sink(&self, pid: u32) -> ObservationSink {
-        let bridge = self.clone();
-        Arc::new(move |seen| match seen {
-            Observation::Started => {
+        let (bridge, attached) = (self.clone(), Once::new());
+        Arc::new(move |seen| {
+            // Before what is observed: what the host before told is forgotten then.
+            attached.call_once(|| {
                 bridge.send_surely(AppEvent::outcome(move |state| state.attached(Some(pid))));
-            }
-            Observation::Event(event) => bridge.try_send(AppEvent::Host(event)),
-            Observation::Traffic(captured) => bridge.try_send(AppEvent::Traffic(captured)),
-            Observation::Lost(count) => {
-                bridge.lost.fetch_add(count, Ordering::Relaxed);
-            }
-            Observation::Breakpoint(news) => bridge.show_breakpoint(news),
-            Observation::Change(..) => {}
+            });
+            bridge.show(seen);
         })
+    }
+
+    fn show(&self, seen: Observation) {
+        match seen {
+            Observation::Event(event) => self.try_send(AppEvent::Host(event)),
+            Observation::Traffic(captured) => self.try_send(AppEvent::Traffic(captured)),
+            Observation::Lost(count) => {
+                self.lost.fetch_add(count, Ordering::Relaxed);
+            }
+            Observation::Breakpoint(news) => self.show_breakpoint(news),
+            Observation::Started | Observation::Change(..) => {}
+        }
     }
 
     /// The gate that keeps wire traffic from being reported while it is closed.

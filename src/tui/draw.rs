@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Position;
 
 use crate::model::ServerState;
 use crate::tui::keys::{Binding, KeyPress};
@@ -18,13 +19,12 @@ use crate::tui::views::{
 };
 use crate::util::timestamp;
 
-pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: Theme) {
-    let area = frame.area();
-    let mut pen = Pen::new(frame.buffer_mut(), theme);
+/// Draws everything; gives the place of the cursor, if there is one.
+pub fn console(buffer: &mut Buffer, state: &AppState, theme: Theme) -> Option<Position> {
+    let area = buffer.area;
+    let mut pen = Pen::new(buffer, theme);
     screen(&mut pen, state, area);
-    if let Some(cursor) = pen.cursor {
-        frame.set_cursor_position(cursor);
-    }
+    pen.cursor
 }
 
 fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {

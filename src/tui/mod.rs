@@ -116,14 +116,11 @@ async fn run_on_terminal(launch: ConsoleLaunch) -> io::Result<Option<Signal>> {
                 editing = None;
                 screen.reacquire()?;
                 state.context.size = terminal::size()?;
-                AppEvent::Edited(written)
+                AppEvent::outcome(move |state| state.apply_editor_result(written))
             }
             Some(event) = events.recv() => event,
             _ = ticks.tick(), if state.is_moving() => {
-                let lost = bridge.dropped_events();
-                if lost != state.context.lost {
-                    state.update(AppEvent::EventsDropped(lost));
-                }
+                state.context.lost = bridge.dropped_events();
                 AppEvent::Tick(clock.unix())
             }
             () = tokio::time::sleep(until_next_minute(clock.unix())), if state.context.appearance.clock => {

@@ -42,9 +42,8 @@ pub struct Screen {
 impl Screen {
     pub fn open() -> io::Result<Self> {
         install_panic_hook();
-        let painter = Painter::new()?;
         acquire_terminal()?;
-        Ok(Self { painter, input: Some(EventStream::new()), has_mouse: false })
+        Ok(Self { painter: Painter::default(), input: Some(EventStream::new()), has_mouse: false })
     }
 
     /// The next user input. The end of the terminal is reported as a hang-up.
@@ -81,7 +80,7 @@ impl Screen {
             return Ok(());
         }
         let mut out = io::stdout().lock();
-        out.write_all(bytes)?;
+        out.write_all(&bytes)?;
         out.flush()
     }
 

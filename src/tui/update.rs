@@ -74,7 +74,6 @@ impl AppState {
                 let client = call.and_then(|call| self.others.client_of(call)).map(str::to_owned);
                 self.trace.push_traffic(*seen, client);
             }
-            AppEvent::EventsDropped(lost) => self.context.lost = lost,
             AppEvent::ToolsListed { servers, catalogue } => {
                 self.context.end_progress();
                 self.listed(&servers, *catalogue);
@@ -120,7 +119,6 @@ impl AppState {
                     form.checked(&schema, &arguments, &problems);
                 }
             }
-            AppEvent::Edited(outcome) => self.apply_editor_result(outcome),
             AppEvent::Outcome(Outcome(change)) => change(self),
             AppEvent::Signal(signal) => self.context.emit(AppEffect::Quit(Some(signal))),
         }
@@ -323,7 +321,7 @@ impl AppState {
         self.active_view().0.form_mut(focus)
     }
 
-    fn apply_editor_result(&mut self, outcome: Result<String, Error>) {
+    pub fn apply_editor_result(&mut self, outcome: Result<String, Error>) {
         if let Some(form) = self.form() {
             return form.apply_editor_result(outcome);
         }

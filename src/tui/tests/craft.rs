@@ -490,7 +490,11 @@ fn how_long_a_letter_takes_among_twenty_thousand_tools() {
             press(&mut state, &[key]);
             let updated = started.elapsed();
             let theme = state.context.appearance.theme();
-            terminal.draw(|frame| crate::tui::draw::console(frame, &state, theme)).unwrap();
+            terminal
+                .draw(|frame| {
+                    crate::tui::draw::console(frame.buffer_mut(), &state, theme);
+                })
+                .unwrap();
             let drawn = started.elapsed().saturating_sub(updated);
             write!(text, ", {key} {updated:?}+{drawn:?}").unwrap();
         }

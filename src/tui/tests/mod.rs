@@ -390,7 +390,7 @@ fn a_footer_never_has_more_than_seven_keys() {
             press(&mut state, keys);
             let mut terminal = Terminal::new(TestBackend::new(300, 50)).unwrap();
             let draw = |frame: &mut ratatui::Frame<'_>| {
-                crate::tui::draw::console(frame, &state, Theme::default());
+                crate::tui::draw::console(frame.buffer_mut(), &state, Theme::default());
             };
             terminal.draw(draw).unwrap();
             let buffer = terminal.backend().buffer();
@@ -491,6 +491,6 @@ proptest! {
             state.update(AppEvent::Input(UserInput::Key(key)));
             prop_assert!(state.context.view.panes().contains(&state.context.focus));
         }
-        terminal.draw(|frame| crate::tui::draw::console(frame, &state, crate::tui::theme::Theme::default())).unwrap();
+        terminal.draw(|frame| { crate::tui::draw::console(frame.buffer_mut(), &state, crate::tui::theme::Theme::default()); }).unwrap();
     }
 }

@@ -359,7 +359,7 @@ proptest! {
         }
         press(&mut state, keys.as_str());
         state.update(AppEvent::Tick(AT));
-        terminal.draw(|frame| crate::tui::draw::console(frame, &state, theme)).unwrap();
+        terminal.draw(|frame| { crate::tui::draw::console(frame.buffer_mut(), &state, theme); }).unwrap();
         for (number, item) in state.trace.ring.iter() {
             if let Some(other) = item.pair.and_then(|pair| state.trace.ring.get(pair)) {
                 prop_assert_eq!(other.pair, Some(number));
