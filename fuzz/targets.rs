@@ -356,7 +356,8 @@ fn config(data: &[u8]) {
             Err(why) => panic!("{written} cannot be read again: {}", why.message),
         }
     }
-    let (settings, _) = tui::settings::read(&SourceText::new("console.yaml", text), text);
+    let source = SourceText::new("console.yaml", text);
+    let (settings, _) = tui::settings::read(&source, text, tui::theme::Appearance::default());
     drop(settings);
 }
 

@@ -19,7 +19,7 @@ use crate::tui::bridge::HostBridge;
 use crate::tui::event::AppEvent;
 use crate::tui::external_editor::ExternalEditor;
 use crate::tui::tasks::ConsoleDeps;
-use crate::tui::theme::Appearance;
+use crate::tui::theme::{Appearance, ColourDepth};
 use crate::tui::views::trust::TrustStatus;
 use crate::tui::views::trust::tasks::HostFactory;
 use crate::tui::{self, ConsoleLaunch};
@@ -34,7 +34,7 @@ fn check_settings(environment: &dyn Environment) -> Vec<Diagnostic> {
     let path = environment.config_dir().map(|directory| directory.join(tui::settings::FILE));
     let Some(path) = path.filter(|path| path.exists()) else { return Vec::new() };
     match read::read(&path, false) {
-        Ok((source, text)) => tui::settings::read(&source, &text).1,
+        Ok((source, text)) => tui::settings::read(&source, &text, Appearance::default()).1,
         Err(problem) => vec![problem],
     }
 }
@@ -83,13 +83,12 @@ async fn open(context: &CommandContext) -> CommandResult {
     // Dropped here: with many tools, the file contents are as large as everything the host needs.
     let begun = Arc::clone(&project);
     tokio::task::spawn_blocking(move || begun.begin(&assembly));
-    let (sender, appearance) = (send.clone(), display_settings(context));
+    let appearance = display_settings(context);
     let kept = Arc::clone(&project);
     let command_end = context.global.ad_hoc.as_ref().map(|server| server.command_end.clone());
     let launch = ConsoleLaunch {
         deps,
         events,
-        sender,
         bridge,
         appearance,
         host_factory: project,
@@ -147,15 +146,22 @@ fn dependencies(context: &CommandContext, assembly: &Assembly) -> ConsoleDeps {
 fn display_settings(context: &CommandContext) -> Appearance {
     let environment: &dyn Environment = &*context.environment;
     let global = &context.global;
+    let says = |name: &'static str, is_it: fn(&str) -> bool| {
+        environment.var(name).is_some_and(|value| is_it(&value))
+    };
+    let depth = if says("COLORTERM", |value| matches!(value, "truecolor" | "24bit")) {
+        ColourDepth::True
+    } else if says("TERM", |value| value.contains("256color")) {
+        ColourDepth::Indexed
+    } else {
+        ColourDepth::Sixteen
+    };
     Appearance {
         has_colour: settings::wants_colour(global.rare.color, true, environment)
             || global.rare.color == ColourChoice::Always,
         ascii: global.rare.ascii || settings::is_ascii_locale(environment),
         has_reduced_motion: global.rare.reduced_motion,
-        has_256_colours: environment.var("TERM").is_some_and(|term| term.contains("256color")),
-        has_true_colour: environment
-            .var("COLORTERM")
-            .is_some_and(|value| value == "truecolor" || value == "24bit"),
+        depth,
         ..Appearance::default()
     }
 }

@@ -54,8 +54,11 @@ impl AppState {
     }
 
     pub fn initial_effects(&mut self) -> Effects {
-        self.context.effects =
-            vec![recall().into(), AppEffect::ListDeclared, AppEffect::RefreshServers];
+        self.context.effects = vec![
+            recall(self.context.appearance).into(),
+            AppEffect::ListDeclared,
+            AppEffect::RefreshServers,
+        ];
         self.stats.refresh(&mut self.context);
         std::mem::take(&mut self.context.effects)
     }
@@ -198,11 +201,6 @@ pub trait View {
     /// A row of a pane was pointed at with the mouse, counted from 0; the pane has so many.
     fn on_click(&mut self, _pane: Pane, _row: usize, _height: usize) {}
 
-    /// Whether it holds still because a person wants it to.
-    fn is_paused(&self) -> bool {
-        false
-    }
-
     fn is_animating(&self) -> bool {
         false
     }
@@ -269,8 +267,8 @@ impl AppState {
                 self.show(ViewId::Inbox);
                 self.inbox.open(id, &mut self.context);
             }
-            Navigation::Bench { tool, arguments } => {
-                let arguments = arguments.or_else(|| self.default_bench_arguments(&tool));
+            Navigation::Bench(tool) => {
+                let arguments = self.default_bench_arguments(&tool);
                 self.show(ViewId::Bench);
                 self.bench.set_target(&tool, arguments.as_ref());
             }
@@ -323,14 +321,7 @@ impl AppState {
 impl AppState {
     pub fn recall(&mut self, recollection: Recollection) {
         let Recollection { settings, arguments, problems } = recollection;
-        let look = &mut self.context.appearance;
-        look.ascii |= settings.ascii;
-        look.has_reduced_motion |= settings.reduced_motion;
-        look.mouse = !settings.has_no_mouse;
-        look.clock = !settings.has_no_clock;
-        look.images = !settings.has_no_images;
-        look.palette = settings.theme.unwrap_or_default();
-        look.own = settings.colours;
+        self.context.appearance = settings.look;
         self.context.keys = settings.keys;
         self.context.calls.saved_arguments = arguments;
         if let Some(first) = problems.first() {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use indexmap::IndexMap;
 
 use crate::model::{CallId, HostEvent};
+use crate::stats::count::CallCounts;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::CallResult;
-use crate::util::histogram::Durations;
 
 const MAX_CALLS: usize = 200;
 
@@ -241,8 +241,7 @@ impl CallActivity {
                 self.retry = None;
                 let message = message.as_ref().map(|text| shorten(text, LONGEST).into_owned());
                 // What was said last holds until something else is said.
-                let before = self.progress.take().and_then(|before| before.message);
-                let message = message.or(before);
+                let message = message.or_else(|| self.progress.take()?.message);
                 self.progress = Some(CallProgress { at: *progress, total: *total, message });
             }
             HostEvent::AttemptFailed { attempt, error, delay, .. } => {
@@ -255,11 +254,8 @@ impl CallActivity {
                 });
             }
             HostEvent::Log { level, text, .. } => {
-                keep_last(
-                    &mut self.log,
-                    LOG,
-                    (level.0.clone(), shorten(text, LONGEST).into_owned()),
-                );
+                let text = shorten(text, LONGEST).into_owned();
+                keep_last(&mut self.log, LOG, (level.0.clone(), text));
             }
             _ => {}
         }
@@ -293,12 +289,9 @@ pub struct LiveCalls {
     pub all: LiveToolCalls,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LiveToolCalls {
-    pub ok: u64,
-    pub failed: u64,
-    pub cancelled: u64,
-    pub durations: Durations,
+    pub counts: CallCounts,
     pub clients: BTreeMap<String, u64>,
     /// How many ended in which second since the Unix epoch, in order; only of the last minute.
     recent: VecDeque<(u64, u64)>,
@@ -326,29 +319,16 @@ impl LiveCalls {
     }
 }
 
-impl Default for LiveToolCalls {
-    fn default() -> Self {
-        Self {
-            ok: 0,
-            failed: 0,
-            cancelled: 0,
-            durations: Durations::coarse(),
-            clients: BTreeMap::new(),
-            recent: VecDeque::new(),
-        }
-    }
-}
-
 impl LiveToolCalls {
     fn record(&mut self, event: &HostEvent, client: Option<&str>, now: Duration) {
         let HostEvent::CallFinished { success, is_cancelled, duration, .. } = event else { return };
         match (success, is_cancelled) {
             (true, _) => {
-                self.ok += 1;
-                self.durations.record(*duration);
+                self.counts.ok += 1;
+                self.counts.durations.record(*duration);
             }
-            (_, true) => self.cancelled += 1,
-            _ => self.failed += 1,
+            (_, true) => self.counts.cancelled += 1,
+            _ => self.counts.add_failures("failed", 1),
         }
         if let Some(client) = client {
             let is_counted = self.clients.contains_key(client) || self.clients.len() < MAX_CLIENTS;
@@ -363,10 +343,6 @@ impl LiveToolCalls {
         while self.recent.front().is_some_and(|(first, _)| first + LIVE_SECONDS <= second) {
             self.recent.pop_front();
         }
-    }
-
-    pub fn count(&self) -> u64 {
-        self.ok + self.failed + self.cancelled
     }
 
     /// How many ended in each of the last 60 seconds, the earliest first.
@@ -412,8 +388,9 @@ mod tests {
             ended(&mut live, "a", at, success, is_cancelled);
         }
         let calls = live.of("a").unwrap();
-        assert_eq!((calls.ok, calls.failed, calls.cancelled, calls.count()), (2, 1, 1, 4));
-        assert_eq!(calls.durations.count(), 2);
+        let counts = &calls.counts;
+        assert_eq!((counts.ok, counts.failed(), counts.cancelled, counts.calls()), (2, 1, 1, 4));
+        assert_eq!(counts.durations.count(), 2);
         let seconds = calls.by_second(Duration::from_secs(159));
         assert_eq!((seconds[0], seconds[30], seconds[59]), (2, 1, 1));
         let later = calls.by_second(Duration::from_secs(200));

@@ -8,7 +8,7 @@ use crate::tui::event::AskId;
 use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, Divider, PaneShares, SizeClass};
 use crate::tui::prelude::*;
-use crate::tui::theme::{Appearance, ColourScheme};
+use crate::tui::theme::{Appearance, ColourDepth, ColourScheme};
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::overlays::help::HelpWindow;
 use crate::tui::views::overlays::palette::PaletteEntry;
@@ -187,7 +187,8 @@ impl AppContext {
         let (columns, rows) = (area.width.min(MAX_COLUMNS), area.height.saturating_sub(2));
         let rows = rows.min(MAX_ROWS);
         let is_seen = columns >= 2 && rows >= 2;
-        is_seen.then_some(PictureBox { columns, rows, has_true_colour: look.has_true_colour })
+        let has_true_colour = look.depth == ColourDepth::True;
+        is_seen.then_some(PictureBox { columns, rows, has_true_colour })
     }
 
     pub fn page_height(&self) -> usize {

@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Position;
 
 use crate::model::ServerState;
 use crate::tui::keys::{Binding, KeyPress};
@@ -18,13 +19,12 @@ use crate::tui::views::{
 };
 use crate::util::timestamp;
 
-pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: Theme) {
-    let area = frame.area();
-    let mut pen = Pen::new(frame.buffer_mut(), theme);
+/// Draws everything; gives the place of the cursor, if there is one.
+pub fn console(buffer: &mut Buffer, state: &AppState, theme: Theme) -> Option<Position> {
+    let area = buffer.area;
+    let mut pen = Pen::new(buffer, theme);
     screen(&mut pen, state, area);
-    if let Some(cursor) = pen.cursor {
-        frame.set_cursor_position(cursor);
-    }
+    pen.cursor
 }
 
 fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
@@ -95,73 +95,66 @@ fn summary(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> usize {
     }
     parts.push(vec![pen.plain(plural(state.tools.catalogue.len(), "tool", "tools"))]);
     parts.extend(session(pen.styler, state));
-    let width = usize::from(area.width).saturating_sub(7);
-    let mut spans = Vec::new();
-    let mut used = 0;
-    for (at, part) in parts.into_iter().enumerate() {
-        let gap = if at == 0 { "" } else { "   " };
-        let needs = gap.len() + part.iter().map(Span::width).sum::<usize>();
-        if used + needs > width {
-            continue;
-        }
-        used += needs;
-        spans.push(pen.plain(gap));
-        spans.extend(part);
-    }
-    pen.put(Line::from(spans), area);
+    let line = fitting(parts, "   ", usize::from(area.width).saturating_sub(7));
+    let used = line.width();
+    pen.put(line, area);
     used
+}
+
+/// As many of these, from the first, as fit in a line.
+pub fn fitting(
+    parts: impl IntoIterator<Item = Vec<Span<'static>>>,
+    gap: &'static str,
+    room: usize,
+) -> Line<'static> {
+    let mut line = Line::default();
+    for part in parts {
+        let gap = if line.spans.is_empty() { "" } else { gap };
+        let cells: usize = part.iter().map(Span::width).sum();
+        if line.width() + gap.len() + cells <= room {
+            line.spans.push(Span::raw(gap));
+            line.spans.extend(part);
+        }
+    }
+    line
 }
 
 /// How many servers are ready, and the names of those that are not, with the word for it.
 fn servers(styler: Styler, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
-    let rows = &state.servers.rows;
-    if rows.is_empty() {
-        return Vec::new();
-    }
     let named = |is_it: fn(&ServerState) -> bool| {
-        let names: Vec<&str> =
-            rows.iter().filter(|row| is_it(&row.state)).map(|row| row.name.as_str()).collect();
-        (names.len(), names.join(", "))
+        let those = state.servers.rows.iter().filter(|row| is_it(&row.state));
+        those.map(|row| row.name.as_str()).collect::<Vec<_>>()
     };
     let ready = state.servers.ready();
-    let mut parts = Vec::new();
-    if ready > 0 {
-        parts.push(vec![
-            styler.span(Role::Success, "● "),
-            styler.plain(plural(ready, "server", "servers")),
-        ]);
-    }
-    let (failed, names) = named(|state| matches!(state, ServerState::Failed(_)));
-    if failed > 0 {
-        let names = if has_names { format!(": {}", text::cut(&names, 40)) } else { String::new() };
-        let text = format!("✗ {failed} failed{names}");
-        parts.push(vec![styler.span(Role::Error, text)]);
-    }
-    let (starting, _) = named(|state| matches!(state, ServerState::Starting));
-    if starting > 0 {
-        parts.push(vec![styler.span(Role::Warning, format!("◐ {starting} connecting"))]);
-    }
-    let (idle, _) = named(|state| {
+    let failed = named(|state| matches!(state, ServerState::Failed(_)));
+    let starting = named(|state| matches!(state, ServerState::Starting)).len();
+    let idle = named(|state| {
         matches!(state, ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_))
     });
-    if idle > 0 {
-        parts.push(vec![styler.dim(format!("○ {idle} not started"))]);
-    }
-    parts
+    let (failures, idle, names) = (failed.len(), idle.len(), failed.join(", "));
+    let names = if has_names { format!(": {}", text::cut(&names, 40)) } else { String::new() };
+    let servers = styler.plain(plural(ready, "server", "servers"));
+    let parts = [
+        (ready, vec![styler.span(Role::Success, "● "), servers]),
+        (failures, vec![styler.span(Role::Error, format!("✗ {failures} failed{names}"))]),
+        (starting, vec![styler.span(Role::Warning, format!("◐ {starting} connecting"))]),
+        (idle, vec![styler.dim(format!("○ {idle} not started"))]),
+    ];
+    parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, part)| part).collect()
 }
 
 /// What was called since the console was opened.
 fn session(styler: Styler, state: &AppState) -> Option<Vec<Span<'static>>> {
-    let calls = &state.live.all;
-    if calls.count() == 0 {
+    let calls = &state.live.all.counts;
+    if calls.calls() == 0 {
         return None;
     }
-    let mut spans = vec![styler.dim(plural(calls.count(), "call", "calls"))];
+    let mut spans = vec![styler.dim(plural(calls.calls(), "call", "calls"))];
     if let Some(half) = calls.durations.quantile(0.5) {
         spans.push(styler.dim(format!(" · p50 {}", show_duration(half))));
     }
-    if calls.failed > 0 {
-        let text = format!(" · {}", plural(calls.failed, "error", "errors"));
+    if calls.failed() > 0 {
+        let text = format!(" · {}", plural(calls.failed(), "error", "errors"));
         spans.push(styler.span(Role::Error, text));
     }
     Some(spans)
@@ -193,7 +186,7 @@ pub fn tab_columns(
         from = columns.end;
         (columns, view, title)
     };
-    ViewId::ALL.into_iter().enumerate().map(tab).collect()
+    ViewId::VARIANTS.iter().copied().enumerate().map(tab).collect()
 }
 
 /// Draws the views; how many cells they take.
@@ -212,13 +205,11 @@ fn tabs(pen: &mut Pen<'_>, state: &AppState, area: Rect, has_row: bool) -> usize
         // What fails is said on small screens, too.
         let mut parts = servers(pen.styler, state, false);
         parts.sort_by_key(|part| part[0].style != pen.theme.style(Role::Error));
-        for part in parts {
-            let needs = 2 + part.iter().map(Span::width).sum::<usize>();
-            if used + needs + 6 <= usize::from(area.width) {
-                used += needs;
-                spans.push(pen.plain("  "));
-                spans.extend(part);
-            }
+        let parts = fitting(parts, "  ", usize::from(area.width).saturating_sub(used + 8));
+        if parts.width() > 0 {
+            used += 2 + parts.width();
+            spans.push(pen.plain("  "));
+            spans.extend(parts.spans);
         }
     }
     pen.put(Line::from(spans), area);
@@ -237,7 +228,7 @@ fn clock(pen: &mut Pen<'_>, state: &AppState, area: Rect, used: usize) {
     }
 }
 
-/// The right end of the status line: running calls, approvals, `LIVE` or `PAUSED`.
+/// The right end of the status line: running calls, approvals, `LIVE`.
 fn motion(styler: Styler, state: &AppState) -> Line<'static> {
     let mut spans = Vec::new();
     let mut say = |meaning, text: String| spans.push(styler.span(meaning, format!("  {text}")));
@@ -271,9 +262,7 @@ fn motion(styler: Styler, state: &AppState) -> Line<'static> {
     if approvals > 0 {
         say(Role::Warning, format!("{approvals} to approve"));
     }
-    if state.view_state(state.context.view).is_paused() {
-        say(Role::Warning, "PAUSED".to_owned());
-    } else if state.is_moving() {
+    if state.is_moving() {
         say(Role::Success, "LIVE".to_owned());
     }
     Line::from(spans)
@@ -288,10 +277,7 @@ pub fn status_bar(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let area = Rect { width: area.width - width, ..area };
     let Some(message) = &state.context.message else {
         if state.context.view != ViewId::Trace && state.context.wire_shown().is_none() {
-            pen.put(
-                crate::tui::views::trace::draw::newest_line(pen.styler, state, area.width),
-                area,
-            );
+            pen.put(trace::draw::newest_line(pen.styler, state, area.width), area);
         }
         return;
     };
@@ -323,6 +309,9 @@ pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
             Action::Palette | Action::Help | Action::Quit | Action::Back | Action::Trust
         )
     };
+    let word = |key: KeyPress, label: &str| {
+        [pen.span(Role::Key, format!(" {key}")), pen.plain(format!(" {label} "))]
+    };
     let mut spans = Vec::new();
     // What one may want most in this state stands first.
     let restore = || Some((state.context.keys.key_of(Action::Zoom, &places)?, "restore"));
@@ -332,10 +321,7 @@ pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         context if context.is_zoomed => restore(),
         _ => None,
     };
-    if let Some((key, word)) = state_key {
-        spans.push(pen.span(Role::Key, format!(" {key}")));
-        spans.push(pen.plain(format!(" {word} ")));
-    }
+    spans.extend(state_key.into_iter().flat_map(|(key, label)| word(key, label)));
     let used: usize = spans.iter().map(Span::width).sum();
     let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
     let mut left = usize::from(area.width).saturating_sub(vital + used);
@@ -346,8 +332,7 @@ pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
             let Some(rest) = rest else { continue };
             (left, more) = (rest, more - 1);
         }
-        spans.push(pen.span(Role::Key, format!(" {}", binding.key)));
-        spans.push(pen.plain(format!(" {} ", binding.label.unwrap_or_default())));
+        spans.extend(word(binding.key, binding.label.unwrap_or_default()));
     }
     pen.put(Line::from(spans), area);
 }

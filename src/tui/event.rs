@@ -14,7 +14,7 @@ use crate::model::{
     CallId, CapturedTraffic, Question, QuestionReply, ServerStatus, Signal, ToolDefinition,
 };
 use crate::present::{approval, breakpoint};
-use crate::tui::external_editor::{EditorDraft, EditorError};
+use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::KeyPress;
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;
@@ -30,8 +30,6 @@ pub enum AppEvent {
     Host(crate::model::HostEvent),
     /// Something crossed the wire of a server.
     Traffic(Box<CapturedTraffic>),
-    /// So many events were lost until now, because more came than could be taken in.
-    EventsDropped(u64),
     /// A list was asked for and came: of everything local and declared, or of these servers.
     ToolsListed {
         /// The servers that were asked; none for what is known without asking.
@@ -69,7 +67,6 @@ pub enum AppEvent {
         /// The violations; empty when the arguments are valid.
         problems: Vec<Violation>,
     },
-    Edited(Result<String, EditorError>),
     /// A task is done, or has something to tell.
     Outcome(Outcome),
     /// The console is to end.
@@ -217,10 +214,7 @@ pub enum Navigation {
         tool: String,
         arguments: JsonObject,
     },
-    Bench {
-        tool: String,
-        arguments: Option<JsonObject>,
-    },
+    Bench(String),
     PickBenchTarget(TargetSide),
     SetBenchTarget {
         /// Whether the tool is measured or compared with.

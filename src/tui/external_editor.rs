@@ -1,10 +1,12 @@
 //! Editing a text in the user's own editor (`$VISUAL`, `$EDITOR`).
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tokio::process::Command;
 
+use crate::model::Error;
 use crate::util::confine::ScratchDir;
 use crate::util::units::show_size;
 
@@ -29,11 +31,13 @@ pub struct ExternalEditor {
 impl ExternalEditor {
     /// Opens the editor on the text, waits until it is closed, and gives what the text became.
     /// Dropping the future ends the editor.
-    pub async fn write(self, draft: EditorDraft) -> Result<String, EditorError> {
-        let command = self.command.ok_or(EditorError::NotConfigured)?;
-        let scratch = ScratchDir::make(&self.temporary).map_err(EditorError::CreateFile)?;
+    pub async fn write(self, draft: EditorDraft) -> Result<String, Error> {
+        let none = || Error::usage("no editor configured: set VISUAL or EDITOR");
+        let command = self.command.ok_or_else(none)?;
+        let no_file = failed("cannot create a file for the editor");
+        let scratch = ScratchDir::make(&self.temporary).map_err(no_file)?;
         let path = scratch.path().join(draft.name);
-        tokio::fs::write(&path, draft.text).await.map_err(EditorError::CreateFile)?;
+        tokio::fs::write(&path, draft.text).await.map_err(no_file)?;
         let status = Command::new("/bin/sh")
             .args(["-c", &format!("{command} \"$@\""), "editor"])
             .arg(&path)
@@ -41,50 +45,33 @@ impl ExternalEditor {
             .kill_on_drop(true)
             .status()
             .await
-            .map_err(EditorError::Spawn)?;
+            .map_err(failed("cannot start the editor"))?;
         if !status.success() {
-            return Err(EditorError::Exited { command, status });
+            let text = format!("{command} ended with {status}; nothing was changed");
+            return Err(Error::internal(text));
         }
         read(&path).await
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum EditorError {
-    /// Neither `$VISUAL` nor `$EDITOR` is set.
-    #[error("no editor configured: set VISUAL or EDITOR")]
-    NotConfigured,
-    /// The temporary file for the text could not be made.
-    #[error("cannot create a file for the editor: {0}")]
-    CreateFile(std::io::Error),
-    /// The shell that starts the editor could not be started.
-    #[error("cannot start the editor: {0}")]
-    Spawn(std::io::Error),
-    #[error("{command} ended with {status}; nothing was changed")]
-    Exited { command: String, status: std::process::ExitStatus },
-    #[error("the editor left no file: {0}")]
-    NoFile(std::io::Error),
-    /// The text is too long to be taken back.
-    #[error("the edited text is larger than {}", show_size(MAX_TEXT_BYTES))]
-    TooLarge,
-    /// The file is there and cannot be read, for example because it is not UTF-8.
-    #[error("cannot read the edited text: {0}")]
-    Read(std::io::Error),
+async fn read(path: &Path) -> Result<String, Error> {
+    let file = tokio::fs::metadata(path).await.map_err(failed("the editor left no file"))?;
+    if file.len() > MAX_TEXT_BYTES {
+        let most = show_size(MAX_TEXT_BYTES);
+        return Err(Error::usage(format!("the edited text is larger than {most}")));
+    }
+    tokio::fs::read_to_string(path).await.map_err(failed("cannot read the edited text"))
 }
 
-async fn read(path: &Path) -> Result<String, EditorError> {
-    let file = tokio::fs::metadata(path).await.map_err(EditorError::NoFile)?;
-    if file.len() > MAX_TEXT_BYTES {
-        return Err(EditorError::TooLarge);
-    }
-    tokio::fs::read_to_string(path).await.map_err(EditorError::Read)
+fn failed(what: &str) -> impl Fn(io::Error) -> Error + Copy {
+    move |error| Error::internal(format!("{what}: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    async fn written(command: Option<&str>) -> (Result<String, EditorError>, usize) {
+    async fn written(command: Option<&str>) -> (Result<String, Error>, usize) {
         let directory = tempfile::tempdir().unwrap();
         let editor = ExternalEditor {
             command: command.map(str::to_owned),

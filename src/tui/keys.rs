@@ -72,8 +72,8 @@ pub struct Binding {
 pub struct KeyRow {
     pub keys: &'static [KeyPress],
     pub action: Action,
-    /// How the footer calls it; empty where only the help shows it.
-    label: &'static str,
+    /// How the footer calls it; `None` where only the help shows it.
+    label: Option<&'static str>,
     about: &'static str,
 }
 
@@ -83,19 +83,16 @@ pub const fn row(
     label: &'static str,
     about: &'static str,
 ) -> KeyRow {
+    let label = if label.is_empty() { None } else { Some(label) };
     KeyRow { keys, action, label, about }
 }
 
 impl KeyRow {
-    fn label(&self) -> Option<&'static str> {
-        Some(self.label).filter(|label| !label.is_empty())
-    }
-
     fn bindings(&self) -> impl Iterator<Item = Binding> + '_ {
-        let Self { action, about, .. } = *self;
-        self.keys.iter().enumerate().map(move |(at, key)| match at {
-            0 => Binding { key: *key, action, label: self.label(), about },
-            _ => Binding { key: *key, action, label: None, about: "" },
+        let action = self.action;
+        self.keys.iter().enumerate().map(move |(at, &key)| {
+            let (label, about) = if at == 0 { (self.label, self.about) } else { (None, "") };
+            Binding { key, action, label, about }
         })
     }
 }
@@ -297,6 +294,22 @@ impl Action {
             other => <&str>::from(other).to_owned(),
         }
     }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut rows = KEY_TABLES.iter().flat_map(|table| table.rows);
+        rows.find(|row| row.action.name() == name).map(|row| row.action)
+    }
+
+    /// How the tables call it: its word in the footer and what it does. Those of this place, else
+    /// of any.
+    fn labels(self, when: KeyContext) -> (Option<&'static str>, &'static str) {
+        if matches!(self, Self::Program(_)) {
+            return (None, "start a program of console.yaml");
+        }
+        let here = KEY_TABLES.iter().filter(|table| table.context == when);
+        let mut rows = here.chain(KEY_TABLES).flat_map(|table| table.rows);
+        rows.find(|row| row.action == self).map_or((None, ""), |row| (row.label, row.about))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -342,21 +355,7 @@ impl KeyPress {
             KeyCode::Enter if alt => Self::AltEnter,
             // Terminals that cannot tell it from Enter send a line feed, or nothing else.
             KeyCode::Enter if ctrl => Self::Ctrl('j'),
-            KeyCode::Enter => Self::Enter,
-            KeyCode::Tab => Self::Tab,
-            KeyCode::BackTab => Self::BackTab,
-            KeyCode::Esc => Self::Esc,
-            KeyCode::Backspace => Self::Backspace,
-            KeyCode::Delete => Self::Delete,
-            KeyCode::Up => Self::Up,
-            KeyCode::Down => Self::Down,
-            KeyCode::Left => Self::Left,
-            KeyCode::Right => Self::Right,
-            KeyCode::Home => Self::Home,
-            KeyCode::End => Self::End,
-            KeyCode::PageUp => Self::PageUp,
-            KeyCode::PageDown => Self::PageDown,
-            _ => return None,
+            other => NAMES.iter().find(|(_, code, ..)| *code == other)?.0,
         })
     }
 }
@@ -391,36 +390,37 @@ impl std::str::FromStr for KeyPress {
         if let Some(number) = lower.strip_prefix('f').and_then(|number| number.parse().ok()) {
             return if (1..=12).contains(&number) { Ok(Self::F(number)) } else { Err(()) };
         }
-        let named = NAMES.iter().find(|(_, shown, others)| {
+        let named = NAMES.iter().find(|(.., shown, others)| {
             shown.eq_ignore_ascii_case(&lower) || others.contains(&&*lower)
         });
         named.map(|(key, ..)| *key).ok_or(())
     }
 }
 
-/// The keys with names: how they are shown, and how else they may be written.
-const NAMES: [(KeyPress, &str, &[&str]); 16] = [
-    (KeyPress::Char(' '), "Space", &[]),
-    (KeyPress::Enter, "Enter", &["return"]),
-    (KeyPress::AltEnter, "Alt-Enter", &[]),
-    (KeyPress::Tab, "Tab", &[]),
-    (KeyPress::BackTab, "Shift-Tab", &["backtab"]),
-    (KeyPress::Esc, "Esc", &["escape"]),
-    (KeyPress::Backspace, "Backspace", &[]),
-    (KeyPress::Delete, "Del", &["delete"]),
-    (KeyPress::Up, "Up", &[]),
-    (KeyPress::Down, "Down", &[]),
-    (KeyPress::Left, "Left", &[]),
-    (KeyPress::Right, "Right", &[]),
-    (KeyPress::Home, "Home", &[]),
-    (KeyPress::End, "End", &[]),
-    (KeyPress::PageUp, "PgUp", &["page-up", "pageup"]),
-    (KeyPress::PageDown, "PgDn", &["page-down", "pagedown"]),
+/// The keys with names: what the terminal calls them, how they are shown, and how else they may be
+/// written.
+const NAMES: [(KeyPress, KeyCode, &str, &[&str]); 16] = [
+    (KeyPress::Char(' '), KeyCode::Char(' '), "Space", &[]),
+    (KeyPress::Enter, KeyCode::Enter, "Enter", &["return"]),
+    (KeyPress::AltEnter, KeyCode::Enter, "Alt-Enter", &[]),
+    (KeyPress::Tab, KeyCode::Tab, "Tab", &[]),
+    (KeyPress::BackTab, KeyCode::BackTab, "Shift-Tab", &["backtab"]),
+    (KeyPress::Esc, KeyCode::Esc, "Esc", &["escape"]),
+    (KeyPress::Backspace, KeyCode::Backspace, "Backspace", &[]),
+    (KeyPress::Delete, KeyCode::Delete, "Del", &["delete"]),
+    (KeyPress::Up, KeyCode::Up, "Up", &[]),
+    (KeyPress::Down, KeyCode::Down, "Down", &[]),
+    (KeyPress::Left, KeyCode::Left, "Left", &[]),
+    (KeyPress::Right, KeyCode::Right, "Right", &[]),
+    (KeyPress::Home, KeyCode::Home, "Home", &[]),
+    (KeyPress::End, KeyCode::End, "End", &[]),
+    (KeyPress::PageUp, KeyCode::PageUp, "PgUp", &["page-up", "pageup"]),
+    (KeyPress::PageDown, KeyCode::PageDown, "PgDn", &["page-down", "pagedown"]),
 ];
 
 impl fmt::Display for KeyPress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((_, name, _)) = NAMES.iter().find(|(key, ..)| key == self) {
+        if let Some((_, _, name, _)) = NAMES.iter().find(|(key, ..)| key == self) {
             return f.write_str(name);
         }
         match self {
@@ -597,49 +597,15 @@ impl Keymap {
             own.find(|b| self.action(b.key, places) == Some(action)).map(|b| b.key)
         })
     }
-}
 
-/// Rebinds a key in one context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Remap {
-    pub context: KeyContext,
-    pub key: KeyPress,
-    /// The new action; `None` unbinds the key.
-    pub action: Option<Action>,
-}
-
-impl KeyContext {
-    pub fn name(self) -> &'static str {
-        KEY_TABLES.iter().find(|table| table.context == self).map_or("", |table| table.name)
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        KEY_TABLES.iter().find(|table| table.name == name).map(|table| table.context)
-    }
-}
-
-impl Action {
-    pub fn from_name(name: &str) -> Option<Self> {
-        let mut rows = KEY_TABLES.iter().flat_map(|table| table.rows);
-        rows.find(|row| row.action.name() == name).map(|row| row.action)
-    }
-
-    /// How the tables call it: its word in the footer and what it does. Those of this place, else
-    /// of any.
-    fn labels(self, when: KeyContext) -> (Option<&'static str>, &'static str) {
-        if matches!(self, Self::Program(_)) {
-            return (None, "start a program of console.yaml");
-        }
-        let here = KEY_TABLES.iter().filter(|table| table.context == when);
-        let mut rows = here.chain(KEY_TABLES).flat_map(|table| table.rows);
-        rows.find(|row| row.action == self).map_or((None, ""), |row| (row.label(), row.about))
-    }
-}
-
-impl Keymap {
-    /// Rebinds a key. Returns the action that lost its last key in that context.
-    pub fn remap(&mut self, remap: Remap) -> Option<Action> {
-        let Remap { context: when, key, action } = remap;
+    /// Rebinds a key, or unbinds it without an action. Returns the action that lost its last key in
+    /// that context.
+    pub fn remap(
+        &mut self,
+        when: KeyContext,
+        key: KeyPress,
+        action: Option<Action>,
+    ) -> Option<Action> {
         let (_, bindings) = self.contexts.iter_mut().find(|(place, _)| *place == when)?;
         let before = bindings.iter().position(|binding| binding.key == key);
         let lost = before.map(|at| bindings.remove(at)).filter(|lost| Some(lost.action) != action);
@@ -664,13 +630,23 @@ impl Keymap {
     }
 }
 
+impl KeyContext {
+    pub fn name(self) -> &'static str {
+        KEY_TABLES.iter().find(|table| table.context == self).map_or("", |table| table.name)
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        KEY_TABLES.iter().find(|table| table.name == name).map(|table| table.context)
+    }
+}
+
 #[cfg(test)]
 mod remap_tests {
     use super::*;
 
     fn remap(when: KeyContext, key: KeyPress, action: Option<Action>) -> (Keymap, Option<Action>) {
         let mut keys = Keymap::default();
-        let orphan = keys.remap(Remap { context: when, key, action });
+        let orphan = keys.remap(when, key, action);
         (keys, orphan)
     }
 

@@ -92,13 +92,6 @@ impl PaneShares {
     }
 }
 
-fn columns(area: Rect, room: SizeClass, shares: PaneShares) -> (Rect, Rect) {
-    let share = shares.left(room);
-    let [left, right] =
-        Layout::horizontal([Constraint::Percentage(share), Constraint::Fill(1)]).areas(area);
-    (left, right)
-}
-
 /// How many lines the wire has below the tools, where it is open.
 const WIRE_HEIGHT: u16 = 8;
 
@@ -128,43 +121,34 @@ pub fn panes(
     form_rows: Option<u16>,
     has_wire: bool,
 ) -> Vec<(Pane, Rect)> {
-    let all = view.panes();
-    let upper = shares.upper(view);
     let (area, _) = wire_below(view, room, area, has_wire);
-    match view {
+    let upper = Constraint::Percentage(shares.upper(view));
+    let rows = |area| Layout::vertical([upper, Constraint::Fill(1)]).areas(area);
+    let left = Constraint::Percentage(shares.left(room));
+    let columns: [Rect; 2] = Layout::horizontal([left, Constraint::Fill(1)]).areas(area);
+    let [left, right] = columns;
+    let areas = match view {
         ViewId::Tools => {
-            let (left, right) = columns(area, room, shares);
             let form_rows = form_rows.filter(|_| shares.upper.is_none());
-            let (above, below) = detail_rows(right, upper, form_rows);
-            vec![(all[0], left), (all[1], above), (all[2], below)]
+            let [above, _] = rows(right);
+            let [above, below] = detail_rows(right, above.height, form_rows);
+            vec![left, above, below]
         }
-        ViewId::Bench => {
-            let (left, right) = columns(area, room, shares);
-            let (above, below) = rows(right, upper);
-            vec![(all[0], left), (all[1], above), (all[2], below)]
-        }
-        ViewId::Servers | ViewId::Trace | ViewId::Stats | ViewId::History => {
-            let (above, below) = rows(area, upper);
-            vec![(all[0], above), (all[1], below)]
-        }
-        ViewId::Offerings | ViewId::Inbox => {
-            let (left, right) = columns(area, room, shares);
-            vec![(all[0], left), (all[1], right)]
-        }
-    }
+        ViewId::Bench => [&[left][..], &rows(right)].concat(),
+        ViewId::Servers | ViewId::Trace | ViewId::Stats | ViewId::History => rows(area).to_vec(),
+        ViewId::Offerings | ViewId::Inbox => columns.to_vec(),
+    };
+    view.panes().iter().copied().zip(areas).collect()
 }
 
 const LEAST_ROWS: u16 = 3;
 
 /// The detail of a tool, or its form, and what is below it: the result, which keeps some rows
 /// whatever the share.
-fn detail_rows(area: Rect, upper: u16, form_rows: Option<u16>) -> (Rect, Rect) {
-    let (above, _) = rows(area, upper);
+fn detail_rows(area: Rect, usual: u16, form_rows: Option<u16>) -> [Rect; 2] {
     let most = area.height.saturating_sub(LEAST_ROWS).max(LEAST_ROWS);
-    let height = above.height.min(form_rows.unwrap_or(u16::MAX)).clamp(LEAST_ROWS, most);
-    let [above, below] =
-        Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
-    (above, below)
+    let height = usual.min(form_rows.unwrap_or(u16::MAX)).clamp(LEAST_ROWS, most);
+    Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area)
 }
 
 /// Whether panes have frames: a narrow screen has no lines to spare for them.
@@ -180,22 +164,10 @@ pub fn inside(pane: Rect, room: SizeClass) -> Rect {
     Rect { y: pane.y + title, height: pane.height - title, ..pane }
 }
 
-/// Two panes above each other.
-pub fn rows(area: Rect, upper: u16) -> (Rect, Rect) {
-    let [above, below] =
-        Layout::vertical([Constraint::Percentage(upper), Constraint::Fill(1)]).areas(area);
-    (above, below)
-}
-
 pub fn window(area: Rect, width: u16, height: u16) -> Rect {
-    let width = width.min(area.width);
-    let height = height.min(area.height);
-    Rect {
-        x: area.x + (area.width - width) / 2,
-        y: area.y + (area.height - height) / 2,
-        width,
-        height,
-    }
+    let (width, height) = (width.min(area.width), height.min(area.height));
+    let (x, y) = (area.x + (area.width - width) / 2, area.y + (area.height - height) / 2);
+    Rect { x, y, width, height }
 }
 
 #[cfg(test)]
@@ -236,7 +208,10 @@ mod tests {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+/// The views, in the order of their keys.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, strum::VariantArray,
+)]
 pub enum ViewId {
     #[default]
     Tools,
@@ -255,29 +230,22 @@ pub enum ViewId {
 }
 
 impl ViewId {
-    /// All of them, in the order of their keys.
-    pub const ALL: [Self; 8] = [
-        Self::Tools,
-        Self::Servers,
-        Self::Trace,
-        Self::Stats,
-        Self::Bench,
-        Self::History,
-        Self::Offerings,
-        Self::Inbox,
-    ];
+    /// The title, what is left of it where there is little room, and the panes.
+    fn facts(self) -> (&'static str, &'static str, &'static [Pane]) {
+        match self {
+            Self::Tools => ("Tools", "Tools", &[Pane::Catalogue, Pane::Detail, Pane::Result]),
+            Self::Servers => ("Servers", "Srv", &[Pane::Servers, Pane::Health]),
+            Self::Trace => ("Trace", "Trc", &[Pane::TraceList, Pane::Frame]),
+            Self::Stats => ("Stats", "Sta", &[Pane::Usage, Pane::Latency]),
+            Self::Bench => ("Bench", "Bch", &[Pane::Plan, Pane::Run, Pane::Verdict]),
+            Self::History => ("History", "His", &[Pane::HistoryList, Pane::Entry]),
+            Self::Offerings => ("Resources", "Res", &[Pane::OfferingList, Pane::Content]),
+            Self::Inbox => ("Inbox", "Inb", &[Pane::Questions, Pane::Question]),
+        }
+    }
 
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Tools => "Tools",
-            Self::Servers => "Servers",
-            Self::Trace => "Trace",
-            Self::Stats => "Stats",
-            Self::Bench => "Bench",
-            Self::History => "History",
-            Self::Offerings => "Resources",
-            Self::Inbox => "Inbox",
-        }
+        self.facts().0
     }
 
     pub fn name(self) -> String {
@@ -285,29 +253,11 @@ impl ViewId {
     }
 
     pub fn short(self) -> &'static str {
-        match self {
-            Self::Tools => "Tools",
-            Self::Servers => "Srv",
-            Self::Trace => "Trc",
-            Self::Stats => "Sta",
-            Self::Bench => "Bch",
-            Self::History => "His",
-            Self::Offerings => "Res",
-            Self::Inbox => "Inb",
-        }
+        self.facts().1
     }
 
     pub fn panes(self) -> &'static [Pane] {
-        match self {
-            Self::Tools => &[Pane::Catalogue, Pane::Detail, Pane::Result],
-            Self::Servers => &[Pane::Servers, Pane::Health],
-            Self::Trace => &[Pane::TraceList, Pane::Frame],
-            Self::Stats => &[Pane::Usage, Pane::Latency],
-            Self::Bench => &[Pane::Plan, Pane::Run, Pane::Verdict],
-            Self::History => &[Pane::HistoryList, Pane::Entry],
-            Self::Offerings => &[Pane::OfferingList, Pane::Content],
-            Self::Inbox => &[Pane::Questions, Pane::Question],
-        }
+        self.facts().2
     }
 }
 

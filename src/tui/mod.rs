@@ -35,14 +35,14 @@ mod user_program;
 pub mod views;
 pub mod widgets;
 
+use std::io;
 use std::pin::Pin;
-use std::time::Instant;
 
+use crossterm::terminal;
 use tokio::sync::mpsc;
 
 use crate::model::Signal;
 use crate::tui::context::ShownProjects;
-use crate::tui::external_editor::EditorError;
 use crate::tui::prelude::*;
 use crate::tui::screen::Screen;
 use crate::tui::tasks::{ConsoleDeps, EffectRunner};
@@ -55,6 +55,8 @@ use crate::tui::views::trust::tasks::HostFactory;
 pub const EVENT_QUEUE: usize = 1024;
 /// Events that are taken in before the screen is drawn again.
 const MAX_EVENTS_PER_FRAME: usize = 256;
+/// The time between two frames while events never end.
+const FRAME: Duration = Duration::from_millis(33);
 /// How often the state hears what time it is, while something moves.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -62,7 +64,6 @@ pub struct ConsoleLaunch {
     pub deps: ConsoleDeps,
     /// The events from all sides, sent through [`bridge::HostBridge`].
     pub events: mpsc::Receiver<AppEvent>,
-    pub sender: mpsc::Sender<AppEvent>,
     /// Questions that wait for an answer.
     pub bridge: bridge::HostBridge,
     /// The theme and its options.
@@ -73,11 +74,17 @@ pub struct ConsoleLaunch {
     pub command_end: Option<String>,
 }
 
+/// Runs the console until a person or a signal ends it.
 pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
+    let ended = run_on_terminal(launch).await;
+    ended.map_err(|error| Error::internal(format!("cannot use the terminal: {error}")))
+}
+
+async fn run_on_terminal(launch: ConsoleLaunch) -> io::Result<Option<Signal>> {
     let ConsoleLaunch { deps, mut events, bridge, trust, command_end, .. } = launch;
     let clock = Arc::clone(&deps.clock);
     let mut screen = Screen::open()?;
-    let mut state = AppState::new(screen.size()?);
+    let mut state = AppState::new(terminal::size()?);
     state.context.command_end = command_end.map(|words| format!(" {words}")).unwrap_or_default();
     state.context.appearance = launch.appearance;
     if let Some(root) = &deps.project_root {
@@ -88,7 +95,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     state.configuration_problems = ConfigurationProblems::of(&trust.diagnostics);
     state.trust.begin(trust);
     let editor = deps.editor.clone();
-    let mut effects = EffectRunner::new(deps, launch.sender, bridge.clone(), launch.host_factory);
+    let mut effects = EffectRunner::new(deps, bridge.clone(), launch.host_factory);
     // While a person writes in an editor the terminal is theirs; events are still taken in.
     let mut editing: Option<EditorTask> = None;
     // The first frame is drawn before any effect runs.
@@ -98,25 +105,22 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     }
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    let mut pacer = FramePacer::new(clock.now());
+    let mut next_frame = clock.now();
     let mut stale = true;
     loop {
-        let wait = pacer.wait(clock.now());
+        let wait = next_frame.saturating_duration_since(clock.now());
         // In random order: neither a held key nor a flood of events starves the other.
         let event = tokio::select! {
             input = screen.input() => input?,
             written = written(&mut editing) => {
                 editing = None;
                 screen.reacquire()?;
-                state.context.size = screen.size()?;
-                AppEvent::Edited(written)
+                state.context.size = terminal::size()?;
+                AppEvent::outcome(move |state| state.apply_editor_result(written))
             }
             Some(event) = events.recv() => event,
             _ = ticks.tick(), if state.is_moving() => {
-                let lost = bridge.dropped_events();
-                if lost != state.context.lost {
-                    state.update(AppEvent::EventsDropped(lost));
-                }
+                state.context.lost = bridge.dropped_events();
                 AppEvent::Tick(clock.unix())
             }
             () = tokio::time::sleep(until_next_minute(clock.unix())), if state.context.appearance.clock => {
@@ -124,7 +128,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
             }
             () = tokio::time::sleep(wait), if stale => {
                 screen.draw(&state)?;
-                pacer.drawn(clock.now());
+                next_frame = clock.now() + FRAME;
                 stale = false;
                 continue;
             }
@@ -148,9 +152,9 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
                     AppEffect::Redraw => screen.clear(),
                     AppEffect::Suspend => {
                         screen.suspend()?;
-                        state.context.size = screen.size()?;
+                        state.context.size = terminal::size()?;
                     }
-                    AppEffect::Copy(text) => screen.copy(&text)?,
+                    AppEffect::Copy(text) => Screen::copy(&text)?,
                     AppEffect::OpenEditor(draft) => {
                         screen.release();
                         editing = Some(Box::pin(editor.clone().write(draft)));
@@ -162,7 +166,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
             // A key is answered at once.
             if is_input {
                 screen.draw(&state)?;
-                pacer.drawn(clock.now());
+                next_frame = clock.now() + FRAME;
                 stale = false;
             }
         }
@@ -175,83 +179,11 @@ fn until_next_minute(unix: Duration) -> Duration {
     ))
 }
 
-type EditorTask = Pin<Box<dyn Future<Output = Result<String, EditorError>> + Send>>;
+type EditorTask = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
-async fn written(editing: &mut Option<EditorTask>) -> Result<String, EditorError> {
+async fn written(editing: &mut Option<EditorTask>) -> Result<String, Error> {
     match editing {
         Some(editing) => editing.await,
         None => std::future::pending().await,
-    }
-}
-
-/// The time between two frames while events never end.
-const INTERVAL: Duration = Duration::from_millis(33);
-/// How far frames may run ahead of that rate: two more than one at once.
-const BURST: Duration = INTERVAL.saturating_mul(2);
-
-#[derive(Debug, Clone, Copy)]
-pub struct FramePacer {
-    /// When the frames drawn until now would all have had their interval.
-    paid_until: Instant,
-}
-
-impl FramePacer {
-    /// Nothing was drawn before `now`.
-    pub fn new(now: Instant) -> Self {
-        Self { paid_until: now }
-    }
-
-    /// How long the next frame has to wait; zero when it may be drawn at once.
-    pub fn wait(&self, now: Instant) -> Duration {
-        self.paid_until.saturating_duration_since(now).saturating_sub(BURST)
-    }
-
-    /// A frame was drawn. Frames that did not wait because the user pressed a key delay later ones by
-    /// one interval at most.
-    pub fn drawn(&mut self, now: Instant) {
-        self.paid_until = (self.paid_until.max(now) + INTERVAL).min(now + BURST + INTERVAL);
-    }
-}
-
-#[cfg(test)]
-mod pacer_tests {
-    use super::*;
-    use crate::util::clock::Clock as _;
-    use crate::util::clock::SystemClock;
-
-    /// When frames are drawn while there is always something new, in milliseconds after `start`.
-    fn flooded(pacer: &mut FramePacer, start: Instant, until: u64) -> Vec<u64> {
-        let at = |ms| start + Duration::from_millis(ms);
-        let mut drawn = Vec::new();
-        for ms in 0..until {
-            while pacer.wait(at(ms)).is_zero() {
-                pacer.drawn(at(ms));
-                drawn.push(ms);
-            }
-        }
-        drawn
-    }
-
-    #[test]
-    fn after_a_rest_three_frames_follow_at_once_and_a_flood_gets_thirty_a_second() {
-        let start = SystemClock.now();
-        let mut pacer = FramePacer::new(start);
-        assert_eq!(flooded(&mut pacer, start, 140), [0, 0, 0, 33, 66, 99, 132]);
-        let later = start + Duration::from_secs(2);
-        assert_eq!(
-            flooded(&mut pacer, later, 40),
-            [0, 0, 0, 33],
-            "rest saves up no more than that"
-        );
-    }
-
-    #[test]
-    fn frames_for_keys_hold_up_the_next_one_by_an_interval_at_most() {
-        let now = SystemClock.now();
-        let mut pacer = FramePacer::new(now);
-        for _key in 0..1_000 {
-            pacer.drawn(now);
-        }
-        assert_eq!(pacer.wait(now), INTERVAL);
     }
 }

@@ -1,106 +1,58 @@
 //! Rendering frames to bytes: only changed cells, in one write, and nothing when nothing changed.
 
-use std::cell::RefCell;
 use std::io;
-use std::io::Write;
-use std::rc::Rc;
 
 use crossterm::queue;
 use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
-use ratatui::backend::CrosstermBackend;
-use ratatui::layout::Rect;
-use ratatui::{Terminal, TerminalOptions, Viewport};
+use ratatui::backend::{Backend as _, CrosstermBackend};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
 
 use crate::tui::app::AppState;
 use crate::tui::draw;
 
-#[derive(Debug, Clone, Default)]
-struct SharedBuffer(Rc<RefCell<Vec<u8>>>);
-
-impl Write for SharedBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Makes the bytes that lead from one picture to the next.
+#[derive(Default)]
 pub struct Painter {
-    terminal: Terminal<CrosstermBackend<SharedBuffer>>,
-    buffer: SharedBuffer,
-    size: (u16, u16),
-    /// The frame that led to the picture that is shown.
-    last: Vec<u8>,
-    /// The same frame as it is written to the terminal.
-    bytes: Vec<u8>,
-    needs_full_redraw: bool,
+    /// The picture on the screen and the place of its cursor; `None` when they are not known.
+    shown: Option<(Buffer, Option<Position>)>,
 }
 
 impl Painter {
-    /// A painter that assumes nothing about the screen's content.
-    pub fn new() -> io::Result<Self> {
-        let size = (0, 0);
-        let gathered = SharedBuffer::default();
-        let terminal = terminal(&gathered, size)?;
-        Ok(Self {
-            terminal,
-            buffer: gathered,
-            size,
-            last: Vec::new(),
-            bytes: Vec::new(),
-            needs_full_redraw: true,
-        })
-    }
-
     /// Forgets what is on the screen: everything is redrawn next time.
     pub fn invalidate(&mut self) {
-        self.needs_full_redraw = true;
+        self.shown = None;
     }
 
-    /// The bytes that make the screen show this; empty when it already does.
-    pub fn paint(&mut self, state: &AppState) -> io::Result<&[u8]> {
-        let anew = std::mem::take(&mut self.needs_full_redraw) || self.size != state.context.size;
-        if anew {
-            self.size = state.context.size;
-            // One that knows nothing of what is there draws all of it.
-            self.terminal = terminal(&self.buffer, self.size)?;
-            // The terminal that is dropped has written a sequence that shows the cursor; it is not
-            // wanted.
-            self.buffer.0.borrow_mut().clear();
+    /// The bytes that make the screen show this; none when it already does.
+    pub fn paint(&mut self, state: &AppState) -> io::Result<Vec<u8>> {
+        let (width, height) = state.context.size;
+        let area = Rect::new(0, 0, width, height);
+        let mut picture = Buffer::empty(area);
+        let cursor = draw::console(&mut picture, state, state.context.appearance.theme());
+        let before = self.shown.take().filter(|(before, _)| before.area == area);
+        let next = (picture, cursor);
+        let mut bytes = Vec::new();
+        if before.as_ref() != Some(&next) {
+            queue!(bytes, BeginSynchronizedUpdate)?;
+            if before.is_none() {
+                queue!(bytes, Clear(ClearType::All))?;
+            }
+            let before = before.map_or_else(|| Buffer::empty(area), |(before, _)| before);
+            let mut backend = CrosstermBackend::new(&mut bytes);
+            backend.draw(before.diff(&next.0).into_iter())?;
+            match cursor {
+                Some(place) => {
+                    backend.show_cursor()?;
+                    backend.set_cursor_position(place)?;
+                }
+                None => backend.hide_cursor()?,
+            }
+            queue!(bytes, EndSynchronizedUpdate)?;
         }
-        let theme = state.context.appearance.theme();
-        self.terminal.draw(|frame| draw::console(frame, state, theme))?;
-        let frame = self.buffer.0.take();
-        // A picture that is the same as before comes to a reset of the style and the place of the
-        // cursor, which is how the last frame ended, too. One that differs begins with a cell that
-        // was another one before, so it cannot be the end of what made it what it is.
-        let is_shown = !anew && self.last.ends_with(&frame);
-        self.bytes.clear();
-        if is_shown {
-            return Ok(&self.bytes);
-        }
-        queue!(self.bytes, BeginSynchronizedUpdate)?;
-        if anew {
-            queue!(self.bytes, Clear(ClearType::All))?;
-        }
-        self.bytes.extend_from_slice(&frame);
-        queue!(self.bytes, EndSynchronizedUpdate)?;
-        self.last = frame;
-        Ok(&self.bytes)
+        self.shown = Some(next);
+        Ok(bytes)
     }
-}
-
-fn terminal(
-    gathered: &SharedBuffer,
-    (width, height): (u16, u16),
-) -> io::Result<Terminal<CrosstermBackend<SharedBuffer>>> {
-    let backend = CrosstermBackend::new(gathered.clone());
-    let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
-    Terminal::with_options(backend, TerminalOptions { viewport })
 }
 
 #[cfg(test)]
@@ -133,8 +85,8 @@ mod tests {
     #[test]
     fn what_is_shown_already_is_not_written_again() {
         let mut state = sample();
-        let mut painter = Painter::new().unwrap();
-        let first = text(painter.paint(&state).unwrap());
+        let mut painter = Painter::default();
+        let first = text(&painter.paint(&state).unwrap());
         assert!(first.starts_with("\u{1b}[?2026h\u{1b}[2J"), "{first:?}");
         assert!(first.ends_with("\u{1b}[?2026l"));
         assert!(painter.paint(&state).unwrap().is_empty());
@@ -149,7 +101,7 @@ mod tests {
     #[test]
     fn the_cursor_alone_is_a_change() {
         let mut state = sample();
-        let mut painter = Painter::new().unwrap();
+        let mut painter = Painter::default();
         painter.paint(&state).unwrap();
         for key in ['/', 'a', 'b'] {
             pressed(&mut state, key);
@@ -164,14 +116,14 @@ mod tests {
     #[test]
     fn a_terminal_shows_what_was_meant_at_every_step() {
         let mut state = sample();
-        let mut painter = Painter::new().unwrap();
+        let mut painter = Painter::default();
         let mut shown = blank();
         for key in "jjk/cal?q:dt".chars() {
             pressed(&mut state, key);
-            shown.process(painter.paint(&state).unwrap());
-            let mut fresh = Painter::new().unwrap();
+            shown.process(&painter.paint(&state).unwrap());
+            let mut fresh = Painter::default();
             let mut anew = blank();
-            anew.process(fresh.paint(&state).unwrap());
+            anew.process(&fresh.paint(&state).unwrap());
             let seen = |screen: &vt100::Screen| {
                 let rows = screen.rows(0, 120).map(|row| row.trim_end().to_owned());
                 rows.collect::<Vec<_>>()
@@ -190,8 +142,8 @@ mod tests {
         let mut state = sample();
         state.context.appearance.palette = ColourScheme::Mono;
         state.update(listed(vec![hostile]));
-        let mut painter = Painter::new().unwrap();
-        let bytes = text(painter.paint(&state).unwrap());
+        let mut painter = Painter::default();
+        let bytes = text(&painter.paint(&state).unwrap());
         assert!(!bytes.contains("\u{1b}[31m") && !bytes.contains("\u{1b}]0"), "{bytes:?}");
         assert!(!bytes.contains(['\u{7}', '\u{9b}', '\u{202e}']));
         assert!(bytes.contains("\u{1b}[7m"), "the chosen line is told apart without colour");

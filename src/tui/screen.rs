@@ -15,7 +15,7 @@ use crossterm::terminal::{EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlte
 use crossterm::{cursor, execute, terminal};
 use futures_util::StreamExt as _;
 
-use crate::model::{Error, Signal};
+use crate::model::Signal;
 use crate::tui::app::AppState;
 use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::keys::KeyPress;
@@ -40,25 +40,19 @@ pub struct Screen {
 }
 
 impl Screen {
-    pub fn open() -> Result<Self, Error> {
+    pub fn open() -> io::Result<Self> {
         install_panic_hook();
-        let painter = Painter::new().map_err(|error| terminal_error(&error))?;
         acquire_terminal()?;
-        Ok(Self { painter, input: Some(EventStream::new()), has_mouse: false })
-    }
-
-    #[expect(clippy::unused_self, reason = "only who has the terminal may ask it")]
-    pub fn size(&self) -> Result<(u16, u16), Error> {
-        terminal::size().map_err(|error| terminal_error(&error))
+        Ok(Self { painter: Painter::default(), input: Some(EventStream::new()), has_mouse: false })
     }
 
     /// The next user input. The end of the terminal is reported as a hang-up.
-    pub async fn input(&mut self) -> Result<AppEvent, Error> {
+    pub async fn input(&mut self) -> io::Result<AppEvent> {
         let Some(stream) = &mut self.input else { return std::future::pending().await };
         loop {
             let event = match stream.next().await {
                 None => return Ok(AppEvent::Signal(Signal::Hangup)),
-                Some(event) => event.map_err(|error| terminal_error(&error))?,
+                Some(event) => event?,
             };
             let input = match event {
                 crossterm::event::Event::Key(key) => KeyPress::from_event(&key).map(UserInput::Key),
@@ -76,30 +70,30 @@ impl Screen {
     }
 
     /// Draws what changed since the last time, in one write; nothing is written when nothing did.
-    pub fn draw(&mut self, state: &AppState) -> Result<(), Error> {
+    pub fn draw(&mut self, state: &AppState) -> io::Result<()> {
         if self.input.is_none() {
             return Ok(());
         }
         self.set_mouse_capture(state.context.appearance.mouse)?;
-        let bytes = self.painter.paint(state).map_err(|error| terminal_error(&error))?;
+        let bytes = self.painter.paint(state)?;
         if bytes.is_empty() {
             return Ok(());
         }
         let mut out = io::stdout().lock();
-        out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| terminal_error(&error))
+        out.write_all(&bytes)?;
+        out.flush()
     }
 
-    fn set_mouse_capture(&mut self, has_mouse: bool) -> Result<(), Error> {
+    fn set_mouse_capture(&mut self, has_mouse: bool) -> io::Result<()> {
         if self.has_mouse == has_mouse {
             return Ok(());
         }
         self.has_mouse = has_mouse;
-        let written = if has_mouse {
+        if has_mouse {
             execute!(io::stdout(), EnableMouseCapture)
         } else {
             execute!(io::stdout(), DisableMouseCapture)
-        };
-        written.map_err(|error| terminal_error(&error))
+        }
     }
 
     pub fn clear(&mut self) {
@@ -107,18 +101,15 @@ impl Screen {
     }
 
     /// Puts a text on the clipboard of the terminal's user (OSC 52).
-    #[expect(clippy::unused_self, reason = "only who has the terminal may write to it")]
-    pub fn copy(&mut self, text: &str) -> Result<(), Error> {
+    pub fn copy(text: &str) -> io::Result<()> {
         let text = text.get(..text.floor_char_boundary(CLIPBOARD)).unwrap_or_default();
         execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
-            .map_err(|error| terminal_error(&error))
     }
 
     /// Gives the terminal back to the shell until the process is continued.
-    pub fn suspend(&mut self) -> Result<(), Error> {
+    pub fn suspend(&mut self) -> io::Result<()> {
         self.release();
-        let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-        stopped.map_err(|error| terminal_error(&error.into()))?;
+        rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
         self.reacquire()
     }
 
@@ -131,7 +122,7 @@ impl Screen {
         restore_terminal();
     }
 
-    pub fn reacquire(&mut self) -> Result<(), Error> {
+    pub fn reacquire(&mut self) -> io::Result<()> {
         acquire_terminal()?;
         self.has_mouse = false;
         self.clear();
@@ -163,14 +154,11 @@ fn mouse_input(mouse: MouseEvent) -> Option<UserInput> {
     })
 }
 
-fn acquire_terminal() -> Result<(), Error> {
-    terminal::enable_raw_mode().map_err(|error| terminal_error(&error))?;
+fn acquire_terminal() -> io::Result<()> {
+    terminal::enable_raw_mode()?;
     IS_TERMINAL_ACQUIRED.store(true, Ordering::SeqCst);
     let entered = execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide);
-    entered.map_err(|error| {
-        restore_terminal();
-        terminal_error(&error)
-    })
+    entered.inspect_err(|_| restore_terminal())
 }
 
 fn restore_terminal() {
@@ -205,8 +193,4 @@ fn install_panic_hook() {
             }
         }));
     });
-}
-
-fn terminal_error(error: &io::Error) -> Error {
-    Error::internal(format!("cannot use the terminal: {error}"))
 }

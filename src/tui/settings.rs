@@ -6,32 +6,28 @@ use serde_json::{Map, Value, json};
 use crate::config::node::{ConfigNode, SourceText};
 use crate::config::parse;
 use crate::model::Diagnostic;
-use crate::tui::keys::{KEY_TABLES, KeyPress, Keymap, Remap};
+use crate::tui::keys::{KEY_TABLES, KeyPress, Keymap};
 use crate::tui::prelude::*;
-use crate::tui::theme::{ColourScheme, OwnColours, ROLES};
+use crate::tui::theme::{Appearance, ColourScheme, OwnColours, ROLES};
 
 /// The name of the file, in the directory of the user's configuration.
 pub const FILE: &str = "console.yaml";
 
 const KEYS: &str = "theme, colours, ascii, reduced_motion, mouse, clock, image, keys";
 
-/// The settings in `console.yaml`; what is not set there has its default.
+/// The settings in `console.yaml`; what is not set there is as it was.
 #[derive(Debug, Clone, Default)]
 pub struct ConsoleSettings {
-    /// Which colours; `None` for the usual ones.
-    pub theme: Option<ColourScheme>,
-    pub colours: OwnColours,
-    pub ascii: bool,
-    /// Whether spinners and other movement are left out.
-    pub reduced_motion: bool,
-    pub has_no_mouse: bool,
-    pub has_no_clock: bool,
-    pub has_no_images: bool,
+    pub look: Appearance,
     pub keys: Keymap,
 }
 
-pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagnostic>) {
-    let mut settings = ConsoleSettings::default();
+pub fn read(
+    source: &Arc<SourceText>,
+    text: &str,
+    look: Appearance,
+) -> (ConsoleSettings, Vec<Diagnostic>) {
+    let mut settings = ConsoleSettings { look, keys: Keymap::default() };
     let parsed = match parse::parse(source, text) {
         Ok(parsed) => parsed,
         Err(problem) => return (settings, vec![problem]),
@@ -47,19 +43,18 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
         Err(problem) => return (settings, vec![problem]),
     };
     let themes = ColourScheme::ALL.map(ColourScheme::name);
+    let ConsoleSettings { look, keys: map } = &mut settings;
     for (key, value) in entries {
         let taken = match key.text.as_str() {
             "theme" => one_of(value, &themes, |name| format!("unknown theme '{name}'"))
-                .map(|name| settings.theme = ColourScheme::from_name(name)),
-            "colours" => {
-                value.as_map().map(|_| problems.extend(colours(value, &mut settings.colours)))
-            }
-            "ascii" => value.as_bool().map(|set| settings.ascii = set),
-            "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
-            "mouse" => value.as_bool().map(|set| settings.has_no_mouse = !set),
-            "clock" => value.as_bool().map(|set| settings.has_no_clock = !set),
-            "image" => image(value).map(|shown| settings.has_no_images = !shown),
-            "keys" => value.as_map().map(|_| keys(value, &mut settings.keys, &mut problems)),
+                .map(|name| look.palette = ColourScheme::from_name(name).unwrap_or_default()),
+            "colours" => value.as_map().map(|_| colours(value, &mut look.own, &mut problems)),
+            "ascii" => value.as_bool().map(|set| look.ascii |= set),
+            "reduced_motion" => value.as_bool().map(|set| look.has_reduced_motion |= set),
+            "mouse" => value.as_bool().map(|set| look.mouse = set),
+            "clock" => value.as_bool().map(|set| look.clock = set),
+            "image" => image(value).map(|shown| look.images = shown),
+            "keys" => value.as_map().map(|_| keys(value, map, &mut problems)),
             other => Err(Diagnostic::error(format!("unknown setting '{other}'"))
                 .with_hint(format!("expected one of {KEYS}"))
                 .with_location(root.location_of(key))),
@@ -71,8 +66,7 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
     (settings, problems)
 }
 
-fn colours(all: &ConfigNode, own: &mut OwnColours) -> Vec<Diagnostic> {
-    let mut problems = Vec::new();
+fn colours(all: &ConfigNode, own: &mut OwnColours, problems: &mut Vec<Diagnostic>) {
     for (role, value) in all.entries() {
         let colour = value.as_scalar_text().and_then(|text| {
             text.parse::<Color>().map_err(|_| {
@@ -84,17 +78,14 @@ fn colours(all: &ConfigNode, own: &mut OwnColours) -> Vec<Diagnostic> {
         match (ROLES.iter().zip(&mut own.0).find(|((name, _), _)| *name == role.text), colour) {
             (Some((_, place)), Ok(colour)) => *place = Some(colour),
             (Some(_), Err(problem)) => problems.push(problem),
-            (None, _) => problems.push(
-                Diagnostic::error(format!("unknown role '{}'", role.text))
-                    .with_hint(format!(
-                        "expected one of {}",
-                        ROLES.map(|(name, _)| name).join(", ")
-                    ))
-                    .with_location(all.location_of(role)),
-            ),
+            (None, _) => {
+                let problem = Diagnostic::error(format!("unknown role '{}'", role.text));
+                let names = ROLES.map(|(name, _)| name).join(", ");
+                let problem = problem.with_hint(format!("expected one of {names}"));
+                problems.push(problem.with_location(all.location_of(role)));
+            }
         }
     }
-    problems
 }
 
 /// The values of `image.inline`.
@@ -166,7 +157,7 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
                 continue;
             }
             remapped.push((when, key, word.clone()));
-            if let Some(orphan) = map.remap(Remap { context: when, key, action })
+            if let Some(orphan) = map.remap(when, key, action)
                 && action.is_some()
             {
                 let message = format!(
@@ -223,7 +214,8 @@ mod tests {
     use super::*;
 
     fn settings(text: &str) -> (ConsoleSettings, Vec<String>) {
-        let (settings, problems) = read(&SourceText::new("console.yaml", text), text);
+        let source = SourceText::new("console.yaml", text);
+        let (settings, problems) = read(&source, text, Appearance::default());
         let said = problems.iter().map(|problem| {
             let place = problem.location.as_ref().unwrap();
             format!("{}:{}: {}", place.line, place.column, problem.message)
@@ -237,8 +229,9 @@ mod tests {
             "theme: light\nmouse: false\nreduced_motion: true\nascii: true\nkeys:\n  tools: { c: fill, ctrl-k: none }\n  anywhere:\n    f2: palette\n",
         );
         assert_eq!(problems, [""; 0]);
-        assert_eq!(settings.theme, Some(ColourScheme::Light));
-        assert!(settings.has_no_mouse && settings.reduced_motion && settings.ascii);
+        let look = settings.look;
+        assert_eq!(look.palette, ColourScheme::Light);
+        assert!(!look.mouse && look.has_reduced_motion && look.ascii);
         assert_eq!(
             settings.keys.action(KeyPress::F(2), &[KeyContext::Anywhere]),
             Some(Action::Palette)
@@ -265,7 +258,7 @@ mod tests {
                 "11:3: unknown context 'kitchen'",
             ]
         );
-        assert!(settings.ascii);
+        assert!(settings.look.ascii);
     }
 
     #[test]
@@ -282,8 +275,8 @@ mod tests {
                 "2:74: expected a program and its arguments",
             ]
         );
-        assert_eq!(own.colours.0[5], Some(Color::Rgb(255, 0, 0)));
-        assert_eq!(own.colours.0[20], Some(Color::Indexed(208)));
+        assert_eq!(own.look.own.0[5], Some(Color::Rgb(255, 0, 0)));
+        assert_eq!(own.look.own.0[20], Some(Color::Indexed(208)));
         let bound = |key| own.keys.action(KeyPress::F(key), &[KeyContext::Tools]);
         assert_eq!((bound(5), bound(6)), (Some(Action::Program(0)), Some(Action::Program(1))));
         assert_eq!(own.keys.programs, [vec!["jq", ".tool"], vec!["true"]]);
@@ -316,7 +309,8 @@ mod tests {
     }
 
     fn settings_of(text: &str) {
-        let (settings, _) = read(&SourceText::new("console.yaml", text), text);
+        let source = SourceText::new("console.yaml", text);
+        let (settings, _) = read(&source, text, Appearance::default());
         assert!(
             settings.keys.action(KeyPress::Ctrl('c'), &[KeyContext::Anywhere]).is_some()
                 || text.contains("any")
@@ -415,7 +409,8 @@ mod settings_schema_tests {
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {
-        let (_, problems) = read(&SourceText::new("console.yaml", text), text);
+        let source = SourceText::new("console.yaml", text);
+        let (_, problems) = read(&source, text, Appearance::default());
         problems.into_iter().map(|problem| problem.message).collect()
     }
 
@@ -430,7 +425,8 @@ mod settings_schema_tests {
             };
             assert_eq!(problems(&format!("{key}: {value}\n")), [""; 0], "{key}");
         }
-        let diagnostics = read(&SourceText::new("console.yaml", "x: 1"), "x: 1").1;
+        let source = SourceText::new("console.yaml", "x: 1");
+        let diagnostics = read(&source, "x: 1", Appearance::default()).1;
         let names: Vec<&str> = properties.keys().map(String::as_str).collect();
         assert!(
             diagnostics[0].hint.as_ref().unwrap().ends_with(&names.join(", ")),

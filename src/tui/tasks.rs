@@ -29,6 +29,7 @@ use crate::tui::event::ConsoleCallId;
 use crate::tui::external_editor::ExternalEditor;
 use crate::tui::prelude::*;
 use crate::tui::settings::{self, ConsoleSettings};
+use crate::tui::theme::Appearance;
 use crate::tui::views::history::tasks::lines;
 use crate::tui::views::stats::tasks::StatsReader;
 use crate::tui::views::trust;
@@ -205,7 +206,6 @@ pub async fn blocking<T: Send + 'static>(
 
 pub struct EffectRunner {
     pub deps: ConsoleDeps,
-    pub event_tx: mpsc::Sender<AppEvent>,
     pub bridge: HostBridge,
     pub running: HashMap<ConsoleCallId, CancellationToken>,
     /// What is at work in each slot.
@@ -222,19 +222,13 @@ pub struct EffectRunner {
 const QUIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl EffectRunner {
-    /// Runs effects with these dependencies and sends the results to `event_tx`. Call it inside a
-    /// runtime, because it starts watching the trust store and the attached host.
-    pub fn new(
-        deps: ConsoleDeps,
-        event_tx: mpsc::Sender<AppEvent>,
-        bridge: HostBridge,
-        host_factory: Arc<HostFactory>,
-    ) -> Self {
+    /// Runs effects with these dependencies and sends the results through `bridge`. Call it inside
+    /// a runtime, because it starts watching the trust store and the attached host.
+    pub fn new(deps: ConsoleDeps, bridge: HostBridge, host_factory: Arc<HostFactory>) -> Self {
         let stats = StatsReader::new(&deps);
-        trust::tasks::watch(&host_factory, event_tx.clone());
+        trust::tasks::watch(&host_factory, bridge.sender());
         let mut runner = Self {
             deps,
-            event_tx,
             bridge,
             running: HashMap::new(),
             slots: HashMap::new(),
@@ -290,7 +284,7 @@ impl EffectRunner {
                     cancel,
                     ..CallRequest::new(tool, CallArguments::Object(arguments))
                 };
-                let send = self.event_tx.clone();
+                let send = self.bridge.sender();
                 self.spawn(async move {
                     // Before anything that the host tells of this call.
                     let _unheard = send.send(AppEvent::CallStarted { run, call: id }).await;
@@ -347,7 +341,7 @@ impl EffectRunner {
             trace_gate: self.bridge.trace_gate(),
             cancel,
             quit_guard,
-            events: self.event_tx.clone(),
+            events: self.bridge.sender(),
         };
         let work = match task.work {
             Work::Wait(work) => work(context),
@@ -372,7 +366,7 @@ impl EffectRunner {
 
     /// Spawns the work and sends its event, unless the host was replaced meanwhile.
     fn spawn_for_current_host(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
-        let (send, generation) = (self.event_tx.clone(), Arc::clone(&self.host_generation));
+        let (send, generation) = (self.bridge.sender(), Arc::clone(&self.host_generation));
         let begun_in = generation.load(Ordering::Relaxed);
         tokio::spawn(async move {
             let event = work.await;
@@ -384,7 +378,7 @@ impl EffectRunner {
     }
 
     pub fn spawn(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
-        let send = self.event_tx.clone();
+        let send = self.bridge.sender();
         tokio::spawn(async move { send.send(work.await).await });
     }
 }
@@ -436,19 +430,28 @@ pub struct Recollection {
 }
 
 /// Reads `console.yaml` and the newest calls of the history.
-pub fn recall() -> Task {
-    let read = async |context: TaskContext| {
-        let read = move || {
-            let mut recollection = Recollection::default();
-            if let Some(directory) = &context.deps.settings {
-                settings(&directory.join(settings::FILE), &mut recollection);
-            }
-            recollection.arguments = last_arguments(&context.deps);
-            recollection
-        };
-        tokio::task::spawn_blocking(read).await.unwrap_or_default()
+pub fn recall(look: Appearance) -> Task {
+    let work = async move |context: TaskContext| {
+        blocking(move || Ok(recollect(&context.deps, look))).await
     };
-    Task::new("recall", read, AppState::recall)
+    Task::new("recall", work, |state, read| read.into_iter().for_each(|read| state.recall(read)))
+}
+
+fn recollect(deps: &ConsoleDeps, look: Appearance) -> Recollection {
+    let look = Appearance { clock: true, ..look };
+    let mut settings = ConsoleSettings { look, ..ConsoleSettings::default() };
+    let path = deps.settings.as_ref().map(|directory| directory.join(settings::FILE));
+    let problems = match path.filter(|path| path.exists()).map(|path| read::read(&path, false)) {
+        Some(Ok((source, text))) => {
+            let (own, problems) = settings::read(&source, &text, look);
+            settings = own;
+            problems
+        }
+        Some(Err(problem)) => vec![problem],
+        None => Vec::new(),
+    };
+    let problems = problems.iter().map(one_line_problem).collect();
+    Recollection { settings, arguments: last_arguments(deps), problems }
 }
 
 fn last_arguments(deps: &ConsoleDeps) -> HashMap<String, JsonObject> {
@@ -463,17 +466,6 @@ fn last_arguments(deps: &ConsoleDeps) -> HashMap<String, JsonObject> {
     };
     let _unread = select(lines, &filter, NEWEST_CALLS, each);
     last
-}
-
-fn settings(path: &Path, recollection: &mut Recollection) {
-    if !path.exists() {
-        return;
-    }
-    let read = read::read(path, false).map(|(source, text)| settings::read(&source, &text));
-    let (settings, problems) =
-        read.unwrap_or_else(|problem| (ConsoleSettings::default(), vec![problem]));
-    recollection.settings = settings;
-    recollection.problems.extend(problems.iter().map(one_line_problem));
 }
 
 fn one_line_problem(problem: &Diagnostic) -> String {

@@ -1,6 +1,10 @@
 //! Semantic styles and their colours.
 
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::Color::{
+    self, Black, Blue, Cyan, Green, LightCyan, LightGreen, LightMagenta, LightRed, LightYellow,
+    Magenta, Red, Reset, White, Yellow,
+};
+use ratatui::style::{Modifier, Style};
 use ratatui::symbols::border;
 
 pub use crate::present::Role;
@@ -84,17 +88,13 @@ pub struct Appearance {
     pub mouse: bool,
     pub clock: bool,
     pub images: bool,
-    /// Whether the terminal knows 16 million colours.
-    pub has_true_colour: bool,
-    /// Whether it knows at least 256.
-    pub has_256_colours: bool,
+    pub depth: ColourDepth,
 }
 
 impl Default for Appearance {
     fn default() -> Self {
-        let palette = ColourScheme::default();
         Self {
-            palette,
+            palette: ColourScheme::Default,
             own: OwnColours::NONE,
             has_colour: true,
             ascii: false,
@@ -102,8 +102,7 @@ impl Default for Appearance {
             mouse: true,
             clock: false,
             images: true,
-            has_true_colour: false,
-            has_256_colours: false,
+            depth: ColourDepth::Sixteen,
         }
     }
 }
@@ -112,12 +111,7 @@ impl Appearance {
     /// The effective scheme: without colour there is only one palette, whatever was chosen.
     pub fn theme(self) -> Theme {
         let palette = if self.has_colour { self.palette } else { ColourScheme::Mono };
-        let depth = match (self.has_true_colour, self.has_256_colours) {
-            (true, _) => ColourDepth::True,
-            (false, true) => ColourDepth::Indexed,
-            (false, false) => ColourDepth::Sixteen,
-        };
-        Theme { palette, ascii: self.ascii, depth, own: self.own }
+        Theme { palette, ascii: self.ascii, depth: self.depth, own: self.own }
     }
 }
 
@@ -145,38 +139,24 @@ const fn ink(dark: (Rgb, Color), light: (Rgb, Color), strong: Color) -> Ink {
     Ink { dark, light, strong }
 }
 
-const ACCENT: Ink = ink(([122, 190, 255], Color::Cyan), ([29, 78, 216], Color::Blue), Color::White);
-const OK: Ink =
-    ink(([158, 206, 106], Color::Green), ([22, 101, 52], Color::Green), Color::LightGreen);
-const AMBER: Ink =
-    ink(([240, 185, 100], Color::Yellow), ([146, 64, 14], Color::Magenta), Color::LightYellow);
-const RED: Ink = ink(([255, 123, 138], Color::Red), ([185, 28, 28], Color::Red), Color::LightRed);
-const VIOLET: Ink =
-    ink(([199, 160, 255], Color::Magenta), ([109, 40, 217], Color::Magenta), Color::LightMagenta);
-const BLUE: Ink =
-    ink(([130, 170, 255], Color::Blue), ([29, 78, 216], Color::Blue), Color::LightCyan);
-const TEAL: Ink =
-    ink(([125, 207, 220], Color::Cyan), ([14, 100, 125], Color::Cyan), Color::LightCyan);
-const ORANGE: Ink =
-    ink(([255, 170, 110], Color::Yellow), ([154, 52, 18], Color::Magenta), Color::LightYellow);
-const PINK: Ink = ink(
-    ([245, 150, 200], Color::LightMagenta),
-    ([157, 23, 77], Color::Magenta),
-    Color::LightMagenta,
-);
-const GREY: Ink = ink(([148, 156, 190], Color::Reset), ([82, 88, 100], Color::Reset), Color::Reset);
-const LINE: Ink = ink(([90, 99, 140], Color::Reset), ([170, 176, 190], Color::Reset), Color::White);
+const ACCENT: Ink = ink(([122, 190, 255], Cyan), ([29, 78, 216], Blue), White);
+const OK: Ink = ink(([158, 206, 106], Green), ([22, 101, 52], Green), LightGreen);
+const AMBER: Ink = ink(([240, 185, 100], Yellow), ([146, 64, 14], Magenta), LightYellow);
+const RED: Ink = ink(([255, 123, 138], Red), ([185, 28, 28], Red), LightRed);
+const VIOLET: Ink = ink(([199, 160, 255], Magenta), ([109, 40, 217], Magenta), LightMagenta);
+const BLUE: Ink = ink(([130, 170, 255], Blue), ([29, 78, 216], Blue), LightCyan);
+const TEAL: Ink = ink(([125, 207, 220], Cyan), ([14, 100, 125], Cyan), LightCyan);
+const ORANGE: Ink = ink(([255, 170, 110], Yellow), ([154, 52, 18], Magenta), LightYellow);
+const PINK: Ink = ink(([245, 150, 200], LightMagenta), ([157, 23, 77], Magenta), LightMagenta);
+const GREY: Ink = ink(([148, 156, 190], Reset), ([82, 88, 100], Reset), Reset);
+const LINE: Ink = ink(([90, 99, 140], Reset), ([170, 176, 190], Reset), White);
 const HUES: [Ink; Role::HUES as usize] = [TEAL, PINK, BLUE, ORANGE, VIOLET, OK];
-const ON_FILLED: Ink =
-    ink(([24, 25, 38], Color::Black), ([255, 255, 255], Color::White), Color::Black);
+const ON_FILLED: Ink = ink(([24, 25, 38], Black), ([255, 255, 255], White), Black);
 /// The ground of the chosen line, and the text on it.
-const CHOSEN: Ink =
-    ink(([55, 66, 110], Color::Reset), ([207, 222, 255], Color::Reset), Color::Reset);
-const ON_CHOSEN: Ink =
-    ink(([238, 241, 255], Color::Reset), ([20, 30, 70], Color::Reset), Color::Reset);
+const CHOSEN: Ink = ink(([55, 66, 110], Reset), ([207, 222, 255], Reset), Reset);
+const ON_CHOSEN: Ink = ink(([238, 241, 255], Reset), ([20, 30, 70], Reset), Reset);
 /// The ground of the chosen line of a list without the focus.
-const MARKED: Ink =
-    ink(([44, 48, 70], Color::Reset), ([228, 232, 240], Color::Reset), Color::Reset);
+const MARKED: Ink = ink(([44, 48, 70], Reset), ([228, 232, 240], Reset), Reset);
 
 /// Meanings to styles, and the characters lines are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::catalogue::Catalogue;
 use crate::model::{ErrorKind, HostEvent, ListKind, ListOwner, ServerState, ServerStatus};
 use crate::tui::event::UserInput;
-use crate::tui::external_editor::{EditorDraft, EditorError};
+use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::Divider;
 use crate::tui::prelude::*;
@@ -74,7 +74,6 @@ impl AppState {
                 let client = call.and_then(|call| self.others.client_of(call)).map(str::to_owned);
                 self.trace.push_traffic(*seen, client);
             }
-            AppEvent::EventsDropped(lost) => self.context.lost = lost,
             AppEvent::ToolsListed { servers, catalogue } => {
                 self.context.end_progress();
                 self.listed(&servers, *catalogue);
@@ -120,7 +119,6 @@ impl AppState {
                     form.checked(&schema, &arguments, &problems);
                 }
             }
-            AppEvent::Edited(outcome) => self.apply_editor_result(outcome),
             AppEvent::Outcome(Outcome(change)) => change(self),
             AppEvent::Signal(signal) => self.context.emit(AppEffect::Quit(Some(signal))),
         }
@@ -323,7 +321,7 @@ impl AppState {
         self.active_view().0.form_mut(focus)
     }
 
-    fn apply_editor_result(&mut self, outcome: Result<String, EditorError>) {
+    pub fn apply_editor_result(&mut self, outcome: Result<String, Error>) {
         if let Some(form) = self.form() {
             return form.apply_editor_result(outcome);
         }
@@ -598,15 +596,8 @@ impl AppState {
                 self.trust.window = None;
                 self.request_quit();
             }
-            Action::Down
-            | Action::Up
-            | Action::PageDown
-            | Action::PageUp
-            | Action::Top
-            | Action::Bottom
-            | Action::Cancel
-            | Action::Redraw
-            | Action::Suspend => self.act_anywhere(action),
+            Action::Cancel | Action::Redraw | Action::Suspend => self.act_anywhere(action),
+            _ if action_step(action, 1).is_some() => self.act_anywhere(action),
             _ => {}
         }
     }

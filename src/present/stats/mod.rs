@@ -189,7 +189,7 @@ pub fn share(counts: &CallCounts) -> Line {
     Line::styled(label, format!("{shown:.1}"))
 }
 
-fn quantile(durations: &Durations, share: f64) -> Line {
+pub fn quantile(durations: &Durations, share: f64) -> Line {
     let Some(value) = durations.quantile(share) else { return Line::default() };
     if durations.is_reliable_at(share) {
         return Line::plain(show_duration(value));
@@ -197,7 +197,7 @@ fn quantile(durations: &Durations, share: f64) -> Line {
     Line::styled(Role::Dim, format!("{}{UNSURE}", show_duration(value)))
 }
 
-fn time(value: Option<Duration>) -> String {
+pub fn time(value: Option<Duration>) -> String {
     value.map(show_duration).unwrap_or_default()
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use strum::VariantArray as _;
 
 use crate::host::request::CallOutcome;
 use crate::model::{CallId, CallMetadata, Error, HostEvent, LogLevel, ToolResult};
@@ -17,7 +18,7 @@ use crate::tui::layout::{Pane, ViewId};
 use crate::tui::settings::ConsoleSettings;
 use crate::tui::tasks::Recollection;
 use crate::tui::tests::{listed, press, sample, tool};
-use crate::tui::theme::ColourScheme;
+use crate::tui::theme::{Appearance, ColourScheme};
 use crate::tui::views::overlays::palette::PaletteCommand;
 use crate::tui::views::result::presentation::ResultFormat;
 use crate::tui::views::tools::list::UsageFigures;
@@ -171,7 +172,7 @@ fn the_palette_does_what_is_found_by_a_few_letters() {
 
 #[test]
 fn every_action_of_a_view_is_in_its_palette_with_a_key_that_does_it() {
-    for view in ViewId::ALL {
+    for &view in ViewId::VARIANTS {
         let mut state = sample();
         state.show(view);
         let places = state.view_key_contexts();
@@ -431,8 +432,9 @@ fn settings_hold_and_no_colour_means_none() {
     for has_colour in [true, false] {
         let mut state = sample();
         state.context.appearance.has_colour = has_colour;
-        let theme = Some(ColourScheme::Light);
-        let settings = ConsoleSettings { theme, has_no_mouse: true, ..ConsoleSettings::default() };
+        let look = state.context.appearance;
+        let look = Appearance { palette: ColourScheme::Light, mouse: false, ..look };
+        let settings = ConsoleSettings { look, ..ConsoleSettings::default() };
         state.recall(Recollection { settings, ..Recollection::default() });
         assert!(!state.context.appearance.mouse);
         let shown = if has_colour { ColourScheme::Light } else { ColourScheme::Mono };
@@ -488,7 +490,11 @@ fn how_long_a_letter_takes_among_twenty_thousand_tools() {
             press(&mut state, &[key]);
             let updated = started.elapsed();
             let theme = state.context.appearance.theme();
-            terminal.draw(|frame| crate::tui::draw::console(frame, &state, theme)).unwrap();
+            terminal
+                .draw(|frame| {
+                    crate::tui::draw::console(frame.buffer_mut(), &state, theme);
+                })
+                .unwrap();
             let drawn = started.elapsed().saturating_sub(updated);
             write!(text, ", {key} {updated:?}+{drawn:?}").unwrap();
         }

@@ -14,7 +14,11 @@ use crate::tui::theme::{ColourScheme, OwnColours, Theme};
 pub fn picture(state: &AppState, theme: Theme) -> String {
     let (width, height) = state.context.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| console(frame, state, theme)).unwrap();
+    terminal
+        .draw(|frame| {
+            console(frame.buffer_mut(), state, theme);
+        })
+        .unwrap();
     terminal.backend().to_string()
 }
 

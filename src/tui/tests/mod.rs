@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use strum::VariantArray as _;
 
 use crate::catalogue::Catalogue;
 use crate::host::approval::{Approval, ApprovalRequest};
@@ -234,7 +235,7 @@ fn control_c_stops_a_call_and_then_leaves() {
 
 #[test]
 fn a_slash_looks_for_a_row_in_every_list_and_presses_no_other_key() {
-    for view in ViewId::ALL {
+    for &view in ViewId::VARIANTS {
         let mut state = sample();
         state.show(view);
         state.context.effects.clear();
@@ -381,7 +382,7 @@ fn esc_leaves_one_level_at_a_time_and_never_quits() {
 #[test]
 fn a_footer_never_has_more_than_seven_keys() {
     use ratatui::{Terminal, backend::TestBackend};
-    for view in ViewId::ALL {
+    for &view in ViewId::VARIANTS {
         for keys in [&[][..], &["<enter>"], &["z"], &["/"], &["?"]] {
             let mut state = sample();
             state.update(AppEvent::Input(UserInput::Resize { width: 300, height: 50 }));
@@ -389,7 +390,7 @@ fn a_footer_never_has_more_than_seven_keys() {
             press(&mut state, keys);
             let mut terminal = Terminal::new(TestBackend::new(300, 50)).unwrap();
             let draw = |frame: &mut ratatui::Frame<'_>| {
-                crate::tui::draw::console(frame, &state, Theme::default());
+                crate::tui::draw::console(frame.buffer_mut(), &state, Theme::default());
             };
             terminal.draw(draw).unwrap();
             let buffer = terminal.backend().buffer();
@@ -490,6 +491,6 @@ proptest! {
             state.update(AppEvent::Input(UserInput::Key(key)));
             prop_assert!(state.context.view.panes().contains(&state.context.focus));
         }
-        terminal.draw(|frame| crate::tui::draw::console(frame, &state, crate::tui::theme::Theme::default())).unwrap();
+        terminal.draw(|frame| { crate::tui::draw::console(frame.buffer_mut(), &state, crate::tui::theme::Theme::default()); }).unwrap();
     }
 }

@@ -26,7 +26,11 @@ const MONO: Theme = Theme {
 fn styled(state: &AppState, theme: Theme) -> String {
     let (width, height) = state.context.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| console(frame, state, theme)).unwrap();
+    terminal
+        .draw(|frame| {
+            console(frame.buffer_mut(), state, theme);
+        })
+        .unwrap();
     let buffer = terminal.backend().buffer().clone();
     let mut picture = terminal.backend().to_string();
     for y in 0..height {

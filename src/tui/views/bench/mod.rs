@@ -169,8 +169,7 @@ impl BenchView {
             Err(error) => context.show_error(format!("run {run}: {}", error.message())),
             Ok(result) => {
                 let compared = result.findings.comparisons.first();
-                let compared =
-                    compared.map(|compared| format!(": {}", compared.headline_sentence()));
+                let compared = compared.map(|it| format!(": {}", it.headline_sentence()));
                 context.show_status(format!("run {run} finished{}", compared.unwrap_or_default()));
             }
         }
@@ -228,10 +227,10 @@ impl BenchView {
         }
         let spec = match self.form.run_spec() {
             Ok(spec) => spec,
-            Err(flaw) => {
-                context.show_error(format!("{}: {}", flaw.entry.title(), flaw.error.message()));
-                self.form.focus_field(flaw.entry);
-                self.form.error = Some(flaw);
+            Err((field, error)) => {
+                context.show_error(format!("{}: {}", field.title(), error.message()));
+                self.form.focus_field(field);
+                self.form.error = Some((field, error));
                 context.focus = Pane::Plan;
                 return;
             }

@@ -23,21 +23,14 @@ pub enum TargetSide {
     B,
 }
 
-#[derive(Debug, Clone)]
-pub struct PlanFieldError {
-    pub entry: PlanField,
-    /// What is wrong, and what to write instead.
-    pub error: Error,
-}
-
 #[derive(Debug, Clone, Default)]
 pub struct PlanForm {
     /// What was written in each of the fields.
     lines: [LineInput; PlanField::VARIANTS.len()],
     pub at: usize,
     pub is_writing: bool,
-    /// What was found wrong when it was to be run.
-    pub error: Option<PlanFieldError>,
+    /// What was found wrong when it was to be run, and in which field.
+    pub error: Option<(PlanField, Error)>,
 }
 
 impl PlanForm {
@@ -100,8 +93,8 @@ impl PlanForm {
         }
     }
 
-    pub fn run_spec(&self) -> Result<BenchRunSpec, PlanFieldError> {
-        let at = |entry: PlanField| move |error: Error| PlanFieldError { entry, error };
+    pub fn run_spec(&self) -> Result<BenchRunSpec, (PlanField, Error)> {
+        let at = |entry: PlanField| move |error: Error| (entry, error);
         if self.text(PlanField::ToolA).is_empty() {
             let error = Error::usage("no tool chosen").with_hint("press a to choose one");
             return Err(at(PlanField::ToolA)(error));
@@ -136,7 +129,7 @@ impl PlanForm {
         for &entry in PlanField::VARIANTS {
             let text = self.text(entry);
             if entry == PlanField::ToolA || !text.is_empty() {
-                command.extend(entry.option().map(str::to_owned));
+                command.extend(entry.names().1.map(str::to_owned));
                 command.push(text.to_owned());
             }
         }
@@ -161,16 +154,13 @@ impl PlanForm {
         entry: PlanField,
         expected: &str,
         read: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, PlanFieldError> {
+    ) -> Result<Option<T>, (PlanField, Error)> {
         let text = self.text(entry);
         if text.is_empty() {
             return Ok(None);
         }
-        let wrong = || {
-            let error = Error::usage(format!("invalid value '{text}': expected {expected}"));
-            PlanFieldError { entry, error }
-        };
-        read(text).map(Some).ok_or_else(wrong)
+        let wrong = || Error::usage(format!("invalid value '{text}': expected {expected}"));
+        read(text).map(Some).ok_or_else(|| (entry, wrong()))
     }
 }
 
@@ -255,11 +245,11 @@ mod tests {
             (PlanField::Duration, "soon"),
         ] {
             let flaw = form(&[(PlanField::ToolA, "a"), (entry, text)]).run_spec().unwrap_err();
-            assert_eq!(flaw.entry, entry, "{text}: {}", flaw.error);
+            assert_eq!(flaw.0, entry, "{text}: {}", flaw.1);
         }
-        assert_eq!(form(&[]).run_spec().unwrap_err().entry, PlanField::ToolA);
+        assert_eq!(form(&[]).run_spec().unwrap_err().0, PlanField::ToolA);
         let steps = [(PlanField::ToolA, "a"), (PlanField::InFlight, "1,4"), (PlanField::Rate, "5")];
-        assert_eq!(form(&steps).run_spec().unwrap_err().entry, PlanField::InFlight);
+        assert_eq!(form(&steps).run_spec().unwrap_err().0, PlanField::InFlight);
     }
 }
 
@@ -275,28 +265,21 @@ pub enum PlanField {
 }
 
 impl PlanField {
-    /// The label in the form.
-    pub fn title(self) -> &'static str {
+    /// The label in the form, and the option of the command line.
+    fn names(self) -> (&'static str, Option<&'static str>) {
         match self {
-            Self::ToolA => "tool",
-            Self::ArgumentsA => "arguments",
-            Self::ToolB => "compare with",
-            Self::InFlight => "in flight",
-            Self::Rate => "rate",
-            Self::Calls => "calls",
-            Self::Duration => "duration",
+            Self::ToolA => ("tool", None),
+            Self::ArgumentsA => ("arguments", None),
+            Self::ToolB => ("compare with", Some("--vs")),
+            Self::InFlight => ("in flight", Some("-c")),
+            Self::Rate => ("rate", Some("--rate")),
+            Self::Calls => ("calls", Some("-n")),
+            Self::Duration => ("duration", Some("--duration")),
         }
     }
 
-    pub fn option(self) -> Option<&'static str> {
-        match self {
-            Self::ToolA | Self::ArgumentsA => None,
-            Self::ToolB => Some("--vs"),
-            Self::InFlight => Some("-c"),
-            Self::Rate => Some("--rate"),
-            Self::Calls => Some("-n"),
-            Self::Duration => Some("--duration"),
-        }
+    pub fn title(self) -> &'static str {
+        self.names().0
     }
 }
 
@@ -389,13 +372,11 @@ fn row(
 }
 
 fn foot(styler: Styler, form: &PlanForm) -> Vec<Line<'static>> {
-    if let Some(flaw) = &form.error {
-        let text = format!("! {}: {}", flaw.entry.title(), flaw.error.message());
+    if let Some((field, error)) = &form.error {
+        let text = format!("! {}: {}", field.title(), error.message());
         let mut lines = vec![styler.line(Role::Error, text)];
-        let details = flaw.error.details().iter();
-        lines.extend(details.map(|line| styler.line(Role::Plain, line)));
-        let hint = flaw.error.hint().map(|hint| styler.line(Role::Dim, hint));
-        lines.extend(hint);
+        lines.extend(error.details().iter().map(|line| styler.line(Role::Plain, line)));
+        lines.extend(error.hint().map(|hint| styler.line(Role::Dim, hint)));
         return lines;
     }
     if form.text(PlanField::ToolA).is_empty() {

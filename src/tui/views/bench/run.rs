@@ -8,6 +8,7 @@ use crate::bench::snapshot::{
     BenchSnapshot, LatencySummary, PERCENTILES, TargetSnapshot, total_limits,
 };
 use crate::bench::steps;
+use crate::tui::draw::fitting;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm};
 use crate::tui::views::bench::{BenchRun, BenchView};
@@ -62,20 +63,19 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
     lines.push(totals_line(styler, &run.spec.plan, seen));
     lines.extend(rate(styler, run, seen));
     let steps = steps::live_rows(&run.spec.plan.sharing, &seen.targets);
-    if !steps.is_empty() {
+    let newest = seen.targets.last().filter(|_| !steps.is_empty());
+    if newest.is_some() {
         lines.extend(styler.document(&present::bench::steps(steps, Some(width))));
-        let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
-        let newest = seen.targets.last();
-        lines.extend(newest.into_iter().flat_map(|target| {
-            of_target(styler, &target.name, target, false, width, height.saturating_sub(taken))
-        }));
+    }
+    // What is above may take more lines than it is.
+    let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
+    let left = height.saturating_sub(taken);
+    if let Some(target) = newest {
+        lines.extend(of_target(styler, &target.name, target, false, width, left));
         return lines;
     }
     let is_open = matches!(run.spec.plan.model, LoadModel::Open { .. });
     let several = seen.targets.len() > 1;
-    // What is above may take more lines than it is.
-    let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
-    let left = height.saturating_sub(taken);
     let block = |at: usize, target: &TargetSnapshot, width, height| {
         let name =
             if several { format!("{}  {}", letter(at), target.name) } else { target.name.clone() };
@@ -103,11 +103,10 @@ fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) 
         Some(all) => format!("{} of {}", show_count(made), show_count(all)),
         None => calls(made),
     };
-    let time = show_duration(seen.elapsed);
-    let time = match until.duration {
-        Some(all) => format!("{time} of {}", show_duration(all)),
-        None => time,
-    };
+    let mut time = show_duration(seen.elapsed);
+    if let Some(all) = until.duration {
+        time = format!("{time} of {}", show_duration(all));
+    }
     let is_over = run.end.is_some();
     // A run that reached one of its limits is done, regardless of the other.
     let share = if is_over && !run.is_stopping { 1.0 } else { seen.progress.unwrap_or(0.0) };
@@ -125,17 +124,15 @@ fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) 
 fn totals_line(styler: Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
     let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
     let failed = seen.failed();
+    let role = if failed > 0 { Role::Error } else { Role::Dim };
     let mut spans = vec![
         styler.plain(format!("answered {}", show_count(seen.answered()))),
-        styler.span(
-            if failed > 0 { Role::Error } else { Role::Dim },
-            format!("  failed {}", show_count(failed)),
-        ),
+        styler.span(role, format!("  failed {}", show_count(failed))),
         styler.plain(format!("  in flight {}", seen.in_flight())),
     ];
     if seen.dropped() > 0 {
-        spans
-            .push(styler.span(Role::Warning, format!("  not made {}", show_count(seen.dropped()))));
+        let text = format!("  not made {}", show_count(seen.dropped()));
+        spans.push(styler.span(Role::Warning, text));
     }
     if let Some((round, rounds)) = seen.round {
         let part = format!("  {} {round} of {rounds}", plan.sharing.part());
@@ -236,7 +233,7 @@ fn headline(
         figure("", errors, show_count(target.failed), plural),
         figure("", Role::Name, per_second(now), " calls/s"),
     ];
-    fitting(styler, parts.into(), width)
+    fitting(parts, "   ", width)
 }
 
 fn unsure(is_sure: bool) -> &'static str {
@@ -258,22 +255,7 @@ fn rest_of(styler: Styler, name: &str, times: &LatencySummary, width: usize) -> 
     parts.push(part(format!("max {}", show_duration(times.max))));
     let deviation = show_duration(times.deviation);
     parts.push(part(format!("mean {} ± {deviation}", show_duration(times.mean))));
-    fitting(styler, parts, width)
-}
-
-/// As many of these, from the first, as fit in a line.
-fn fitting(styler: Styler, parts: Vec<Vec<Span<'static>>>, width: usize) -> Line<'static> {
-    let mut line = Line::default();
-    for part in parts {
-        let gap = if line.spans.is_empty() { "" } else { "   " };
-        let cells: usize = part.iter().map(Span::width).sum();
-        if line.width() + gap.len() + cells > width {
-            break;
-        }
-        line.spans.push(styler.span(Role::Plain, gap));
-        line.spans.extend(part);
-    }
-    line
+    fitting(parts, "   ", width)
 }
 
 fn kinds(styler: Styler, target: &TargetSnapshot) -> Option<Line<'static>> {

@@ -33,22 +33,22 @@ pub fn start(run: u64, spec: BenchRunSpec, control: RunControl) -> Task {
     let work = async move |context: TaskContext| {
         // Tracing each message would slow all calls down.
         let closed = context.trace_gate.close();
-        let benchmark = Benchmark { control: control.clone(), ..Benchmark::new(spec.plan) };
-        let (cancel, abort) = (context.cancel.clone(), CancellationToken::new());
-        let task = BenchTask { run, context, benchmark, abort: abort.clone() };
+        let BenchRunSpec { tools, arguments, plan } = spec;
+        let benchmark = Benchmark { control: control.clone(), ..Benchmark::new(plan) };
+        let abort = CancellationToken::new();
         let stop = async {
-            cancel.cancelled().await;
+            context.cancel.cancelled().await;
             control.stop();
             tokio::time::sleep(DRAIN_TIMEOUT).await;
             abort.cancel();
             std::future::pending::<Infallible>().await
         };
         let result = tokio::select! {
-            result = task.measure(spec.tools, spec.arguments) => result,
+            result = measure(run, &context, &benchmark, tools, arguments, &abort) => result,
             never = stop => match never {},
         };
         drop(closed);
-        (Box::new(task.snapshot()), result)
+        (snapshot(&context, &benchmark), result)
     };
     Task::new(name, work, move |state, (snapshot, result)| {
         state.bench.finished(run, snapshot, result, &mut state.context);
@@ -56,59 +56,44 @@ pub fn start(run: u64, spec: BenchRunSpec, control: RunControl) -> Task {
     .in_slot(SLOT)
 }
 
-/// Performs one run, from resolving its tools to the report.
-struct BenchTask {
+/// Performs one run, from resolving its tools to the report, and sends snapshots of it meanwhile. One
+/// that the console is too busy to take is dropped.
+async fn measure(
     run: u64,
-    context: TaskContext,
-    benchmark: Benchmark,
-    abort: CancellationToken,
-}
-
-impl BenchTask {
-    async fn measure(
-        &self,
-        tools: Vec<String>,
-        arguments: JsonObject,
-    ) -> Result<BenchResult, Error> {
-        let options = TargetOptions { cancel: self.abort.clone(), ..TargetOptions::default() };
-        let arguments = ArgumentInput::Single(CallArguments::Object(arguments));
-        let tools = tools.into_iter();
-        let tools = tools.map(|name| TargetSpec { name, arguments: arguments.clone() }).collect();
-        let mut warnings = Vec::new();
-        let warn = |warning: &str| warnings.push(warning.to_owned());
-        let prepared = tokio::select! {
-            biased;
-            () = self.abort.cancelled() => Err(Error::timeout("stopped before any call was made")),
-            prepared = bench::prepare(tools, &options, &self.context.deps.host, warn) => prepared,
-        }?;
-        let run = self.run;
-        self.context.report(move |state| state.bench.started(run, warnings)).await;
-        self.watched(self.benchmark.run(&self.context.deps.host, prepared)).await
-    }
-
-    fn snapshot(&self) -> BenchSnapshot {
-        let Benchmark { monitor, plan, .. } = &self.benchmark;
-        BenchSnapshot::capture(monitor, plan, self.context.deps.clock.now())
-    }
-
-    /// Drives a run to its report, and sends snapshots of it meanwhile. A snapshot that the console
-    /// is too busy to take is dropped.
-    async fn watched(
-        &self,
-        work: impl Future<Output = Result<BenchResult, Error>>,
-    ) -> Result<BenchResult, Error> {
-        let mut looks = tokio::time::interval(POLL_INTERVAL);
-        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut work = std::pin::pin!(work);
-        loop {
-            tokio::select! {
-                report = &mut work => return report,
-                _ = looks.tick() => {
-                    let (run, snapshot) = (self.run, Box::new(self.snapshot()));
-                    let event = AppEvent::outcome(move |state| state.bench.seen(run, snapshot));
-                    let _lost = self.context.events.try_send(event);
-                }
+    context: &TaskContext,
+    benchmark: &Benchmark,
+    tools: Vec<String>,
+    arguments: JsonObject,
+    abort: &CancellationToken,
+) -> Result<BenchResult, Error> {
+    let options = TargetOptions { cancel: abort.clone(), ..TargetOptions::default() };
+    let arguments = ArgumentInput::Single(CallArguments::Object(arguments));
+    let target = |name| TargetSpec { name, arguments: arguments.clone() };
+    let tools = tools.into_iter().map(target).collect();
+    let mut warnings = Vec::new();
+    let warn = |warning: &str| warnings.push(warning.to_owned());
+    let prepared = tokio::select! {
+        biased;
+        () = abort.cancelled() => Err(Error::timeout("stopped before any call was made")),
+        prepared = bench::prepare(tools, &options, &context.deps.host, warn) => prepared,
+    }?;
+    context.report(move |state| state.bench.started(run, warnings)).await;
+    let mut looks = tokio::time::interval(POLL_INTERVAL);
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut work = std::pin::pin!(benchmark.run(&context.deps.host, prepared));
+    loop {
+        tokio::select! {
+            report = &mut work => return report,
+            _ = looks.tick() => {
+                let snapshot = snapshot(context, benchmark);
+                let event = AppEvent::outcome(move |state| state.bench.seen(run, snapshot));
+                let _lost = context.events.try_send(event);
             }
         }
     }
+}
+
+fn snapshot(context: &TaskContext, benchmark: &Benchmark) -> Box<BenchSnapshot> {
+    let Benchmark { monitor, plan, .. } = benchmark;
+    Box::new(BenchSnapshot::capture(monitor, plan, context.deps.clock.now()))
 }

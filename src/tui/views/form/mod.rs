@@ -13,7 +13,7 @@ use crate::host::example;
 use crate::host::form::{FieldInput, FieldKind, FormNode, ResolvedSchema, RowPart};
 use crate::host::validate::{ValuePath, Violation};
 use crate::model::ToolDefinition;
-use crate::tui::external_editor::{EditorDraft, EditorError};
+use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::KeyPress::{
     Alt, AltEnter, BackTab, Backspace, Char, Ctrl, Delete, Down, Enter, Esc, F, Left, PageDown,
     PageUp, Right, Tab, Up,
@@ -250,7 +250,7 @@ impl SchemaForm {
     }
 
     /// Takes in what was written elsewhere, or why nothing was.
-    pub fn apply_editor_result(&mut self, outcome: Result<String, EditorError>) {
+    pub fn apply_editor_result(&mut self, outcome: Result<String, Error>) {
         match outcome {
             Ok(text) => self.take_text(&text),
             Err(error) => self.problem = Some(error.to_string()),

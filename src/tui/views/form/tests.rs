@@ -210,7 +210,7 @@ fn what_comes_from_an_editor_is_taken_in_or_said() {
     assert_eq!((draft.name, draft.text.as_str()), ("arguments.json", "{}"));
     form.apply_editor_result(Ok(r#"{ "name": "x", "tags": ["a"] }"#.to_owned()));
     assert_eq!(sends(&form), r#"{"name":"x","tags":["a"]}"#);
-    form.apply_editor_result(Err(EditorError::NotConfigured));
+    form.apply_editor_result(Err(Error::usage("no editor configured: set VISUAL or EDITOR")));
     assert_eq!(form.problem.as_deref(), Some("no editor configured: set VISUAL or EDITOR"));
     form.apply_editor_result(Ok("[1".to_owned()));
     assert!(form.is_json() && form.problem.as_deref().unwrap().contains("1:2"));

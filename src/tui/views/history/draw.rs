@@ -1,34 +1,27 @@
 //! Draws the history view: recorded calls, and the selected one.
 
 use crate::tui::prelude::*;
-use crate::tui::views::history::tasks::PastCall;
-use crate::tui::views::history::{HistoryFileState, HistoryView};
+use crate::tui::views::history::HistoryView;
+use crate::tui::views::history::tasks::{PastCall, PastCalls};
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let (history, focused) = (&state.history, state.context.focus == shown);
     match shown {
-        Pane::HistoryList => {
-            let projects = state.context.shown_projects.title();
-            list(pen, (history, projects), focused, area);
-        }
+        Pane::HistoryList => list(pen, state, focused, area),
         _ => entry(pen, history, focused, area),
     }
 }
 
-fn list(
-    pen: &mut Pen<'_>,
-    (history, projects): (&HistoryView, Option<&str>),
-    focused: bool,
-    area: Rect,
-) {
+fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
+    let (history, projects) = (&state.history, state.context.shown_projects.title());
     let count = history.found().len();
     let mut title = format!("History {}", show_count(count));
-    if count < history.len() {
-        title = format!("{title}/{}", show_count(history.len()));
-    }
-    if let HistoryFileState::Read { damaged, more, .. } = &history.file {
-        title.push_str(if *more { "+" } else { "" });
+    if let Some(Ok(PastCalls { calls, damaged, has_more, .. })) = &history.file {
+        if count < calls.len() {
+            title = format!("{title}/{}", show_count(calls.len()));
+        }
+        title.push_str(if *has_more { "+" } else { "" });
         title.extend(projects.iter().flat_map(|whose| ["  ", whose]));
         if *damaged > 0 {
             title = format!("{title}  {} damaged lines skipped", show_count(*damaged));
@@ -91,7 +84,7 @@ const COLUMNS: [ColumnSpec<HistoryCell>; 5] = [
 
 /// A notice about the file above the list, if there is one; gives the rows below.
 fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) -> Rect {
-    let HistoryFileState::Read { is_kept: false, .. } = &history.file else { return area };
+    let Some(Ok(PastCalls { is_recording: false, .. })) = &history.file else { return area };
     let [row, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     let text = "Recording is off. Set history: { enabled: true } to turn it on.";
     pen.put(pen.line(Role::Warning, text), row);
@@ -101,19 +94,17 @@ fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) -> Rect {
 fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     match &history.file {
-        HistoryFileState::Unread => lines.push(styler.line(Role::Dim, "reading")),
-        HistoryFileState::Unreadable(error) => {
+        None => lines.push(styler.line(Role::Dim, "reading")),
+        Some(Err(error)) => {
             lines.push(styler.line(Role::Error, error.message()));
             let hint = error.hint();
             lines.extend(hint.map(|hint| styler.line(Role::Dim, format!("hint: {hint}"))));
         }
-        HistoryFileState::Read { .. } if history.filter.text().is_empty() => {
+        Some(Ok(_)) if history.filter.text().is_empty() => {
             let keys = [("1", "tools: Enter calls one"), ("P", "the calls of all projects")];
             lines.extend(empty::lines(styler, "No calls yet.", &keys, 12));
         }
-        HistoryFileState::Read { .. } => {
-            lines.push(styler.line(Role::Dim, "No matches. Esc clears the filter."));
-        }
+        Some(Ok(_)) => lines.push(styler.line(Role::Dim, "No matches. Esc clears the filter.")),
     }
     lines
 }

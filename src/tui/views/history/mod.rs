@@ -32,9 +32,9 @@ pub struct HistoryView {
     pub format: EntryFormat,
     /// The chosen call, or how two differ.
     pub details: ScrollText,
-    pub file: HistoryFileState,
+    /// What was read last; `None` before that.
+    pub file: Option<Result<PastCalls, Error>>,
     query: HistorySearch,
-    calls: Vec<PastCall>,
     found: Vec<usize>,
     limit: usize,
     last_request: Option<(HistoryReadFilter, usize)>,
@@ -47,21 +47,6 @@ pub struct HistoryView {
     changed: Option<Result<Option<bool>, Error>>,
     comparison: Option<Box<CallComparison>>,
     pending_action: Option<Action>,
-}
-
-#[derive(Debug, Default)]
-pub enum HistoryFileState {
-    #[default]
-    Unread,
-    Read {
-        /// Lines that could not be read.
-        damaged: usize,
-        /// Whether there are more calls than were read.
-        more: bool,
-        /// Whether calls are kept at the moment.
-        is_kept: bool,
-    },
-    Unreadable(Error),
 }
 
 impl View for HistoryView {
@@ -148,16 +133,20 @@ impl View for HistoryView {
 }
 
 impl HistoryView {
-    pub fn found(&self) -> impl ExactSizeIterator<Item = &PastCall> + '_ {
-        self.found.iter().map(|at| &self.calls[*at])
+    /// All calls that were read.
+    pub fn calls(&self) -> &[PastCall] {
+        match &self.file {
+            Some(Ok(file)) => &file.calls,
+            _ => &[],
+        }
     }
 
-    pub fn len(&self) -> usize {
-        self.calls.len()
+    pub fn found(&self) -> impl ExactSizeIterator<Item = &PastCall> + '_ {
+        self.found.iter().map(|at| &self.calls()[*at])
     }
 
     pub fn chosen(&self) -> Option<&PastCall> {
-        self.calls.get(*self.found.get(self.list.chosen())?)
+        self.found().nth(self.list.chosen())
     }
 
     pub fn shown_tool(&self) -> Option<&str> {
@@ -188,14 +177,16 @@ impl HistoryView {
     /// Takes in the newest calls.
     pub fn read(&mut self, read: Result<PastCalls, Error>, context: &mut AppContext) {
         self.is_reading = false;
-        let (file, calls) = match read {
-            Ok(PastCalls { calls, damaged, has_more: more, is_recording: is_kept }) => {
-                (HistoryFileState::Read { damaged, more, is_kept }, calls)
-            }
-            Err(error) => (HistoryFileState::Unreadable(error), Vec::new()),
-        };
-        self.file = file;
-        self.set_calls(calls);
+        // Who looks at the newest call goes on looking at the newest.
+        let chosen = self.chosen().map(|call| call.id.clone()).filter(|_| self.list.chosen() > 0);
+        self.file = Some(read);
+        self.refilter();
+        let again = chosen.and_then(|id| self.found().position(|call| call.id == id));
+        self.list.choose(again.unwrap_or(0), self.found.len());
+        if self.found.is_empty() {
+            (self.entry, self.open_id) = (None, None);
+            self.show();
+        }
         self.next_request(context);
     }
 
@@ -265,34 +256,18 @@ impl HistoryView {
         }
     }
 
-    fn set_calls(&mut self, calls: Vec<PastCall>) {
-        // Who looks at the newest call goes on looking at the newest.
-        let chosen = self.chosen().map(|call| call.id.clone()).filter(|_| self.list.chosen() > 0);
-        self.calls = calls;
-        self.refilter();
-        let again = chosen.and_then(|id| self.found().position(|call| call.id == id));
-        self.list.choose(again.unwrap_or(0), self.found.len());
-        if self.found.is_empty() {
-            (self.entry, self.open_id) = (None, None);
-            self.show();
-        }
-    }
-
     fn refilter(&mut self) {
         self.query = HistorySearch::of(self.filter.text());
-        self.found = self.query.find(&self.calls);
+        self.found = self.query.find(self.calls());
     }
 
     fn step(&mut self, by: isize) {
         let before = self.list.chosen();
         self.list.step(by, self.found.len());
         let at_end = self.list.chosen() + 1 >= self.found.len();
-        if by > 0
-            && at_end
-            && matches!(self.file, HistoryFileState::Read { more: true, .. })
-            && !self.is_reading
-        {
-            self.limit = self.len() + PAGE_SIZE;
+        let has_more = matches!(self.file, Some(Ok(PastCalls { has_more: true, .. })));
+        if by > 0 && at_end && has_more && !self.is_reading {
+            self.limit = self.calls().len() + PAGE_SIZE;
         }
         if self.list.chosen() != before {
             self.comparison = None;

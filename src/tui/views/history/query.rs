@@ -1,6 +1,6 @@
 //! Parsing the history's filter into a query.
 
-use crate::tui::views::history::tasks::{HistoryReadFilter, PastCall, SessionFilter};
+use crate::tui::views::history::tasks::{HistoryReadFilter, PastCall};
 use crate::tui::widgets::filter::{FilterTerms, Fuzzy, is_yes, quoted};
 use crate::util::timestamp::parse_since;
 
@@ -28,8 +28,7 @@ impl HistorySearch {
                     Ok(since) => filter.since = Some(since),
                     Err(why) => query.problem = Some(format!("since: {why}")),
                 },
-                _ if value == "this" => filter.session = Some(SessionFilter::Current),
-                _ => filter.session = Some(SessionFilter::Id(value)),
+                _ => filter.session = Some(value),
             }
         }
         query.words = terms.words;
@@ -78,7 +77,7 @@ mod tests {
             tool: Some("a b*".to_owned()),
             failed: Some(true),
             since: Some(Since::Ago(Duration::from_hours(1))),
-            session: Some(SessionFilter::Current),
+            session: Some("this".to_owned()),
             all_projects: false,
         };
         assert_eq!(query.read_filter, wanted);

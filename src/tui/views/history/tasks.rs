@@ -28,15 +28,10 @@ pub struct HistoryReadFilter {
     pub failed: Option<bool>,
     /// The earliest time; `None` reads from the start.
     pub since: Option<Since>,
-    pub session: Option<SessionFilter>,
+    /// The identity of a session, or `this` for the console's own.
+    pub session: Option<String>,
     /// Calls of all projects instead of only the console's own.
     pub all_projects: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionFilter {
-    Current,
-    Id(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -155,9 +150,9 @@ fn newest(deps: &ConsoleDeps, query: &HistoryReadFilter, limit: usize) -> Result
         since: query.since.map(|since| since.time(deps.clock.unix())),
         tools: query.tool.clone().map(|tool| vec![tool]),
         failed: query.failed,
-        session: query.session.as_ref().map(|session| match session {
-            SessionFilter::Current => deps.host.session().to_owned(),
-            SessionFilter::Id(id) => id.clone(),
+        session: query.session.as_deref().map(|session| match session {
+            "this" => deps.host.session().to_owned(),
+            other => other.to_owned(),
         }),
         project: deps.project_root.clone().filter(|_| !query.all_projects),
         ..CallFilter::default()

@@ -11,10 +11,7 @@ use crate::tui::app::AppState;
 use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId};
 use crate::tui::layout::{Pane, ViewId};
 use crate::tui::tests::{press, sample, tell};
-use crate::tui::views::history::HistoryFileState;
-use crate::tui::views::history::tasks::{
-    self, HistoryReadFilter, PastCall, PastCalls, SessionFilter,
-};
+use crate::tui::views::history::tasks::{self, HistoryReadFilter, PastCall, PastCalls};
 
 pub fn past(id: &str, tool: &str, error: Option<&str>, arguments: &str) -> PastCall {
     PastCall {
@@ -161,7 +158,7 @@ fn fields_are_asked_of_the_file_and_words_of_what_was_read() {
     let next = read(&mut state, Vec::new(), false);
     let wanted = HistoryReadFilter {
         failed: Some(true),
-        session: Some(SessionFilter::Current),
+        session: Some("this".to_owned()),
         ..HistoryReadFilter::default()
     };
     assert_eq!(next, [tasks::read(wanted, 500).into()]);
@@ -248,7 +245,7 @@ fn a_history_that_cannot_be_read_says_why() {
     press(&mut state, &["6"]);
     let lost = Err(Error::internal("there is no home directory"));
     tell(&mut state, |state| state.history.read(lost, &mut state.context));
-    assert!(matches!(&state.history.file, HistoryFileState::Unreadable(_)));
+    assert!(matches!(&state.history.file, Some(Err(_))));
     assert_eq!(press(&mut state, &["r", "R", "Y", "y", "m", "d"]), []);
 }
 

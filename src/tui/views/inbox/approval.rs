@@ -76,11 +76,9 @@ impl SessionApprovals {
         let mut page = Page::default();
         let Some(before) = self.allowed_definitions.get(&tool.name.full()) else { return page };
         let now = fingerprint::content(tool);
-        let keys = |content: &Value| -> BTreeSet<String> {
-            content.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
-        };
-        let mut changed = &keys(&now) | &keys(before);
-        changed.retain(|key| now.get(key) != before.get(key));
+        let parts = [&now, before].into_iter().filter_map(Value::as_object).flatten();
+        let names = parts.map(|(key, _)| key.as_str());
+        let changed: BTreeSet<&str> = names.filter(|key| now.get(key) != before.get(key)).collect();
         if changed.is_empty() {
             return page;
         }

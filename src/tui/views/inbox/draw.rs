@@ -7,7 +7,7 @@ use crate::tui::event::AskId;
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::views::form;
-use crate::tui::views::inbox::held::{self, HoldDraft};
+use crate::tui::views::inbox::held::HoldDraft;
 use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
 
 const MAX_SERVER_TEXT_CHARS: usize = 4_000;
@@ -141,7 +141,7 @@ fn question(
 /// What is asked, and for which call.
 fn request(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
     if let Some(hold) = &pending.hold {
-        return held::facts(styler, hold);
+        return styler.document(&present::breakpoint::page(&hold.held));
     }
     let mut lines = facts(styler, state, pending);
     match &pending.question.body {
@@ -170,18 +170,14 @@ fn parts(lines: &[Line<'static>], area: Rect) -> (Rect, Rect) {
 /// For which call, for how long, and how long there is.
 fn facts(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
     let question = &pending.question;
-    let call = match &question.call {
-        Some(call) => call_label(state, call),
-        None => "unknown call".to_owned(),
-    };
+    let call = question.call.as_ref().map(|call| call_label(state, call));
+    let call = call.unwrap_or_else(|| "unknown call".to_owned());
     let round = question.round.filter(|round| *round > 1);
     let round = round.map_or_else(String::new, |round| format!(", round {round}"));
     let now = state.context.now;
     let waited = pending.time_waiting(now).as_secs();
     let waits = match pending.time_left(now) {
-        Some(left) => {
-            format!("{waited}s; the call times out in {}s", left.as_secs())
-        }
+        Some(left) => format!("{waited}s; the call times out in {}s", left.as_secs()),
         None => format!("{waited}s"),
     };
     vec![styler.fact("during", format!("{call}{round}")), styler.fact("waits", waits)]

@@ -4,12 +4,10 @@ use serde_json::Value;
 
 use crate::host::breakpoints::{HeldCall, HoldAnswer};
 use crate::model::{Question, QuestionBody, QuestionReply};
-use crate::present::breakpoint;
 use crate::tui::event::{ApprovalPrompt, AskId};
 use crate::tui::keys::KeyPress::{Char, Ctrl, Esc};
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::InboxView;
-use crate::tui::views::inbox::approval::PendingApproval;
 use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
 use crate::util::json;
 
@@ -86,32 +84,25 @@ impl PendingQuestion {
 impl InboxView {
     /// A decision about the stopped call that is shown; `false` when it is none.
     pub fn decide_held(&mut self, action: Action, context: &mut AppContext) -> bool {
-        let is_decision = matches!(
-            action,
-            Action::Yes | Action::No | Action::NoBecause | Action::Fill | Action::Answer
-        ) || matches!(action, Action::CancelQuestion | Action::Cancel);
-        if !is_decision {
-            return false;
-        }
-        let Some(PendingApproval { id, prompt, .. }) = self.approvals.pop_front() else {
-            return false;
-        };
-        let Some(held) = prompt.held else { return false };
-        let has_result = held.result.is_some();
+        let front = self.approvals.front().map(|pending| (pending.id, pending.prompt.held.clone()));
+        let Some((id, Some(held))) = front else { return false };
         let kind = match action {
-            Action::Yes => {
-                release(&held, HoldAnswer::Continue, context);
-                return true;
-            }
-            Action::No => {
-                release(&held, HoldAnswer::Refuse(None), context);
+            Action::Yes | Action::No => {
+                let refused = HoldAnswer::Refuse(None);
+                let answer = if action == Action::Yes { HoldAnswer::Continue } else { refused };
+                self.approvals.pop_front();
+                release(&held, answer, context);
                 return true;
             }
             Action::NoBecause => DraftKind::Reason,
             Action::Answer => DraftKind::Result,
-            _ if has_result => DraftKind::Result,
-            _ => DraftKind::Arguments,
+            Action::Fill | Action::CancelQuestion | Action::Cancel => match held.result {
+                Some(_) => DraftKind::Result,
+                None => DraftKind::Arguments,
+            },
+            _ => return false,
         };
+        self.approvals.pop_front();
         let value = match (kind, &held.result) {
             (DraftKind::Result, Some(result)) => result.value.clone(),
             (DraftKind::Result, None) => newest_result(&held, context),
@@ -163,10 +154,9 @@ impl InboxView {
         let is_it = |held: &HeldCall| held.hold == hold;
         let before = self.len();
         self.approvals.retain(|pending| !pending.prompt.held.as_deref().is_some_and(is_it));
-        let drafts = self.questions.iter();
-        let draft = drafts.filter_map(|pending| Some((pending.id, pending.hold.as_ref()?)));
-        let draft = draft.into_iter().find(|(_, draft)| is_it(&draft.held)).map(|(id, _)| id);
-        if let Some(id) = draft {
+        let is_draft = |hold: &Option<HoldDraft>| hold.as_ref().is_some_and(|it| is_it(&it.held));
+        let draft = self.questions.iter().find(|pending| is_draft(&pending.hold));
+        if let Some(id) = draft.map(|pending| pending.id) {
             self.remove_question(id, context);
             self.leave_if_empty(context);
         }
@@ -203,11 +193,6 @@ fn newest_result(held: &HeldCall, context: &AppContext) -> Option<Value> {
     let call = context.calls.newest_of(&held.definition.name.full())?;
     let result = call.outcome.as_deref()?.as_ref().ok()?.result.as_ref().ok()?;
     Some(result.structured.as_ref().unwrap_or(&result.output).clone())
-}
-
-/// The call that a draft is about, as it was stopped.
-pub fn facts(styler: Styler, draft: &HoldDraft) -> Vec<Line<'static>> {
-    styler.document(&breakpoint::page(&draft.held))
 }
 
 /// How many of the keys have labels.

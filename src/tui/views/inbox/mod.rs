@@ -54,6 +54,12 @@ impl InboxView {
         self.questions.get_mut(self.list.chosen())
     }
 
+    /// The answer being written, where it has the focus.
+    fn draft(&mut self, focus: Pane) -> Option<&mut AnswerDraft> {
+        let pending = self.questions.get_mut(self.list.chosen());
+        pending.filter(|_| focus == Pane::Question).map(|pending| &mut pending.answer)
+    }
+
     /// A server asks something. During a call that somebody waits for it is shown at once, if it
     /// `may_open`. While something is typed only a key that writes nothing leads here.
     pub fn push_question(
@@ -71,11 +77,11 @@ impl InboxView {
             context.overlay = Some(Overlay::Question(id));
         } else {
             let words = shorten(question.body.message(), MAX_SUMMARY_CHARS);
-            let mut keys = context.keys.bindings(KeyContext::Anywhere).iter().filter(|binding| {
+            let key = context.keys.bindings(KeyContext::Anywhere).iter().find(|binding| {
                 let writes = matches!(binding.key, KeyPress::Char(_));
                 binding.action == Action::Show(ViewId::Inbox) && !(writes && is_typing)
             });
-            let key = keys.next().filter(|_| context.view != ViewId::Inbox);
+            let key = key.filter(|_| context.view != ViewId::Inbox);
             let way = key.map(|binding| format!(" (press {} to answer)", binding.key));
             let way = way.unwrap_or_default();
             context.show_status(format!("{} asks: {words}{way}", question.server));
@@ -242,7 +248,7 @@ impl View for InboxView {
     }
 
     fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
-        match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
+        match self.draft(focus)? {
             AnswerDraft::Form(form) => form.line(),
             AnswerDraft::Text(text) => Some(text.line()),
             AnswerDraft::OpenUrl => None,
@@ -266,14 +272,14 @@ impl View for InboxView {
     }
 
     fn form_mut(&mut self, focus: Pane) -> Option<&mut SchemaForm> {
-        match &mut self.chosen_mut()?.answer {
-            AnswerDraft::Form(form) if focus == Pane::Question => Some(form.as_mut()),
+        match self.draft(focus)? {
+            AnswerDraft::Form(form) => Some(form.as_mut()),
             _ => None,
         }
     }
 
     fn text(&mut self, focus: Pane) -> Option<&mut TextArea> {
-        match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
+        match self.draft(focus)? {
             AnswerDraft::Form(form) => form.text(),
             AnswerDraft::Text(text) => Some(text),
             AnswerDraft::OpenUrl => None,

@@ -267,7 +267,7 @@ pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
         + state.others.running().filter(|call| call.tool == tool).count();
     let now = calls.by_second(state.context.now);
     let mut lines = vec![counts(pen.styler, calls, running)];
-    if calls.count() >= ENOUGH {
+    if calls.counts.calls() >= ENOUGH {
         lines.push(rate(pen.styler, &now, usize::from(area.width)));
     }
     let height = u16::try_from(lines.len()).unwrap_or(1);
@@ -278,16 +278,18 @@ pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
 }
 
 fn counts(styler: Styler, calls: &LiveToolCalls, running: usize) -> Line<'static> {
-    let mut spans = vec![styler.plain(format!("calls {}", show_count(calls.count())))];
-    let role = if calls.failed > 0 { Role::Error } else { Role::Dim };
-    spans.push(styler.span(role, format!("  errors {}", show_count(calls.failed))));
-    if calls.cancelled > 0 {
-        let text = format!("  cancelled {}", show_count(calls.cancelled));
+    let counts = &calls.counts;
+    let (failed, durations) = (counts.failed(), &counts.durations);
+    let mut spans = vec![styler.plain(format!("calls {}", show_count(counts.calls())))];
+    let role = if failed > 0 { Role::Error } else { Role::Dim };
+    spans.push(styler.span(role, format!("  errors {}", show_count(failed))));
+    if counts.cancelled > 0 {
+        let text = format!("  cancelled {}", show_count(counts.cancelled));
         spans.push(styler.dim(text));
     }
     for (name, share) in [("p50", 0.5), ("p95", 0.95)] {
-        if let Some(time) = calls.durations.quantile(share) {
-            let is_sure = calls.durations.is_reliable_at(share);
+        if let Some(time) = durations.quantile(share) {
+            let is_sure = durations.is_reliable_at(share);
             let (role, mark) = if is_sure { (Role::Plain, "") } else { (Role::Dim, "?") };
             spans.push(styler.dim(format!("  {name} ")));
             spans.push(styler.span(role, format!("{}{mark}", show_duration(time))));

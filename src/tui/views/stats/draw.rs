@@ -1,15 +1,12 @@
 //! Draws the statistics view.
 
+use crate::present::stats::time;
 use crate::stats::Usage;
 use crate::tui::prelude::*;
 use crate::tui::views::stats::latency;
 use crate::tui::widgets::chart::sparkline;
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 use crate::util::histogram::Durations;
-
-const LOW_SAMPLE_MARK: char = '?';
-/// The percentiles that are shown, with their names.
-pub const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let focused = state.context.focus == shown;
@@ -53,11 +50,12 @@ pub fn per_second(rate: f64) -> String {
 
 /// A percentile, and how it is to be seen: one of too few calls is dim, and marked.
 pub fn quantile(durations: &Durations, share: f64) -> (String, Role) {
-    match durations.quantile(share) {
-        None => (String::new(), Role::Dim),
-        Some(value) if durations.is_reliable_at(share) => (show_duration(value), Role::Plain),
-        Some(value) => (format!("{}{LOW_SAMPLE_MARK}", show_duration(value)), Role::Dim),
-    }
+    cell(&present::stats::quantile(durations, share))
+}
+
+fn cell(line: &present::Line) -> (String, Role) {
+    let first = line.spans().first().map(|(role, text)| (text.clone(), *role));
+    first.unwrap_or((String::new(), Role::Dim))
 }
 
 type StatsCell = fn(&AppState, &Usage, usize) -> (String, Role);
@@ -68,11 +66,7 @@ const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
     ColumnSpec::new(SOURCE, 10, 4, |_, usage, _| (source(usage).to_owned(), Role::Dim)),
     ColumnSpec::new("CALLS", 7, 0, |_, usage, _| (usage.counts.calls().to_string(), Role::Plain)),
     ColumnSpec::new("NOW", 5, 9, running),
-    ColumnSpec::new("OK%", 7, 1, |_, usage, _| {
-        let share = present::stats::share(&usage.counts);
-        let text = share.spans().first().map(|(role, text)| (text.clone(), *role));
-        text.unwrap_or((String::new(), Role::Dim))
-    }),
+    ColumnSpec::new("OK%", 7, 1, |_, usage, _| cell(&present::stats::share(&usage.counts))),
     ColumnSpec::new("ERR", 6, 3, |_, usage, _| match usage.counts.failed() {
         0 => ("0".to_owned(), Role::Dim),
         failed => (failed.to_string(), Role::Error),
@@ -81,8 +75,8 @@ const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
     ColumnSpec::new("P90", 9, 10, |_, usage, _| quantile(&usage.counts.durations, 0.9)),
     ColumnSpec::new("P95", 9, 0, |_, usage, _| quantile(&usage.counts.durations, 0.95)),
     ColumnSpec::new("P99", 9, 7, |_, usage, _| quantile(&usage.counts.durations, 0.99)),
-    ColumnSpec::new("MAX", 9, 8, |_, usage, _| time(usage.counts.durations.max())),
-    ColumnSpec::new("MEAN", 9, 11, |_, usage, _| time(usage.counts.durations.mean())),
+    ColumnSpec::new("MAX", 9, 8, |_, u, _| (time(u.counts.durations.max()), Role::Plain)),
+    ColumnSpec::new("MEAN", 9, 11, |_, u, _| (time(u.counts.durations.mean()), Role::Plain)),
     ColumnSpec::new("RATE/S", 8, 5, |state, usage, _| {
         (per_second(state.stats.rate_of(usage).unwrap_or_default()), Role::Plain)
     }),
@@ -97,10 +91,6 @@ const NAME: usize = 12;
 
 fn source(usage: &Usage) -> &str {
     usage.tool.server.as_deref().unwrap_or("local")
-}
-
-fn time(time: Option<Duration>) -> (String, Role) {
-    (time.map(show_duration).unwrap_or_default(), Role::Plain)
 }
 
 fn running(state: &AppState, usage: &Usage, _: usize) -> (String, Role) {

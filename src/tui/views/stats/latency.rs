@@ -1,11 +1,11 @@
 //! Draws the selected row's latency histogram, errors and timeline.
 
+use crate::present::stats::{QUANTILES, time};
 use crate::stats::Usage;
 use crate::stats::comparison::UsageChange;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::prelude::*;
-use crate::tui::views::stats::draw::{QUANTILES, per_second, quantile};
-use crate::util::distribution::Distribution;
+use crate::tui::views::stats::draw::{per_second, quantile};
 
 /// From this width, in columns, the histogram is drawn beside the figures.
 const WIDE: u16 = 96;
@@ -18,12 +18,11 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let text = "How long calls take, and how that changes.";
         return pen.paragraph(area, &[pen.line(Role::Dim, text)]);
     };
-    let spread = state.stats.spread.as_ref();
     if area.width >= WIDE {
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(area);
         let left = Rect { width: left.width.saturating_sub(2), ..left };
-        let drawn = drawn(pen.styler, state, usage, spread, left.width, left.height);
+        let drawn = drawn(pen.styler, state, usage, left.width, left.height);
         pen.paragraph(left, &drawn);
         let mut lines = facts(pen.styler, state, usage, right.width);
         lines.extend(store(pen.styler, state));
@@ -32,7 +31,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let mut lines = facts(pen.styler, state, usage, area.width);
     // The histogram takes the lines that are left, and a few in any case.
     let left = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(6);
-    lines.extend(drawn(pen.styler, state, usage, spread, area.width, left));
+    lines.extend(drawn(pen.styler, state, usage, area.width, left));
     lines.extend(store(pen.styler, state));
     pen.page(&lines, &state.stats.position, area);
 }
@@ -42,19 +41,17 @@ fn drawn(
     styler: Styler,
     state: &AppState,
     usage: &Usage,
-    spread: Option<&Distribution>,
     width: u16,
     height: u16,
 ) -> Vec<Line<'static>> {
-    let Some(spread) = spread else {
+    let Some(spread) = &state.stats.spread else {
         return vec![styler.line(Role::Dim, "no successful calls yet")];
     };
     let durations = &usage.counts.durations;
     if durations.count() < CHARTED {
         let calls = plural(durations.count(), "call", "calls");
-        return vec![
-            styler.line(Role::Dim, format!("{calls} so far; the histogram needs {CHARTED}")),
-        ];
+        let text = format!("{calls} so far; the histogram needs {CHARTED}");
+        return vec![styler.line(Role::Dim, text)];
     }
     let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
     let title =
@@ -82,16 +79,10 @@ fn facts(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Lin
     }
     if durations.count() > 0 {
         lines.push(Line::from(figures));
-        let show = |time: Option<std::time::Duration>| time.map(show_duration).unwrap_or_default();
-        lines.push(styler.line(
-            Role::Plain,
-            format!(
-                "max {}  mean {}  deviation {}",
-                show(durations.max()),
-                show(durations.mean()),
-                show(durations.stddev())
-            ),
-        ));
+        let [max, mean, deviation] =
+            [durations.max(), durations.mean(), durations.stddev()].map(time);
+        let text = format!("max {max}  mean {mean}  deviation {deviation}");
+        lines.push(styler.line(Role::Plain, text));
     }
     lines.extend(over_time(styler, state, usage, width));
     lines.extend(since_before(styler, state, usage));

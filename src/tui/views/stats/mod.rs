@@ -101,11 +101,8 @@ impl View for StatsView {
             }
             Action::Pause => {
                 self.is_paused = !self.is_paused;
-                context.show_status(if self.is_paused {
-                    "paused; Space resumes"
-                } else {
-                    "resumed"
-                });
+                let text = if self.is_paused { "paused; Space resumes" } else { "resumed" };
+                context.show_status(text);
                 self.enter(context);
             }
             Action::Refresh => {
@@ -115,8 +112,7 @@ impl View for StatsView {
             Action::Open => self.open_tool(context),
             Action::Bench => match self.chosen() {
                 Some(usage) if !self.by_server => {
-                    let tool = usage.tool.name.clone();
-                    context.emit(Navigation::Bench { tool, arguments: None });
+                    context.emit(Navigation::Bench(usage.tool.name.clone()));
                 }
                 _ => context.show_status("choose a tool first; t lists them by tool"),
             },
@@ -248,17 +244,15 @@ impl StatsView {
     /// The figures of all tools that lists show: the 95th percentile of successful calls, and how
     /// many calls failed.
     pub fn usage_figures(&self) -> UsageByName {
-        let tools = self.snapshot.iter().flat_map(|seen| &seen.summary.tools);
-        let figures = |usage: &Usage| UsageFigures {
-            p95: usage.counts.durations.quantile(0.95),
-            p50: usage.counts.durations.quantile(0.5),
-            calls: usage.counts.calls(),
-            failed: usage.counts.failed(),
-        };
         let mut by_name = UsageByName::new();
-        for usage in tools {
-            let programs = by_name.entry(usage.tool.name.clone()).or_default();
-            programs.push((usage.tool.clone(), figures(usage)));
+        for Usage { tool, counts, .. } in self.snapshot.iter().flat_map(|it| &it.summary.tools) {
+            let figures = UsageFigures {
+                p95: counts.durations.quantile(0.95),
+                p50: counts.durations.quantile(0.5),
+                calls: counts.calls(),
+                failed: counts.failed(),
+            };
+            by_name.entry(tool.name.clone()).or_default().push((tool.clone(), figures));
         }
         by_name
     }

@@ -99,19 +99,8 @@ struct OpenStatistics {
     opened: Duration,
     /// The root of the project whose calls are shown; `None` shows those of all.
     project: Option<String>,
-    /// When the user reset the count, and the counts at that time.
-    baseline: Option<StatsBaseline>,
-}
-
-struct StatsBaseline {
-    project: Summary,
-    all: Summary,
-}
-
-impl StatsBaseline {
-    fn of(&self, all_projects: bool) -> &Summary {
-        if all_projects { &self.all } else { &self.project }
-    }
+    /// The counts of the project and of all when the user reset the count.
+    baseline: Option<[Summary; 2]>,
 }
 
 impl StatsReader {
@@ -166,16 +155,14 @@ impl OpenStatistics {
     fn reset(&mut self, now: Duration) -> Result<(), Error> {
         self.statistics.refresh(now)?;
         let (project, all) = (self.filter(Some(now), false), self.filter(Some(now), true));
-        self.baseline = Some(StatsBaseline {
-            project: self.statistics.summary(&project, now)?,
-            all: self.statistics.summary(&all, now)?,
-        });
+        let project = self.statistics.summary(&project, now)?;
+        self.baseline = Some([project, self.statistics.summary(&all, now)?]);
         Ok(())
     }
 
     fn snapshot(&mut self, look: &StatsViewQuery, now: Duration) -> Result<StatsSnapshot, Error> {
         self.statistics.refresh(now)?;
-        let baseline = self.baseline.as_ref().map(|baseline| baseline.of(look.all_projects));
+        let baseline = self.baseline.as_ref().map(|of| &of[usize::from(look.all_projects)]);
         let since = match (look.window, look.window.length(), baseline) {
             (_, Some(length), _) => Some(now.saturating_sub(length)),
             (StatsWindow::Session, ..) => Some(self.opened),

@@ -120,7 +120,7 @@ impl View for ToolsView {
                 };
                 match action {
                     Action::ShowHistory => context.emit(Navigation::ShowHistory(tool)),
-                    Action::Bench => context.emit(Navigation::Bench { tool, arguments: None }),
+                    Action::Bench => context.emit(Navigation::Bench(tool)),
                     _ => {
                         context.show_status(format!("comparing {tool} with its pin…"));
                         context.emit(pins::compare(tool));

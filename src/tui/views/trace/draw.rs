@@ -20,8 +20,8 @@ pub fn newest_line(styler: Styler, state: &AppState, width: u16) -> Line<'static
     let way = key.map(|key| format!("{key} opens  ")).unwrap_or_default();
     let room = usize::from(width).saturating_sub(way.len() + 8);
     let columns = TraceColumns::of(room + 2, state);
-    let (mut items, _) = state.trace.window(1);
-    let Some((_, item)) = items.next().filter(|_| width >= 60) else { return Line::default() };
+    let chosen = state.trace.window(1).next();
+    let Some((_, item)) = chosen.filter(|_| width >= 60) else { return Line::default() };
     let line = row(styler, item, columns);
     let head = styler.dim(" trace ");
     let tail = styler.dim(format!(" {way}"));
@@ -35,12 +35,9 @@ pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return pen.put(pen.line(Role::Dim, text), inner);
     }
     let columns = TraceColumns::of(usize::from(inner.width), state);
-    let (items, _) = state.trace.window(usize::from(inner.height));
-    for ((_, item), place) in items.zip(inner.rows()) {
-        pen.put(
-            pane::pointed(pen.styler, row(pen.styler, item, columns), None, place.width),
-            place,
-        );
+    for ((_, item), place) in state.trace.window(inner.height.into()).zip(inner.rows()) {
+        let line = row(pen.styler, item, columns);
+        pen.put(pane::pointed(pen.styler, line, None, place.width), place);
     }
 }
 
@@ -54,10 +51,9 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
         return pen.put(pen.line(Role::Dim, text), rows);
     }
     let columns = TraceColumns::of(usize::from(rows.width), state);
-    let (items, chosen) = trace.window(usize::from(rows.height));
-    for ((number, item), place) in items.zip(rows.rows()) {
+    for ((is_chosen, item), place) in trace.window(rows.height.into()).zip(rows.rows()) {
         let line = row(pen.styler, item, columns);
-        let mark = pane::mark(number == chosen, focused);
+        let mark = pane::mark(is_chosen, focused);
         pen.put(pane::pointed(pen.styler, line, mark, place.width), place);
     }
 }
@@ -72,7 +68,7 @@ fn title(state: &AppState) -> String {
     };
     let still = match trace.paused_count() {
         Some(waiting) => format!("  PAUSED, {} new", show_count(waiting)),
-        None if trace.follows => "  following".to_owned(),
+        None if !trace.is_still => "  following".to_owned(),
         None => String::new(),
     };
     let lost = state.context.lost;
@@ -109,11 +105,7 @@ fn whole(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
 #[derive(Debug, Clone, Copy)]
 pub struct TraceColumns {
     width: usize,
-    /// Whether times are shown to the millisecond, not to the second.
-    exact: bool,
-    time: bool,
     server: usize,
-    size: bool,
 }
 
 /// The cells of a latency such as `1.25 ms`.
@@ -126,7 +118,12 @@ impl TraceColumns {
         let names = state.servers.rows.iter().map(|server| text::width(&server.name));
         let most = if width >= 55 { 16 } else { 8 };
         let server = names.max().unwrap_or(0).clamp(8, most) + 1;
-        Self { width, exact: width >= 76, time: width >= 50, server, size: width >= 76 }
+        Self { width, server }
+    }
+
+    /// Whether there is room for sizes, and for times to the millisecond.
+    fn is_wide(self) -> bool {
+        self.width >= 76
     }
 
     pub fn without_server(self) -> Self {
@@ -138,11 +135,10 @@ impl TraceColumns {
 pub fn row(styler: Styler, item: &TraceItem, columns: TraceColumns) -> Line<'static> {
     let (sign, meaning) = direction_mark(styler, item);
     let mut left = Vec::new();
-    if columns.time {
-        let time = if columns.exact {
-            timestamp::time_of_day_millis(item.at)
-        } else {
-            timestamp::time_of_day(item.at)
+    if columns.width >= 50 {
+        let time = match columns.is_wide() {
+            true => timestamp::time_of_day_millis(item.at),
+            false => timestamp::time_of_day(item.at),
         };
         left.push(styler.dim(format!("{time} ")));
     }
@@ -230,10 +226,10 @@ fn shorten_name(name: &str) -> &str {
 fn figures(styler: Styler, item: &TraceItem, columns: TraceColumns) -> Vec<Span<'static>> {
     let latency = item.latency().map(show_duration).unwrap_or_default();
     let mut spans = Vec::new();
-    if columns.size || !latency.is_empty() {
+    if columns.is_wide() || !latency.is_empty() {
         spans.push(styler.plain(format!("{latency:>LATENCY$}")));
     }
-    if columns.size {
+    if columns.is_wide() {
         let is_message = matches!(item.what, TraceContent::Wire(TrafficKind::Message { .. }));
         let size = if is_message { show_size(item.size as u64) } else { String::new() };
         spans.push(styler.dim(format!("{size:>SIZE$}")));

@@ -221,23 +221,20 @@ pub struct TraceRing {
     items: VecDeque<TraceItem>,
     first: u64,
     bytes: usize,
-    open: HashMap<String, HashMap<(Requester, String), u64>>,
+    open: HashMap<RequestKey, u64>,
 }
 
-/// Which side sent a request: both sides number theirs from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Requester {
-    Client,
-    Server,
-}
+/// The server, whether it was asked or asks itself, and the identity of the request: both sides
+/// number theirs from 1.
+type RequestKey = (String, bool, String);
 
 impl TraceRing {
     /// Takes in a line; gives its number.
     pub fn push(&mut self, mut item: TraceItem) -> u64 {
         let number = self.end();
         item.pair = self.pair(&item, number);
-        if let Some(pair) = item.pair.and_then(|pair| self.get_mut(pair)) {
-            pair.pair = Some(number);
+        if let Some(at) = item.pair.and_then(|pair| self.position(pair)) {
+            self.items[at].pair = Some(number);
         }
         self.bytes += item.weight();
         self.items.push_back(item);
@@ -248,7 +245,11 @@ impl TraceRing {
     }
 
     pub fn get(&self, number: u64) -> Option<&TraceItem> {
-        self.items.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+        self.items.get(self.position(number)?)
+    }
+
+    fn position(&self, number: u64) -> Option<usize> {
+        usize::try_from(number.checked_sub(self.first)?).ok()
     }
 
     pub fn first(&self) -> u64 {
@@ -283,20 +284,13 @@ impl TraceRing {
         std::mem::take(&mut self.items)
     }
 
-    fn get_mut(&mut self, number: u64) -> Option<&mut TraceItem> {
-        self.items.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
-    }
-
     fn drop_oldest(&mut self) {
         let Some(item) = self.items.pop_front() else { return };
         let number = self.first;
         self.first += 1;
         self.bytes = self.bytes.saturating_sub(item.weight());
-        if let Some((way, id)) = key(&item)
-            && let Some(open) = self.open.get_mut(&item.server)
-            && open.get(&(way, id.clone())) == Some(&number)
-        {
-            open.remove(&(way, id));
+        if let Some(key) = key(&item).filter(|key| self.open.get(key) == Some(&number)) {
+            self.open.remove(&key);
         }
     }
 
@@ -304,20 +298,19 @@ impl TraceRing {
     fn pair(&mut self, item: &TraceItem, number: u64) -> Option<u64> {
         if let TraceContent::Wire(TrafficKind::Opened(_)) = &item.what {
             // Request IDs start over with each connection.
-            self.open.remove(&item.server);
+            self.open.retain(|(server, ..), _| *server != item.server);
         }
         let key = key(item)?;
         if item.is_request() {
-            self.open.entry(item.server.clone()).or_default().insert(key, number);
+            self.open.insert(key, number);
             return None;
         }
-        let found = self.open.get_mut(&item.server)?.remove(&key);
-        found.filter(|number| *number >= self.first)
+        let request = self.open.remove(&key);
+        request.filter(|number| *number >= self.first)
     }
 }
 
-/// Who asked, and under which identity.
-fn key(item: &TraceItem) -> Option<(Requester, String)> {
+fn key(item: &TraceItem) -> Option<RequestKey> {
     let TraceContent::Wire(TrafficKind::Message { direction, info: glance, .. }) = &item.what
     else {
         return None;
@@ -327,9 +320,6 @@ fn key(item: &TraceItem) -> Option<(Requester, String)> {
         MessageInfo::Response { id, .. } => (id, true),
         MessageInfo::Notification { .. } | MessageInfo::Unknown => return None,
     };
-    let way = match (direction, is_answer) {
-        (Direction::Sent, false) | (Direction::Received, true) => Requester::Client,
-        (Direction::Received, false) | (Direction::Sent, true) => Requester::Server,
-    };
-    Some((way, id.to_string()))
+    let is_asked = (*direction == Direction::Sent) != is_answer;
+    Some((item.server.clone(), is_asked, id.to_string()))
 }

@@ -20,16 +20,16 @@ use crate::tui::views::trace::item::{TraceContent, TraceItem, TraceRing};
 use crate::util::timestamp;
 
 /// The trace view: the messages to and from servers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TraceView {
     ring: TraceRing,
     /// The lines since the view was paused; `None` while it is not.
-    pause_buffer: Option<PauseBuffer>,
+    pause_buffer: Option<TraceRing>,
     /// The numbers of the lines that are shown, the oldest first.
     found: VecDeque<u64>,
     chosen: u64,
-    /// Whether the newest line is always the chosen one.
-    pub follows: bool,
+    /// Whether the chosen line stays the same when newer ones come.
+    pub is_still: bool,
     pub filter: ListFilter,
     query: TraceSearch,
     /// Which messages of a request and its response are shown.
@@ -38,42 +38,15 @@ pub struct TraceView {
     is_stale: bool,
 }
 
-/// The lines that came while the view was paused.
-#[derive(Debug, Default)]
-struct PauseBuffer {
-    ring: TraceRing,
-    count: u64,
-}
-
-impl Default for TraceView {
-    fn default() -> Self {
-        Self {
-            ring: TraceRing::default(),
-            pause_buffer: None,
-            found: VecDeque::new(),
-            chosen: 0,
-            follows: true,
-            filter: ListFilter::default(),
-            query: TraceSearch::default(),
-            scope: FrameScope::default(),
-            frame: ScrollText::default(),
-            is_stale: false,
-        }
-    }
-}
-
 impl View for TraceView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> bool {
         match action {
             Action::Pause => self.pause(context),
             Action::Follow => {
-                self.follows = !self.follows;
+                self.is_still = !self.is_still;
                 self.choose_newest();
-                context.show_status(if self.follows {
-                    "following the newest line"
-                } else {
-                    "not following"
-                });
+                let text = ["following the newest line", "not following"];
+                context.show_status(text[usize::from(self.is_still)]);
             }
             Action::Reset => {
                 self.clear();
@@ -81,14 +54,14 @@ impl View for TraceView {
             }
             Action::Open => {
                 context.focus = Pane::Frame;
-                self.follows = false;
+                self.is_still = true;
                 let has_pair = self.chosen().is_some_and(|item| item.pair.is_some());
                 self.show(if has_pair { FrameScope::Both } else { FrameScope::Chosen });
             }
             Action::ChangeFormat => match self.chosen().filter(|item| item.pair.is_some()) {
                 Some(item) => {
                     let next = self.scope.next(item.is_request());
-                    self.follows = false;
+                    self.is_still = true;
                     self.show(next);
                 }
                 None => context.show_status("no request or response to show with it"),
@@ -111,7 +84,7 @@ impl View for TraceView {
         }
         let mut list = self.list();
         list.step(by, self.found.len());
-        self.follows = by > 0 && list.chosen() + 1 == self.found.len();
+        self.is_still = by <= 0 || list.chosen() + 1 != self.found.len();
         if let Some(number) = self.found.get(list.chosen()) {
             self.choose(*number);
         }
@@ -202,7 +175,7 @@ impl TraceView {
 
     pub fn find(&mut self, query: &str) {
         self.filter.set(query);
-        self.follows = true;
+        self.is_still = false;
         self.refilter();
     }
 
@@ -213,15 +186,14 @@ impl TraceView {
 
     /// How many lines came since the view was paused; `None` while it is not.
     pub fn paused_count(&self) -> Option<u64> {
-        self.pause_buffer.as_ref().map(|held| held.count)
+        self.pause_buffer.as_ref().map(TraceRing::end)
     }
 
-    /// The lines that are shown, from the one at `first` on; and which of all is the chosen one.
-    pub fn window(&self, height: usize) -> (impl Iterator<Item = (u64, &TraceItem)> + '_, u64) {
+    /// The lines that are shown in this height around the chosen one, and whether each is that.
+    pub fn window(&self, height: usize) -> impl Iterator<Item = (bool, &TraceItem)> + '_ {
         let first = self.list().first(height, self.found.len());
         let numbers = self.found.iter().skip(first).take(height);
-        let items = numbers.filter_map(|number| Some((*number, self.ring.get(*number)?)));
-        (items, self.chosen)
+        numbers.filter_map(|number| Some((*number == self.chosen, self.ring.get(*number)?)))
     }
 
     pub fn chosen(&self) -> Option<&TraceItem> {
@@ -261,8 +233,7 @@ impl TraceView {
 
     fn add(&mut self, item: TraceItem) {
         if let Some(held) = &mut self.pause_buffer {
-            held.count += 1;
-            held.ring.push(item);
+            held.push(item);
             return;
         }
         self.append(item);
@@ -286,7 +257,7 @@ impl TraceView {
     }
 
     fn choose_newest(&mut self) {
-        if let (true, Some(newest)) = (self.follows, self.found.back()) {
+        if let (false, Some(newest)) = (self.is_still, self.found.back()) {
             self.choose(*newest);
         }
     }
@@ -348,19 +319,18 @@ impl TraceView {
     fn pause(&mut self, context: &mut AppContext) {
         match self.pause_buffer.take() {
             None => {
-                self.pause_buffer = Some(PauseBuffer::default());
+                self.pause_buffer = Some(TraceRing::default());
                 context.show_status("paused; new lines are kept");
             }
             Some(mut held) => {
-                let items = held.ring.drain_items();
-                let gone = held.count.saturating_sub(items.len() as u64);
-                for item in items {
+                let (count, gone) = (held.end(), held.first());
+                for item in held.drain_items() {
                     self.append(item);
                 }
                 self.choose_newest();
                 self.lay_out();
                 let lost = if gone > 0 { format!(", {gone} lost") } else { String::new() };
-                context.show_status(format!("{} new lines{lost}", held.count));
+                context.show_status(format!("{count} new lines{lost}"));
             }
         }
     }
@@ -368,7 +338,7 @@ impl TraceView {
     fn clear(&mut self) {
         self.ring.drain_items();
         if let Some(held) = &mut self.pause_buffer {
-            *held = PauseBuffer::default();
+            *held = TraceRing::default();
         }
         self.found.clear();
         (self.frame, self.scope) = (ScrollText::default(), FrameScope::Chosen);

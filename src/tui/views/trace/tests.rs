@@ -90,7 +90,7 @@ fn press(state: &mut AppState, keys: &str) -> Vec<AppEffect> {
 
 /// What the lines that are shown say, in short.
 fn shown(state: &AppState) -> Vec<String> {
-    let (items, _) = state.trace.window(usize::MAX);
+    let items = state.trace.window(usize::MAX);
     items.map(|(_, item)| format!("{} {}", item.server, item.about)).collect()
 }
 
@@ -167,12 +167,12 @@ fn the_newest_line_is_followed_until_another_is_selected() {
     state.update(crossed("files", asked(60, "ping", &json!({}))));
     assert!(state.trace.chosen().unwrap().is_request());
     press(&mut state, "k");
-    assert!(!state.trace.follows);
+    assert!(state.trace.is_still);
     let before = format!("{:?}", state.trace.chosen());
     state.update(crossed("files", asked(61, "ping", &json!({}))));
     assert_eq!(format!("{:?}", state.trace.chosen()), before);
     press(&mut state, "G");
-    assert!(state.trace.follows);
+    assert!(!state.trace.is_still);
     press(&mut state, "C");
     assert_eq!(state.trace.counts(), (0, 0));
     assert!(state.trace.chosen().is_none());
@@ -250,7 +250,7 @@ fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     }
     press(&mut state, "T");
     assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "call:c8 "));
-    let lines: Vec<String> = state.trace.window(10).0.map(|(_, item)| item.about.clone()).collect();
+    let lines: Vec<String> = state.trace.window(10).map(|(_, item)| item.about.clone()).collect();
     assert_eq!(lines, ["builtin clock started", "builtin clock cancelled 2 ms"]);
     state.tools.choose("web-search");
     press(&mut state, "1T");
@@ -359,7 +359,7 @@ proptest! {
         }
         press(&mut state, keys.as_str());
         state.update(AppEvent::Tick(AT));
-        terminal.draw(|frame| crate::tui::draw::console(frame, &state, theme)).unwrap();
+        terminal.draw(|frame| { crate::tui::draw::console(frame.buffer_mut(), &state, theme); }).unwrap();
         for (number, item) in state.trace.ring.iter() {
             if let Some(other) = item.pair.and_then(|pair| state.trace.ring.get(pair)) {
                 prop_assert_eq!(other.pair, Some(number));

@@ -74,7 +74,7 @@ fn settle(state: &mut AppState) {
 }
 
 fn draw(state: &AppState) {
-    Painter::new().unwrap().paint(state).unwrap();
+    Painter::default().paint(state).unwrap();
 }
 
 fn checked(state: &mut AppState, status: TrustStatus) -> Vec<AppEffect> {
