@@ -12,8 +12,8 @@ use super::lifecycle::{
     Agreement, HandshakeAction, HandshakeEvent, HandshakeRequest, Lifecycle, MODERN,
 };
 use super::message::{self, ParsedInput, RpcMessage, non_message, unreadable_message};
-use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::responder::answerable;
+use super::warnings::WarningList;
 use super::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
 use crate::model::{Era, Error, ErrorKind, EventSink, QuestionAbilities, QuestionHandler, Root};
@@ -238,7 +238,7 @@ impl<'a> Handshake<'a> {
         };
         match message::read(&bytes) {
             ParsedInput::NonMessage(line) => {
-                self.warnings.add_once(&non_message(line, wire.delimits_messages()));
+                self.warnings.add_once(&non_message(&line, wire.delimits_messages()));
                 HandshakeAction::Wait
             }
             // The transport tells when no other comes.
@@ -288,7 +288,7 @@ impl<'a> Handshake<'a> {
                         Err(error) if id.is_null() && matches!(action, HandshakeAction::Wait) => {
                             action = self.lifecycle.handle(self.lifecycle.refusal(error));
                         }
-                        _ => self.warnings.add_once(&ProtocolWarning::UnknownId(id.to_string())),
+                        _ => self.warnings.add_once(&format!("a response to unknown id {id}")),
                     }
                 }
                 RpcMessage::Request { id, method, .. } if method == "ping" => {
@@ -316,7 +316,8 @@ impl<'a> Handshake<'a> {
             self.early_bytes += size;
             self.early_messages.push(message);
         } else {
-            self.warnings.add_once(&ProtocolWarning::TooMuchBeforeHandshake);
+            let text = "it sent too much before the handshake ended; some of it was dropped";
+            self.warnings.add_once(text);
         }
     }
 }

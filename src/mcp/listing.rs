@@ -9,11 +9,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::connection::{Connection, RequestOptions};
-use super::item_error::ItemError;
 use super::lifecycle::MODERN;
 use super::message::RawJson;
 use super::page::{ListPage, MAX_ITEMS, NextPage, PageItems};
-use super::protocol_warning::ProtocolWarning;
 use super::rpc_code::{METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
 use crate::model::{
     Diagnostic, Era, Error, ErrorPhase, OfferingListing, ToolDefinition, ToolListing,
@@ -31,8 +29,7 @@ pub trait Listable: Sized {
     const LIST: ListSpec;
 
     /// Reads one item: its text, and the tree of that text.
-    fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool)
-    -> Result<Self, ItemError>;
+    fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool) -> Result<Self, Error>;
 
     /// What no two items of a list may share.
     fn key(&self) -> &str;
@@ -116,7 +113,8 @@ pub async fn all<T: Listable>(
             }
         };
         if !is_declared && page_number == 1 && !page.items.items.is_empty() {
-            connection.add_warning(ProtocolWarning::UndeclaredCapability(list.capability));
+            let text = format!("it does not declare the {} capability", list.capability);
+            connection.add_warning(&text);
         }
         // A page whose cursor leads to itself is a repetition, not a list with doubles.
         if next.is_none() || next != cursor {
@@ -235,7 +233,7 @@ impl<'a, T: Listable> ListCollector<'a, T> {
                 .map_err(|f| f.with_server(self.server).with_phase(ErrorPhase::List))?;
             match T::read(self.server, item.0, value, modern) {
                 Ok(item) => self.add(item),
-                Err(error) => self.mark_partial(error.to_string()),
+                Err(error) => self.mark_partial(error.message().to_owned()),
             }
         }
         Ok(())
@@ -247,7 +245,8 @@ impl<'a, T: Listable> ListCollector<'a, T> {
             self.offered.items.push(item);
         } else {
             let item = T::LIST.singular;
-            self.connection.add_warning(ProtocolWarning::ListedTwice { item, key });
+            let text = format!("it lists the {item} \"{key}\" twice; the first one counts");
+            self.connection.add_warning(&text);
         }
     }
 }

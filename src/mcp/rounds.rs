@@ -121,7 +121,7 @@ impl InputRounds {
                 key: Some(key.clone()),
             };
             let (method, params) = question(key, request)?;
-            let answer = connection.respondent().answer(method, params, &occasion).await;
+            let answer = connection.respondent.answer(method, params, &occasion).await;
             let answer = answer.map_err(|refusal| unanswered_error(method, &refusal))?;
             Ok::<_, Error>((key.clone(), answer))
         });

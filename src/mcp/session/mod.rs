@@ -1,16 +1,16 @@
 //! A session over one wire: requests out; answers, questions and notifications in.
 
-mod sent_request;
 mod server_notifications;
 mod server_requests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -18,15 +18,18 @@ use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, ParsedInput, RawJson, RpcMessage, non_message, unreadable_message};
 use super::notifications::{NotificationHub, NotificationListener};
 use super::outgoing::{ClientMeta, OutgoingRequest};
-use super::protocol_warning::{ProtocolWarning, WARNING_CHARS, WarningList};
 use super::questions::QuestionTable;
 use super::responder::QuestionResponder;
-use super::retired_ids::RetiredIds;
-use super::wire::{Arrival, Wire};
-use crate::model::{CallId, Error, ErrorCause, EventSink, ListKind};
+use super::warnings::{WARNING_CHARS, WarningList};
+use super::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
+use crate::model::{CallId, Error, ErrorCause, ErrorKind, EventSink, ListKind};
 use crate::util::text::truncate;
 
-pub use sent_request::{ProgressRegistration, SentRequest};
+/// How many ids of abandoned requests are remembered; with more, the oldest are forgotten.
+const MAX_RETIRED_IDS: usize = 256;
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a failed send waits for the end of the process that explains it.
+const EXPLANATION_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone)]
 pub struct ProgressUpdate {
@@ -60,7 +63,8 @@ pub struct McpSession {
 #[derive(Default)]
 struct SessionState {
     pending: HashMap<i64, PendingRequest>,
-    retired: RetiredIds,
+    /// Abandoned requests, whose late responses are ignored.
+    retired: VecDeque<i64>,
     next_id: i64,
     /// Questions of the server whose answers are not handed over yet.
     questions: QuestionTable,
@@ -117,7 +121,7 @@ impl McpSession {
                         self.route_message(message, of);
                     }
                 }
-                Arrival::Warning(warning) => self.add_warning(warning),
+                Arrival::Warning(warning) => self.add_warning(&warning),
                 Arrival::Failed { id, error } => {
                     if let Some(id) = id.as_i64() {
                         self.fail_request(id, error);
@@ -137,9 +141,8 @@ impl McpSession {
     }
 
     /// Adds a warning about the server; equal ones are counted.
-    #[expect(clippy::needless_pass_by_value, reason = "warnings are made where they are added")]
-    pub fn add_warning(&self, warning: ProtocolWarning) {
-        self.state().warnings.add(&warning);
+    pub fn add_warning(&self, warning: &str) {
+        self.state().warnings.add(warning);
     }
 
     pub fn protocol_warnings(&self) -> Vec<String> {
@@ -155,9 +158,19 @@ impl McpSession {
         self.state().closes = true;
     }
 
-    /// Grows each time the server says that this list changed.
-    pub fn list_version(&self, list: ListKind) -> u64 {
-        self.state().notifications.version(list)
+    pub fn process_info(&self) -> ProcessInfo {
+        self.wire.process_info()
+    }
+
+    /// Waits for the end of the connection; why it ended.
+    pub async fn wait_closed(&self) -> Error {
+        self.closed_token.cancelled().await;
+        self.close_reason().unwrap_or_else(closed_error).with_server(&self.server)
+    }
+
+    /// Grows each time the server says that its tools changed.
+    pub fn tool_list_version(&self) -> u64 {
+        self.state().notifications.version(ListKind::Tools)
     }
 
     /// Receives the server's notifications about its lists and resources from now on.
@@ -217,11 +230,38 @@ impl McpSession {
     fn retire(&self, id: i64) {
         let mut state = self.state();
         if state.pending.remove(&id).is_some() {
-            state.retired.insert(id);
+            if state.retired.len() >= MAX_RETIRED_IDS {
+                state.retired.pop_front();
+            }
+            state.retired.push_back(id);
         }
         state.questions.request_ended(id);
         drop(state);
         self.request_ended.notify_waiters();
+    }
+
+    /// Tells the server that nobody waits for this request any more.
+    pub async fn cancel_request(&self, id: i64, reason: &str) {
+        let method = "notifications/cancelled";
+        let params = json!({ "requestId": id, "reason": reason });
+        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        let kind = FrameKind::Notification { method: method.to_owned(), cancels: Some(id.into()) };
+        let frame = OutgoingFrame { bytes: message.to_string().into(), kind, call: None };
+        let _late = tokio::time::timeout(CANCEL_TIMEOUT, self.wire.send(frame)).await;
+    }
+
+    /// Reports a send that failed because the process died as the death, not as a broken pipe.
+    pub(super) async fn explain_outcome(&self, outcome: RequestOutcome) -> RequestOutcome {
+        match outcome {
+            Err(error)
+                if error.kind() == ErrorKind::Unreachable && self.process_info().pid.is_some() =>
+            {
+                let died = tokio::time::timeout(EXPLANATION_TIMEOUT, self.closed_token.cancelled());
+                let _late = Box::pin(died).await;
+                Err(self.close_reason().unwrap_or(error))
+            }
+            other => other,
+        }
     }
 
     fn take_answer(&self, id: i64, bytes: &Bytes) {
@@ -237,13 +277,11 @@ impl McpSession {
     fn messages(&self, bytes: &Bytes, of: Option<i64>) -> Vec<RpcMessage> {
         match message::read(bytes) {
             ParsedInput::Messages(messages, warnings) => {
-                for warning in warnings {
-                    self.add_warning(warning);
-                }
+                warnings.iter().for_each(|warning| self.add_warning(warning));
                 messages
             }
             ParsedInput::NonMessage(line) => {
-                self.add_warning(non_message(line, self.wire.delimits_messages()));
+                self.add_warning(&non_message(&line, self.wire.delimits_messages()));
                 Vec::new()
             }
             ParsedInput::Unreadable(error) if self.wire.delimits_messages() => {
@@ -251,7 +289,7 @@ impl McpSession {
                 if message::mentions_jsonrpc(bytes) {
                     self.note_unmatched_response(&warning, of);
                 }
-                self.add_warning(warning);
+                self.add_warning(&warning);
                 Vec::new()
             }
             ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => {
@@ -279,8 +317,7 @@ impl McpSession {
         let pending = number.and_then(|number| self.state().pending.remove(&number));
         if let (Some(sent), Some(pending)) = (number, pending) {
             if id.as_i64().is_none() {
-                let came = id.to_string();
-                self.add_warning(ProtocolWarning::IdRewritten { sent, came });
+                self.add_warning(&format!("the id {sent} was returned as {id}"));
             }
             // Who waited for it may have just given up.
             let _unheard = pending.answer.send(outcome);
@@ -295,30 +332,28 @@ impl McpSession {
         if let Some(number) = number
             && (0..state.next_id).contains(&number)
         {
-            let late = state.retired.contains(number);
+            let late = state.retired.contains(&number);
             drop(state);
             self.add_warning(if late {
-                ProtocolWarning::LateAnswer
+                "a response arrived after its request was abandoned; ignored"
             } else {
-                ProtocolWarning::AnsweredTwice
+                "a request got two responses; the first one counts"
             });
             return;
         }
         let warning = match outcome {
-            Err(error) if id.is_null() => {
-                ProtocolWarning::ErrorWithoutId(error.message().to_owned())
-            }
-            _ => ProtocolWarning::UnknownId(id.to_string()),
+            Err(error) if id.is_null() => format!("an error without an id: {}", error.message()),
+            _ => format!("a response to unknown id {id}"),
         };
         drop(state);
         self.note_unmatched_response(&warning, None);
-        self.add_warning(warning);
+        self.add_warning(&warning);
     }
 
     /// Something came that may have been meant as the answer to the request `of`, or to any: the
     /// right one has to come soon.
-    fn note_unmatched_response(&self, warning: &ProtocolWarning, of: Option<i64>) {
-        let text = truncate(&warning.to_string(), WARNING_CHARS);
+    fn note_unmatched_response(&self, warning: &str, of: Option<i64>) {
+        let text = truncate(warning, WARNING_CHARS);
         let mut state = self.state();
         let meant = |id: i64| of.is_none_or(|of| of == id);
         for (_, pending) in state.pending.iter_mut().filter(|(id, _)| meant(**id)) {
@@ -354,6 +389,97 @@ impl McpSession {
         drop(state);
         self.closed_token.cancel();
     }
+}
+
+/// A request that was sent. Dropped, it is forgotten, and the server is not told.
+pub struct SentRequest {
+    session: Arc<McpSession>,
+    pub id: i64,
+    answer: oneshot::Receiver<RequestOutcome>,
+    news: Arc<Notify>,
+    progress: Option<ProgressRegistration>,
+}
+
+/// What happened to a request that is not answered yet.
+#[derive(Debug, Default)]
+pub struct RequestNews {
+    pub unmatched_response: Option<String>,
+    pub has_progressed: bool,
+    pub waits_for_person: bool,
+}
+
+/// Keeps the listener of a request's progress, which goes on after the answer when that is a task.
+pub struct ProgressRegistration {
+    session: Arc<McpSession>,
+    token: i64,
+}
+
+impl Drop for ProgressRegistration {
+    fn drop(&mut self) {
+        self.session.state().progress.remove(&self.token);
+    }
+}
+
+impl SentRequest {
+    /// Waits for the outcome. Cancel-safe; not to be asked again after it came.
+    async fn outcome(&mut self) -> RequestOutcome {
+        match (&mut self.answer).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(self.session.close_reason().unwrap_or_else(closed_error)),
+        }
+    }
+
+    /// The outcome as whoever waits for it is told it.
+    pub async fn explained_outcome(&mut self) -> RequestOutcome {
+        let outcome = self.outcome().await;
+        let explained = self.session.explain_outcome(outcome).await;
+        explained.map_err(|error| error.with_server(&self.session.server))
+    }
+
+    /// Tells the server that we no longer wait for the response.
+    pub async fn cancel(&self, reason: &str) {
+        if self.is_open() {
+            self.session.cancel_request(self.id, reason).await;
+        }
+    }
+
+    pub async fn outcome_or_news(&mut self) -> Option<RequestOutcome> {
+        let news = Arc::clone(&self.news);
+        tokio::select! {
+            biased;
+            outcome = self.outcome() => Some(outcome),
+            () = news.notified() => None,
+        }
+    }
+
+    pub fn news(&self) -> RequestNews {
+        let mut state = self.session.state();
+        let waits_for_person = state.questions.waits_for_person(self.id);
+        let Some(pending) = state.pending.get_mut(&self.id) else { return RequestNews::default() };
+        RequestNews {
+            unmatched_response: pending.unmatched_response.clone(),
+            has_progressed: std::mem::take(&mut pending.has_progressed),
+            waits_for_person,
+        }
+    }
+
+    pub fn take_progress(&mut self) -> Option<ProgressRegistration> {
+        self.progress.take()
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.session.state().pending.contains_key(&self.id)
+    }
+}
+
+impl Drop for SentRequest {
+    fn drop(&mut self) {
+        self.session.retire(self.id);
+    }
+}
+
+fn closed_error() -> Error {
+    Error::unreachable("the connection is closed")
 }
 
 /// An id as a whole number; `2.0` is 2, as JSON has only one kind of number.

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::mcp::message::trim_bytes;
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, ProcessInfo, Wire};
-use crate::model::{Era, Error};
+use crate::model::Error;
 use crate::util::confine::{Confinement, LimitCause};
 use crate::util::process::{Process, Program, ShutdownTimeouts, StartError, show_exit};
 use crate::util::tail::LineTail;
@@ -393,12 +393,6 @@ impl Wire for StdioWire {
             }
             self.wait_for_input(&mut reader).await;
         }
-    }
-
-    fn set_agreement(&self, _era: Era, _version: &str) {}
-
-    fn waiting_for(&self, _id: &Value) -> Option<String> {
-        None
     }
 
     fn process_info(&self) -> ProcessInfo {

@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::call_meta::call_meta;
 use super::{McpProvider, definition_drift, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::rpc_code::HEADER_MISMATCH;
 use crate::mcp::{calling, headers};
 use crate::model::{
@@ -24,7 +23,7 @@ pub(super) struct CurrentDefinition {
     /// `None` if nothing was listed and no definition is needed.
     pub definition: Option<Arc<ToolDefinition>>,
     /// How it differs from what was listed before.
-    pub warnings: Vec<ProtocolWarning>,
+    pub warnings: Vec<String>,
 }
 
 impl McpProvider {
@@ -70,7 +69,7 @@ impl McpProvider {
             Ok(more) => warnings.extend(more),
             Err(error) => result.error = Some(error),
         }
-        result.warnings.extend(warnings.iter().map(ToString::to_string));
+        result.warnings.extend(warnings);
         result
             .warnings
             .extend(connection.protocol_warnings().into_iter().map(|d| format!("{server}: {d}")));
@@ -135,7 +134,7 @@ impl McpProvider {
         &self,
         connection: &Connection,
         before: Option<&ToolDefinition>,
-    ) -> Result<Vec<ProtocolWarning>, Error> {
+    ) -> Result<Vec<String>, Error> {
         let listed = self.cached().listed.as_ref().map(|l| l.version);
         let (Some(before), Some(listed)) = (before, listed) else { return Ok(Vec::new()) };
         if connection.tool_list_version() == listed {

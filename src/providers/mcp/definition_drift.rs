@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::catalogue::changes;
 use crate::config::spec::DriftPolicy;
-use crate::mcp::protocol_warning::{DefinitionDrift, ProtocolWarning};
 use crate::model::{Error, ToolDefinition};
 
 const LINES: usize = 30;
@@ -17,7 +16,7 @@ pub fn check_drift(
     before: &ToolDefinition,
     after: &ToolDefinition,
     drift: DriftPolicy,
-) -> Result<Vec<ProtocolWarning>, Error> {
+) -> Result<Vec<String>, Error> {
     let (Some(old), Some(new)) = (before.raw_value(), after.raw_value()) else {
         return Ok(Vec::new());
     };
@@ -28,17 +27,14 @@ pub fn check_drift(
     if differences.is_empty() {
         return Ok(Vec::new());
     }
-    let drifted = DefinitionDrift {
-        tool: after.name.to_string(),
-        parts: changes::names(&differences).clone(),
-    };
+    let (tool, parts) = (&after.name, changes::names(&differences));
+    let drifted = format!("drift: the tool '{tool}' changed after it was listed ({parts})");
     let lines = changes::lines(&differences, LINES);
     if drift == DriftPolicy::Warn {
-        let first = ProtocolWarning::DefinitionChanged(drifted);
-        let lines = lines.into_iter().map(ProtocolWarning::DefinitionDifference);
+        let first = format!("{drifted} (`drift: warn` allows it)");
         return Ok(std::iter::once(first).chain(lines).collect());
     }
-    Err(Error::denied(drifted.to_string()).with_details(lines).with_hint(
+    Err(Error::denied(drifted).with_details(lines).with_hint(
         "review it with `toolhost inspect`; `drift: warn` in the server's entry allows changes",
     ))
 }

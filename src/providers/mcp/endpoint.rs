@@ -18,7 +18,6 @@ use crate::config::unix_socket;
 use crate::config::variables::PASSED_TO_SERVERS;
 use crate::mcp::connection::{ConnectOptions, Connection, WireOpener};
 use crate::mcp::era_cache;
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire, web_socket};
 use crate::mcp::transport::socket::SocketWire;
@@ -55,7 +54,8 @@ pub(super) async fn connect(
     let older = transport_plan(spec, setup, tracer, access, true).map_err(named)?;
     match open(&older, spec, setup, tracer, limit.saturating_sub(begun.elapsed())).await {
         Ok(connection) => {
-            connection.add_warning(ProtocolWarning::OlderTransport);
+            let text = "it speaks only the older HTTP+SSE transport: set type: sse in its entry";
+            connection.add_warning(text);
             Ok(EstablishedConnection { connection, transport: older.transport })
         }
         Err(second) => {

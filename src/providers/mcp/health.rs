@@ -56,7 +56,7 @@ pub(super) fn watch_for_disconnect(
     cached: &Arc<Mutex<CachedServerState>>,
     events: &EventSink,
 ) {
-    let gone = connection.closed_token();
+    let gone = connection.closed_token.clone();
     let (connection, cached) = (Arc::downgrade(connection), Arc::downgrade(cached));
     let (server, events) = (server.to_owned(), events.clone());
     tokio::spawn(async move {

@@ -36,7 +36,6 @@ use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::auth::{SecretListener, Vault};
 use crate::mcp::connection::Connection;
 use crate::mcp::era_cache::EraCache;
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::{calling, listing};
 use crate::model::{
@@ -208,8 +207,8 @@ impl McpProvider {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
                 if let Err(error) = self.send_log_level(&connection).await {
-                    let reason = error.message().to_owned();
-                    connection.add_warning(ProtocolWarning::LogLevelRefused(reason));
+                    let reason = error.message();
+                    connection.add_warning(&format!("it did not accept the log level: {reason}"));
                 }
                 let mut cached = self.cached();
                 cached.connection = Some(Arc::clone(&connection));

@@ -13,7 +13,6 @@ use super::{McpProvider, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::listing::{self, Listable};
 use crate::mcp::offering_requests;
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::subscription::{Subscription, SubscriptionEnd};
 use crate::model::event::LOG_LEVELS;
 use crate::model::{
@@ -211,8 +210,8 @@ impl McpProvider {
         );
         for (list, error) in [("resources", resources), ("prompts", prompts)] {
             if let Some(error) = error {
-                let reason = error.message().to_owned();
-                connection.add_warning(ProtocolWarning::NotListed { list, reason });
+                let reason = error.message();
+                connection.add_warning(&format!("its {list} cannot be listed: {reason}"));
             }
         }
     }

@@ -17,7 +17,6 @@ use super::post::unexpected_answer;
 use super::sse::{SseEvent, SseItem, SseParser};
 use super::status::HttpRefusal;
 use super::{HttpShared, headers};
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::Arrival;
 use crate::model::{Era, Error};
 use crate::net::errors::BodyReadError;
@@ -153,7 +152,7 @@ impl HttpShared {
                         offered = true;
                         let end = self.read_events(&mut stream, &mut trail, None, &mut None).await;
                         if let Ok(SseStreamEnd::Broken(error)) | Err(error) = end {
-                            let warning = ProtocolWarning::EventStreamLost(error.to_string());
+                            let warning = format!("the server's event stream is no longer read: {error}");
                             return self.push(Arrival::Warning(warning)).await;
                         }
                     }
@@ -165,7 +164,11 @@ impl HttpShared {
                     if !offered {
                         return;
                     }
-                    let warning = ProtocolWarning::EventStreamEnded(tries + 1);
+                    let times = tries + 1;
+                    let warning = format!(
+                        "the server ended its event stream {times} times: its notifications no longer \
+                         arrive"
+                    );
                     return self.push(Arrival::Warning(warning)).await;
                 }
                 tries += 1;

@@ -62,8 +62,7 @@ use self::credential_gate::CredentialGate;
 use self::exchanges::{ExchangeTable, locked};
 use self::http_session::HttpSession;
 use self::redact::Redactor;
-use crate::mcp::protocol_warning::ProtocolWarning;
-use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
 use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
@@ -142,8 +141,8 @@ impl HttpShared {
     }
 
     /// Leaves a warning if there is room. What `send` waits for must not wait for `receive`.
-    fn try_warn(&self, warning: ProtocolWarning) {
-        self.arrival_sender.try_warn(self.redactor.redact_warning(warning));
+    fn try_warn(&self, warning: String) {
+        self.arrival_sender.try_warn(self.redactor.redact(&warning));
     }
 
     /// Says over which socket something was refused: the URL does not.
@@ -216,10 +215,6 @@ impl Wire for HttpWire {
 
     fn waiting_for(&self, id: &Value) -> Option<String> {
         self.shared.exchanges.waiting_for(id)
-    }
-
-    fn process_info(&self) -> ProcessInfo {
-        ProcessInfo::default()
     }
 
     async fn close(&self) {

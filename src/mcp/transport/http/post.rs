@@ -19,7 +19,6 @@ use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::headers;
 use super::path_guess::mcp_path_guess;
 use super::status::{HttpRefusal, session_lost};
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, Error, ErrorKind};
 use crate::net::address::display_url;
@@ -190,8 +189,8 @@ impl HttpShared {
 
     fn note_session(&self, headers: &HeaderMap) {
         let Some(id) = headers.get(&headers::SESSION) else { return };
-        let noted = locked(&self.session).set_id(id);
-        if let Err(warning) = noted {
+        let unusable = locked(&self.session).set_id(id);
+        if let Some(warning) = unusable {
             self.try_warn(warning);
         }
     }
@@ -220,7 +219,7 @@ impl HttpShared {
                 match first {
                     None => Err(empty_body_error()),
                     Some(b'{' | b'[') if kind != "text/html" => {
-                        self.try_warn(ProtocolWarning::MislabelledJson(shown.to_owned()));
+                        self.try_warn(format!("JSON labelled as {shown}"));
                         Ok(AcceptedBody::Json(body, begun))
                     }
                     Some(_) => {
@@ -320,7 +319,9 @@ impl HttpShared {
             (_, second) => {
                 let (configured, address) = (display_url(&url), display_url(&guess));
                 *locked(&self.url) = guess;
-                self.try_warn(ProtocolWarning::FoundElsewhere { configured, found: address });
+                self.try_warn(format!(
+                    "nothing at {configured}, but at {address}: use that as the entry's url"
+                ));
                 second
             }
         }

@@ -21,8 +21,7 @@ use super::sse::{SseEvent, SseItem};
 use super::status::HttpRefusal;
 use super::target::HttpTarget;
 use super::{HttpShared, closed_error, headers};
-use crate::mcp::protocol_warning::ProtocolWarning;
-use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
 use crate::net::address::display_url;
 use crate::net::excerpt::{lossy, server_message, truncate};
@@ -93,7 +92,8 @@ impl SseShared {
                 Err(error) => return error,
             };
             if event.kind.as_deref() == Some("endpoint") {
-                self.shared.try_warn(ProtocolWarning::SecondEndpoint);
+                let text = "a second endpoint event; the first one counts";
+                self.shared.try_warn(text.to_owned());
                 continue;
             }
             let Some(bytes) = event.message() else { continue };
@@ -280,10 +280,6 @@ impl Wire for SseWire {
 
     fn waiting_for(&self, id: &Value) -> Option<String> {
         self.shared.shared.exchanges.waiting_for(id)
-    }
-
-    fn process_info(&self) -> ProcessInfo {
-        ProcessInfo::default()
     }
 
     async fn close(&self) {

@@ -11,7 +11,6 @@ use url::Url;
 use super::redact::Redactor;
 use crate::config::secrets::names_secret;
 use crate::mcp::credentials::Credentials;
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
@@ -96,7 +95,7 @@ pub(super) struct CheckedTarget {
     pub headers: HeaderMap,
     pub secrets: Redactor,
     /// Something the user should know.
-    pub warning: Option<ProtocolWarning>,
+    pub warning: Option<String>,
 }
 
 impl HttpTarget {
@@ -132,10 +131,12 @@ impl HttpTarget {
                 ))
                 .with_hint("use https, or 'insecure: true' in your own configuration directory"));
             }
-            warning = Some(ProtocolWarning::Unencrypted(place));
+            warning =
+                Some(format!("{place} is plain http: traffic can be read and changed on the way"));
         }
         if self.insecure && self.url.scheme() == "https" {
-            warning = Some(ProtocolWarning::CertificateUnchecked(display_url(&self.url)));
+            let place = display_url(&self.url);
+            warning = Some(format!("the certificate of {place} is not checked"));
         }
         Ok(CheckedTarget { headers, secrets, warning })
     }

@@ -1,12 +1,11 @@
 //! One connection to one server after the handshake: requests with time limits.
 
-mod pending_request;
-
 use std::borrow::Borrow;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -14,12 +13,12 @@ use super::handshake::Handshake;
 use super::lifecycle::Agreement;
 use super::message::{RawJson, RpcMessage};
 use super::outgoing::{ClientMeta, OutgoingRequest};
-use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::responder::QuestionResponder;
 use super::session::{McpSession, ProgressRegistration, SentRequest};
-use super::wire::{FrameKind, OutgoingFrame, Wire};
+use super::warnings::WarningList;
+use super::wire::Wire;
 use crate::model::{
-    CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, QuestionAbilities, Signal,
+    CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, QuestionAbilities, Signal,
 };
 
 pub use super::handshake::{ConnectOptions, WireOpener};
@@ -27,7 +26,6 @@ pub use super::session::ProgressListener;
 
 /// How long after an unmatched response the right one may still come.
 const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub struct RequestOptions {
@@ -73,13 +71,21 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
+/// A session with a server, which ends with it.
 pub struct Connection {
     /// The version and capabilities that were agreed on.
     pub agreement: Agreement,
     /// How long opening and the handshake took.
     pub connect_time: Duration,
     session: Arc<McpSession>,
-    name: String,
+}
+
+impl Deref for Connection {
+    type Target = Arc<McpSession>;
+
+    fn deref(&self) -> &Arc<McpSession> {
+        &self.session
+    }
 }
 
 impl Connection {
@@ -139,7 +145,7 @@ impl Connection {
             inbox: Arc::clone(&options.inbox),
         };
         let session = McpSession::begin(wire, respondent, client_meta, warnings, early);
-        Self { agreement, connect_time, session, name: options.server.clone() }
+        Self { agreement, connect_time, session }
     }
 
     /// Sends a request and waits for its answer, within limits.
@@ -162,8 +168,8 @@ impl Connection {
     ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
         // A wire that could not connect says so: nothing was sent then.
         let named = |error: Error| match error.phase() {
-            Some(ErrorPhase::Start) => error.with_server(&self.name),
-            _ => error.with_server(&self.name).with_phase(options.phase),
+            Some(ErrorPhase::Start) => error.with_server(&self.session.server),
+            _ => error.with_server(&self.session.server).with_phase(options.phase),
         };
         if let Some(error) = self.session.close_reason() {
             return Err(named(error));
@@ -175,18 +181,24 @@ impl Connection {
             arguments,
             headers: &options.headers,
             log_level: options.log_level.filter(|_| modern),
-            questions: options.questions.map(|client| self.respondent().abilities_for(client)),
+            questions: options.questions.map(|client| self.respondent.abilities_for(client)),
             meta: options.meta.as_deref(),
             call: options.call.as_ref(),
         };
         let sent = Instant::now();
         let mut request = self.session.send_request(&outgoing, options.progress.clone()).await;
         let call = options.call.as_ref().map(|call| call.0.as_str());
-        tracing::debug!(server = self.name, id = request.id, method, call, "request sent");
+        tracing::debug!(
+            server = self.session.server,
+            id = request.id,
+            method,
+            call,
+            "request sent"
+        );
         let verdict = self.wait(&mut request, method, options).await;
         let outcome = verdict.as_ref().err().map_or("ok", |error| error.kind().as_str());
         tracing::debug!(
-            server = self.name,
+            server = self.session.server,
             id = request.id,
             method,
             call,
@@ -197,7 +209,7 @@ impl Connection {
         if let Err(error) = &verdict
             && request.is_open()
         {
-            Box::pin(self.cancel_request(request.id, error.message())).await;
+            Box::pin(self.session.cancel_request(request.id, error.message())).await;
         }
         verdict.map(|answer| (answer, request.take_progress())).map_err(named)
     }
@@ -221,7 +233,7 @@ impl Connection {
                 biased;
                 outcome = request.outcome_or_news() => {
                     if let Some(outcome) = outcome {
-                        return self.explain_outcome(outcome).await;
+                        return self.session.explain_outcome(outcome).await;
                     }
                     let (news, now) = (request.news(), Instant::now());
                     if news.unmatched_response.is_some() {
@@ -241,31 +253,6 @@ impl Connection {
                 }
             }
         }
-    }
-
-    /// Reports a send that failed because the process died as the death, not as a broken pipe.
-    async fn explain_outcome(&self, outcome: Result<RawJson, Error>) -> Result<RawJson, Error> {
-        match outcome {
-            Err(error)
-                if error.kind() == ErrorKind::Unreachable
-                    && self.session.wire().process_info().pid.is_some() =>
-            {
-                let died = self.session.closed_token.cancelled();
-                match Box::pin(tokio::time::timeout(Duration::from_millis(500), died)).await {
-                    Ok(()) => Err(self.session.close_reason().unwrap_or(error)),
-                    Err(_) => Err(error),
-                }
-            }
-            other => other,
-        }
-    }
-
-    async fn wait_close_reason(&self) -> Error {
-        let closed = self.session.closed_token.cancelled();
-        let _late = tokio::time::timeout(Duration::from_millis(500), closed).await;
-        self.session
-            .close_reason()
-            .unwrap_or_else(|| Error::unreachable("the connection is closed"))
     }
 
     fn timeout_error(
@@ -290,36 +277,8 @@ impl Connection {
         Error::timeout(message).with_details(self.session.protocol_warnings())
     }
 
-    /// Tells the server that nobody waits for this request any more.
-    pub async fn cancel_request(&self, id: i64, reason: &str) {
-        let method = "notifications/cancelled";
-        let params = json!({ "requestId": id, "reason": reason });
-        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        let kind = FrameKind::Notification { method: method.to_owned(), cancels: Some(id.into()) };
-        let frame = OutgoingFrame { bytes: message.to_string().into(), kind, call: None };
-        let _late = tokio::time::timeout(CANCEL_TIMEOUT, self.session.wire().send(frame)).await;
-    }
-
-    pub(super) fn respondent(&self) -> &QuestionResponder {
-        &self.session.respondent
-    }
-
-    /// Remembers a page that the server asked to open (see [`McpSession::remember_page`]).
-    pub(super) fn remember_page(&self, id: &str) {
-        self.session.remember_page(id);
-    }
-
-    /// Waits until the server says something about a task.
-    pub(super) async fn wait_task_update(&self) {
-        self.session.task_updated.notified().await;
-    }
-
     pub(super) fn in_context(&self, error: Error, phase: ErrorPhase) -> Error {
-        error.with_server(&self.name).with_phase(phase)
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
+        error.with_server(&self.session.server).with_phase(phase)
     }
 
     pub fn declares(&self, capability: &str) -> bool {
@@ -327,36 +286,10 @@ impl Connection {
         declared.get(capability).or_else(|| declared.get("extensions")?.get(capability)).is_some()
     }
 
-    pub fn protocol_warnings(&self) -> Vec<String> {
-        self.session.protocol_warnings()
-    }
-
-    /// Adds a warning about the server; equal ones are counted.
-    pub fn add_warning(&self, warning: ProtocolWarning) {
-        self.session.add_warning(warning);
-    }
-
-    pub fn close_reason(&self) -> Option<Error> {
-        self.session.close_reason()
-    }
-
-    pub fn closed_token(&self) -> CancellationToken {
-        self.session.closed_token.clone()
-    }
-
-    /// Grows each time the server says that its tools changed.
-    pub fn tool_list_version(&self) -> u64 {
-        self.session.list_version(ListKind::Tools)
-    }
-
-    pub fn process_info(&self) -> super::wire::ProcessInfo {
-        self.session.wire().process_info()
-    }
-
     /// Ends the connection and everything that was started for it. Idempotent.
     pub async fn close(&self) {
         self.session.begin_close();
-        tracing::info!(server = self.name, "server connection closed");
+        tracing::info!(server = self.session.server, "server connection closed");
         self.session.wire().close().await;
         self.session.close(Error::unreachable("the connection is closed"));
     }
