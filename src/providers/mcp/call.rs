@@ -54,10 +54,7 @@ impl McpProvider {
                     definition_drift::without_header_hints(before),
                     definition_drift::without_header_hints(after),
                 );
-                let judged = definition_drift::check_drift(&before, &after, self.spec.drift());
-                warnings.extend(judged.map_err(|error| {
-                    error.with_server(&self.spec.name).with_phase(ErrorPhase::Call)
-                })?);
+                warnings.extend(self.check_drift(&before, &after)?);
             }
             definition = fresh;
             called = self.attempt(connection, context, call, definition.as_deref()).await;
@@ -119,11 +116,7 @@ impl McpProvider {
         after: Option<Arc<ToolDefinition>>,
     ) -> Result<CurrentDefinition, Error> {
         let warnings = match (before, &after) {
-            (Some(before), Some(after)) => {
-                definition_drift::check_drift(before, after, self.spec.drift()).map_err(
-                    |error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call),
-                )?
-            }
+            (Some(before), Some(after)) => self.check_drift(before, after)?,
             _ => Vec::new(),
         };
         Ok(CurrentDefinition { definition: after, warnings })
@@ -144,8 +137,21 @@ impl McpProvider {
         let Ok(fresh) = self.listing(connection).await else { return Ok(Vec::new()) };
         let after = fresh.listing.tools.iter().find(|tool| tool.name == before.name);
         let Some(after) = after else { return Ok(Vec::new()) };
+        self.check_drift(before, after)
+    }
+
+    /// The warnings about a definition that changed, where the entry lets that pass.
+    fn check_drift(
+        &self,
+        before: &ToolDefinition,
+        after: &ToolDefinition,
+    ) -> Result<Vec<String>, Error> {
         definition_drift::check_drift(before, after, self.spec.drift())
-            .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
+            .map_err(|error| self.in_call(error))
+    }
+
+    pub(super) fn in_call(&self, error: Error) -> Error {
+        error.with_server(&self.spec.name).with_phase(ErrorPhase::Call)
     }
 
     /// Refuses arguments that point out of the server's roots.
@@ -156,7 +162,7 @@ impl McpProvider {
     ) -> Result<(), Error> {
         let Some(definition) = definition else { return Ok(()) };
         roots::check_arguments(&definition.input_schema, &call.arguments, &self.spec.roots)
-            .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
+            .map_err(|error| self.in_call(error))
     }
 
     /// Calls a tool once, by this definition of it.

@@ -166,8 +166,7 @@ impl OfferingSupport for McpProvider {
 
 impl McpProvider {
     fn check_resource_root(&self, uri: &str) -> Result<(), Error> {
-        roots::check(uri, &self.spec.roots)
-            .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
+        roots::check(uri, &self.spec.roots).map_err(|error| self.in_call(error))
     }
 
     pub(super) fn log_level(&self) -> Option<&'static str> {

@@ -16,7 +16,7 @@ use crate::model::Error;
 use crate::net::excerpt::lossy;
 use crate::net::response::OriginResponse;
 
-pub(super) const MAX_AUTHORIZATIONS: usize = 3;
+const MAX_AUTHORIZATIONS: usize = 3;
 const MAX_CHALLENGES: usize = 5;
 const CHALLENGE_SIZE: usize = 8 << 10;
 
@@ -92,10 +92,7 @@ impl HttpShared {
     }
 }
 
-pub(super) fn sensitive_value(
-    name: &HeaderName,
-    value: &SecretString,
-) -> Result<HeaderValue, Error> {
+fn sensitive_value(name: &HeaderName, value: &SecretString) -> Result<HeaderValue, Error> {
     let mut header = HeaderValue::try_from(value.expose_secret()).map_err(|_| {
         Error::config(format!("the value of the header '{name}' contains a control character"))
             .with_hint("the usual cause is a line break at the end of a token file")
@@ -105,7 +102,7 @@ pub(super) fn sensitive_value(
 }
 
 /// What is put to the holder of the credentials after a refusal.
-pub(super) fn challenge(
+fn challenge(
     status: StatusCode,
     headers: &HeaderMap,
     url: &Url,

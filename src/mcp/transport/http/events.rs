@@ -15,7 +15,6 @@ use super::arrival_queue::LargeMessagePermit;
 use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::post::unexpected_answer;
 use super::sse::{SseEvent, SseItem, SseParser};
-use super::status::HttpRefusal;
 use super::{HttpShared, headers};
 use crate::mcp::wire::Arrival;
 use crate::model::{Era, Error};
@@ -315,8 +314,7 @@ impl HttpShared {
         if status == 200 && content_type(&headers) == "text/event-stream" {
             return Ok(self.stream(body));
         }
-        let (headers, authorized) = (&headers, self.credential_gate.sent_credentials());
-        let error = HttpRefusal { status, headers, body: &[], url: &url, authorized }.error();
+        let error = self.refusal(status, &headers, &[], &url);
         let later = status.is_server_error() || status.as_u16() == 429;
         Err(if later { SseOpenError::Failed(error) } else { SseOpenError::NotOffered(error) })
     }

@@ -31,7 +31,6 @@ mod exchanges;
 mod head_tracer;
 mod headers;
 mod http_session;
-mod path_guess;
 mod post;
 mod redact;
 pub mod sse;
@@ -49,6 +48,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -62,6 +63,7 @@ use self::credential_gate::CredentialGate;
 use self::exchanges::{ExchangeTable, locked};
 use self::http_session::HttpSession;
 use self::redact::Redactor;
+use self::status::HttpRefusal;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
 use crate::net::client::{ClientSettings, HttpClient};
@@ -151,6 +153,12 @@ impl HttpShared {
             Some(socket) => error.with_detail(errors::socket_detail(socket)),
             None => error,
         }
+    }
+
+    /// The error that a status other than success means.
+    fn refusal(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], url: &Url) -> Error {
+        let authorized = self.credential_gate.sent_credentials();
+        self.with_socket(HttpRefusal { status, headers, body, url, authorized }.error())
     }
 
     /// Why a request has no outcome.

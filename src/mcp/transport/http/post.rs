@@ -17,8 +17,7 @@ use super::arrival_queue::LargeMessagePermit;
 use super::body::read_to_end;
 use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::headers;
-use super::path_guess::mcp_path_guess;
-use super::status::{HttpRefusal, session_lost};
+use super::status::session_lost;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, Error, ErrorKind};
 use crate::net::address::display_url;
@@ -342,14 +341,11 @@ impl HttpShared {
         }
         let OriginResponse { status, headers, url, mut body } = response;
         let body = self.read_beginning(&mut body).await;
-        let authorized = self.credential_gate.sent_credentials();
         let is_final = matches!(status.as_u16(), 401 | 403 | 404 | 429) || !is_error(&body);
         if is_final {
             self.head_tracer.trace_non_message(&body, frame.call.as_ref());
         }
-        let error =
-            HttpRefusal { status, headers: &headers, body: &body, url: &url, authorized }.error();
-        let error = self.with_socket(error);
+        let error = self.refusal(status, &headers, &body, &url);
         if let Some(lost) = session_lost(status, in_session) {
             return Ok(PostResponse::Refused(status, lost));
         }
@@ -458,4 +454,28 @@ pub(super) fn empty_body_error() -> Error {
 pub(super) fn headers_timeout_error(what: &str, limit: Duration) -> Error {
     let limit = show_duration(limit);
     Error::timeout(format!("no response headers to {what} within {limit}"))
+}
+
+/// Where a server without a path in its URL may be found as well.
+fn mcp_path_guess(url: &Url) -> Option<Url> {
+    let bare = matches!(url.path(), "" | "/") && url.query().is_none();
+    bare.then(|| {
+        let mut guess = url.clone();
+        guess.set_path("/mcp");
+        guess
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mcp_path_guess;
+
+    #[test]
+    fn only_a_url_without_a_path_is_guessed_at() {
+        let guess = |url: &str| mcp_path_guess(&url.parse().unwrap()).map(|url| url.to_string());
+        assert_eq!(guess("http://localhost:8001"), Some("http://localhost:8001/mcp".to_owned()));
+        assert_eq!(guess("http://localhost:8001/"), Some("http://localhost:8001/mcp".to_owned()));
+        assert_eq!(guess("http://localhost:8001/api"), None);
+        assert_eq!(guess("http://localhost:8001/?key=1"), None);
+    }
 }

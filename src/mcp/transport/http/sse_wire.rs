@@ -18,7 +18,6 @@ use super::events::{SseStream, SseStreamEnd};
 use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::post::{PostResponse, headers_timeout_error};
 use super::sse::{SseEvent, SseItem};
-use super::status::HttpRefusal;
 use super::target::HttpTarget;
 use super::{HttpShared, closed_error, headers};
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
@@ -115,17 +114,15 @@ impl SseShared {
         if status.is_success() && kind == "text/event-stream" {
             return Ok((shared.stream(body), url));
         }
-        let authorized = shared.credential_gate.sent_credentials();
         let body = shared.read_beginning(&mut body).await;
         let error = if status.is_success() {
             let kind = if kind.is_empty() { "no content type" } else { &kind };
-            Error::protocol(format!("{} is not an event stream: {kind}", display_url(&url)))
-                .with_details(server_message(&body))
-                .with_data(json!({ "http_status": status.as_u16() }))
+            let what = format!("{} is not an event stream: {kind}", display_url(&url));
+            let error = Error::protocol(what).with_details(server_message(&body));
+            shared.with_socket(error.with_data(json!({ "http_status": status.as_u16() })))
         } else {
-            HttpRefusal { status, headers: &headers, body: &body, url: &url, authorized }.error()
+            shared.refusal(status, &headers, &body, &url)
         };
-        let error = shared.with_socket(error);
         Err(if matches!(status.as_u16(), 401 | 403) {
             error
         } else {
