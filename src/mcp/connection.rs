@@ -11,12 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::handshake::Handshake;
 use super::lifecycle::Agreement;
-use super::message::{RawJson, RpcMessage};
-use super::outgoing::{ClientMeta, OutgoingRequest};
-use super::responder::QuestionResponder;
-use super::session::{McpSession, ProgressRegistration, SentRequest};
-use super::warnings::WarningList;
-use super::wire::Wire;
+use super::message::RawJson;
+use super::outgoing::OutgoingRequest;
+use super::session::{McpSession, OwnedSession, ProgressRegistration, SentRequest};
 use crate::model::{
     CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, QuestionAbilities, Signal,
 };
@@ -71,20 +68,19 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// A session with a server, which ends with it.
 pub struct Connection {
     /// The version and capabilities that were agreed on.
     pub agreement: Agreement,
     /// How long opening and the handshake took.
     pub connect_time: Duration,
-    session: Arc<McpSession>,
+    session: OwnedSession,
 }
 
 impl Deref for Connection {
     type Target = Arc<McpSession>;
 
     fn deref(&self) -> &Arc<McpSession> {
-        &self.session
+        &self.session.0
     }
 }
 
@@ -93,30 +89,26 @@ impl Connection {
         let started = Instant::now();
         let mut handshake = Handshake::new(&options, started);
         let result = handshake.run(open).await;
-        let (wire, warnings, early) =
-            (handshake.wire.take(), handshake.warnings, handshake.early_messages);
         let named = |error: Error| match error.phase() {
             Some(_) => error.with_server(&options.server),
             None => error.with_server(&options.server).with_phase(ErrorPhase::Handshake),
         };
-        match (result, wire) {
-            (Ok(agreement), Some(wire)) => {
+        match (result, handshake.session) {
+            (Ok(agreement), Some(session)) => {
+                let connect_time = started.elapsed();
                 tracing::info!(
                     server = options.server,
                     protocol = agreement.version,
                     era = ?agreement.era,
-                    connect_ms = millis(started.elapsed()),
-                    pid = wire.process_info().pid,
+                    connect_ms = millis(connect_time),
+                    pid = session.0.process_info().pid,
                     "server connected"
                 );
-                wire.set_agreement(agreement.era, &agreement.version);
-                Ok(Self::establish(agreement, wire, &options, warnings, early, started.elapsed()))
+                session.0.begin_requests(&agreement);
+                Ok(Self { agreement, connect_time, session })
             }
-            (result, wire) => {
-                if let Some(wire) = wire {
-                    wire.close().await;
-                }
-                let error = result.err().unwrap_or_else(|| Error::internal("no wire"));
+            (result, session) => {
+                let mut error = result.err().unwrap_or_else(|| Error::internal("no session"));
                 tracing::warn!(
                     server = options.server,
                     kind = error.kind().as_str(),
@@ -124,28 +116,13 @@ impl Connection {
                     after_ms = millis(started.elapsed()),
                     "server not connected"
                 );
-                Err(named(error.with_details(warnings.lines())))
+                if let Some(OwnedSession(session)) = &session {
+                    session.end().await;
+                    error = error.with_details(session.protocol_warnings());
+                }
+                Err(named(error))
             }
         }
-    }
-
-    fn establish(
-        agreement: Agreement,
-        wire: Arc<dyn Wire>,
-        options: &ConnectOptions,
-        warnings: WarningList,
-        early: Vec<RpcMessage>,
-        connect_time: Duration,
-    ) -> Self {
-        let client_meta = ClientMeta::for_agreement(&agreement, options.questions());
-        let respondent = QuestionResponder {
-            server: options.server.clone(),
-            roots: options.roots.clone(),
-            events: options.events.clone(),
-            inbox: Arc::clone(&options.inbox),
-        };
-        let session = McpSession::begin(wire, respondent, client_meta, warnings, early);
-        Self { agreement, connect_time, session }
     }
 
     /// Sends a request and waits for its answer, within limits.
@@ -168,10 +145,10 @@ impl Connection {
     ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
         // A wire that could not connect says so: nothing was sent then.
         let named = |error: Error| match error.phase() {
-            Some(ErrorPhase::Start) => error.with_server(&self.session.server),
-            _ => error.with_server(&self.session.server).with_phase(options.phase),
+            Some(ErrorPhase::Start) => error.with_server(&self.server),
+            _ => error.with_server(&self.server).with_phase(options.phase),
         };
-        if let Some(error) = self.session.close_reason() {
+        if let Some(error) = self.close_reason() {
             return Err(named(error));
         }
         let modern = self.agreement.era == Era::Modern;
@@ -186,19 +163,13 @@ impl Connection {
             call: options.call.as_ref(),
         };
         let sent = Instant::now();
-        let mut request = self.session.send_request(&outgoing, options.progress.clone()).await;
+        let mut request = self.send_request(&outgoing, options.progress.clone()).await;
         let call = options.call.as_ref().map(|call| call.0.as_str());
-        tracing::debug!(
-            server = self.session.server,
-            id = request.id,
-            method,
-            call,
-            "request sent"
-        );
+        tracing::debug!(server = self.server, id = request.id, method, call, "request sent");
         let verdict = self.wait(&mut request, method, options).await;
         let outcome = verdict.as_ref().err().map_or("ok", |error| error.kind().as_str());
         tracing::debug!(
-            server = self.session.server,
+            server = self.server,
             id = request.id,
             method,
             call,
@@ -209,7 +180,7 @@ impl Connection {
         if let Err(error) = &verdict
             && request.is_open()
         {
-            Box::pin(self.session.cancel_request(request.id, error.message())).await;
+            Box::pin(self.cancel_request(request.id, error.message())).await;
         }
         verdict.map(|answer| (answer, request.take_progress())).map_err(named)
     }
@@ -233,7 +204,7 @@ impl Connection {
                 biased;
                 outcome = request.outcome_or_news() => {
                     if let Some(outcome) = outcome {
-                        return self.session.explain_outcome(outcome).await;
+                        return self.explain_outcome(outcome).await;
                     }
                     let (news, now) = (request.news(), Instant::now());
                     if news.unmatched_response.is_some() {
@@ -265,7 +236,7 @@ impl Connection {
         if let Some(unmatched) = request.news().unmatched_response {
             return Error::protocol(format!("{unmatched}, but none to {method}"));
         }
-        let waiting = self.session.wire().waiting_for(&request.id.into());
+        let waiting = self.wire().waiting_for(&request.id.into());
         let waiting = waiting.map(|w| format!(", waiting for {w}")).unwrap_or_default();
         let message = if total {
             let limit = options.total_timeout.as_secs_f64();
@@ -274,11 +245,11 @@ impl Connection {
             let limit = options.idle_timeout.as_secs_f64();
             format!("no response to {method} and no progress for {limit} s (timeout){waiting}")
         };
-        Error::timeout(message).with_details(self.session.protocol_warnings())
+        Error::timeout(message).with_details(self.protocol_warnings())
     }
 
     pub(super) fn in_context(&self, error: Error, phase: ErrorPhase) -> Error {
-        error.with_server(&self.session.server).with_phase(phase)
+        error.with_server(&self.server).with_phase(phase)
     }
 
     pub fn declares(&self, capability: &str) -> bool {
@@ -288,16 +259,7 @@ impl Connection {
 
     /// Ends the connection and everything that was started for it. Idempotent.
     pub async fn close(&self) {
-        self.session.begin_close();
-        tracing::info!(server = self.session.server, "server connection closed");
-        self.session.wire().close().await;
-        self.session.close(Error::unreachable("the connection is closed"));
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.session.begin_close();
-        self.session.close(Error::unreachable("the connection is closed"));
+        tracing::info!(server = self.server, "server connection closed");
+        self.end().await;
     }
 }

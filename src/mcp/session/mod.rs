@@ -5,7 +5,7 @@ mod server_requests;
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
+use super::lifecycle::Agreement;
 use super::message::{self, ParsedInput, RawJson, RpcMessage, non_message, unreadable_message};
 use super::notifications::{NotificationHub, NotificationListener};
 use super::outgoing::{ClientMeta, OutgoingRequest};
@@ -27,6 +28,10 @@ use crate::util::text::truncate;
 
 /// How many ids of abandoned requests are remembered; with more, the oldest are forgotten.
 const MAX_RETIRED_IDS: usize = 256;
+/// How many messages of a server are kept that come before the handshake is over…
+const MAX_EARLY_MESSAGES: usize = 100;
+/// …and how many bytes of them.
+const MAX_EARLY_BYTES: usize = 1 << 20;
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a failed send waits for the end of the process that explains it.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_millis(500);
@@ -42,7 +47,7 @@ pub struct ProgressUpdate {
 }
 
 /// What an answer carries: its result, or why there is none.
-type RequestOutcome = Result<RawJson, Error>;
+pub type RequestOutcome = Result<RawJson, Error>;
 
 /// Receives progress; must return at once.
 pub type ProgressListener = Arc<dyn Fn(ProgressUpdate) + Send + Sync>;
@@ -51,7 +56,8 @@ pub struct McpSession {
     pub server: String,
     wire: Arc<dyn Wire>,
     events: EventSink,
-    client_meta: ClientMeta,
+    /// Known after the handshake.
+    client_meta: OnceLock<ClientMeta>,
     /// Answers what the server asks.
     pub respondent: QuestionResponder,
     state: StdMutex<SessionState>,
@@ -62,6 +68,8 @@ pub struct McpSession {
 
 #[derive(Default)]
 struct SessionState {
+    /// During the handshake: the requests and notifications to route after it.
+    early: Option<Vec<RpcMessage>>,
     pending: HashMap<i64, PendingRequest>,
     /// Abandoned requests, whose late responses are ignored.
     retired: VecDeque<i64>,
@@ -76,7 +84,8 @@ struct SessionState {
 }
 
 struct PendingRequest {
-    answer: oneshot::Sender<RequestOutcome>,
+    /// Gets the answer, or why none will come.
+    answer: oneshot::Sender<Result<RequestOutcome, Error>>,
     /// Woken by everything else that happens to it.
     news: Arc<Notify>,
     unmatched_response: Option<String>,
@@ -84,32 +93,79 @@ struct PendingRequest {
     call: Option<CallId>,
 }
 
+/// A session that ends with its owner.
+pub struct OwnedSession(pub Arc<McpSession>);
+
+impl Drop for OwnedSession {
+    fn drop(&mut self) {
+        self.0.state().closes = true;
+        self.0.close(closed_error());
+    }
+}
+
 impl McpSession {
-    /// Begins a session over `wire`, with the warnings and messages that there are already.
+    /// Begins to read `wire`, with the warnings that there are already. Until
+    /// [`begin_requests`](Self::begin_requests) only the handshake sends requests.
     pub fn begin(
         wire: Arc<dyn Wire>,
         respondent: QuestionResponder,
-        client_meta: ClientMeta,
         warnings: WarningList,
-        early: Vec<RpcMessage>,
-    ) -> Arc<Self> {
+    ) -> OwnedSession {
+        let state = SessionState { warnings, early: Some(Vec::new()), ..SessionState::default() };
         let session = Arc::new(Self {
             server: respondent.server.clone(),
             wire,
             events: respondent.events.clone(),
-            client_meta,
+            client_meta: OnceLock::new(),
             respondent,
-            state: StdMutex::new(SessionState { warnings, ..SessionState::default() }),
+            state: StdMutex::new(state),
             closed_token: CancellationToken::new(),
             task_updated: Notify::new(),
             request_ended: Notify::new(),
         });
-        for message in early {
-            session.route_message(message, None);
-        }
         let reader = Arc::clone(&session);
         tokio::spawn(async move { reader.closed_token.run_until_cancelled(reader.read()).await });
-        session
+        OwnedSession(session)
+    }
+
+    /// The handshake is over: what the server said before is routed, and requests may be sent.
+    pub fn begin_requests(self: &Arc<Self>, agreement: &Agreement) {
+        self.wire.set_agreement(agreement.era, &agreement.version);
+        let about = ClientMeta::for_agreement(agreement, self.respondent.abilities());
+        let _first = self.client_meta.set(about);
+        loop {
+            let early = {
+                let mut state = self.state();
+                let early = state.early.as_mut().map(std::mem::take).unwrap_or_default();
+                if early.is_empty() {
+                    state.early = None;
+                    return;
+                }
+                early
+            };
+            for message in early {
+                self.deliver(message, None);
+            }
+        }
+    }
+
+    /// Keeps a message for the time after the handshake, if that is not over.
+    fn keep_early(&self, message: RpcMessage) -> Option<RpcMessage> {
+        let mut state = self.state();
+        let Some(early) = &mut state.early else { return Some(message) };
+        let bytes: usize = early.iter().map(RpcMessage::size).sum();
+        if early.len() < MAX_EARLY_MESSAGES && bytes + message.size() <= MAX_EARLY_BYTES {
+            early.push(message);
+        } else {
+            let text = "it sent too much before the handshake ended; some of it was dropped";
+            state.warnings.add_once(text);
+        }
+        None
+    }
+
+    /// Takes the warnings along to another wire to the same server.
+    pub fn take_warnings(&self) -> WarningList {
+        std::mem::take(&mut self.state().warnings)
     }
 
     async fn read(self: &Arc<Self>) {
@@ -142,7 +198,13 @@ impl McpSession {
 
     /// Adds a warning about the server; equal ones are counted.
     pub fn add_warning(&self, warning: &str) {
-        self.state().warnings.add(warning);
+        let mut state = self.state();
+        // What is repeated during the handshake counts once.
+        if state.early.is_some() {
+            state.warnings.add_once(warning);
+        } else {
+            state.warnings.add(warning);
+        }
     }
 
     pub fn protocol_warnings(&self) -> Vec<String> {
@@ -153,9 +215,11 @@ impl McpSession {
         self.state().closed.clone()
     }
 
-    /// Notes that we are closing the wire, so that its end is expected.
-    pub fn begin_close(&self) {
+    /// Ends the session and everything that was started for it. Idempotent.
+    pub async fn end(&self) {
         self.state().closes = true;
+        self.wire.close().await;
+        self.close(closed_error());
     }
 
     pub fn process_info(&self) -> ProcessInfo {
@@ -185,30 +249,42 @@ impl McpSession {
         outgoing: &OutgoingRequest<'_>,
         listener: Option<ProgressListener>,
     ) -> SentRequest {
+        let id = {
+            let mut state = self.state();
+            state.next_id += 1;
+            state.next_id - 1
+        };
+        let frame = outgoing.frame(id, self.client_meta.get_or_init(ClientMeta::default));
+        self.send_frame(id, frame, listener).await
+    }
+
+    pub(super) async fn send_frame(
+        self: &Arc<Self>,
+        id: i64,
+        frame: OutgoingFrame,
+        listener: Option<ProgressListener>,
+    ) -> SentRequest {
         let (sender, answer) = oneshot::channel();
         let news = Arc::new(Notify::new());
         let listens = listener.is_some();
-        let id = {
+        {
             let mut state = self.state();
-            let id = state.next_id;
-            state.next_id += 1;
             let pending = PendingRequest {
                 answer: sender,
                 news: Arc::clone(&news),
                 unmatched_response: None,
                 has_progressed: false,
-                call: outgoing.call.cloned(),
+                call: frame.call.clone(),
             };
             if state.closed.is_none() {
                 state.pending.insert(id, pending);
             }
             state.progress.extend(listener.map(|listener| (id, listener)));
-            id
-        };
+        }
         let progress =
             listens.then(|| ProgressRegistration { session: Arc::clone(self), token: id });
         let request = SentRequest { session: Arc::clone(self), id, answer, news, progress };
-        let (session, frame) = (Arc::clone(self), outgoing.frame(id, &self.client_meta));
+        let session = Arc::clone(self);
         let mut sending = Box::pin(async move {
             match session.wire.send(frame).await {
                 Ok(None) => {}
@@ -220,7 +296,8 @@ impl McpSession {
         // up must not leave half a message behind.
         let at_once = poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx).is_ready())).await;
         if !at_once {
-            tokio::spawn(sending);
+            let closed = self.closed_token.clone();
+            tokio::spawn(async move { closed.run_until_cancelled(sending).await });
         }
         request
     }
@@ -253,15 +330,19 @@ impl McpSession {
     /// Reports a send that failed because the process died as the death, not as a broken pipe.
     pub(super) async fn explain_outcome(&self, outcome: RequestOutcome) -> RequestOutcome {
         match outcome {
-            Err(error)
-                if error.kind() == ErrorKind::Unreachable && self.process_info().pid.is_some() =>
-            {
-                let died = tokio::time::timeout(EXPLANATION_TIMEOUT, self.closed_token.cancelled());
-                let _late = Box::pin(died).await;
-                Err(self.close_reason().unwrap_or(error))
-            }
+            Err(error) if self.process_info().pid.is_some() => Err(self.explain(error).await),
             other => other,
         }
+    }
+
+    /// Why the wire ended, if it ends now that something could not be sent.
+    pub(super) async fn explain(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Unreachable {
+            return error;
+        }
+        let ended = tokio::time::timeout(EXPLANATION_TIMEOUT, self.closed_token.cancelled());
+        let _late = Box::pin(ended).await;
+        self.close_reason().unwrap_or(error)
     }
 
     fn take_answer(&self, id: i64, bytes: &Bytes) {
@@ -301,6 +382,18 @@ impl McpSession {
 
     /// Routes one message, which came on the stream of the request `of` if the wire has such streams.
     fn route_message(self: &Arc<Self>, message: RpcMessage, of: Option<i64>) {
+        let waits = match &message {
+            RpcMessage::Response { .. } => false,
+            RpcMessage::Request { method, .. } => method != "ping",
+            RpcMessage::Notification { .. } => true,
+        };
+        let message = if waits { self.keep_early(message) } else { Some(message) };
+        if let Some(message) = message {
+            self.deliver(message, of);
+        }
+    }
+
+    fn deliver(self: &Arc<Self>, message: RpcMessage, of: Option<i64>) {
         match message {
             RpcMessage::Response { id, outcome } => self.handle_response(&id, outcome),
             RpcMessage::Request { id, method, params } => {
@@ -320,14 +413,25 @@ impl McpSession {
                 self.add_warning(&format!("the id {sent} was returned as {id}"));
             }
             // Who waited for it may have just given up.
-            let _unheard = pending.answer.send(outcome);
+            let _unheard = pending.answer.send(Ok(outcome));
             return;
+        }
+        let mut state = self.state();
+        if state.early.is_some() && id.is_null() && outcome.is_err() {
+            // All that some servers say to what they reject: it concerns the newest request.
+            let mut newest = [INITIALIZE_ID, DISCOVER_ID].into_iter();
+            if let Some(pending) = newest.find_map(|id| state.pending.remove(&id)) {
+                let _unheard = pending.answer.send(Ok(outcome));
+                return;
+            }
         }
         // The answer to the half of the handshake that was not needed any more.
-        if number.is_some_and(|number| number == DISCOVER_ID || number == INITIALIZE_ID) {
+        if number.is_some_and(|number| {
+            [DISCOVER_ID, INITIALIZE_ID].contains(&number)
+                && (state.early.is_none() || state.retired.contains(&number))
+        }) {
             return;
         }
-        let state = self.state();
         // An id of ours that is over says nothing about a request that still waits.
         if let Some(number) = number
             && (0..state.next_id).contains(&number)
@@ -355,6 +459,10 @@ impl McpSession {
     fn note_unmatched_response(&self, warning: &str, of: Option<i64>) {
         let text = truncate(warning, WARNING_CHARS);
         let mut state = self.state();
+        if state.early.is_some() {
+            // Each step of the handshake has an end of its own.
+            return;
+        }
         let meant = |id: i64| of.is_none_or(|of| of == id);
         for (_, pending) in state.pending.iter_mut().filter(|(id, _)| meant(**id)) {
             pending.unmatched_response.get_or_insert_with(|| text.clone());
@@ -378,7 +486,7 @@ impl McpSession {
 
     pub(super) fn close(&self, error: Error) {
         let mut state = self.state();
-        if state.closed.is_none() && !state.closes {
+        if state.closed.is_none() && !state.closes && state.early.is_none() {
             let (kind, pending) = (error.kind().as_str(), state.pending.len());
             tracing::warn!(server = self.server, kind, pending, "server gone");
         }
@@ -395,7 +503,7 @@ impl McpSession {
 pub struct SentRequest {
     session: Arc<McpSession>,
     pub id: i64,
-    answer: oneshot::Receiver<RequestOutcome>,
+    answer: oneshot::Receiver<Result<RequestOutcome, Error>>,
     news: Arc<Notify>,
     progress: Option<ProgressRegistration>,
 }
@@ -423,8 +531,13 @@ impl Drop for ProgressRegistration {
 impl SentRequest {
     /// Waits for the outcome. Cancel-safe; not to be asked again after it came.
     async fn outcome(&mut self) -> RequestOutcome {
+        self.answer_or_failure().await?
+    }
+
+    /// The same, with why no answer comes told from a refusal.
+    pub(super) async fn answer_or_failure(&mut self) -> Result<RequestOutcome, Error> {
         match (&mut self.answer).await {
-            Ok(outcome) => outcome,
+            Ok(answer) => answer,
             Err(_) => Err(self.session.close_reason().unwrap_or_else(closed_error)),
         }
     }
