@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::plan::optional_seconds;
+use super::plan::seconds;
 use crate::util::number::float_len;
 use std::io::Read as _;
 
@@ -59,7 +59,7 @@ pub struct ServerIdentity {
     /// The protocol revision.
     pub protocol: Option<String>,
     /// The processor time that its process used during the run, in seconds.
-    #[serde(rename = "cpu_s", serialize_with = "optional_seconds")]
+    #[serde(rename = "cpu_s", serialize_with = "seconds")]
     #[schemars(with = "Option<f64>")]
     pub cpu: Option<Duration>,
 }

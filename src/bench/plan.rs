@@ -131,7 +131,7 @@ pub struct RunLimits {
     /// Calls that are made, to each target.
     pub requests: Option<u64>,
     /// Time in which calls are made, for each target; in seconds.
-    #[serde(rename = "duration_s", serialize_with = "optional_seconds")]
+    #[serde(rename = "duration_s", serialize_with = "seconds")]
     #[schemars(with = "Option<f64>")]
     pub duration: Option<Duration>,
 }
@@ -183,14 +183,11 @@ pub enum WarmUp {
     ),
 }
 
-pub(super) fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(time.as_secs_f64())
-}
-
-#[expect(clippy::ref_option, reason = "serde passes the field")]
-pub(super) fn optional_seconds<S: Serializer>(
-    time: &Option<Duration>,
+/// A time as seconds; null without one.
+pub(super) fn seconds<T: Copy + Into<Option<Duration>>, S: Serializer>(
+    time: &T,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
+    let time: Option<Duration> = (*time).into();
     time.map(|time| time.as_secs_f64()).serialize(serializer)
 }

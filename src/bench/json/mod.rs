@@ -23,13 +23,14 @@ use crate::model::Error;
 use crate::util::base64;
 use crate::util::distribution::{Distribution, logarithmic};
 use crate::util::histogram::Durations;
-use crate::util::number::float;
+use crate::util::number::{float, nanos};
 use crate::util::shape::shape;
 
 /// Classes of the histogram that is written for people; the exact one is written next to it.
 const CLASSES: usize = 40;
 
-const PERCENTILES: [(&str, f64); 5] =
+/// The percentiles that files have, with their names and shares.
+pub(super) const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 shape! {
@@ -415,9 +416,9 @@ pub(super) fn timestamp(unix: Duration) -> Option<String> {
     jiff::Timestamp::from_millisecond(millis).ok().map(|time| time.to_string())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "durations are below 2^52 nanoseconds")]
-fn millis(duration: Duration) -> f64 {
-    duration.as_nanos() as f64 / 1e6
+/// A duration in milliseconds, to the nanosecond.
+pub(super) fn millis(duration: Duration) -> f64 {
+    nanos(duration) / 1e6
 }
 
 /// `None` for what is no number.

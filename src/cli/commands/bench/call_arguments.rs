@@ -1,7 +1,7 @@
 //! The arguments of benchmark calls, from the command line and from files.
 
 use super::args::BenchArgs;
-use crate::bench::argument_lines;
+use crate::bench::arguments::read_lines;
 use crate::bench::targets::ArgumentInput;
 use crate::cli::commands::prelude::*;
 use crate::cli::raw_arguments::RawArguments;
@@ -13,7 +13,7 @@ pub(super) async fn read(
 ) -> Result<ArgumentInput, Error> {
     let cwd = context.environment.cwd();
     if let Some(file) = &args.args_lines {
-        return argument_lines::read("--args-lines", &cwd.join(file)).map(ArgumentInput::Lines);
+        return read_lines("--args-lines", &cwd.join(file)).map(ArgumentInput::Lines);
     }
     read_words(args.words.clone(), args.args.clone(), context).await.map(ArgumentInput::Single)
 }
