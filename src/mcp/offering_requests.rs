@@ -20,11 +20,10 @@ const MAX_VALUES: usize = 1_000;
 
 pub async fn read(
     connection: &Connection,
-    server: &str,
     uri: &str,
     options: &RequestOptions,
 ) -> Result<ResourceContents, Error> {
-    let request = ObjectRequest { connection, server, method: "resources/read", options };
+    let request = ObjectRequest { connection, method: "resources/read", options };
     let (raw, mut answer) = request.complete(json!({ "uri": uri })).await?;
     let contents = match answer.remove("contents") {
         Some(Value::Array(items)) => items,
@@ -37,7 +36,7 @@ pub async fn read(
         })?;
     }
     Ok(ResourceContents {
-        server: server.to_owned(),
+        server: connection.server.clone(),
         uri: uri.to_owned(),
         contents,
         freshness: freshness(answer.get("ttlMs"), answer.get("cacheScope")),
@@ -60,12 +59,11 @@ fn check_part(item: &Value) -> Result<(), &'static str> {
 
 pub async fn prompt(
     connection: &Connection,
-    server: &str,
     name: &str,
     arguments: &JsonObject,
     options: &RequestOptions,
 ) -> Result<PromptMessages, Error> {
-    let request = ObjectRequest { connection, server, method: "prompts/get", options };
+    let request = ObjectRequest { connection, method: "prompts/get", options };
     let mut params = json!({ "name": name });
     if !arguments.is_empty() {
         params["arguments"] = Value::Object(arguments.clone());
@@ -83,7 +81,7 @@ pub async fn prompt(
         })?;
     }
     Ok(PromptMessages {
-        name: ToolName::of(server, name),
+        name: ToolName::of(&connection.server, name),
         description: answer.get("description").and_then(Value::as_str).map(str::to_owned),
         messages,
         meta: answer.remove("_meta"),
@@ -104,11 +102,10 @@ fn check_message(message: &Value) -> Result<(), Error> {
 
 pub async fn complete(
     connection: &Connection,
-    server: &str,
     query: &CompletionQuery,
     options: &RequestOptions,
 ) -> Result<Completion, Error> {
-    let request = ObjectRequest { connection, server, method: "completion/complete", options };
+    let request = ObjectRequest { connection, method: "completion/complete", options };
     let reference = match &query.reference {
         CompletionReference::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
         CompletionReference::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
@@ -160,7 +157,6 @@ pub async fn set_level(
 
 struct ObjectRequest<'a> {
     connection: &'a Connection,
-    server: &'a str,
     method: &'static str,
     options: &'a RequestOptions,
 }
@@ -194,6 +190,6 @@ impl ObjectRequest<'_> {
     }
 
     fn in_context(&self, error: Error) -> Error {
-        error.with_server(self.server).with_phase(self.options.phase)
+        self.connection.in_context(error, self.options.phase)
     }
 }

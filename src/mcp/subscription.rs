@@ -1,6 +1,7 @@
 //! Subscriptions to changes: `subscriptions/listen` in the modern era, `resources/subscribe` and
 //! notifications in the legacy one.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -36,6 +37,8 @@ pub struct Subscription<'a> {
     /// How long the server may take to agree.
     pub ack_timeout: Duration,
     pub changes: &'a mpsc::Sender<SubscriptionEvent>,
+    /// Gets the moment at which the server agreed.
+    pub acknowledged: &'a OnceLock<Instant>,
     pub cancel: &'a CancellationToken,
 }
 
@@ -50,6 +53,9 @@ impl Subscription<'_> {
 
     /// Hands a change on; whether the subscriber is still there.
     async fn send_change(&self, change: SubscriptionEvent) -> bool {
+        if matches!(change, SubscriptionEvent::Subscribed { .. }) {
+            let _first = self.acknowledged.set(Instant::now());
+        }
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => false,

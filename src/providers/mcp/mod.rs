@@ -203,7 +203,7 @@ impl McpProvider {
             self.log("warning", "not all files are watched: use narrower patterns".to_owned());
         }
         match endpoint::connect(&self.spec, &self.setup, &self.tracer, &self.access).await {
-            Ok(endpoint::EstablishedConnection { connection, transport }) => {
+            Ok((connection, transport)) => {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
                 if let Err(error) = self.send_log_level(&connection).await {
@@ -247,7 +247,7 @@ impl McpProvider {
         }
         throttle.wait().await;
         let version = connection.tool_list_version();
-        let mut listing = listing::tools(connection, &self.spec.name, self.idle()).await?;
+        let mut listing = listing::tools(connection, self.idle()).await?;
         listing.withheld = Self::withhold(&mut listing.tools, |tool| {
             Some((tool.name.tool().to_owned(), self.tool_refusal(tool.name.tool())?))
         });

@@ -86,19 +86,14 @@ impl HttpShared {
             };
             let legacy = locked(&self.session).era() != Some(Era::Modern);
             let resumes = resumable && legacy && trail.last_id.is_some();
-            match &unmatched_response {
-                Some(unmatched_response @ AnswerMatch::OtherAnswer(_)) => {
-                    return Err(unexpected_answer(unmatched_response, id));
-                }
-                Some(unmatched_response) if !resumes => {
-                    return Err(unexpected_answer(unmatched_response, id));
-                }
-                None if !resumes => {
-                    return Err(Error::unreachable(format!(
-                        "{reason} before the response arrived"
-                    )));
-                }
-                _ => {}
+            if let Some(other) = &unmatched_response
+                && (!resumes || matches!(other, AnswerMatch::OtherAnswer(_)))
+            {
+                return Err(unexpected_answer(other, id));
+            }
+            if !resumes {
+                let what = format!("{reason} before the response arrived");
+                return Err(Error::unreachable(what));
             }
             if SystemClock.now().duration_since(begun) >= self.limits.stable_after {
                 tries = 0;

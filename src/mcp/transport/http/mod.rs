@@ -24,7 +24,6 @@
 
 mod answer_match;
 mod arrival_queue;
-mod body;
 mod credential_gate;
 mod events;
 mod exchanges;
@@ -43,7 +42,7 @@ pub mod web_socket;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -59,11 +58,11 @@ pub use sse_wire::SseWire;
 pub use target::{HttpLimits, HttpTarget};
 
 use self::arrival_queue::{ArrivalReceiver, ArrivalSender, queue};
-use self::credential_gate::CredentialGate;
 use self::exchanges::{ExchangeTable, locked};
 use self::http_session::HttpSession;
 use self::redact::Redactor;
 use self::status::HttpRefusal;
+use crate::mcp::credentials::Credentials;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
 use crate::net::client::{ClientSettings, HttpClient};
@@ -84,7 +83,11 @@ struct HttpShared {
     may_guess_path: AtomicBool,
     /// The server's own event stream was asked for.
     is_listening: AtomicBool,
-    credential_gate: CredentialGate,
+    credentials: Arc<dyn Credentials>,
+    /// Whether the newest request showed something.
+    sent_credentials: AtomicBool,
+    /// The user wrote `Authorization` among the headers: nothing else is shown.
+    has_user_authorization: bool,
     exchanges: ExchangeTable,
     arrival_sender: ArrivalSender,
     redactor: Redactor,
@@ -127,7 +130,9 @@ impl HttpShared {
             session: Mutex::new(HttpSession::default()),
             may_guess_path: AtomicBool::new(true),
             is_listening: AtomicBool::new(false),
-            credential_gate: CredentialGate::new(target.credentials, written),
+            credentials: target.credentials,
+            sent_credentials: AtomicBool::new(written),
+            has_user_authorization: written,
             exchanges: ExchangeTable::default(),
             arrival_sender: outbox,
             redactor: checked.secrets,
@@ -143,8 +148,8 @@ impl HttpShared {
     }
 
     /// Leaves a warning if there is room. What `send` waits for must not wait for `receive`.
-    fn try_warn(&self, warning: String) {
-        self.arrival_sender.try_warn(self.redactor.redact(&warning));
+    fn try_warn(&self, warning: &str) {
+        self.arrival_sender.try_warn(self.redactor.redact(warning));
     }
 
     /// Says over which socket something was refused: the URL does not.
@@ -157,7 +162,7 @@ impl HttpShared {
 
     /// The error that a status other than success means.
     fn refusal(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], url: &Url) -> Error {
-        let authorized = self.credential_gate.sent_credentials();
+        let authorized = self.sent_credentials.load(Ordering::Relaxed);
         self.with_socket(HttpRefusal { status, headers, body, url, authorized }.error())
     }
 

@@ -91,8 +91,7 @@ impl SseShared {
                 Err(error) => return error,
             };
             if event.kind.as_deref() == Some("endpoint") {
-                let text = "a second endpoint event; the first one counts";
-                self.shared.try_warn(text.to_owned());
+                self.shared.try_warn("a second endpoint event; the first one counts");
                 continue;
             }
             let Some(bytes) = event.message() else { continue };
@@ -196,7 +195,7 @@ impl SseShared {
                 }
                 Ok(())
             }
-            PostResponse::Error(_, error) | PostResponse::Refused(_, error) => Err(error),
+            PostResponse::Error(_, error) => Err(error),
         }
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use url::Url;
 
+use super::credential_gate::sensitive_value;
 use super::redact::Redactor;
 use crate::config::secrets::names_secret;
 use crate::mcp::credentials::Credentials;
@@ -169,11 +170,7 @@ fn header(
         return Err(Error::config(format!("the header '{name}' belongs to the protocol"))
             .with_hint(format!("remove '{name}' from headers")));
     }
-    let mut value = HeaderValue::try_from(secret.expose_secret()).map_err(|_| {
-        Error::config(format!("the value of the header '{name}' contains a control character"))
-            .with_hint("the usual cause is a line break at the end of a token file")
-    })?;
-    value.set_sensitive(true);
+    let value = sensitive_value(&name, secret)?;
     secrets.add_secret(name.as_str(), secret);
     Ok((name, value))
 }
