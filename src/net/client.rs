@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(judged(&[metadata], true, false), Ok(1));
         assert_eq!(
             judged(&["10.0.0.1"], false, true).unwrap_err(),
-            "10.0.0.1 is not a public address"
+            "10.0.0.1 is a private address"
         );
         assert_eq!(judged(&["127.0.0.1", "8.8.8.8", "::1"], false, true), Ok(1));
         assert_eq!(

@@ -22,8 +22,12 @@ pub struct NoSuchHost {
 
 /// A host name leads to addresses that may not be asked and nowhere else.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is not contacted")]
+#[error("{0} is a {} address", address_kind(*.0))]
 pub struct RefusedAddress(pub IpAddr);
+
+fn address_kind(address: IpAddr) -> &'static str {
+    if is_link_local(address) { "link-local" } else { "private" }
+}
 
 /// The texts of a chain of causes, outermost first, without the URL that reqwest puts in front.
 pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
@@ -184,10 +188,11 @@ pub fn from_body_error(error: &(dyn std::error::Error + 'static)) -> BodyReadErr
 /// The refusal of an address that serves credentials, or of one inside a network that a server
 /// outside of it named.
 pub fn refused_address(place: &str, address: IpAddr) -> Error {
-    let (kind, why) = if is_link_local(address) {
-        ("link-local", "such addresses serve the credentials of cloud machines")
+    let kind = address_kind(address);
+    let why = if is_link_local(address) {
+        "such addresses serve the credentials of cloud machines"
     } else {
-        ("private", "a server named it; addresses named by servers must be public")
+        "a server named it; addresses named by servers must be public"
     };
     Error::denied(format!("{place} is the {kind} address {address}, which is not contacted"))
         .with_detail(why)
