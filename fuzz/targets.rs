@@ -284,10 +284,10 @@ fn session(data: &[u8]) {
         let began = tokio::time::Instant::now();
         let Ok(connection) = Connection::open(&opener, options).await else { return };
         let limit = Duration::from_secs(30);
-        let tools = listing::tools(&connection, "srv", limit).await;
-        let _prompts = listing::all::<Prompt>(&connection, "srv", limit).await;
-        let _resources = listing::all::<Resource>(&connection, "srv", limit).await;
-        let _templates = listing::all::<ResourceTemplate>(&connection, "srv", limit).await;
+        let tools = listing::tools(&connection, limit).await;
+        let _prompts = listing::all::<Prompt>(&connection, limit).await;
+        let _resources = listing::all::<Resource>(&connection, limit).await;
+        let _templates = listing::all::<ResourceTemplate>(&connection, limit).await;
         for tool in tools.iter().flat_map(|tools| &tools.tools).take(3) {
             let options = RequestOptions::with_timeouts(limit, limit * 2, ErrorPhase::Call);
             let arguments = example::arguments(tool.input_schema.whole());

@@ -1,10 +1,16 @@
 //! The arguments of the calls of a run: the same for all, or rows of a file.
 
+use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use crate::host::load::LoadTarget;
 use crate::host::request::CallArguments;
-use crate::model::{Error, JsonObject};
+use crate::model::{Error, JsonObject, unreadable_file};
+
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Used in order, then from the start again; at least one.
 #[derive(Debug, Clone)]
@@ -37,4 +43,35 @@ impl From<JsonObject> for ArgumentRows {
     fn from(row: JsonObject) -> Self {
         Self(vec![Arc::new(row)])
     }
+}
+
+/// Reads a file with one JSON object on each line, at least one; `option` says in errors what named the file.
+pub fn read_lines(option: &str, path: &Path) -> Result<Vec<JsonObject>, Error> {
+    let named = || format!("{option}: '{}'", path.display());
+    let refused = |why: &str| Error::usage(format!("{}: {why}", named()));
+    let mut text = String::new();
+    // A person may name a pipe, whose size is unknown before it was read.
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
+        .map_err(|error| unreadable_file(option, path, &error))?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(refused("it is larger than 64 MiB"));
+    }
+    let mut rows = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match serde_json::from_str(line) {
+            Ok(Value::Object(object)) => rows.push(object),
+            Ok(_) => {
+                let why = format!("line {} is not a JSON object such as {{\"key\": 1}}", index + 1);
+                return Err(refused(&why));
+            }
+            Err(error) => {
+                return Err(refused(&format!("line {} is not valid JSON: {error}", index + 1)));
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Err(refused("it has no lines"));
+    }
+    Ok(rows)
 }

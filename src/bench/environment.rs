@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::plan::seconds;
 use crate::util::number::float_len;
 use std::io::Read as _;
 
@@ -20,8 +24,8 @@ pub fn read_file(path: &str) -> Option<String> {
     Some(text)
 }
 
-/// Where a run was made.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Where a run was made; null for what the system does not report.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct BenchEnvironment {
     /// The version of this program.
     pub toolhost: String,
@@ -44,7 +48,7 @@ pub struct BenchEnvironment {
 }
 
 /// Who a server says it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ServerIdentity {
     /// The full name of the tool that it was called for.
     pub tool: String,
@@ -54,7 +58,9 @@ pub struct ServerIdentity {
     pub version: Option<String>,
     /// The protocol revision.
     pub protocol: Option<String>,
-    /// The processor time that its process used during the run.
+    /// The processor time that its process used during the run, in seconds.
+    #[serde(rename = "cpu_s", serialize_with = "seconds")]
+    #[schemars(with = "Option<f64>")]
     pub cpu: Option<Duration>,
 }
 

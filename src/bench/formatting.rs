@@ -1,7 +1,10 @@
 //! Formatting plans and figures as text.
 
+use std::time::Duration;
+
 use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, WarmUp};
 use super::report::{BenchReport, RunStatus};
+use crate::util::histogram::Durations;
 use crate::util::units::{show_count, show_duration};
 
 /// Calls per second, with three significant digits.
@@ -17,6 +20,20 @@ pub fn per_second(rate: f64) -> String {
 
 pub fn calls(count: u64) -> String {
     format!("{} {}", show_count(count), if count == 1 { "call" } else { "calls" })
+}
+
+/// A percentile, or `–` without one; `~` marks one that too few calls lie beyond.
+pub fn percentile(times: &Durations, share: f64) -> String {
+    marked(times.quantile(share).map(|time| (time, times.is_reliable_at(share))))
+}
+
+/// The same of one that is known, and whether it is reliable.
+pub fn marked(percentile: Option<(Duration, bool)>) -> String {
+    match percentile {
+        Some((time, true)) => show_duration(time),
+        Some((time, false)) => format!("{}~", show_duration(time)),
+        None => "–".to_owned(),
+    }
 }
 
 /// How the load of a whole run was made, and what the times count from.

@@ -32,7 +32,6 @@
 //! # }
 //! ```
 
-pub(crate) mod argument_lines;
 pub(crate) mod arguments;
 pub(crate) mod arrival_schedule;
 pub(crate) mod baseline;
@@ -51,7 +50,6 @@ pub(crate) mod fixtures;
 pub(crate) mod formatting;
 pub(crate) mod interval;
 pub(crate) mod json;
-pub(crate) mod machine_facts;
 pub(crate) mod meter;
 pub(crate) mod monitor;
 pub(crate) mod plan;

@@ -4,10 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::model::{Error, ErrorKind};
 use crate::util::histogram::Durations;
 
-use super::plan::{BenchPlan, LoadModel, Sharing};
+use super::plan::{BenchPlan, LoadModel, Sharing, seconds};
 
 /// A run, whole.
 #[derive(Debug, Clone)]
@@ -125,11 +128,13 @@ pub struct ColdStart {
 }
 
 /// One kind of failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ErrorReport {
     /// How often.
     pub count: u64,
-    /// When it was first seen, since the first call that counts.
+    /// When it was first seen, in seconds since the first call that counts.
+    #[serde(rename = "first_seen_s", serialize_with = "seconds")]
+    #[schemars(with = "f64")]
     pub first_seen: Duration,
     /// The message of one such failure, shortened.
     pub sample: String,

@@ -2,6 +2,7 @@
 
 use super::formatting;
 use crate::util::histogram::Durations;
+use crate::util::number::nanos;
 use crate::util::units::show_duration;
 
 /// A figure of a run that another run has too.
@@ -64,8 +65,6 @@ impl Statistic {
 
     /// Its value in nanoseconds, or calls per second.
     pub(super) fn of(self, response: &Durations, throughput: f64) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "durations are below 2^52 nanoseconds")]
-        let nanos = |duration: std::time::Duration| duration.as_nanos() as f64;
         let value = match self {
             Self::Throughput => throughput,
             Self::Mean => nanos(response.mean()?),

@@ -51,11 +51,7 @@ impl StepRow {
         times: [Option<(Duration, bool)>; 3],
         (failed, made): (u64, u64),
     ) -> Self {
-        let [p50, p95, p99] = times.map(|time| match time {
-            Some((time, true)) => show_duration(time),
-            Some((time, false)) => format!("{}~", show_duration(time)),
-            None => "–".to_owned(),
-        });
+        let [p50, p95, p99] = times.map(formatting::marked);
         let errors = if failed == 0 {
             "0".to_owned()
         } else {

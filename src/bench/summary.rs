@@ -1,7 +1,5 @@
 //! A run in a few sentences: what a person wants to know first.
 
-use std::time::Duration;
-
 use super::baseline::{BaselineChange, BaselineReport, RegressionVerdict};
 use super::compare::{RatioVerdict, TargetComparison, letter};
 use super::findings::BenchFindings;
@@ -108,7 +106,7 @@ fn step_lines(report: &BenchReport) -> Vec<ReportLine> {
 fn target_lines(report: &BenchReport, at: usize, target: &TargetReport) -> Vec<ReportLine> {
     let several = report.targets.len() > 1;
     let name = if several { format!("{} {}: ", letter(at), target.tool) } else { String::new() };
-    let failed = target.requests.saturating_sub(target.ok);
+    let failed = target.failed_calls();
     let calls = formatting::calls(target.requests);
     let took = show_duration(report.elapsed);
     let made = if several { calls } else { format!("{calls} in {took}") };
@@ -150,13 +148,8 @@ fn target_lines(report: &BenchReport, at: usize, target: &TargetReport) -> Vec<R
 
 /// The percentiles that people ask for; `~` marks one that too few calls lie beyond.
 fn times(response: &Durations) -> String {
-    let at = |(name, share): (&str, f64)| {
-        let time: Duration = response.quantile(share)?;
-        let mark = if response.is_reliable_at(share) { "" } else { "~" };
-        Some(format!("{name} {}{mark}", show_duration(time)))
-    };
-    let mut parts: Vec<String> =
-        [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)].into_iter().filter_map(at).collect();
+    let at = |(name, share)| format!("{name} {}", formatting::percentile(response, share));
+    let mut parts = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)].map(at).to_vec();
     parts.extend(response.max().map(|max| format!("max {}", show_duration(max))));
     parts.join("  ")
 }
@@ -221,6 +214,8 @@ fn first_sentence(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::bench::compare::compare;
     use crate::bench::fixtures::{report, rounds, target};

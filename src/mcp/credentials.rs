@@ -53,14 +53,14 @@ pub trait Credentials: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// Nothing is shown, and nothing can be done about a refusal.
-#[derive(Debug, Clone, Copy)]
-pub struct NoCredentials;
+/// The token of the configuration, or none. A server that refuses it is not asked twice.
+#[derive(Debug, Clone)]
+struct FixedCredentials(Option<SecretString>);
 
 #[async_trait]
-impl Credentials for NoCredentials {
+impl Credentials for FixedCredentials {
     async fn authorization(&self) -> Result<Option<SecretString>, Error> {
-        Ok(None)
+        Ok(self.0.as_ref().map(|token| bearer_header(token.expose_secret())))
     }
 
     async fn handle_challenge(&self, _: Challenge) -> Result<ChallengeOutcome, Error> {
@@ -68,28 +68,7 @@ impl Credentials for NoCredentials {
     }
 
     fn always_sends_secret(&self) -> bool {
-        false
-    }
-}
-
-/// A fixed token of the configuration. A server that refuses it is not asked twice.
-#[derive(Debug, Clone)]
-pub struct StaticBearer(SecretString);
-
-impl StaticBearer {
-    pub fn new(token: SecretString) -> Self {
-        Self(token)
-    }
-}
-
-#[async_trait]
-impl Credentials for StaticBearer {
-    async fn authorization(&self) -> Result<Option<SecretString>, Error> {
-        Ok(Some(bearer_header(self.0.expose_secret())))
-    }
-
-    async fn handle_challenge(&self, _: Challenge) -> Result<ChallengeOutcome, Error> {
-        Ok(ChallengeOutcome::Refused)
+        self.0.is_some()
     }
 }
 
@@ -99,9 +78,9 @@ pub fn bearer_header(token: &str) -> SecretString {
 }
 
 pub fn none() -> Arc<dyn Credentials> {
-    Arc::new(NoCredentials)
+    Arc::new(FixedCredentials(None))
 }
 
 pub fn bearer(token: SecretString) -> Arc<dyn Credentials> {
-    Arc::new(StaticBearer::new(token))
+    Arc::new(FixedCredentials(Some(token)))
 }

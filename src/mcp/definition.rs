@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-use super::item_error::ItemError;
 use super::listing::{ListSpec, Listable};
+use super::offering_items::ItemFields;
 use crate::model::{
-    Annotations, Origin, ToolDefinition, ToolName, ToolSchema, ToolSource, ToolStatus,
+    Annotations, Error, Origin, ToolDefinition, ToolName, ToolSchema, ToolSource, ToolStatus,
 };
-use crate::util::text::{is_invisible, safe_line, truncate};
+use crate::util::text::{is_invisible, truncate};
 use crate::util::{json, schema};
 
 /// The longest name a tool may have (SEP-986).
@@ -29,88 +29,64 @@ impl Listable for ToolDefinition {
         is_method_optional: false,
     };
 
-    fn read(
-        server: &str,
-        raw: Box<RawValue>,
-        item: Value,
-        modern: bool,
-    ) -> Result<Self, ItemError> {
-        read(server, raw, item, modern)
+    fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool) -> Result<Self, Error> {
+        let fields = ItemFields::of("a tool", &item)?;
+        let name = fields.name("name", NAME_LIMIT)?;
+        if name.chars().any(char::is_whitespace) {
+            return Err(fields.unshowable("name", name));
+        }
+        let schema = match item.get("inputSchema") {
+            Some(schema @ Value::Object(object)) => match object.get("type") {
+                None => schema,
+                Some(Value::String(kind)) if !OTHER_TYPES.contains(&kind.as_str()) => schema,
+                Some(other) => {
+                    return Err(fields.invalid(name, "the type of its inputSchema", other));
+                }
+            },
+            Some(other) => return Err(fields.invalid(name, "its inputSchema", other)),
+            None => return Err(Error::protocol(format!("tool \"{name}\" has no inputSchema"))),
+        };
+        if modern {
+            super::headers::check(schema)
+                .map_err(|error| error.context(&format!("tool \"{name}\"")))?;
+        }
+        let mut tool = Self::new(
+            ToolName::of(server, name),
+            ToolSource::Mcp,
+            "mcp",
+            Origin::Server(server.to_owned()),
+        );
+        tool.title = fields.text("title", name)?;
+        tool.description = fields.text("description", name)?;
+        tool.annotations = annotations(item.get("annotations"));
+        if tool.title.is_none() {
+            tool.title.clone_from(&tool.annotations.title);
+        }
+        match item.get("outputSchema") {
+            None | Some(Value::Null | Value::Object(_)) => {}
+            Some(other) => return Err(fields.invalid(name, "its outputSchema", other)),
+        }
+        // Moved, not copied: a list may hold thousands. A larger one is not looked into.
+        let mut item = item;
+        let mut take = |key: &str| {
+            let mut schema = item.get_mut(key).map(Value::take).unwrap_or_default();
+            if !json::is_longer_than(&schema, SCHEMA_BYTES) {
+                schema::localize(&mut schema);
+            }
+            schema
+        };
+        tool.input_schema = take("inputSchema").into();
+        tool.output_schema =
+            Some(take("outputSchema")).filter(Value::is_object).map(ToolSchema::from);
+        add_warnings(&mut tool);
+        tool.touches.push(format!("whatever the server '{server}' can reach"));
+        tool.raw = Some(Arc::from(raw));
+        Ok(tool)
     }
 
     fn key(&self) -> &str {
         self.name.tool()
     }
-}
-
-fn read(
-    server: &str,
-    raw: Box<RawValue>,
-    item: Value,
-    modern: bool,
-) -> Result<ToolDefinition, ItemError> {
-    let Value::Object(mut map) = item else {
-        return Err(ItemError::NotAnObject { item: "tool", value: abbreviated(&item) });
-    };
-    let name = match map.get("name") {
-        Some(Value::String(name)) => name.clone(),
-        Some(other) => return Err(ItemError::ToolNameNotText(abbreviated(other))),
-        None => return Err(ItemError::NoKey { item: "tool", key: "name".to_owned() }),
-    };
-    check_name(&name)?;
-    let bad = |member: &str, value: &Value| ItemError::InvalidMember {
-        item: "tool",
-        name: name.clone(),
-        member: member.to_owned(),
-        value: abbreviated(value),
-    };
-    let schema = match map.get("inputSchema") {
-        Some(schema @ Value::Object(object)) => match object.get("type") {
-            None => schema,
-            Some(Value::String(kind)) if !OTHER_TYPES.contains(&kind.as_str()) => schema,
-            Some(other) => return Err(bad("the type of its inputSchema", other)),
-        },
-        Some(other) => return Err(bad("its inputSchema", other)),
-        None => return Err(ItemError::NoInputSchema(name)),
-    };
-    if modern {
-        super::headers::check(schema)
-            .map_err(|flaw| ItemError::InvalidHeader { tool: name.clone(), flaw })?;
-    }
-    let text = |map: &Map<String, Value>, key: &str| match map.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(bad(&format!("its {key}"), other)),
-    };
-    let mut tool = ToolDefinition::new(
-        ToolName::of(server, &name),
-        ToolSource::Mcp,
-        "mcp",
-        Origin::Server(server.to_owned()),
-    );
-    tool.title = text(&map, "title")?;
-    tool.description = text(&map, "description")?;
-    tool.annotations = annotations(map.get("annotations"));
-    if tool.title.is_none() {
-        tool.title.clone_from(&tool.annotations.title);
-    }
-    // Moved, not copied: a list may hold thousands. A larger one is not looked into.
-    let local = |mut schema: Value| {
-        if !json::is_longer_than(&schema, SCHEMA_BYTES) {
-            schema::localize(&mut schema);
-        }
-        ToolSchema::from(schema)
-    };
-    tool.input_schema = local(map.remove("inputSchema").unwrap_or_default());
-    match map.remove("outputSchema") {
-        None | Some(Value::Null) => {}
-        Some(schema @ Value::Object(_)) => tool.output_schema = Some(local(schema)),
-        Some(other) => return Err(bad("its outputSchema", &other)),
-    }
-    add_warnings(&mut tool);
-    tool.touches.push(format!("whatever the server '{server}' can reach"));
-    tool.raw = Some(Arc::from(raw));
-    Ok(tool)
 }
 
 fn add_warnings(tool: &mut ToolDefinition) {
@@ -141,20 +117,6 @@ pub(super) fn invisible_characters_warning<'a>(
     (count > 0).then(|| format!("its text contains {count} invisible or control characters"))
 }
 
-/// Refuses names that could be mistaken for something else or cannot be shown unchanged.
-fn check_name(name: &str) -> Result<(), ItemError> {
-    let count = name.chars().count();
-    if count == 0 {
-        Err(ItemError::EmptyToolName)
-    } else if count > NAME_LIMIT {
-        Err(ItemError::ToolNameTooLong { count, limit: NAME_LIMIT })
-    } else if name.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c)) {
-        Err(ItemError::UnshowableToolName(safe_line(name).to_string()))
-    } else {
-        Ok(())
-    }
-}
-
 fn annotations(value: Option<&Value>) -> Annotations {
     let flag = |key: &str| value.and_then(|v| v.get(key)).and_then(Value::as_bool);
     Annotations {
@@ -176,8 +138,8 @@ mod tests {
 
     use super::*;
 
-    fn parsed(server: &str, item: &Value) -> Result<ToolDefinition, ItemError> {
-        read(server, serde_json::value::to_raw_value(item).unwrap(), item.clone(), false)
+    fn parsed(server: &str, item: &Value) -> Result<ToolDefinition, Error> {
+        Listable::read(server, serde_json::value::to_raw_value(item).unwrap(), item.clone(), false)
     }
 
     #[test]

@@ -8,18 +8,18 @@ use serde_json::value::RawValue;
 
 /// The members of a JSON-RPC object, each still text.
 #[derive(Default)]
-pub(super) struct Envelope<'a> {
-    pub(super) jsonrpc: Option<&'a RawValue>,
-    pub(super) id: Option<Value>,
-    pub(super) method: Option<Value>,
-    pub(super) params: Option<&'a RawValue>,
-    pub(super) result: Option<&'a RawValue>,
-    pub(super) error: Option<&'a RawValue>,
-    pub(super) duplicate_keys: Vec<&'static str>,
+pub(in crate::mcp) struct Envelope<'a> {
+    pub(in crate::mcp) jsonrpc: Option<&'a RawValue>,
+    pub(in crate::mcp) id: Option<Value>,
+    pub(in crate::mcp) method: Option<Value>,
+    pub(in crate::mcp) params: Option<&'a RawValue>,
+    pub(in crate::mcp) result: Option<&'a RawValue>,
+    pub(in crate::mcp) error: Option<&'a RawValue>,
+    pub(in crate::mcp) duplicate_keys: Vec<&'static str>,
 }
 
 /// The name of a member, compared in place.
-pub(in crate::mcp) enum EnvelopeKey {
+enum EnvelopeKey {
     Jsonrpc,
     Id,
     Method,
@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for EnvelopeKey {
 }
 
 impl<'a> Envelope<'a> {
-    pub(super) fn read(text: &'a str) -> serde_json::Result<Self> {
+    pub(in crate::mcp) fn read(text: &'a str) -> serde_json::Result<Self> {
         struct Members;
         impl<'de> Visitor<'de> for Members {
             type Value = Envelope<'de>;
@@ -109,7 +109,7 @@ impl<'a> Envelope<'a> {
 }
 
 /// The value of an id. One that nests too deep is invalid, as `null` is.
-pub(in crate::mcp) fn read_id(text: &str) -> Value {
+fn read_id(text: &str) -> Value {
     match text.parse::<i64>() {
         Ok(number) => number.into(),
         Err(_) => serde_json::from_str(text).unwrap_or(Value::Null),

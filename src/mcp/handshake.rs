@@ -1,32 +1,26 @@
 //! Negotiating a protocol version with a server, over one wire or two.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::lifecycle::{
     Agreement, HandshakeAction, HandshakeEvent, HandshakeRequest, Lifecycle, MODERN,
 };
-use super::message::{self, ParsedInput, RpcMessage, non_message, unreadable_message};
-use super::protocol_warning::{ProtocolWarning, WarningList};
-use super::responder::answerable;
-use super::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
+use super::responder::QuestionResponder;
+use super::session::{McpSession, OwnedSession, RequestOutcome, SentRequest};
+use super::wire::{FrameKind, OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, Error, ErrorKind, EventSink, QuestionAbilities, QuestionHandler, Root};
+use crate::model::{Era, Error, EventSink, JsonObject, QuestionAbilities, QuestionHandler, Root};
 
 /// Ids of the handshake, far from those of a session, which count up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
 pub(super) const INITIALIZE_ID: i64 = 2_147_483_002;
 /// How long a stdio server may be silent after `server/discover` before it gets `initialize` too.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many messages of a server are kept that come before the handshake is over…
-const MAX_EARLY_MESSAGES: usize = 100;
-const MAX_EARLY_BYTES: usize = 1 << 20;
-
 /// The extension by which a server may answer a call with a task (SEP-2663).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
@@ -50,18 +44,21 @@ pub struct ConnectOptions {
 }
 
 impl ConnectOptions {
-    pub(super) fn questions(&self) -> QuestionAbilities {
-        answerable(&self.roots, &*self.inbox)
+    fn respondent(&self) -> QuestionResponder {
+        QuestionResponder {
+            server: self.server.clone(),
+            roots: self.roots.clone(),
+            events: self.events.clone(),
+            inbox: Arc::clone(&self.inbox),
+        }
     }
 }
 
 pub(super) struct Handshake<'a> {
     options: &'a ConnectOptions,
     lifecycle: Lifecycle,
-    pub(super) wire: Option<Arc<dyn Wire>>,
-    pub(super) warnings: WarningList,
-    pub(super) early_messages: Vec<RpcMessage>,
-    early_bytes: usize,
+    /// The newest session; the one of the agreement, when there is one.
+    pub(super) session: Option<OwnedSession>,
     started: Instant,
 }
 
@@ -70,10 +67,7 @@ impl<'a> Handshake<'a> {
         Self {
             options,
             lifecycle: Lifecycle::new(options.protocol, options.cached_era),
-            wire: None,
-            warnings: WarningList::default(),
-            early_messages: Vec::new(),
-            early_bytes: 0,
+            session: None,
             started,
         }
     }
@@ -82,34 +76,35 @@ impl<'a> Handshake<'a> {
         let deadline = self.started + self.options.start_timeout;
         loop {
             let wire = open()?;
-            self.wire = Some(Arc::clone(&wire));
-            let first = self.lifecycle.start();
-            match tokio::time::timeout_at(deadline, self.negotiate(&wire, first)).await {
-                Err(_) => return Err(self.timeout_error(&wire)),
+            let warnings = self.session.as_ref().map(|owned| owned.0.take_warnings());
+            let owned =
+                McpSession::begin(wire, self.options.respondent(), warnings.unwrap_or_default());
+            let session = Arc::clone(&owned.0);
+            self.session = Some(owned);
+            match tokio::time::timeout_at(deadline, self.negotiate(&session)).await {
+                Err(_) => return Err(self.timeout_error(&session)),
                 Ok(HandshakeEnd::Agreed(agreement)) => return Ok(*agreement),
                 Ok(HandshakeEnd::Failed(error)) => return Err(error),
                 Ok(HandshakeEnd::Restart) => {
                     tracing::debug!(server = self.options.server, "handshake starts over");
-                    self.early_messages.clear();
-                    self.early_bytes = 0;
-                    wire.close().await;
+                    session.end().await;
                 }
             }
         }
     }
 
-    fn timeout_error(&self, wire: &Arc<dyn Wire>) -> Error {
+    fn timeout_error(&self, session: &McpSession) -> Error {
         let limit = self.options.start_timeout.as_secs_f64();
         let waiting = [DISCOVER_ID, INITIALIZE_ID]
             .into_iter()
-            .find_map(|id| wire.waiting_for(&json!(id)))
+            .find_map(|id| session.wire().waiting_for(&json!(id)))
             .map(|w| format!(", waiting for {w}"))
             .unwrap_or_default();
         let error =
             Error::timeout(format!("no response within {limit} s (start timeout){waiting}"))
                 .with_hint("if it is only slow, set a longer start_timeout in its entry");
-        let tail = wire.process_info().stderr_tail;
-        if tail.is_empty() && self.warnings.is_empty() {
+        let tail = session.process_info().stderr_tail;
+        if tail.is_empty() && session.protocol_warnings().is_empty() {
             error.with_detail("it sent nothing")
         } else {
             let skip = tail.len().saturating_sub(5);
@@ -117,58 +112,72 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Talks over one wire until the lifecycle has decided.
-    async fn negotiate(&mut self, wire: &Arc<dyn Wire>, first: HandshakeRequest) -> HandshakeEnd {
-        let mut action = self.send(wire, first).await;
+    /// Talks in one session until the lifecycle has decided.
+    async fn negotiate(&mut self, session: &Arc<McpSession>) -> HandshakeEnd {
+        let (mut discover, mut initialize) = (None, None);
+        let mut action = HandshakeAction::Send(self.lifecycle.start());
         let mut probe = Instant::now() + PROBE_TIMEOUT;
         loop {
             match action {
                 HandshakeAction::Send(step) => {
-                    action = self.send(wire, step).await;
-                    continue;
+                    let request = self.send(session, step).await;
+                    match step {
+                        HandshakeRequest::Discover => discover = Some(request),
+                        HandshakeRequest::Initialize(_) => initialize = Some(request),
+                    }
                 }
-                HandshakeAction::Ready(agreement) => return self.ready(wire, agreement).await,
+                HandshakeAction::Ready(agreement) => return Self::ready(session, agreement).await,
                 HandshakeAction::Fail(error) => return HandshakeEnd::Failed(error),
                 HandshakeAction::Restart => return HandshakeEnd::Restart,
                 HandshakeAction::Wait => {}
             }
-            action = tokio::select! {
+            let event = tokio::select! {
                 biased;
-                arrival = wire.receive() => self.handle_arrival(wire, arrival).await,
+                answer = answer_to(&mut discover) => answer.map(HandshakeEvent::Discover),
+                answer = answer_to(&mut initialize) => answer.map(HandshakeEvent::Initialize),
                 () = tokio::time::sleep_until(probe), if self.options.falls_back_on_silence => {
                     probe += Duration::from_hours(24);
-                    self.lifecycle.handle(HandshakeEvent::Silence)
+                    Ok(HandshakeEvent::Silence)
                 }
             };
+            let event = match event {
+                Ok(event) => event,
+                // Prefer what the other side has to say about it.
+                Err(error) if session.wire().explains_failed_sends() => {
+                    HandshakeEvent::WireClosed(session.explain(error).await)
+                }
+                Err(error) => HandshakeEvent::WireClosed(error),
+            };
+            action = self.lifecycle.handle(event);
         }
     }
 
-    async fn ready(&mut self, wire: &Arc<dyn Wire>, agreement: Box<Agreement>) -> HandshakeEnd {
+    async fn ready(session: &McpSession, agreement: Box<Agreement>) -> HandshakeEnd {
         if agreement.era == Era::Legacy {
+            let wire = session.wire();
             wire.set_agreement(agreement.era, &agreement.version);
             let method = "notifications/initialized";
             let bytes = json!({ "jsonrpc": "2.0", "method": method }).to_string();
             let kind = FrameKind::Notification { method: method.into(), cancels: None };
-            if let Err(error) =
-                wire.send(OutgoingFrame { bytes: bytes.into(), kind, call: None }).await
-            {
+            let frame = OutgoingFrame { bytes: bytes.into(), kind, call: None };
+            if let Err(error) = wire.send(frame).await {
                 return HandshakeEnd::Failed(error);
             }
         }
         HandshakeEnd::Agreed(agreement)
     }
 
-    /// Sends a step. It is small enough for the pipe of a server that talks before it reads.
-    async fn send(&mut self, wire: &Arc<dyn Wire>, step: HandshakeRequest) -> HandshakeAction {
+    async fn send(&self, session: &Arc<McpSession>, step: HandshakeRequest) -> SentRequest {
+        let questions = session.respondent.abilities();
         let (id, method, params) = match step {
             HandshakeRequest::Discover => {
-                let meta = request_meta(MODERN, self.options.questions());
+                let meta = request_meta(MODERN, questions);
                 (DISCOVER_ID, "server/discover", json!({ "_meta": meta }))
             }
             HandshakeRequest::Initialize(version) => {
                 let params = json!({
                     "protocolVersion": version,
-                    "capabilities": capabilities(Era::Legacy, self.options.questions()),
+                    "capabilities": capabilities(Era::Legacy, questions),
                     "clientInfo": client_info(),
                 });
                 (INITIALIZE_ID, "initialize", params)
@@ -182,143 +191,17 @@ impl<'a> Handshake<'a> {
             name: None,
             headers: Vec::new(),
         };
-        let frame = OutgoingFrame { bytes: Bytes::from(message.to_string()), kind, call: None };
-        match wire.send(frame).await {
-            Ok(None) => HandshakeAction::Wait,
-            Ok(Some(bytes)) => {
-                let answer = Arrival::Message { bytes, stream_of: Some(json!(id)) };
-                self.handle_arrival(wire, answer).await
-            }
-            Err(error) => self.wire_failed(wire, error).await,
-        }
+        let frame = OutgoingFrame { bytes: message.to_string().into(), kind, call: None };
+        session.send_frame(id, frame, None).await
     }
+}
 
-    /// The wire failed while sending: prefer what the other side has to say about it.
-    async fn wire_failed(&mut self, wire: &Arc<dyn Wire>, error: Error) -> HandshakeAction {
-        let cause = async {
-            loop {
-                if let Arrival::Closed(cause) = wire.receive().await {
-                    return cause;
-                }
-            }
-        };
-        let error = if error.kind() == ErrorKind::Unreachable && wire.explains_failed_sends() {
-            tokio::time::timeout(Duration::from_millis(500), cause).await.unwrap_or(error)
-        } else {
-            error
-        };
-        self.lifecycle.handle(HandshakeEvent::WireClosed(error))
-    }
-
-    async fn handle_arrival(&mut self, wire: &Arc<dyn Wire>, arrival: Arrival) -> HandshakeAction {
-        let bytes = match arrival {
-            Arrival::Message { bytes, .. } => bytes,
-            Arrival::Warning(warning) => {
-                self.warnings.add_once(&warning);
-                return HandshakeAction::Wait;
-            }
-            Arrival::Failed { id, error } => {
-                // The wire reports the end of every exchange, settled or not.
-                let open = match id.as_i64() {
-                    Some(DISCOVER_ID) => self.lifecycle.waits_for_discover(),
-                    Some(INITIALIZE_ID) => self.lifecycle.waits_for_initialize(),
-                    _ => false,
-                };
-                return match open {
-                    true if wire.process_info().pid.is_some() => {
-                        self.wire_failed(wire, error).await
-                    }
-                    true => self.lifecycle.handle(HandshakeEvent::WireClosed(error)),
-                    false => HandshakeAction::Wait,
-                };
-            }
-            Arrival::Closed(error) => {
-                return self.lifecycle.handle(HandshakeEvent::WireClosed(error));
-            }
-        };
-        match message::read(&bytes) {
-            ParsedInput::NonMessage(line) => {
-                self.warnings.add_once(&non_message(line, wire.delimits_messages()));
-                HandshakeAction::Wait
-            }
-            // The transport tells when no other comes.
-            ParsedInput::Unreadable(error) if wire.delimits_messages() => {
-                self.warnings.add_once(&unreadable_message(&error));
-                HandshakeAction::Wait
-            }
-            ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => {
-                self.lifecycle.handle(HandshakeEvent::WireClosed(error))
-            }
-            ParsedInput::Messages(messages, warnings) => {
-                for warning in warnings {
-                    self.warnings.add_once(&warning);
-                }
-                self.handle_messages(wire, messages).await
-            }
-        }
-    }
-
-    async fn handle_messages(
-        &mut self,
-        wire: &Arc<dyn Wire>,
-        messages: Vec<RpcMessage>,
-    ) -> HandshakeAction {
-        let mut action = HandshakeAction::Wait;
-        for message in messages {
-            match message {
-                // What is decided stays decided; the session knows these ids too.
-                message @ RpcMessage::Response { .. }
-                    if !matches!(action, HandshakeAction::Wait) =>
-                {
-                    self.keep_early(message);
-                }
-                RpcMessage::Response { id, outcome }
-                    if id == DISCOVER_ID && self.lifecycle.waits_for_discover() =>
-                {
-                    action = self.lifecycle.handle(HandshakeEvent::Discover(outcome));
-                }
-                RpcMessage::Response { id, outcome }
-                    if id == INITIALIZE_ID && self.lifecycle.waits_for_initialize() =>
-                {
-                    action = self.lifecycle.handle(HandshakeEvent::Initialize(outcome));
-                }
-                RpcMessage::Response { id, outcome } => {
-                    // An error without an id is all that some servers say to what they reject.
-                    match outcome {
-                        Err(error) if id.is_null() && matches!(action, HandshakeAction::Wait) => {
-                            action = self.lifecycle.handle(self.lifecycle.refusal(error));
-                        }
-                        _ => self.warnings.add_once(&ProtocolWarning::UnknownId(id.to_string())),
-                    }
-                }
-                RpcMessage::Request { id, method, .. } if method == "ping" => {
-                    let bytes = json!({ "jsonrpc": "2.0", "id": id, "result": {} }).to_string();
-                    let frame = OutgoingFrame {
-                        bytes: bytes.into(),
-                        kind: FrameKind::Response,
-                        call: None,
-                    };
-                    if let Err(error) = wire.send(frame).await {
-                        return self.wire_failed(wire, error).await;
-                    }
-                }
-                other => self.keep_early(other),
-            }
-        }
-        action
-    }
-
-    fn keep_early(&mut self, message: RpcMessage) {
-        let size = message.size();
-        if self.early_messages.len() < MAX_EARLY_MESSAGES
-            && self.early_bytes + size <= MAX_EARLY_BYTES
-        {
-            self.early_bytes += size;
-            self.early_messages.push(message);
-        } else {
-            self.warnings.add_once(&ProtocolWarning::TooMuchBeforeHandshake);
-        }
-    }
+/// Waits for the answer to a step that was sent; it is given once.
+async fn answer_to(step: &mut Option<SentRequest>) -> Result<RequestOutcome, Error> {
+    let Some(request) = step else { return pending().await };
+    let answer = request.answer_or_failure().await;
+    *step = None;
+    answer
 }
 
 enum HandshakeEnd {
@@ -336,43 +219,28 @@ pub(super) fn request_meta(version: &str, questions: QuestionAbilities) -> Value
     })
 }
 
-/// What we declare to be able to do; written as the JSON object that servers get.
-pub(super) struct DeclaredCapabilities {
-    pub era: Era,
-    pub questions: QuestionAbilities,
-}
-
-impl Serialize for DeclaredCapabilities {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Names<const N: usize>([(&'static str, bool); N]);
-        impl<const N: usize> Serialize for Names<N> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let named = self.0.iter().filter(|(_, is_named)| *is_named);
-                serializer.collect_map(named.map(|(name, _)| (name, Names([]))))
-            }
-        }
-        let QuestionAbilities { forms, urls, sampling, roots } = self.questions;
-        let mut declared = serializer.serialize_map(None)?;
-        if forms || urls {
-            declared.serialize_entry("elicitation", &Names([("form", forms), ("url", urls)]))?;
-        }
-        if sampling {
-            declared.serialize_entry("sampling", &Names([]))?;
-        }
-        if roots {
-            declared.serialize_entry("roots", &Names([]))?;
-        }
-        if self.era == Era::Modern {
-            // Legacy tasks need no word of ours, and that era knows no extensions.
-            declared.serialize_entry("extensions", &Names([(TASKS_EXTENSION, true)]))?;
-        }
-        declared.end()
-    }
-}
-
+/// What we declare to be able to do.
 pub(super) fn capabilities(era: Era, questions: QuestionAbilities) -> Value {
-    // An object with texts as its keys can always be made.
-    serde_json::to_value(DeclaredCapabilities { era, questions }).unwrap_or_default()
+    let QuestionAbilities { forms, urls, sampling, roots } = questions;
+    let names = |all: &[(&str, bool)]| -> JsonObject {
+        let declared = all.iter().filter(|(_, is_declared)| *is_declared);
+        declared.map(|(name, _)| ((*name).to_owned(), json!({}))).collect()
+    };
+    let tasks = era == Era::Modern;
+    let mut declared = names(&[
+        ("elicitation", forms || urls),
+        ("sampling", sampling),
+        ("roots", roots),
+        // Legacy tasks need no word of ours, and that era knows no extensions.
+        ("extensions", tasks),
+    ]);
+    if let Some(modes) = declared.get_mut("elicitation") {
+        *modes = names(&[("form", forms), ("url", urls)]).into();
+    }
+    if let Some(extensions) = declared.get_mut("extensions") {
+        *extensions = names(&[(TASKS_EXTENSION, tasks)]).into();
+    }
+    declared.into()
 }
 
 pub(super) fn client_info() -> Value {

@@ -4,43 +4,27 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::model::Error;
+
 const KEY: &str = "x-mcp-header";
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HeaderAnnotationError {
-    #[error("{KEY} of \"{0}\" is not text")]
-    NotText(String),
-    #[error("{KEY} of \"{property}\" is not a header name: {name:?}")]
-    NotHeaderName { property: String, name: String },
-    /// This property is neither text, nor a whole number, nor true or false.
-    #[error("{KEY} of \"{0}\" is on a type that cannot be a header")]
-    UnsuitableType(String),
-    /// Two properties have this annotation; upper and lower case are the same.
-    #[error("{KEY} {0:?} is used twice")]
-    UsedTwice(String),
-}
-
-pub fn check(schema: &Value) -> Result<(), HeaderAnnotationError> {
+/// Refuses annotations that no header can follow.
+pub fn check(schema: &Value) -> Result<(), Error> {
     let mut names = HashSet::new();
     for (property, schema) in properties(schema) {
         let Some(value) = schema.get(KEY) else { continue };
-        let Some(name) = value.as_str() else {
-            return Err(HeaderAnnotationError::NotText(property.clone()));
-        };
+        let refused = |what: &str| Err(Error::protocol(format!("{KEY} of \"{property}\" {what}")));
+        let Some(name) = value.as_str() else { return refused("is not text") };
         if name.is_empty() || !name.bytes().all(is_token) {
-            return Err(HeaderAnnotationError::NotHeaderName {
-                property: property.clone(),
-                name: name.to_owned(),
-            });
+            return refused(&format!("is not a header name: {name:?}"));
         }
-        if !matches!(
-            schema.get("type").and_then(Value::as_str),
-            Some("string" | "integer" | "boolean")
-        ) {
-            return Err(HeaderAnnotationError::UnsuitableType(property.clone()));
+        let kind = schema.get("type").and_then(Value::as_str);
+        if !matches!(kind, Some("string" | "integer" | "boolean")) {
+            return refused("is on a type that cannot be a header");
         }
+        // Upper and lower case are the same.
         if !names.insert(name.to_ascii_lowercase()) {
-            return Err(HeaderAnnotationError::UsedTwice(name.to_owned()));
+            return Err(Error::protocol(format!("{KEY} {name:?} is used twice")));
         }
     }
     Ok(())

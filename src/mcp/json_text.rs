@@ -24,48 +24,43 @@ pub(super) fn too_deep(text: &str) -> bool {
     nests_deeper(text.as_bytes(), DEPTH_LIMIT)
 }
 
+/// What of a text stands outside of its strings.
+fn structure(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    let (mut in_text, mut escaped) = (false, false);
+    text.iter().copied().filter(move |byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            _ => return !in_text,
+        }
+        false
+    })
+}
+
 fn nests_deeper(text: &[u8], limit: usize) -> bool {
     // Few texts have so many brackets at all.
     if memchr::memchr2_iter(b'[', b'{', text).nth(limit).is_none() {
         return false;
     }
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    for &byte in text {
+    let mut depth = 0_usize;
+    structure(text).any(|byte| {
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_text,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => {
-                depth += 1;
-                if depth > limit {
-                    return true;
-                }
-            }
-            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-    }
-    false
+        depth > limit
+    })
 }
 
 /// Whether a text holds more values than a tree may: each follows an opening bracket, a comma or a
 /// colon, and a colon comes with one of the others.
 pub(super) fn too_many(text: &str) -> bool {
     let separators = || memchr::memchr3_iter(b'[', b',', b'{', text.as_bytes());
-    if text.len() <= VALUES_LIMIT || separators().nth(VALUES_LIMIT).is_none() {
-        return false;
-    }
-    let (mut values, mut in_text, mut escaped) = (0_usize, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_text,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' | b',' if !in_text => values += 1,
-            _ => {}
-        }
-    }
-    values > VALUES_LIMIT
+    text.len() > VALUES_LIMIT
+        && separators().nth(VALUES_LIMIT).is_some()
+        && structure(text.as_bytes()).filter(|byte| b"[{,".contains(byte)).count() > VALUES_LIMIT
 }
 
 pub(super) fn too_deep_error() -> Error {

@@ -142,26 +142,6 @@ impl Lifecycle {
         }
     }
 
-    /// A refusal that does not say of what: it concerns the newest request.
-    pub fn refusal(&self, error: Error) -> HandshakeEvent {
-        match self.initialize {
-            RequestState::Pending => HandshakeEvent::Initialize(Err(error)),
-            RequestState::NotSent | RequestState::Refused(_) => {
-                HandshakeEvent::Discover(Err(error))
-            }
-        }
-    }
-
-    /// Whether an answer to `server/discover` is still expected.
-    pub fn waits_for_discover(&self) -> bool {
-        matches!(self.discover, RequestState::Pending)
-    }
-
-    /// Whether an answer to `initialize` is still expected.
-    pub fn waits_for_initialize(&self) -> bool {
-        matches!(self.initialize, RequestState::Pending)
-    }
-
     fn send_discover(&mut self) -> HandshakeRequest {
         self.discover = RequestState::Pending;
         HandshakeRequest::Discover

@@ -9,11 +9,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::connection::{Connection, RequestOptions};
-use super::item_error::ItemError;
 use super::lifecycle::MODERN;
 use super::message::RawJson;
-use super::page::{ListPage, MAX_ITEMS, NextPage, PageItems};
-use super::protocol_warning::ProtocolWarning;
+use super::page::{ListPage, MAX_ITEMS, PageItems};
 use super::rpc_code::{METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
 use crate::model::{
     Diagnostic, Era, Error, ErrorPhase, OfferingListing, ToolDefinition, ToolListing,
@@ -31,8 +29,7 @@ pub trait Listable: Sized {
     const LIST: ListSpec;
 
     /// Reads one item: its text, and the tree of that text.
-    fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool)
-    -> Result<Self, ItemError>;
+    fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool) -> Result<Self, Error>;
 
     /// What no two items of a list may share.
     fn key(&self) -> &str;
@@ -49,13 +46,9 @@ pub struct ListSpec {
     pub is_method_optional: bool,
 }
 
-pub async fn tools(
-    connection: &Connection,
-    server: &str,
-    timeout: Duration,
-) -> Result<ToolListing, Error> {
+pub async fn tools(connection: &Connection, timeout: Duration) -> Result<ToolListing, Error> {
     let OfferingListing { items, diagnostics: problems, is_partial: partial, .. } =
-        all::<ToolDefinition>(connection, server, timeout).await?;
+        all::<ToolDefinition>(connection, timeout).await?;
     Ok(ToolListing {
         tools: items.into_iter().map(Arc::new).collect(),
         diagnostics: problems,
@@ -66,11 +59,10 @@ pub async fn tools(
 
 pub async fn all<T: Listable>(
     connection: &Connection,
-    server: &str,
     timeout: Duration,
 ) -> Result<OfferingListing<T>, Error> {
     let list = T::LIST;
-    let mut collected = ListCollector::<T>::new(connection, server);
+    let mut collected = ListCollector::<T>::new(connection);
     let is_declared = connection.declares(list.capability);
     // Some servers declare nothing and offer tools; one that declares other things has none.
     let declares_others = || ["resources", "prompts"].iter().any(|name| connection.declares(name));
@@ -95,7 +87,7 @@ pub async fn all<T: Listable>(
         let page = match ListPage::read(&page, list.field, list.singular) {
             Ok(page) => page,
             Err(error) if page_number == 1 => {
-                return Err(error.with_server(server).with_phase(ErrorPhase::List));
+                return Err(connection.in_context(error, ErrorPhase::List));
             }
             Err(error) => {
                 collected.mark_partial(format!("page {page_number}: {}", error.message()));
@@ -105,18 +97,14 @@ pub async fn all<T: Listable>(
         if page_number == 1 {
             collected.offered.freshness = page.freshness;
         }
-        let next = match page.next {
-            NextPage::End => None,
-            NextPage::Cursor(next) => Some(next),
-            NextPage::Invalid(text) => {
-                collected.mark_partial(format!(
-                    "nextCursor is {text}, not text; later pages are unknown"
-                ));
-                None
-            }
-        };
+        let next = page.next.unwrap_or_else(|text| {
+            let what = format!("nextCursor is {text}, not text; later pages are unknown");
+            collected.mark_partial(what);
+            None
+        });
         if !is_declared && page_number == 1 && !page.items.items.is_empty() {
-            connection.add_warning(ProtocolWarning::UndeclaredCapability(list.capability));
+            let text = format!("it does not declare the {} capability", list.capability);
+            connection.add_warning(&text);
         }
         // A page whose cursor leads to itself is a repetition, not a list with doubles.
         if next.is_none() || next != cursor {
@@ -172,7 +160,6 @@ fn first_page_failed<T>(
 
 struct ListCollector<'a, T> {
     connection: &'a Connection,
-    server: &'a str,
     offered: OfferingListing<T>,
     keys: HashSet<String>,
     bytes: usize,
@@ -180,15 +167,17 @@ struct ListCollector<'a, T> {
 }
 
 impl<'a, T: Listable> ListCollector<'a, T> {
-    fn new(connection: &'a Connection, server: &'a str) -> Self {
+    fn new(connection: &'a Connection) -> Self {
         let offered = OfferingListing::default();
-        Self { connection, server, offered, keys: HashSet::new(), bytes: 0, dropped_findings: 0 }
+        Self { connection, offered, keys: HashSet::new(), bytes: 0, dropped_findings: 0 }
     }
 
     fn mark_partial(&mut self, reason: String) {
         self.offered.is_partial = true;
         if self.offered.diagnostics.len() < MAX_FINDINGS {
-            self.offered.diagnostics.push(Diagnostic::error(reason).with_entry(self.server));
+            self.offered
+                .diagnostics
+                .push(Diagnostic::error(reason).with_entry(&self.connection.server));
         } else {
             self.dropped_findings += 1;
         }
@@ -197,7 +186,9 @@ impl<'a, T: Listable> ListCollector<'a, T> {
     fn finish(mut self) -> OfferingListing<T> {
         if self.dropped_findings > 0 {
             let text = format!("and {} more findings like these", self.dropped_findings);
-            self.offered.diagnostics.push(Diagnostic::error(text).with_entry(self.server));
+            self.offered
+                .diagnostics
+                .push(Diagnostic::error(text).with_entry(&self.connection.server));
         }
         self.offered
     }
@@ -230,12 +221,11 @@ impl<'a, T: Listable> ListCollector<'a, T> {
                 ));
                 continue;
             }
-            let value = item
-                .parse()
-                .map_err(|f| f.with_server(self.server).with_phase(ErrorPhase::List))?;
-            match T::read(self.server, item.0, value, modern) {
+            let in_list = |error| self.connection.in_context(error, ErrorPhase::List);
+            let value = item.parse().map_err(in_list)?;
+            match T::read(&self.connection.server, item.0, value, modern) {
                 Ok(item) => self.add(item),
-                Err(error) => self.mark_partial(error.to_string()),
+                Err(error) => self.mark_partial(error.message().to_owned()),
             }
         }
         Ok(())
@@ -247,7 +237,8 @@ impl<'a, T: Listable> ListCollector<'a, T> {
             self.offered.items.push(item);
         } else {
             let item = T::LIST.singular;
-            self.connection.add_warning(ProtocolWarning::ListedTwice { item, key });
+            let text = format!("it lists the {item} \"{key}\" twice; the first one counts");
+            self.connection.add_warning(&text);
         }
     }
 }

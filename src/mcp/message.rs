@@ -14,7 +14,6 @@ use super::envelope::Envelope;
 use super::json_text::{
     is_depth_error, not_json, parse, replace_lone_surrogates, too_deep, too_deep_error, too_many,
 };
-use super::protocol_warning::ProtocolWarning;
 use crate::model::Error;
 use crate::util::text::truncate;
 
@@ -65,7 +64,7 @@ impl RawJson {
 
 #[derive(Debug)]
 pub enum ParsedInput {
-    Messages(Vec<RpcMessage>, Vec<ProtocolWarning>),
+    Messages(Vec<RpcMessage>, Vec<String>),
     /// Not a message, and harmless: the beginning of its text.
     NonMessage(String),
     /// Begins like a message, but its JSON cannot be read. Where a line end is all that separates
@@ -80,15 +79,16 @@ pub fn read(bytes: &Bytes) -> ParsedInput {
     let mut warnings = Vec::new();
     let lossy = String::from_utf8_lossy(bytes);
     if matches!(lossy, Cow::Owned(_)) {
-        warnings.push(ProtocolWarning::InvalidUtf8);
+        warnings
+            .push("a message is not valid UTF-8; the bad bytes are shown as \u{fffd}".to_owned());
     }
     let repaired = replace_lone_surrogates(&lossy);
     if matches!(repaired, Cow::Owned(_)) {
-        warnings.push(ProtocolWarning::LoneSurrogate);
+        warnings.push("a string contains half of a surrogate pair; shown as \u{fffd}".to_owned());
     }
     let (text, nul) = without_nul(repaired.trim_start_matches('\u{feff}'));
     if nul {
-        warnings.push(ProtocolWarning::NulBytes);
+        warnings.push("raw NUL bytes between messages were ignored".to_owned());
     }
     if text.is_empty() {
         return ParsedInput::Messages(Vec::new(), warnings);
@@ -148,11 +148,12 @@ fn not_a_message(text: &str) -> ParsedInput {
     ParsedInput::NonMessage(truncate(text, 200))
 }
 
-fn read_batch(text: &str, mut warnings: Vec<ProtocolWarning>) -> ParsedInput {
+fn read_batch(text: &str, mut warnings: Vec<String>) -> ParsedInput {
     match serde_json::from_str::<BoundedList<&RawValue, MAX_BATCH>>(text) {
         Ok(items) if items.skipped > 0 => batch_too_large(),
         Ok(items) => {
-            warnings.push(ProtocolWarning::BatchArray);
+            let text = "messages arrived as a batch array, which no supported revision allows";
+            warnings.push(text.to_owned());
             let mut messages = Vec::new();
             for item in items.items {
                 match read_objects(item.get(), &mut warnings) {
@@ -167,10 +168,7 @@ fn read_batch(text: &str, mut warnings: Vec<ProtocolWarning>) -> ParsedInput {
     }
 }
 
-fn read_objects(
-    text: &str,
-    warnings: &mut Vec<ProtocolWarning>,
-) -> serde_json::Result<Vec<RpcMessage>> {
+fn read_objects(text: &str, warnings: &mut Vec<String>) -> serde_json::Result<Vec<RpcMessage>> {
     let message = |text: &str, envelope: Envelope<'_>, warnings: &mut Vec<_>| {
         let message = envelope.classify(warnings);
         if too_deep(text) { message.too_deep_response() } else { message }
@@ -186,7 +184,7 @@ fn read_objects(
         messages.push(message(item, Envelope::read(item)?, warnings));
     }
     if messages.len() > 1 {
-        warnings.push(ProtocolWarning::SharedLine(messages.len()));
+        warnings.push(format!("{} messages arrived on one line", messages.len()));
     }
     Ok(messages)
 }
@@ -234,35 +232,35 @@ fn broken_object(error: &serde_json::Error, text: &str) -> ParsedInput {
 }
 
 /// The warning about something that is not a message: a line of stdout, or an event (`delimited`).
-pub fn non_message(text: String, delimited: bool) -> ProtocolWarning {
-    if delimited {
-        ProtocolWarning::EventNotJson(Some(text))
-    } else {
-        ProtocolWarning::NonProtocolLine(text)
-    }
+pub fn non_message(text: &str, delimited: bool) -> String {
+    let what = if delimited { "an event is not JSON" } else { "non-protocol line on stdout" };
+    format!("{what}: {text}")
 }
 
 /// The warning about an event that begins like a message and cannot be read. Hints of the error are
 /// about lines, and are left out.
-pub fn unreadable_message(error: &Error) -> ProtocolWarning {
-    ProtocolWarning::EventNotJson(error.details().first().cloned())
+pub fn unreadable_message(error: &Error) -> String {
+    let quote = error.details().first().map(|text| format!(": {text}"));
+    format!("an event is not JSON{}", quote.unwrap_or_default())
 }
 
 impl Envelope<'_> {
-    fn classify(self, warnings: &mut Vec<ProtocolWarning>) -> RpcMessage {
+    fn classify(self, warnings: &mut Vec<String>) -> RpcMessage {
         let duplicates = self.duplicate_keys.iter();
-        warnings.extend(duplicates.map(|key| ProtocolWarning::DuplicateKey(key)));
+        warnings.extend(
+            duplicates
+                .map(|key| format!("a message has the key \"{key}\" twice; the last one counts")),
+        );
         let version = self.check_version();
         if let Some(method) = &self.method {
             let method = method.as_str().unwrap_or_default().to_owned();
-            warnings.extend(version.err());
+            warnings.extend(version.err().map(|error| error.message().to_owned()));
             let params = self.params.map(RawJson::copied);
             return match self.id {
                 Some(id) if !id.is_null() => RpcMessage::Request { id, method, params },
                 _ => RpcMessage::Notification { method, params },
             };
         }
-        let version = version.map_err(|flaw| Error::protocol(flaw.to_string()));
         let outcome = version.and_then(|()| match (self.result, self.error) {
             (Some(_), Some(cause)) => Err(Error::protocol("an answer has both result and error")
                 .with_detail(format!("error: {}", truncate(cause.get(), 200)))),
@@ -273,11 +271,14 @@ impl Envelope<'_> {
         RpcMessage::Response { id: self.id.unwrap_or(Value::Null), outcome }
     }
 
-    fn check_version(&self) -> Result<(), ProtocolWarning> {
+    fn check_version(&self) -> Result<(), Error> {
         match self.jsonrpc.map(RawValue::get) {
             Some("\"2.0\"") => Ok(()),
-            Some(other) => Err(ProtocolWarning::OtherRpcVersion(truncate(other, 40))),
-            None => Err(ProtocolWarning::NoRpcVersion),
+            Some(other) => {
+                let other = truncate(other, 40);
+                Err(Error::protocol(format!("\"jsonrpc\" is {other}, not \"2.0\"")))
+            }
+            None => Err(Error::protocol("the message has no \"jsonrpc\": \"2.0\"")),
         }
     }
 }
@@ -392,7 +393,7 @@ mod tests {
         let answer = "\0\0{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\0\r";
         let ParsedInput::Messages(messages, warnings) = read(answer) else { panic!("unreadable") };
         assert_eq!((messages.len(), warnings.len()), (1, 1));
-        assert_eq!(warnings, [ProtocolWarning::NulBytes]);
+        assert_eq!(warnings, ["raw NUL bytes between messages were ignored"]);
         let ParsedInput::Messages(messages, warnings) = read("\0\0\0") else {
             panic!("unreadable")
         };

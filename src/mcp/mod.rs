@@ -1,8 +1,8 @@
 //! The MCP client: one connection from bytes to typed responses, in both protocol eras.
 //!
 //! Owns: the wire (our own stdio and HTTP transports), era detection, sessions, listing, calling,
-//! reading and subscribing; the causes and messages of a peer's errors (`protocol_warning`,
-//! `item_error`). Never does: know the host, the catalogue or the terminal. Only `auth` uses rmcp.
+//! reading and subscribing. Never does: know the host, the catalogue or the terminal. Only `auth`
+//! uses rmcp.
 
 pub mod auth;
 mod bounded_list;
@@ -14,7 +14,6 @@ mod envelope;
 pub mod era_cache;
 mod handshake;
 pub mod headers;
-pub mod item_error;
 pub mod json_text;
 pub mod lifecycle;
 pub mod listing;
@@ -24,11 +23,9 @@ mod offering_items;
 pub mod offering_requests;
 pub mod outgoing;
 mod page;
-pub mod protocol_warning;
 mod questions;
 mod responder;
 mod results;
-mod retired_ids;
 pub mod rounds;
 pub mod rpc_code;
 mod session;
@@ -38,6 +35,7 @@ mod tasks;
 mod tests;
 pub mod tracer;
 pub mod transport;
+mod warnings;
 pub mod wire;
 
 pub use notifications::SUBSCRIPTION;

@@ -44,19 +44,8 @@ impl ChangeNotification {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotificationFlaw {
-    #[error("has a URI that is too long")]
-    UriTooLong,
-    #[error("names no resource")]
-    NoResource,
-    /// It has no list of what the server agreed to tell.
-    #[error("does not say what was accepted")]
-    NothingAccepted,
-}
-
-/// Reads a notification; `None` when it is about something else.
-pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, NotificationFlaw> {
+/// Reads a notification; `None` when it is about something else. The error ends a sentence about it.
+pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, &'static str> {
     let kind = match method {
         "notifications/tools/list_changed" => NotificationKind::ListChanged(ListKind::Tools),
         "notifications/prompts/list_changed" => NotificationKind::ListChanged(ListKind::Prompts),
@@ -64,13 +53,13 @@ pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, 
             NotificationKind::ListChanged(ListKind::Resources)
         }
         "notifications/resources/updated" => match params.get("uri").and_then(Value::as_str) {
-            Some(uri) if uri.len() > URI_LIMIT => return Err(NotificationFlaw::UriTooLong),
+            Some(uri) if uri.len() > URI_LIMIT => return Err("has a URI that is too long"),
             Some(uri) => NotificationKind::ResourceUpdated(uri.to_owned()),
-            None => return Err(NotificationFlaw::NoResource),
+            None => return Err("names no resource"),
         },
         "notifications/subscriptions/acknowledged" => match params.get("notifications") {
             Some(filter @ Value::Object(_)) => NotificationKind::Acknowledged(filter.clone()),
-            _ => return Err(NotificationFlaw::NothingAccepted),
+            _ => return Err("does not say what was accepted"),
         },
         _ => return Ok(None),
     };
@@ -88,7 +77,7 @@ pub struct NotificationHub {
 impl NotificationHub {
     /// Grows each time the server says that this list changed.
     pub fn version(&self, list: ListKind) -> u64 {
-        self.versions[list_index(list)]
+        self.versions[list as usize]
     }
 
     /// A new listener; it hears until it is dropped.
@@ -101,19 +90,11 @@ impl NotificationHub {
 
     pub fn publish(&mut self, news: &ChangeNotification) {
         if let NotificationKind::ListChanged(list) = news.kind {
-            self.versions[list_index(list)] += 1;
+            self.versions[list as usize] += 1;
         }
         for listener in self.listeners.iter().filter_map(Weak::upgrade) {
             listener.push(news);
         }
-    }
-}
-
-fn list_index(list: ListKind) -> usize {
-    match list {
-        ListKind::Tools => 0,
-        ListKind::Prompts => 1,
-        ListKind::Resources => 2,
     }
 }
 

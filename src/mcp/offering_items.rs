@@ -6,10 +6,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::definition::{abbreviated, invisible_characters_warning};
-use super::item_error::ItemError;
 use super::listing::{ListSpec, Listable};
 use super::notifications::URI_LIMIT;
-use crate::model::{Prompt, PromptArgument, Resource, ResourceTemplate, ToolName};
+use crate::model::{Error, Prompt, PromptArgument, Resource, ResourceTemplate, ToolName};
 use crate::util::text::{is_invisible, safe_line};
 
 /// The longest name of a prompt or of one of its arguments, in characters.
@@ -25,13 +24,8 @@ impl Listable for Prompt {
         is_method_optional: false,
     };
 
-    fn read(
-        server: &str,
-        raw: Box<RawValue>,
-        item: Value,
-        _modern: bool,
-    ) -> Result<Self, ItemError> {
-        let fields = ItemFields::of("prompt", &item)?;
+    fn read(server: &str, raw: Box<RawValue>, item: Value, _: bool) -> Result<Self, Error> {
+        let fields = ItemFields::of("a prompt", &item)?;
         let name = fields.name("name", NAME_LIMIT)?;
         let mut prompt = Self {
             name: ToolName::of(server, name),
@@ -53,29 +47,25 @@ impl Listable for Prompt {
     }
 }
 
-fn arguments(fields: &ItemFields<'_>, name: &str) -> Result<Vec<PromptArgument>, ItemError> {
+fn arguments(fields: &ItemFields<'_>, name: &str) -> Result<Vec<PromptArgument>, Error> {
     let items = match fields.map.get("arguments") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(items)) => items,
-        Some(other) => return Err(fields.invalid_field(name, "its arguments", other)),
+        Some(other) => return Err(fields.invalid(name, "its arguments", other)),
     };
     if items.len() > MAX_ARGUMENTS {
-        return Err(ItemError::TooManyArguments { prompt: name.to_owned(), limit: MAX_ARGUMENTS });
+        let text = format!("prompt \"{name}\" has more than {MAX_ARGUMENTS} arguments");
+        return Err(Error::protocol(text));
     }
     let mut arguments: Vec<PromptArgument> = Vec::with_capacity(items.len());
     for item in items {
-        let inner = ItemFields::of("argument", item)
-            .map_err(|_| fields.invalid_field(name, "one of its arguments", item))?;
-        let within = |flaw: ItemError| ItemError::InvalidArgument {
-            prompt: name.to_owned(),
-            flaw: Box::new(flaw),
-        };
+        let inner = ItemFields::of("an argument", item)
+            .map_err(|_| fields.invalid(name, "one of its arguments", item))?;
+        let within = |error: Error| error.context(&format!("prompt \"{name}\""));
         let key = inner.name("name", NAME_LIMIT).map_err(within)?;
         if arguments.iter().any(|earlier| earlier.name == key) {
-            return Err(ItemError::ArgumentTwice {
-                prompt: name.to_owned(),
-                argument: key.to_owned(),
-            });
+            let text = format!("prompt \"{name}\" has two arguments called \"{key}\"");
+            return Err(Error::protocol(text));
         }
         arguments.push(PromptArgument {
             name: key.to_owned(),
@@ -96,13 +86,8 @@ impl Listable for Resource {
         is_method_optional: false,
     };
 
-    fn read(
-        server: &str,
-        raw: Box<RawValue>,
-        item: Value,
-        _modern: bool,
-    ) -> Result<Self, ItemError> {
-        let fields = ItemFields::of("resource", &item)?;
+    fn read(server: &str, raw: Box<RawValue>, item: Value, _: bool) -> Result<Self, Error> {
+        let fields = ItemFields::of("a resource", &item)?;
         let uri = fields.name("uri", URI_LIMIT)?;
         let mut resource = Self {
             server: server.to_owned(),
@@ -137,13 +122,8 @@ impl Listable for ResourceTemplate {
         is_method_optional: true,
     };
 
-    fn read(
-        server: &str,
-        raw: Box<RawValue>,
-        item: Value,
-        _modern: bool,
-    ) -> Result<Self, ItemError> {
-        let fields = ItemFields::of("template", &item)?;
+    fn read(server: &str, raw: Box<RawValue>, item: Value, _: bool) -> Result<Self, Error> {
+        let fields = ItemFields::of("a template", &item)?;
         let template = fields.name("uriTemplate", URI_LIMIT)?;
         let mut read = Self {
             server: server.to_owned(),
@@ -164,60 +144,68 @@ impl Listable for ResourceTemplate {
     }
 }
 
+/// The members of an item of a list.
 pub(super) struct ItemFields<'a> {
+    /// What it is, with its article: `a tool`.
     what: &'static str,
     map: &'a Map<String, Value>,
 }
 
 impl<'a> ItemFields<'a> {
-    pub(super) fn of(what: &'static str, item: &'a Value) -> Result<Self, ItemError> {
+    pub(super) fn of(what: &'static str, item: &'a Value) -> Result<Self, Error> {
         match item {
             Value::Object(map) => Ok(Self { what, map }),
-            other => Err(ItemError::NotAnObject { item: what, value: abbreviated(other) }),
+            other => {
+                Err(Error::protocol(format!("{what} is {}, not an object", abbreviated(other))))
+            }
         }
     }
 
     /// What the item is known by: refused when it could be taken for something else or cannot be
     /// shown as it is.
-    pub(super) fn name(&self, key: &str, limit: usize) -> Result<&'a str, ItemError> {
-        let item = self.what;
+    pub(super) fn name(&self, key: &str, limit: usize) -> Result<&'a str, Error> {
+        let what = self.what;
+        let refused = |text: String| Err(Error::protocol(text));
         let name = match self.map.get(key) {
             Some(Value::String(name)) => name,
             Some(other) => {
-                let value = abbreviated(other);
-                return Err(ItemError::KeyNotText { item, key: key.to_owned(), value });
+                return refused(format!("the {key} of {what} is {}, not text", abbreviated(other)));
             }
-            None => return Err(ItemError::NoKey { item, key: key.to_owned() }),
+            None => return refused(format!("{what} has no {key}")),
         };
         if name.trim().is_empty() {
-            return Err(ItemError::EmptyKey { item, key: key.to_owned() });
+            return refused(format!("{what} has an empty {key}"));
         }
-        if name.len() > limit && name.chars().count() > limit {
-            let count = name.chars().count();
-            return Err(ItemError::KeyTooLong { item, key: key.to_owned(), count, limit });
+        let length = name.chars().count();
+        if length > limit {
+            return refused(format!(
+                "the {key} of {what} is {length} characters long; {limit} are allowed"
+            ));
         }
         if name.chars().any(|c| c.is_control() || is_invisible(c)) {
-            let shown = safe_line(name).to_string();
-            return Err(ItemError::UnshowableKey { item, key: key.to_owned(), shown });
+            return Err(self.unshowable(key, name));
         }
         Ok(name)
     }
 
-    fn text(&self, key: &str, of: &str) -> Result<Option<String>, ItemError> {
+    pub(super) fn unshowable(&self, key: &str, name: &str) -> Error {
+        let (what, shown) = (self.what, safe_line(name));
+        Error::protocol(format!(
+            "the {key} \"{shown}\" of {what} has characters that cannot be shown"
+        ))
+    }
+
+    pub(super) fn text(&self, key: &str, of: &str) -> Result<Option<String>, Error> {
         match self.map.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(self.invalid_field(of, &format!("its {key}"), other)),
+            Some(other) => Err(self.invalid(of, &format!("its {key}"), other)),
         }
     }
 
-    fn invalid_field(&self, of: &str, member: &str, value: &Value) -> ItemError {
-        ItemError::InvalidMember {
-            item: self.what,
-            name: of.to_owned(),
-            member: member.to_owned(),
-            value: abbreviated(value),
-        }
+    pub(super) fn invalid(&self, of: &str, member: &str, value: &Value) -> Error {
+        let item = self.what.split(' ').next_back().unwrap_or_default();
+        Error::protocol(format!("{item} \"{of}\": {member} is {}", abbreviated(value)))
     }
 }
 
@@ -227,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    fn read<T: Listable>(item: &Value) -> Result<T, ItemError> {
+    fn read<T: Listable>(item: &Value) -> Result<T, Error> {
         T::read("srv", serde_json::value::to_raw_value(item).unwrap(), item.clone(), false)
     }
 

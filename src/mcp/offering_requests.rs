@@ -5,8 +5,7 @@ use serde_json::{Map, Value, json};
 use super::connection::{Connection, RequestOptions};
 use super::message::RawJson;
 use super::page::freshness;
-use super::protocol_warning::ProtocolWarning;
-use super::results::{ContentError, check_content};
+use super::results::check_content;
 use super::rounds::{self, RequestResult};
 use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
@@ -21,11 +20,10 @@ const MAX_VALUES: usize = 1_000;
 
 pub async fn read(
     connection: &Connection,
-    server: &str,
     uri: &str,
     options: &RequestOptions,
 ) -> Result<ResourceContents, Error> {
-    let request = ObjectRequest { connection, server, method: "resources/read", options };
+    let request = ObjectRequest { connection, method: "resources/read", options };
     let (raw, mut answer) = request.complete(json!({ "uri": uri })).await?;
     let contents = match answer.remove("contents") {
         Some(Value::Array(items)) => items,
@@ -38,7 +36,7 @@ pub async fn read(
         })?;
     }
     Ok(ResourceContents {
-        server: server.to_owned(),
+        server: connection.server.clone(),
         uri: uri.to_owned(),
         contents,
         freshness: freshness(answer.get("ttlMs"), answer.get("cacheScope")),
@@ -47,38 +45,25 @@ pub async fn read(
     })
 }
 
-#[derive(Debug, thiserror::Error)]
-enum ResourcePartError {
-    #[error("it has no uri")]
-    NoUri,
-    #[error("it has neither text nor blob")]
-    NoContent,
-    #[error("it has text and blob")]
-    TwoContents,
-    #[error("its text or blob is not a string")]
-    ContentNotText,
-}
-
-fn check_part(item: &Value) -> Result<(), ResourcePartError> {
+fn check_part(item: &Value) -> Result<(), &'static str> {
     if !item.get("uri").is_some_and(Value::is_string) {
-        return Err(ResourcePartError::NoUri);
+        return Err("it has no uri");
     }
     match (item.get("text"), item.get("blob")) {
         (Some(Value::String(_)), None) | (None, Some(Value::String(_))) => Ok(()),
-        (None, None) => Err(ResourcePartError::NoContent),
-        (Some(_), Some(_)) => Err(ResourcePartError::TwoContents),
-        _ => Err(ResourcePartError::ContentNotText),
+        (None, None) => Err("it has neither text nor blob"),
+        (Some(_), Some(_)) => Err("it has text and blob"),
+        _ => Err("its text or blob is not a string"),
     }
 }
 
 pub async fn prompt(
     connection: &Connection,
-    server: &str,
     name: &str,
     arguments: &JsonObject,
     options: &RequestOptions,
 ) -> Result<PromptMessages, Error> {
-    let request = ObjectRequest { connection, server, method: "prompts/get", options };
+    let request = ObjectRequest { connection, method: "prompts/get", options };
     let mut params = json!({ "name": name });
     if !arguments.is_empty() {
         params["arguments"] = Value::Object(arguments.clone());
@@ -90,12 +75,13 @@ pub async fn prompt(
         None => return Err(request.unusable_answer("has no messages", &raw)),
     };
     for (index, message) in messages.iter().enumerate() {
-        check_message(message).map_err(|why| {
-            request.unusable_answer(&format!("has a bad messages[{index}]: {why}"), &raw)
+        check_message(message).map_err(|error| {
+            let what = format!("has a bad messages[{index}]: {}", error.message());
+            request.unusable_answer(&what, &raw)
         })?;
     }
     Ok(PromptMessages {
-        name: ToolName::of(server, name),
+        name: ToolName::of(&connection.server, name),
         description: answer.get("description").and_then(Value::as_str).map(str::to_owned),
         messages,
         meta: answer.remove("_meta"),
@@ -103,38 +89,23 @@ pub async fn prompt(
     })
 }
 
-#[derive(Debug, thiserror::Error)]
-enum PromptMessageError {
-    /// There is no `role`: nothing says who speaks.
-    #[error("it has no role")]
-    NoRole,
-    #[error("its content is not an object")]
-    ContentNotObject,
-    #[error("it has no content")]
-    NoContent,
-    /// Content that its type does not allow.
-    #[error(transparent)]
-    Content(#[from] ContentError),
-}
-
-fn check_message(message: &Value) -> Result<(), PromptMessageError> {
+fn check_message(message: &Value) -> Result<(), Error> {
     if !message.get("role").is_some_and(Value::is_string) {
-        return Err(PromptMessageError::NoRole);
+        return Err(Error::protocol("it has no role"));
     }
     match message.get("content") {
-        Some(content @ Value::Object(_)) => Ok(check_content(content)?),
-        Some(_) => Err(PromptMessageError::ContentNotObject),
-        None => Err(PromptMessageError::NoContent),
+        Some(content @ Value::Object(_)) => check_content(content),
+        Some(_) => Err(Error::protocol("its content is not an object")),
+        None => Err(Error::protocol("it has no content")),
     }
 }
 
 pub async fn complete(
     connection: &Connection,
-    server: &str,
     query: &CompletionQuery,
     options: &RequestOptions,
 ) -> Result<Completion, Error> {
-    let request = ObjectRequest { connection, server, method: "completion/complete", options };
+    let request = ObjectRequest { connection, method: "completion/complete", options };
     let reference = match &query.reference {
         CompletionReference::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
         CompletionReference::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
@@ -159,8 +130,9 @@ pub async fn complete(
         return Err(request.unusable_answer("has values that are not strings", &raw));
     };
     if texts.len() > MAX_VALUES {
-        connection
-            .add_warning(ProtocolWarning::TooManyValues { count: texts.len(), kept: MAX_VALUES });
+        let count = texts.len();
+        let text = format!("it returned {count} completions; {MAX_VALUES} are used");
+        connection.add_warning(&text);
     }
     Ok(Completion {
         values: texts.into_iter().take(MAX_VALUES).map(str::to_owned).collect(),
@@ -185,7 +157,6 @@ pub async fn set_level(
 
 struct ObjectRequest<'a> {
     connection: &'a Connection,
-    server: &'a str,
     method: &'static str,
     options: &'a RequestOptions,
 }
@@ -219,6 +190,6 @@ impl ObjectRequest<'_> {
     }
 
     fn in_context(&self, error: Error) -> Error {
-        error.with_server(self.server).with_phase(self.options.phase)
+        self.connection.in_context(error, self.options.phase)
     }
 }

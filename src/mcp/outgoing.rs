@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::handshake::{DeclaredCapabilities, client_info};
+use super::handshake::{capabilities, client_info};
 use super::lifecycle::Agreement;
 use super::wire::{FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, JsonObject, QuestionAbilities};
@@ -43,8 +43,7 @@ impl ClientMeta {
             for (key, value) in [version, ("io.modelcontextprotocol/clientInfo", client_info())] {
                 member(&mut about.same, key, &value);
             }
-            let declared = DeclaredCapabilities { era: Era::Modern, questions };
-            value(&mut about.capabilities, &declared);
+            value(&mut about.capabilities, &capabilities(Era::Modern, questions));
         }
         about
     }
@@ -57,7 +56,7 @@ impl ClientMeta {
         line.extend_from_slice(b",\"io.modelcontextprotocol/clientCapabilities\":");
         match questions {
             Some(questions) if questions != self.questions => {
-                value(line, &DeclaredCapabilities { era: Era::Modern, questions });
+                value(line, &capabilities(Era::Modern, questions));
             }
             _ => line.extend_from_slice(&self.capabilities),
         }

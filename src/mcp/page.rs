@@ -18,17 +18,10 @@ pub(super) type PageItems = BoundedList<Box<RawValue>, MAX_ITEMS>;
 #[derive(Debug)]
 pub(super) struct ListPage {
     pub items: PageItems,
-    pub next: NextPage,
+    /// The cursor of the next page, if there is one; the error is something that is no cursor.
+    pub next: Result<Option<String>, String>,
     /// How long it holds, as the server says.
     pub freshness: Freshness,
-}
-
-#[derive(Debug, PartialEq)]
-pub(super) enum NextPage {
-    End,
-    Cursor(String),
-    /// Something that is not a cursor.
-    Invalid(String),
 }
 
 impl ListPage {
@@ -69,7 +62,7 @@ impl<'de> Visitor<'de> for PageVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ListPage, A::Error> {
-        let (mut items, mut next, mut ttl, mut scope) = (None, NextPage::End, None, None);
+        let (mut items, mut next, mut ttl, mut scope) = (None, Ok(None), None, None);
         while let Some(key) = map.next_key::<String>()? {
             if key == self.field {
                 if items.replace(map.next_value::<PageItems>()?).is_some() {
@@ -89,12 +82,12 @@ impl<'de> Visitor<'de> for PageVisitor {
     }
 }
 
-fn cursor(raw: &RawValue) -> NextPage {
+fn cursor(raw: &RawValue) -> Result<Option<String>, String> {
     match serde_json::from_str(raw.get()) {
-        Ok(Value::Null) => NextPage::End,
-        Ok(Value::String(cursor)) => NextPage::Cursor(cursor),
-        Ok(other) => NextPage::Invalid(other.to_string()),
-        Err(error) => NextPage::Invalid(error.to_string()),
+        Ok(Value::Null) => Ok(None),
+        Ok(Value::String(cursor)) => Ok(Some(cursor)),
+        Ok(other) => Err(other.to_string()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -123,12 +116,12 @@ mod tests {
         )
         .unwrap();
         assert_eq!(page.items.items.len(), 2);
-        assert_eq!(page.next, NextPage::Cursor("b".to_owned()));
+        assert_eq!(page.next, Ok(Some("b".to_owned())));
         let scope = Some("public".to_owned());
         assert_eq!(page.freshness, Freshness { ttl_ms: Some(5000), scope });
         let odd = read(r#"{"prompts":[],"ttlMs":-1,"cacheScope":7,"nextCursor":[1]}"#).unwrap();
         assert_eq!(odd.freshness, Freshness::default());
-        assert_eq!(odd.next, NextPage::Invalid("[1]".to_owned()));
+        assert_eq!(odd.next, Err("[1]".to_owned()));
     }
 
     #[test]

@@ -44,28 +44,17 @@ pub struct QuestionTable {
     pages: VecDeque<String>,
 }
 
-/// Why a question of a server is not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum QuestionRejection {
-    #[error("its id is too long")]
-    IdTooLong,
-    /// The server asks without taking the answers to what it asked before.
-    #[error("too many are waiting for the server to read their responses")]
-    TooManyOpen,
-    #[error("its id is in use")]
-    IdInUse,
-}
-
 impl QuestionTable {
-    pub fn open(&mut self, key: String, question: OpenQuestion) -> Result<(), QuestionRejection> {
+    /// Takes a question in, or says why not.
+    pub fn open(&mut self, key: String, question: OpenQuestion) -> Result<(), &'static str> {
         if key.len() > LONGEST_ID {
-            return Err(QuestionRejection::IdTooLong);
+            return Err("its id is too long");
         }
         if self.open.len() >= MAX_OPEN {
-            return Err(QuestionRejection::TooManyOpen);
+            return Err("too many are waiting for the server to read their responses");
         }
         if self.open.contains_key(&key) {
-            return Err(QuestionRejection::IdInUse);
+            return Err("its id is in use");
         }
         self.open.insert(key, question);
         Ok(())

@@ -35,8 +35,8 @@ pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Error> 
         },
     };
     for (index, item) in result.content.iter().enumerate() {
-        check_content(item).map_err(|reason| {
-            unusable_result(&format!("has a bad content[{index}]: {reason}"), raw)
+        check_content(item).map_err(|error| {
+            unusable_result(&format!("has a bad content[{index}]: {}", error.message()), raw)
         })?;
     }
     let is_error = match map.get("isError") {
@@ -57,42 +57,25 @@ pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Error> 
     Ok(result)
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ContentError {
-    /// A member that is another kind of JSON value.
-    #[error("{0} is not text")]
-    NotText(&'static str),
-    /// A member that its type needs.
-    #[error("{0} is missing")]
-    Missing(&'static str),
-    /// An embedded resource without an address.
-    #[error("the resource has no uri")]
-    NoResourceUri,
-    #[error("unknown type {0:?}")]
-    UnknownType(String),
-    #[error("it has no type")]
-    NoType,
-}
-
-pub(super) fn check_content(item: &Value) -> Result<(), ContentError> {
-    let text = |key: &'static str| match item.get(key) {
+/// Refuses content that its type does not allow; the message is the reason.
+pub(super) fn check_content(item: &Value) -> Result<(), Error> {
+    let refused = |reason: String| Err(Error::protocol(reason));
+    let text = |key: &str| match item.get(key) {
         Some(Value::String(_)) => Ok(()),
-        Some(_) => Err(ContentError::NotText(key)),
-        None => Err(ContentError::Missing(key)),
+        Some(_) => refused(format!("{key} is not text")),
+        None => refused(format!("{key} is missing")),
     };
     match item.get("type").and_then(Value::as_str) {
         Some("text") => text("text"),
         Some("image" | "audio") => text("data").and_then(|()| text("mimeType")),
         Some("resource_link") => text("uri"),
         Some("resource") => match item.get("resource") {
-            Some(Value::Object(resource)) if resource.get("uri").is_some_and(Value::is_string) => {
-                Ok(())
-            }
-            Some(_) => Err(ContentError::NoResourceUri),
-            None => Err(ContentError::Missing("resource")),
+            Some(resource) if resource.get("uri").is_some_and(Value::is_string) => Ok(()),
+            Some(_) => refused("the resource has no uri".to_owned()),
+            None => refused("resource is missing".to_owned()),
         },
-        Some(other) => Err(ContentError::UnknownType(other.to_owned())),
-        None => Err(ContentError::NoType),
+        Some(other) => refused(format!("unknown type {other:?}")),
+        None => refused("it has no type".to_owned()),
     }
 }
 

@@ -105,10 +105,7 @@ impl InputRounds {
         requests: &JsonObject,
         options: &RequestOptions,
     ) -> Result<JsonObject, Error> {
-        let asks_a_person = requests
-            .values()
-            .any(|request| request.get("method").and_then(Value::as_str).is_some_and(needs_person));
-        if asks_a_person && options.questions == Some(QuestionAbilities::default()) {
+        if asks_a_person(requests) && options.questions == Some(QuestionAbilities::default()) {
             return Err(Error::denied("the server asks for input, which its caller cannot give"));
         }
         self.count_round(requests)?;
@@ -121,7 +118,7 @@ impl InputRounds {
                 key: Some(key.clone()),
             };
             let (method, params) = question(key, request)?;
-            let answer = connection.respondent().answer(method, params, &occasion).await;
+            let answer = connection.respondent.answer(method, params, &occasion).await;
             let answer = answer.map_err(|refusal| unanswered_error(method, &refusal))?;
             Ok::<_, Error>((key.clone(), answer))
         });
@@ -146,10 +143,6 @@ impl InputRounds {
     }
 
     fn count_round(&mut self, requests: &JsonObject) -> Result<(), Error> {
-        let asks_a_person = || {
-            let methods = requests.values().filter_map(|request| request.get("method")?.as_str());
-            methods.into_iter().any(needs_person)
-        };
         if self.count >= MAX_ROUNDS {
             return Err(Error::protocol(format!(
                 "limit: the server asked for input {MAX_ROUNDS} times in a row"
@@ -161,7 +154,7 @@ impl InputRounds {
                 let what = "limit: the server asks the same again although no person can be asked";
                 return Err(Error::protocol(what).with_hint(HOW_TO_ANSWER));
             }
-            Some(_) if asks_a_person() => {
+            Some(_) if asks_a_person(requests) => {
                 let what = "the server asked again although no person can be asked";
                 return Err(Error::denied(what).with_hint(HOW_TO_ANSWER));
             }
@@ -176,6 +169,11 @@ impl InputRounds {
         self.count += 1;
         Ok(())
     }
+}
+
+fn asks_a_person(requests: &JsonObject) -> bool {
+    let mut methods = requests.values().filter_map(|request| request.get("method")?.as_str());
+    methods.any(needs_person)
 }
 
 fn question<'a>(key: &str, request: &'a Value) -> Result<(&'a str, &'a Value), Error> {

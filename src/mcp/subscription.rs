@@ -1,6 +1,7 @@
 //! Subscriptions to changes: `subscriptions/listen` in the modern era, `resources/subscribe` and
 //! notifications in the legacy one.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -13,7 +14,6 @@ use super::notifications::{
     ChangeNotification, NotificationKind, NotificationListener, SUBSCRIPTION,
 };
 use super::outgoing::OutgoingRequest;
-use super::protocol_warning::ProtocolWarning;
 use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
     Era, Error, ErrorKind, ErrorPhase, ListKind, SubscriptionEvent, SubscriptionFilter,
@@ -37,6 +37,8 @@ pub struct Subscription<'a> {
     /// How long the server may take to agree.
     pub ack_timeout: Duration,
     pub changes: &'a mpsc::Sender<SubscriptionEvent>,
+    /// Gets the moment at which the server agreed.
+    pub acknowledged: &'a OnceLock<Instant>,
     pub cancel: &'a CancellationToken,
 }
 
@@ -51,6 +53,9 @@ impl Subscription<'_> {
 
     /// Hands a change on; whether the subscriber is still there.
     async fn send_change(&self, change: SubscriptionEvent) -> bool {
+        if matches!(change, SubscriptionEvent::Subscribed { .. }) {
+            let _first = self.acknowledged.set(Instant::now());
+        }
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => false,
@@ -62,7 +67,9 @@ impl Subscription<'_> {
     fn warn_lost(&self, listener: &NotificationListener) {
         match listener.take_lost() {
             0 => {}
-            lost => self.connection.add_warning(ProtocolWarning::ChangesLost(lost)),
+            lost => self.connection.add_warning(&format!(
+                "it sent {lost} change notifications faster than they could be processed"
+            )),
         }
     }
 
@@ -70,16 +77,13 @@ impl Subscription<'_> {
         let listener = self.connection.listener();
         let params = json!({ "notifications": filter_to_json(self.filter) });
         let request = OutgoingRequest::new("subscriptions/listen", &params);
-        let mut held = match self.connection.start_request(&request, None).await {
-            Ok(held) => held,
-            Err(error) => return SubscriptionEnd::Broken(error),
-        };
-        let id = held.id();
+        let mut held = self.connection.send_request(&request, None).await;
+        let id = Value::from(held.id);
         let agreed_by = Instant::now() + self.ack_timeout;
         let mut accepted: Option<SubscriptionFilter> = None;
         let ended = {
             // Kept over the rounds: what it has taken of the answer must not be dropped.
-            let mut answer = Box::pin(held.answer());
+            let mut answer = Box::pin(held.explained_outcome());
             loop {
                 tokio::select! {
                     biased;
@@ -134,11 +138,12 @@ impl Subscription<'_> {
                 SubscriptionEvent::Subscribed { refused }
             }
             (NotificationKind::Acknowledged(_), Some(_)) => {
-                self.connection.add_warning(ProtocolWarning::AcknowledgedTwice);
+                self.connection.add_warning("it acknowledged a subscription twice");
                 return None;
             }
             (_, None) => {
-                self.connection.add_warning(ProtocolWarning::ChangeBeforeAcknowledgement);
+                let text = "it sent change notifications before it acknowledged the subscription";
+                self.connection.add_warning(text);
                 return None;
             }
             (NotificationKind::ListChanged(list), Some(accepted_filter))
@@ -147,7 +152,9 @@ impl Subscription<'_> {
                 SubscriptionEvent::ListChanged(list)
             }
             (NotificationKind::ListChanged(list), Some(_)) => {
-                self.connection.add_warning(ProtocolWarning::UnaskedChange(list.as_str()));
+                let list = list.as_str();
+                let text = format!("it sent an unrequested change notification for its {list}");
+                self.connection.add_warning(&text);
                 return None;
             }
             (NotificationKind::ResourceUpdated(uri), Some(_)) => {
@@ -159,7 +166,8 @@ impl Subscription<'_> {
 
     fn belongs_to(&self, news: &ChangeNotification, id: &Value) -> bool {
         let Some(subscription) = &news.subscription else {
-            self.connection.add_warning(ProtocolWarning::ChangeWithoutSubscription);
+            let text = "it sent a change notification without a subscription id";
+            self.connection.add_warning(text);
             return false;
         };
         same_id(subscription, id)
@@ -182,7 +190,7 @@ impl Subscription<'_> {
             Ok(Ok(result)) => {
                 let named = result.get("_meta").and_then(|meta| meta.get(SUBSCRIPTION));
                 if !named.is_some_and(|named| same_id(named, id)) {
-                    self.connection.add_warning(ProtocolWarning::EndWithoutSubscription);
+                    self.connection.add_warning("it ended a subscription without its id");
                 }
                 if agreed {
                     return SubscriptionEnd::Gracefully;
@@ -293,7 +301,7 @@ impl Subscription<'_> {
     fn in_context(&self, error: Error) -> Error {
         let error =
             if error.phase().is_some() { error } else { error.with_phase(ErrorPhase::Call) };
-        error.with_server(self.connection.name())
+        error.with_server(&self.connection.server)
     }
 }
 

@@ -176,7 +176,7 @@ pub(super) async fn await_result(
         is_finished: false,
     };
     if let Some(call_id) = options.call.clone() {
-        connection.respondent().events.emit(HostEvent::TaskStarted { call_id });
+        connection.respondent.events.emit(HostEvent::TaskStarted { call_id });
     }
     let outcome = pursuit.run(task).await;
     if outcome.is_err() && !pursuit.is_finished && connection.close_reason().is_none() {
@@ -246,7 +246,7 @@ impl TaskPoller<'_> {
         let until = (now + wait).min(self.deadline);
         let news = async {
             tokio::time::sleep(MIN_POLL_INTERVAL).await;
-            self.connection.wait_task_update().await;
+            self.connection.task_updated.notified().await;
         };
         tokio::select! {
             biased;
@@ -288,7 +288,7 @@ impl TaskPoller<'_> {
             Some(message) => format!("task {}: {}", task.label(), truncate(message, STATUS_CHARS)),
             None => format!("task {}", task.label()),
         };
-        let respondent = self.connection.respondent();
+        let respondent = &self.connection.respondent;
         respondent.events.emit(HostEvent::Log {
             origin: respondent.server.clone(),
             call_id: self.options.call.clone(),

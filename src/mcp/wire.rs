@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::protocol_warning::ProtocolWarning;
 use crate::model::{CallId, Era, Error};
 
 /// The largest message a server may send, after decompression.
@@ -48,7 +47,7 @@ pub enum Arrival {
     },
     /// Something that is not a message but can be lived with (a banner on stdout, a wrong
     /// content type).
-    Warning(ProtocolWarning),
+    Warning(String),
     /// No answer will come to this request, and why.
     Failed { id: Value, error: Error },
     /// The wire is gone; nothing will come any more.
@@ -76,7 +75,7 @@ pub trait Wire: Send + Sync + 'static {
     /// returns that again.
     async fn receive(&self) -> Arrival;
 
-    fn set_agreement(&self, era: Era, version: &str);
+    fn set_agreement(&self, _era: Era, _version: &str) {}
 
     /// Whether the transport itself says where a message begins and ends, as the bodies and events
     /// of HTTP do. Then one that cannot be read says nothing about the next.
@@ -91,9 +90,13 @@ pub trait Wire: Send + Sync + 'static {
 
     /// What a request is waiting for, for the message of a timeout ("the connection",
     /// "response headers", "the rest of the answer").
-    fn waiting_for(&self, id: &Value) -> Option<String>;
+    fn waiting_for(&self, _id: &Value) -> Option<String> {
+        None
+    }
 
-    fn process_info(&self) -> ProcessInfo;
+    fn process_info(&self) -> ProcessInfo {
+        ProcessInfo::default()
+    }
 
     /// Ends the connection politely and within bounds. Idempotent.
     async fn close(&self);

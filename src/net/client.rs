@@ -13,7 +13,7 @@ use secrecy::ExposeSecret as _;
 use url::Url;
 
 use super::address::{is_link_local, is_loopback, is_public};
-use super::errors::{LinkLocal, NoSuchHost, NotPublic, Place};
+use super::errors::{NoSuchHost, Place, RefusedAddress};
 use super::posted_body::PostedBody;
 use super::response::OriginResponse;
 use super::{errors, lookup};
@@ -165,11 +165,8 @@ fn allowed(
         let ip = address.ip();
         (!link_local && is_link_local(ip)) || (public && !is_public(ip))
     });
-    match refused.first().map(SocketAddr::ip) {
-        Some(address) if allowed.is_empty() && is_link_local(address) => {
-            Err(LinkLocal { address }.into())
-        }
-        Some(address) if allowed.is_empty() => Err(NotPublic { address }.into()),
+    match refused.first() {
+        Some(address) if allowed.is_empty() => Err(RefusedAddress(address.ip()).into()),
         _ => Ok(allowed),
     }
 }
@@ -202,7 +199,7 @@ mod tests {
         assert_eq!(judged(&[metadata], true, false), Ok(1));
         assert_eq!(
             judged(&["10.0.0.1"], false, true).unwrap_err(),
-            "10.0.0.1 is not a public address"
+            "10.0.0.1 is a private address"
         );
         assert_eq!(judged(&["127.0.0.1", "8.8.8.8", "::1"], false, true), Ok(1));
         assert_eq!(

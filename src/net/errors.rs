@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustls::CertificateError;
 use url::Url;
 
-use super::address::host_and_port;
+use super::address::{host_and_port, is_link_local};
 use crate::model::{Error, ErrorPhase};
 use crate::util::units::show_duration;
 
@@ -20,17 +20,13 @@ pub struct NoSuchHost {
     pub reason: String,
 }
 
+/// A host name leads to addresses that may not be asked and nowhere else.
 #[derive(Debug, thiserror::Error)]
-#[error("{address} is a link-local address")]
-pub struct LinkLocal {
-    pub address: IpAddr,
-}
+#[error("{0} is a {} address", address_kind(*.0))]
+pub struct RefusedAddress(pub IpAddr);
 
-/// A host name leads to addresses that are not public and nowhere else.
-#[derive(Debug, thiserror::Error)]
-#[error("{address} is not a public address")]
-pub struct NotPublic {
-    pub address: IpAddr,
+fn address_kind(address: IpAddr) -> &'static str {
+    if is_link_local(address) { "link-local" } else { "private" }
 }
 
 /// The texts of a chain of causes, outermost first, without the URL that reqwest puts in front.
@@ -51,11 +47,8 @@ pub(super) fn no_response(error: &reqwest::Error, place: &Place<'_>, connect: Du
     if let Some(NoSuchHost { reason }) = find(error) {
         return host_not_found(reason, url);
     }
-    if let Some(LinkLocal { address }) = find(error) {
-        return link_local(&shown, *address).with_phase(ErrorPhase::Start);
-    }
-    if let Some(NotPublic { address }) = find(error) {
-        return not_public(&shown, *address).with_phase(ErrorPhase::Start);
+    if let Some(RefusedAddress(address)) = find(error) {
+        return refused_address(&shown, *address).with_phase(ErrorPhase::Start);
     }
     if let Some(tls) = find::<rustls::Error>(error) {
         return tls_error(tls, &shown).with_phase(ErrorPhase::Start);
@@ -192,15 +185,17 @@ pub fn from_body_error(error: &(dyn std::error::Error + 'static)) -> BodyReadErr
     }
 }
 
-pub fn link_local(place: &str, address: IpAddr) -> Error {
-    Error::denied(format!("{place} is the link-local address {address}, which is not contacted"))
-        .with_detail("such addresses serve the credentials of cloud machines")
-}
-
-/// The refusal of an address inside a network that a server outside of it named.
-pub fn not_public(place: &str, address: IpAddr) -> Error {
-    Error::denied(format!("{place} is the private address {address}, which is not contacted"))
-        .with_detail("a server named it; addresses named by servers must be public")
+/// The refusal of an address that serves credentials, or of one inside a network that a server
+/// outside of it named.
+pub fn refused_address(place: &str, address: IpAddr) -> Error {
+    let kind = address_kind(address);
+    let why = if is_link_local(address) {
+        "such addresses serve the credentials of cloud machines"
+    } else {
+        "a server named it; addresses named by servers must be public"
+    };
+    Error::denied(format!("{place} is the {kind} address {address}, which is not contacted"))
+        .with_detail(why)
 }
 
 fn connect_error(error: &(dyn std::error::Error + 'static), url: &Url) -> Error {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::Bytes;
 use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use url::Url;
 
 use super::address::display_url;
 use super::client::{ClientSettings, HttpClient};
-use super::response::{MAX_HEADER_BYTES, check_headers, too_large};
+use super::response::{MAX_HEADER_BYTES, check_headers};
 use crate::model::Error;
 use crate::util::tls::TlsPem;
 
@@ -31,7 +31,7 @@ pub async fn json<T: DeserializeOwned>(url: &Url, requires_public: bool) -> Resu
     }
 }
 
-async fn get(url: &Url, requires_public: bool) -> Result<BytesMut, Error> {
+async fn get(url: &Url, requires_public: bool) -> Result<Bytes, Error> {
     let settings = ClientSettings {
         connect_timeout: DEADLINE,
         insecure: false,
@@ -41,18 +41,11 @@ async fn get(url: &Url, requires_public: bool) -> Result<BytesMut, Error> {
     };
     let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
     let client = HttpClient::new(url, None, &settings, HeaderMap::new())?;
-    let response = client.send(Method::GET, url, &headers, None).await?;
+    let mut response = client.send(Method::GET, url, &headers, None).await?;
     check_headers(&response.headers, MAX_HEADER_BYTES)?;
     if !response.status.is_success() {
         let message = format!("{} answered {}", display_url(url), response.status);
         return Err(Error::protocol(message));
     }
-    let (mut body, mut document) = (response.body, BytesMut::new());
-    while let Some(chunk) = body.next().await.map_err(|cut| body.broken(cut, document.len()))? {
-        if document.len() + chunk.len() > MAX_DOCUMENT {
-            return Err(too_large(MAX_DOCUMENT));
-        }
-        document.extend_from_slice(&chunk);
-    }
-    Ok(document)
+    response.body.whole(MAX_DOCUMENT).await
 }

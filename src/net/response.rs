@@ -86,6 +86,18 @@ impl ResponseBody {
         bytes.freeze()
     }
 
+    /// All of it, at most `limit` bytes.
+    pub async fn whole(&mut self, limit: usize) -> Result<Bytes, Error> {
+        let mut bytes = BytesMut::new();
+        while let Some(chunk) = self.next().await.map_err(|cut| self.broken(cut, bytes.len()))? {
+            if bytes.len() + chunk.len() > limit {
+                return Err(too_large(limit));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes.freeze())
+    }
+
     pub fn broken(&self, cut: BodyReadError, came: usize) -> Error {
         broken(cut, self.content_length, came)
     }

@@ -43,7 +43,7 @@ pub async fn exercise(
         Err(fault) => return vec![fault],
     };
     let mut faults = Vec::new();
-    match listing::tools(&connection, PEER, LIMIT).await {
+    match listing::tools(&connection, LIMIT).await {
         Ok(listing) => {
             for call in calls_of(&listing.tools) {
                 let options = RequestOptions::with_timeouts(LIMIT, LIMIT, ErrorPhase::Call);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::compare::{
     ComparedSide, ComparisonSettings, Inconclusive, Ratio, RatioVerdict, SIGNIFICANCE_LEVEL,
@@ -326,7 +326,8 @@ fn environment_warnings(
     environment: &BenchEnvironment,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    let now = report.plan.load_values();
+    let (model, concurrency, rate) = report.plan.load();
+    let now = [json!(model), json!(concurrency), json!(rate)];
     for ((name, was), now) in
         ["model", "concurrency", "rate"].into_iter().zip(&saved.load).zip(&now)
     {

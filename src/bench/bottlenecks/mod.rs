@@ -77,7 +77,7 @@ fn of_target(report: &BenchReport, target: &TargetReport) -> Vec<String> {
 }
 
 fn failures(target: &TargetReport) -> Option<String> {
-    let failed = target.requests.saturating_sub(target.ok);
+    let failed = target.failed_calls();
     let share = float(failed) / float(target.requests);
     // A few are in the table and in the warnings.
     if share <= MANY_FAILURES {

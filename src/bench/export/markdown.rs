@@ -42,7 +42,7 @@ pub fn markdown(report: &BenchReport, comparisons: &[TargetComparison]) -> Strin
             out,
             "| {name} | {} | {} | {:.1} | {mean} | {} | {} |",
             target.requests,
-            target.requests.saturating_sub(target.ok),
+            target.failed_calls(),
             target.throughput,
             percentiles.join(" | "),
             show(times.max()),

@@ -8,14 +8,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::baseline::{self, BaselineChange, BaselineReport, FORMAT, RegressionVerdict};
 use super::compare::{Ratio, TargetComparison, letter};
-use super::environment::{BenchEnvironment, ServerIdentity};
+use super::environment::BenchEnvironment;
 use super::findings::BenchFindings;
-use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, WarmUp};
+use super::plan::BenchPlan;
 use super::report::{
     BenchReport, ColdStart, ErrorReport, GeneratorReport, RunStatus, SampleBlock, TargetReport,
     TimelineSlice,
@@ -26,13 +23,14 @@ use crate::model::Error;
 use crate::util::base64;
 use crate::util::distribution::{Distribution, logarithmic};
 use crate::util::histogram::Durations;
-use crate::util::number::float;
+use crate::util::number::{float, nanos};
 use crate::util::shape::shape;
 
 /// Classes of the histogram that is written for people; the exact one is written next to it.
 const CLASSES: usize = 40;
 
-const PERCENTILES: [(&str, f64); 5] =
+/// The percentiles that files have, with their names and shares.
+pub(super) const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 shape! {
@@ -41,7 +39,7 @@ shape! {
     /// (_ms) or seconds (_s). Fields may be added; `format_version` changes when one changes its meaning.
     pub RunJson<'a> of (report, environment, findings): (&'a BenchReport, &'a BenchEnvironment, &'a BenchFindings), with {
         let all = || (0..report.targets.len()).map(|at| TargetJson::from((report, at)));
-        let (model, concurrency, rate) = load(&report.plan.model);
+        let (model, concurrency, rate) = report.plan.load();
     } {
         /// The version of this shape: 1.
         format_version: u64 = FORMAT,
@@ -85,9 +83,9 @@ shape! {
         /// Reasons to doubt the figures.
         warnings: &'a [String] = &findings.warnings,
         /// Where the run was made.
-        environment: EnvironmentJson<'a> = environment.into(),
+        environment: &'a BenchEnvironment = environment,
         /// What the run was asked to do.
-        plan: PlanJson = (&report.plan).into(),
+        plan: &'a BenchPlan = &report.plan,
     }
 }
 
@@ -172,7 +170,7 @@ shape! {
         /// Bytes sent, where they are counted.
         bytes_out: u64 = of.bytes_out,
         /// Failed calls by kind of failure.
-        errors_by_kind: BTreeMap<&'a str, ErrorCountJson<'a>> = of.errors_by_kind.iter().map(|(kind, cause)| (kind.as_str(), cause.into())).collect(),
+        errors_by_kind: &'a BTreeMap<String, ErrorReport> = &of.errors_by_kind,
         /// The run over time; a call belongs to the slice in which it ended.
         timeline: Vec<TimelineSliceJson> = of.timeline.iter().map(Into::into).collect(),
         /// Parts of the run that show how much it varied: its rounds, or parts of its timeline.
@@ -240,18 +238,6 @@ shape! {
         to_ms: f64 = millis(to),
         /// How many calls fell into it.
         count: u64 = count,
-    }
-}
-
-shape! {
-    /// The failures of one kind.
-    pub ErrorCountJson<'a> of cause: &'a ErrorReport {
-        /// How many calls failed this way.
-        count: u64 = cause.count,
-        /// When the first one occurred, in seconds since the first counted call.
-        first_seen_s: f64 = cause.first_seen.as_secs_f64(),
-        /// The message of the first one, truncated.
-        sample: &'a str = &cause.sample,
     }
 }
 
@@ -415,192 +401,7 @@ shape! {
         /// Whether it is true, which makes the run fail.
         failed: bool = of.failed(),
         /// What it was compared with.
-        lines: Vec<ThresholdLineJson<'a>> = of.lines.iter().map(Into::into).collect(),
-    }
-}
-
-shape! {
-    /// One comparison of a threshold.
-    pub ThresholdLineJson<'a> of line: &'a ThresholdLine {
-        /// The figure and its bound.
-        text: &'a str = &line.text,
-        /// Whether it is true.
-        failed: bool = line.failed,
-        /// Whether it rests on a percentile of too few calls.
-        unsure: bool = line.is_unreliable,
-    }
-}
-
-shape! {
-    /// Where the run was made; null for what the system does not report.
-    pub EnvironmentJson<'a> of of: &'a BenchEnvironment {
-        /// The version of toolhost that measured.
-        toolhost: &'a str = &of.toolhost,
-        /// The operating system it ran on.
-        os: &'a str = &of.os,
-        /// The version of the system's kernel.
-        kernel: Option<&'a str> = of.kernel.as_deref(),
-        /// The architecture of the processor.
-        architecture: &'a str = &of.architecture,
-        /// The name of the processor model.
-        cpu: Option<&'a str> = of.cpu.as_deref(),
-        /// How many processors the system has.
-        cpus: Option<usize> = of.cpus,
-        /// Runnable processes on average over 1, 5 and 15 minutes, before the run.
-        load_before: Option<[Option<f64>; 3]> = of.load_before.map(|load| load.map(number)),
-        /// The same averages after the run.
-        load_after: Option<[Option<f64>; 3]> = of.load_after.map(|load| load.map(number)),
-        /// The servers of the targets, as they introduced themselves.
-        servers: Vec<BenchServerJson<'a>> = of.servers.iter().map(Into::into).collect(),
-    }
-}
-
-shape! {
-    /// The MCP server of a target.
-    pub BenchServerJson<'a> of server: &'a ServerIdentity {
-        /// The full name of the tool.
-        tool: &'a str = &server.tool,
-        /// The name the server reports.
-        name: Option<&'a str> = server.name.as_deref(),
-        /// The version the server reports.
-        version: Option<&'a str> = server.version.as_deref(),
-        /// The protocol revision that was negotiated.
-        protocol: Option<&'a str> = server.protocol.as_deref(),
-        /// The processor time that its process used during the run.
-        cpu_s: Option<f64> = server.cpu.map(|time| time.as_secs_f64()),
-    }
-}
-
-shape! {
-    /// What the run was asked to do.
-    pub PlanJson of of: &BenchPlan {
-        /// When the calls of a run are made.
-        model: LoadModelJson = (&of.model).into(),
-        /// The maximum number of counted calls.
-        requests: Option<u64> = of.limits.requests,
-        /// The maximum time during which calls are made, in seconds.
-        duration_s: Option<f64> = of.limits.duration.map(|time| time.as_secs_f64()),
-        /// How several targets share the run.
-        sharing: SharingJson = match &of.sharing {
-            Sharing::Single => SharingJson::Single,
-            Sharing::Interleaved { rounds } => SharingJson::Turns { rounds: *rounds },
-            Sharing::Steps { in_flight, error_limit } => SharingJson::Steps {
-                in_flight: in_flight.clone(),
-                error_limit: error_limit.and_then(number),
-            },
-        },
-        /// What comes before the counted calls.
-        warm_up: WarmUpJson = match of.warm_up {
-            WarmUp::Calls(calls) => WarmUpJson::Calls { calls },
-            WarmUp::Time(time) => WarmUpJson::Time { time_s: time.as_secs_f64() },
-        },
-        /// How long to wait for answers at the end, in seconds.
-        patience_s: f64 = of.drain_timeout.as_secs_f64(),
-        /// How many failed calls end the run early.
-        stop_after_failures: Option<u64> = of.stop_after_failures,
-        /// The seed of all random choices.
-        seed: u64 = of.seed,
-    }
-}
-
-/// When the calls of a run are made.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum LoadModelJson {
-    /// A call starts as soon as another ends.
-    Closed {
-        /// The number of calls in flight.
-        concurrency: usize,
-    },
-    /// On a schedule, however fast the tool answers.
-    Open {
-        /// The moments at which calls are made.
-        arrivals: ArrivalsJson,
-        /// The maximum number of calls in flight.
-        in_flight: usize,
-        /// What happens to calls beyond that: `queue` or `drop`.
-        over: &'static str,
-    },
-}
-
-/// The moments of an open load.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum ArrivalsJson {
-    /// Evenly spaced, at one rate.
-    Constant {
-        /// The rate in calls per second.
-        rate: Option<f64>,
-    },
-    /// At random times, like independent callers.
-    Poisson {
-        /// Calls per second, on average.
-        rate: Option<f64>,
-    },
-}
-
-/// How several targets share the run.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum SharingJson {
-    /// One target has the whole run.
-    Single,
-    /// Interleaved, in rounds of all targets.
-    Turns {
-        /// How many rounds each of them has.
-        rounds: u32,
-    },
-    /// One target, with a different number of calls in flight in each step.
-    Steps {
-        /// Calls in flight of each step.
-        in_flight: Vec<usize>,
-        /// The run ends after a step in which a larger share of the calls failed.
-        error_limit: Option<f64>,
-    },
-}
-
-/// What comes before the counted calls.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum WarmUpJson {
-    /// A number of calls that are not counted.
-    Calls {
-        /// The number of calls for each target.
-        calls: u64,
-    },
-    /// Calls that are not counted, for a time.
-    Time {
-        /// How long it lasts, in seconds.
-        time_s: f64,
-    },
-}
-
-impl From<&LoadModel> for LoadModelJson {
-    fn from(model: &LoadModel) -> Self {
-        match model {
-            LoadModel::Closed { concurrency } => Self::Closed { concurrency: *concurrency },
-            LoadModel::Open { arrivals, in_flight, overflow } => Self::Open {
-                arrivals: match *arrivals {
-                    Arrivals::Constant { rate } => ArrivalsJson::Constant { rate: number(rate) },
-                    Arrivals::Poisson { rate } => ArrivalsJson::Poisson { rate: number(rate) },
-                },
-                in_flight: *in_flight,
-                over: match overflow {
-                    OverflowPolicy::Queue => "queue",
-                    OverflowPolicy::Drop => "drop",
-                },
-            },
-        }
-    }
-}
-
-/// How load is made: the word for it, the calls in flight, and the rate of an even or random load.
-fn load(model: &LoadModel) -> (&'static str, usize, Option<f64>) {
-    match model {
-        LoadModel::Closed { concurrency } => ("closed", *concurrency, None),
-        LoadModel::Open { arrivals, in_flight, .. } => {
-            ("open", *in_flight, number(arrivals.rate()))
-        }
+        lines: &'a [ThresholdLine] = &of.lines,
     }
 }
 
@@ -615,9 +416,9 @@ pub(super) fn timestamp(unix: Duration) -> Option<String> {
     jiff::Timestamp::from_millisecond(millis).ok().map(|time| time.to_string())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "durations are below 2^52 nanoseconds")]
-fn millis(duration: Duration) -> f64 {
-    duration.as_nanos() as f64 / 1e6
+/// A duration in milliseconds, to the nanosecond.
+pub(super) fn millis(duration: Duration) -> f64 {
+    nanos(duration) / 1e6
 }
 
 /// `None` for what is no number.

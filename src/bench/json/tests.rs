@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::bench::baseline::parse;
+use crate::bench::environment::ServerIdentity;
 use crate::bench::findings::AcceptanceCriteria;
 use crate::bench::fixtures::{report as of, rounds, target as to};
+use crate::bench::plan::{Arrivals, LoadModel, OverflowPolicy, Sharing, WarmUp};
 use crate::bench::threshold;
 
 fn even(tool: &str, micros: u64) -> TargetReport {

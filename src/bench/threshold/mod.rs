@@ -6,6 +6,9 @@
 
 mod metric;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::compare::letter;
 use super::report::BenchReport;
 use crate::model::Error;
@@ -50,13 +53,14 @@ pub struct ThresholdResult {
 }
 
 /// The result of one expression for one target.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ThresholdLine {
     /// With the values: `p99 61 ms > 50 ms: FAIL`.
     pub text: String,
     /// Whether it fails the run.
     pub failed: bool,
     /// Whether it rests on a percentile of too few calls.
+    #[serde(rename = "unsure")]
     pub is_unreliable: bool,
 }
 

@@ -4,6 +4,7 @@ use rmcp::transport::auth::AuthError;
 
 use super::OAuthSettings;
 use super::http::AuthHttp;
+use crate::config::consent::shell_quoted;
 use crate::mcp::credentials::Challenge;
 use crate::model::Error;
 use crate::net::address::display_url;
@@ -88,19 +89,13 @@ pub(super) fn scopes_required(
     scopes: &[String],
 ) -> Error {
     let place = display_url(&challenge.url);
-    let flags: Vec<String> =
-        scopes.iter().take(10).map(|scope| format!("--scope {}", shell_quote(scope))).collect();
+    // A server chose them, and a person may paste them.
+    let flag = |scope: &String| format!("--scope {}", shell_quoted(&[truncate(scope)]));
+    let flags: Vec<String> = scopes.iter().take(10).map(flag).collect();
     let scope_text = truncate(&scopes.join(" "));
     let error = Error::auth(format!("{place} requires more than was granted: {scope_text}"));
     let command = format!("toolhost auth login {} {}", settings.server, flags.join(" "));
     with_challenge(error, challenge).with_hint(format!("allow it with: {command}"))
-}
-
-/// A scope as a word of a shell: a server chose it, and a person may paste it.
-fn shell_quote(scope: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/+@-".contains(c);
-    let scope = truncate(scope);
-    if scope.chars().all(plain) { scope } else { format!("'{}'", scope.replace('\'', r"'\''")) }
 }
 
 fn with_challenge(error: Error, challenge: &Challenge) -> Error {
@@ -116,8 +111,13 @@ mod tests {
 
     #[test]
     fn a_scope_is_one_word_of_a_shell() {
-        assert_eq!(shell_quote("mcp:tools/read"), "mcp:tools/read");
-        assert_eq!(shell_quote("$(touch x)"), "'$(touch x)'");
-        assert_eq!(shell_quote("a';b"), r"'a'\'';b'");
+        let url = url::Url::parse("https://srv.example/mcp").unwrap();
+        let settings = OAuthSettings::new("srv", url.clone());
+        let challenge =
+            Challenge { status: 403, www_authenticate: Vec::new(), url, authorization: None };
+        let scopes = ["mcp:tools/read", "$(touch x)", "a';b"].map(str::to_owned);
+        let error = scopes_required(&settings, &challenge, &scopes);
+        let flags = r"--scope mcp:tools/read --scope '$(touch x)' --scope 'a'\'';b'";
+        assert!(error.hint().unwrap().ends_with(flags), "{error:?}");
     }
 }

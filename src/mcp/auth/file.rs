@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rustix::fs::{FlockOperation, OFlags, flock};
-use secrecy::{SecretBox, SecretString};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use super::keychain;
-use super::seal::{KEY_LEN, KeyMaterial, KeySource, VARIABLE, generate, key_source};
+use super::seal::{KEY_LEN, KeySource, LoginKey, VARIABLE, generate};
 use super::vault::{OAuthLogin, RenewalLock, Vault, VaultEdit};
 use crate::mcp::era_cache;
 use crate::model::Error;
@@ -87,28 +87,21 @@ impl FileVault {
             Error::auth(format!("the stored logins in {} cannot be read: {why}", path.display()))
                 .with_hint("to forget them all: toolhost auth logout --all")
         };
-        let secret = match (key_source(&sealed), &self.variable) {
-            (Some(KeySource::Variable), Some(variable)) => KeyMaterial::Variable(variable.clone()),
-            (Some(KeySource::Variable), None) => {
-                let why = format!("they were encrypted with {VARIABLE}, which is not set");
-                return Err(unusable(&why));
+        let source = KeySource::of(&sealed)
+            .ok_or_else(|| unusable("the file was not written by toolhost"))?;
+        let key = self.key(source).await?.ok_or_else(|| match source {
+            KeySource::Variable => {
+                unusable(&format!("they were encrypted with {VARIABLE}, which is not set"))
             }
-            (Some(KeySource::File), _) => match self.key()? {
-                Some(key) => key,
-                None => return Err(unusable("their key file is gone")),
-            },
-            (Some(KeySource::Keychain), _) => match keychain::load_key().await? {
-                Some(key) => KeyMaterial::Keychain(key),
-                None => return Err(unusable("the keychain no longer has their key")),
-            },
-            (None, _) => return Err(unusable("the file was not written by toolhost")),
-        };
-        let opened = secret.open(&sealed).ok_or_else(|| {
-            unusable(match secret {
-                KeyMaterial::Variable(_) => {
+            KeySource::File => unusable("their key file is gone"),
+            KeySource::Keychain => unusable("the keychain no longer has their key"),
+        })?;
+        let opened = key.open(&sealed).ok_or_else(|| {
+            unusable(match source {
+                KeySource::Variable => {
                     "they were encrypted with another key, or the file is damaged"
                 }
-                KeyMaterial::File(_) | KeyMaterial::Keychain(_) => "the file or its key is damaged",
+                KeySource::File | KeySource::Keychain => "the file or its key is damaged",
             })
         })?;
         let content: LoginFile = serde_json::from_slice(&opened)
@@ -118,25 +111,34 @@ impl FileVault {
 
     async fn write(&self, logins: Vec<OAuthLogin>) -> Result<(), Error> {
         let path = self.path();
-        let secret = match &self.variable {
-            Some(variable) => KeyMaterial::Variable(variable.clone()),
-            None if self.uses_keychain => match keychain::load_key().await? {
-                Some(key) => KeyMaterial::Keychain(key),
-                None => make_key_of_keychain().await?,
-            },
-            None => match self.key()? {
-                Some(key) => key,
-                None => self.make_key()?,
-            },
+        let source = match &self.variable {
+            Some(_) => KeySource::Variable,
+            None if self.uses_keychain => KeySource::Keychain,
+            None => KeySource::File,
+        };
+        let key = match self.key(source).await? {
+            Some(key) => key,
+            None => self.make_key(source).await?,
         };
         let text = serde_json::to_vec(&LoginFile { logins })
             .map_err(|error| Error::internal(error.to_string()))?;
-        let sealed = secret.seal(text).ok_or_else(no_random)?;
+        let sealed = key.seal(text).ok_or_else(no_random)?;
         atomic_file::replace(&path, &sealed, FileMode::Private)
             .map_err(|error| self.failed("written", &path, &error))
     }
 
-    fn key(&self) -> Result<Option<KeyMaterial>, Error> {
+    async fn key(&self, source: KeySource) -> Result<Option<LoginKey>, Error> {
+        match source {
+            KeySource::Variable => {
+                let variable = self.variable.as_ref().map(|text| text.expose_secret().as_bytes());
+                Ok(variable.map(|bytes| LoginKey::new(source, bytes)))
+            }
+            KeySource::File => self.key_file(),
+            KeySource::Keychain => keychain::load_key().await,
+        }
+    }
+
+    fn key_file(&self) -> Result<Option<LoginKey>, Error> {
         let path = self.directory.join("key");
         let open = || -> io::Result<Vec<u8>> {
             let meta = std::fs::symlink_metadata(&path)?;
@@ -146,21 +148,23 @@ impl FileVault {
             read(&path)
         };
         match open() {
-            Ok(bytes) => match <[u8; KEY_LEN]>::try_from(bytes) {
-                Ok(key) => Ok(Some(KeyMaterial::File(SecretBox::new(Box::new(key))))),
-                Err(_) => Err(self.failed("used", &path, &io::Error::other("it is damaged"))),
-            },
+            Ok(key) if key.len() == KEY_LEN => Ok(Some(LoginKey::new(KeySource::File, &key))),
+            Ok(_) => Err(self.failed("used", &path, &io::Error::other("it is damaged"))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed("used", &path, &error)),
         }
     }
 
-    fn make_key(&self) -> Result<KeyMaterial, Error> {
-        let path = self.directory.join("key");
+    async fn make_key(&self, source: KeySource) -> Result<LoginKey, Error> {
         let key = generate().ok_or_else(no_random)?;
-        atomic_file::replace(&path, &key, FileMode::Private)
-            .map_err(|error| self.failed("written", &path, &error))?;
-        Ok(KeyMaterial::File(SecretBox::new(Box::new(key))))
+        if source == KeySource::Keychain {
+            keychain::store_key(key).await?;
+        } else {
+            let path = self.directory.join("key");
+            atomic_file::replace(&path, &key, FileMode::Private)
+                .map_err(|error| self.failed("written", &path, &error))?;
+        }
+        Ok(LoginKey::new(source, &key))
     }
 
     async fn lock(&self, name: &str, limit: Duration) -> Result<File, Error> {
@@ -213,12 +217,6 @@ impl Vault for FileVault {
             self.lock(&format!("{}.turn", era_cache::key(&[server])), RENEWAL_LOCK_TIMEOUT).await?;
         Ok(Box::new(lock))
     }
-}
-
-async fn make_key_of_keychain() -> Result<KeyMaterial, Error> {
-    let key = SecretBox::new(Box::new(generate().ok_or_else(no_random)?));
-    keychain::store_key(&key).await?;
-    Ok(KeyMaterial::Keychain(key))
 }
 
 fn no_random() -> Error {

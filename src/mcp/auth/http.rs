@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hyper::Response;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
@@ -28,9 +28,7 @@ use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
 use crate::net::posted_body::PostedBody;
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
-use crate::net::response::{
-    MAX_HEADER_BYTES, OriginResponse, ResponseBody, check_headers, content_type, too_large,
-};
+use crate::net::response::{MAX_HEADER_BYTES, OriginResponse, check_headers, content_type};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::tls::TlsPem;
 use crate::util::units::show_duration;
@@ -72,7 +70,7 @@ impl AddressPolicy {
             return refused("a server named it, and it is not https");
         }
         match literal_ip(url) {
-            Some(ip) if is_link_local(ip) => Err(errors::link_local(&host_and_port(url), ip)),
+            Some(ip) if is_link_local(ip) => Err(errors::refused_address(&host_and_port(url), ip)),
             Some(ip) if !is_public(ip) => refused("a server named it, and it is not public"),
             None if is_loopback(url) => refused("a server named it, and it is this machine"),
             _ => Ok(()),
@@ -192,7 +190,8 @@ impl AuthHttp {
                 );
             })?;
             let took = SystemClock.now().duration_since(begun);
-            let OriginResponse { status, headers: response_headers, body: content, .. } = response;
+            let OriginResponse { status, headers: response_headers, body: mut content, .. } =
+                response;
             self.heads.trace_response(status, &response_headers, took, None);
             check_headers(&response_headers, MAX_HEADER_BYTES)?;
             if follow {
@@ -206,7 +205,7 @@ impl AuthHttp {
             let body = match content_type(&response_headers).as_str() {
                 // A server that was only looked at began to talk; nothing of that is asked for.
                 "text/event-stream" => Bytes::new(),
-                _ => read_body(content).await?,
+                _ => content.whole(RESPONSE_LIMIT).await?,
             };
             // What was posted for may be a token, and a refusal says why there is none.
             if method == Method::GET || !status.is_success() {
@@ -216,17 +215,6 @@ impl AuthHttp {
         }
         Err(too_many_redirects(&url))
     }
-}
-
-async fn read_body(mut body: ResponseBody) -> Result<Bytes, Error> {
-    let mut bytes = BytesMut::new();
-    while let Some(chunk) = body.next().await.map_err(|cut| body.broken(cut, bytes.len()))? {
-        if bytes.len() + chunk.len() > RESPONSE_LIMIT {
-            return Err(too_large(RESPONSE_LIMIT));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes.freeze())
 }
 
 impl OAuthHttpClient for AuthHttp {

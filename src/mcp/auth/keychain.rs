@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use secrecy::{ExposeSecret as _, SecretBox};
-
-use super::seal::KEY_LEN;
+use super::seal::{KEY_LEN, KeySource, LoginKey};
 use crate::model::Error;
 use crate::util::keychain;
 
@@ -13,18 +11,15 @@ const SERVICE: &str = "toolhost";
 const ACCOUNT: &str = "logins";
 const UNLOCK_TIMEOUT: Duration = Duration::from_mins(2);
 
-pub(super) async fn load_key() -> Result<Option<SecretBox<[u8; KEY_LEN]>>, Error> {
-    let Some(bytes) = run_blocking(|| Ok(keychain::read(SERVICE, ACCOUNT)?)).await? else {
-        return Ok(None);
-    };
-    match <[u8; KEY_LEN]>::try_from(bytes) {
-        Ok(key) => Ok(Some(SecretBox::new(Box::new(key)))),
-        Err(_) => Err(unusable(&LoginKeyError::NotAKey)),
+pub(super) async fn load_key() -> Result<Option<LoginKey>, Error> {
+    match run_blocking(|| Ok(keychain::read(SERVICE, ACCOUNT)?)).await? {
+        Some(key) if key.len() == KEY_LEN => Ok(Some(LoginKey::new(KeySource::Keychain, &key))),
+        Some(_) => Err(unusable(&LoginKeyError::NotAKey)),
+        None => Ok(None),
     }
 }
 
-pub(super) async fn store_key(key: &SecretBox<[u8; KEY_LEN]>) -> Result<(), Error> {
-    let key = *key.expose_secret();
+pub(super) async fn store_key(key: [u8; KEY_LEN]) -> Result<(), Error> {
     run_blocking(move || Ok(keychain::write(SERVICE, ACCOUNT, &key)?)).await
 }
 

@@ -9,7 +9,7 @@ use url::Url;
 use super::OAuthSettings;
 use super::discovery::{AuthorizationServer, ScopeRequest, discover, union};
 use super::http::AuthHttp;
-use super::token::{ClientAuthentication, request};
+use super::token::request;
 use super::vault::{OAuthClient, OAuthLogin, server_key};
 use crate::model::Error;
 
@@ -41,13 +41,12 @@ pub(super) async fn obtain_token(
         (None, None) => endpoint.to_string(),
     };
     let methods = server.as_ref().map(AuthorizationServer::token_auth_methods).unwrap_or_default();
-    let authentication = ClientAuthentication::secret(secret, &methods);
     let scope = scopes.join(" ");
     let mut form = vec![("grant_type", "client_credentials"), ("resource", settings.url.as_str())];
     if !scope.is_empty() {
         form.push(("scope", &scope));
     }
-    let granted = request(http, endpoint, client_id, &authentication, &form).await?;
+    let granted = request(http, endpoint, (client_id, secret), &methods, &form).await?;
     let client = OAuthClient {
         id: client_id.to_owned(),
         secret: None,

@@ -15,23 +15,6 @@ use crate::net::address::display_url;
 use crate::net::excerpt::{server_message, truncate};
 use crate::util::base64;
 
-pub(super) enum ClientAuthentication<'a> {
-    Basic(&'a SecretString),
-    Post(&'a SecretString),
-}
-
-impl<'a> ClientAuthentication<'a> {
-    /// A secret, in the way that the endpoint takes; in the header when it does not say.
-    pub(super) fn secret(secret: &'a SecretString, methods: &[&str]) -> Self {
-        let knows = |method| methods.contains(&method);
-        if knows("client_secret_post") && !knows("client_secret_basic") {
-            Self::Post(secret)
-        } else {
-            Self::Basic(secret)
-        }
-    }
-}
-
 #[derive(Deserialize)]
 pub(super) struct TokenEndpointResponse {
     pub access_token: String,
@@ -75,24 +58,23 @@ impl TokenEndpointResponse {
     }
 }
 
+/// Asks for a token with a client's secret: in the way that `methods` names, in the header when they
+/// do not say.
 pub(super) async fn request(
     http: &AuthHttp,
     endpoint: Url,
-    client_id: &str,
-    proof: &ClientAuthentication<'_>,
+    (client_id, secret): (&str, &SecretString),
+    methods: &[&str],
     form: &[(&str, &str)],
 ) -> Result<TokenEndpointResponse, Error> {
     let place = display_url(&endpoint);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
     let mut form = form.to_vec();
-    match proof {
-        ClientAuthentication::Basic(secret) => {
-            headers.insert(AUTHORIZATION, basic(client_id, secret)?);
-        }
-        ClientAuthentication::Post(secret) => {
-            form.extend([("client_id", client_id), ("client_secret", secret.expose_secret())]);
-        }
+    if methods.contains(&"client_secret_post") && !methods.contains(&"client_secret_basic") {
+        form.extend([("client_id", client_id), ("client_secret", secret.expose_secret())]);
+    } else {
+        headers.insert(AUTHORIZATION, basic(client_id, secret)?);
     }
     let body = Serializer::new(String::new()).extend_pairs(form).finish();
     let answer = http.send(Method::POST, endpoint, headers, body.into(), false).await?;

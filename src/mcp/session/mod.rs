@@ -1,32 +1,40 @@
 //! A session over one wire: requests out; answers, questions and notifications in.
 
-mod sent_request;
 mod server_notifications;
 mod server_requests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
+use super::lifecycle::Agreement;
 use super::message::{self, ParsedInput, RawJson, RpcMessage, non_message, unreadable_message};
 use super::notifications::{NotificationHub, NotificationListener};
 use super::outgoing::{ClientMeta, OutgoingRequest};
-use super::protocol_warning::{ProtocolWarning, WARNING_CHARS, WarningList};
 use super::questions::QuestionTable;
 use super::responder::QuestionResponder;
-use super::retired_ids::RetiredIds;
-use super::wire::{Arrival, Wire};
-use crate::model::{CallId, Error, ErrorCause, EventSink, ListKind};
+use super::warnings::{WARNING_CHARS, WarningList};
+use super::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
+use crate::model::{CallId, Error, ErrorCause, ErrorKind, EventSink, ListKind};
 use crate::util::text::truncate;
 
-pub use sent_request::{ProgressRegistration, SentRequest};
+/// How many ids of abandoned requests are remembered; with more, the oldest are forgotten.
+const MAX_RETIRED_IDS: usize = 256;
+/// How many messages of a server are kept that come before the handshake is over…
+const MAX_EARLY_MESSAGES: usize = 100;
+/// …and how many bytes of them.
+const MAX_EARLY_BYTES: usize = 1 << 20;
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a failed send waits for the end of the process that explains it.
+const EXPLANATION_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone)]
 pub struct ProgressUpdate {
@@ -39,7 +47,7 @@ pub struct ProgressUpdate {
 }
 
 /// What an answer carries: its result, or why there is none.
-type RequestOutcome = Result<RawJson, Error>;
+pub type RequestOutcome = Result<RawJson, Error>;
 
 /// Receives progress; must return at once.
 pub type ProgressListener = Arc<dyn Fn(ProgressUpdate) + Send + Sync>;
@@ -48,7 +56,8 @@ pub struct McpSession {
     pub server: String,
     wire: Arc<dyn Wire>,
     events: EventSink,
-    client_meta: ClientMeta,
+    /// Known after the handshake.
+    client_meta: OnceLock<ClientMeta>,
     /// Answers what the server asks.
     pub respondent: QuestionResponder,
     state: StdMutex<SessionState>,
@@ -59,8 +68,11 @@ pub struct McpSession {
 
 #[derive(Default)]
 struct SessionState {
+    /// During the handshake: the requests and notifications to route after it.
+    early: Option<Vec<RpcMessage>>,
     pending: HashMap<i64, PendingRequest>,
-    retired: RetiredIds,
+    /// Abandoned requests, whose late responses are ignored.
+    retired: VecDeque<i64>,
     next_id: i64,
     /// Questions of the server whose answers are not handed over yet.
     questions: QuestionTable,
@@ -72,7 +84,8 @@ struct SessionState {
 }
 
 struct PendingRequest {
-    answer: oneshot::Sender<RequestOutcome>,
+    /// Gets the answer, or why none will come.
+    answer: oneshot::Sender<Result<RequestOutcome, Error>>,
     /// Woken by everything else that happens to it.
     news: Arc<Notify>,
     unmatched_response: Option<String>,
@@ -80,32 +93,79 @@ struct PendingRequest {
     call: Option<CallId>,
 }
 
+/// A session that ends with its owner.
+pub struct OwnedSession(pub Arc<McpSession>);
+
+impl Drop for OwnedSession {
+    fn drop(&mut self) {
+        self.0.state().closes = true;
+        self.0.close(closed_error());
+    }
+}
+
 impl McpSession {
-    /// Begins a session over `wire`, with the warnings and messages that there are already.
+    /// Begins to read `wire`, with the warnings that there are already. Until
+    /// [`begin_requests`](Self::begin_requests) only the handshake sends requests.
     pub fn begin(
         wire: Arc<dyn Wire>,
         respondent: QuestionResponder,
-        client_meta: ClientMeta,
         warnings: WarningList,
-        early: Vec<RpcMessage>,
-    ) -> Arc<Self> {
+    ) -> OwnedSession {
+        let state = SessionState { warnings, early: Some(Vec::new()), ..SessionState::default() };
         let session = Arc::new(Self {
             server: respondent.server.clone(),
             wire,
             events: respondent.events.clone(),
-            client_meta,
+            client_meta: OnceLock::new(),
             respondent,
-            state: StdMutex::new(SessionState { warnings, ..SessionState::default() }),
+            state: StdMutex::new(state),
             closed_token: CancellationToken::new(),
             task_updated: Notify::new(),
             request_ended: Notify::new(),
         });
-        for message in early {
-            session.route_message(message, None);
-        }
         let reader = Arc::clone(&session);
         tokio::spawn(async move { reader.closed_token.run_until_cancelled(reader.read()).await });
-        session
+        OwnedSession(session)
+    }
+
+    /// The handshake is over: what the server said before is routed, and requests may be sent.
+    pub fn begin_requests(self: &Arc<Self>, agreement: &Agreement) {
+        self.wire.set_agreement(agreement.era, &agreement.version);
+        let about = ClientMeta::for_agreement(agreement, self.respondent.abilities());
+        let _first = self.client_meta.set(about);
+        loop {
+            let early = {
+                let mut state = self.state();
+                let early = state.early.as_mut().map(std::mem::take).unwrap_or_default();
+                if early.is_empty() {
+                    state.early = None;
+                    return;
+                }
+                early
+            };
+            for message in early {
+                self.deliver(message, None);
+            }
+        }
+    }
+
+    /// Keeps a message for the time after the handshake, if that is not over.
+    fn keep_early(&self, message: RpcMessage) -> Option<RpcMessage> {
+        let mut state = self.state();
+        let Some(early) = &mut state.early else { return Some(message) };
+        let bytes: usize = early.iter().map(RpcMessage::size).sum();
+        if early.len() < MAX_EARLY_MESSAGES && bytes + message.size() <= MAX_EARLY_BYTES {
+            early.push(message);
+        } else {
+            let text = "it sent too much before the handshake ended; some of it was dropped";
+            state.warnings.add_once(text);
+        }
+        None
+    }
+
+    /// Takes the warnings along to another wire to the same server.
+    pub fn take_warnings(&self) -> WarningList {
+        std::mem::take(&mut self.state().warnings)
     }
 
     async fn read(self: &Arc<Self>) {
@@ -117,7 +177,7 @@ impl McpSession {
                         self.route_message(message, of);
                     }
                 }
-                Arrival::Warning(warning) => self.add_warning(warning),
+                Arrival::Warning(warning) => self.add_warning(&warning),
                 Arrival::Failed { id, error } => {
                     if let Some(id) = id.as_i64() {
                         self.fail_request(id, error);
@@ -137,9 +197,14 @@ impl McpSession {
     }
 
     /// Adds a warning about the server; equal ones are counted.
-    #[expect(clippy::needless_pass_by_value, reason = "warnings are made where they are added")]
-    pub fn add_warning(&self, warning: ProtocolWarning) {
-        self.state().warnings.add(&warning);
+    pub fn add_warning(&self, warning: &str) {
+        let mut state = self.state();
+        // What is repeated during the handshake counts once.
+        if state.early.is_some() {
+            state.warnings.add_once(warning);
+        } else {
+            state.warnings.add(warning);
+        }
     }
 
     pub fn protocol_warnings(&self) -> Vec<String> {
@@ -150,14 +215,26 @@ impl McpSession {
         self.state().closed.clone()
     }
 
-    /// Notes that we are closing the wire, so that its end is expected.
-    pub fn begin_close(&self) {
+    /// Ends the session and everything that was started for it. Idempotent.
+    pub async fn end(&self) {
         self.state().closes = true;
+        self.wire.close().await;
+        self.close(closed_error());
     }
 
-    /// Grows each time the server says that this list changed.
-    pub fn list_version(&self, list: ListKind) -> u64 {
-        self.state().notifications.version(list)
+    pub fn process_info(&self) -> ProcessInfo {
+        self.wire.process_info()
+    }
+
+    /// Waits for the end of the connection; why it ended.
+    pub async fn wait_closed(&self) -> Error {
+        self.closed_token.cancelled().await;
+        self.close_reason().unwrap_or_else(closed_error).with_server(&self.server)
+    }
+
+    /// Grows each time the server says that its tools changed.
+    pub fn tool_list_version(&self) -> u64 {
+        self.state().notifications.version(ListKind::Tools)
     }
 
     /// Receives the server's notifications about its lists and resources from now on.
@@ -172,30 +249,42 @@ impl McpSession {
         outgoing: &OutgoingRequest<'_>,
         listener: Option<ProgressListener>,
     ) -> SentRequest {
+        let id = {
+            let mut state = self.state();
+            state.next_id += 1;
+            state.next_id - 1
+        };
+        let frame = outgoing.frame(id, self.client_meta.get_or_init(ClientMeta::default));
+        self.send_frame(id, frame, listener).await
+    }
+
+    pub(super) async fn send_frame(
+        self: &Arc<Self>,
+        id: i64,
+        frame: OutgoingFrame,
+        listener: Option<ProgressListener>,
+    ) -> SentRequest {
         let (sender, answer) = oneshot::channel();
         let news = Arc::new(Notify::new());
         let listens = listener.is_some();
-        let id = {
+        {
             let mut state = self.state();
-            let id = state.next_id;
-            state.next_id += 1;
             let pending = PendingRequest {
                 answer: sender,
                 news: Arc::clone(&news),
                 unmatched_response: None,
                 has_progressed: false,
-                call: outgoing.call.cloned(),
+                call: frame.call.clone(),
             };
             if state.closed.is_none() {
                 state.pending.insert(id, pending);
             }
             state.progress.extend(listener.map(|listener| (id, listener)));
-            id
-        };
+        }
         let progress =
             listens.then(|| ProgressRegistration { session: Arc::clone(self), token: id });
         let request = SentRequest { session: Arc::clone(self), id, answer, news, progress };
-        let (session, frame) = (Arc::clone(self), outgoing.frame(id, &self.client_meta));
+        let session = Arc::clone(self);
         let mut sending = Box::pin(async move {
             match session.wire.send(frame).await {
                 Ok(None) => {}
@@ -207,7 +296,8 @@ impl McpSession {
         // up must not leave half a message behind.
         let at_once = poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx).is_ready())).await;
         if !at_once {
-            tokio::spawn(sending);
+            let closed = self.closed_token.clone();
+            tokio::spawn(async move { closed.run_until_cancelled(sending).await });
         }
         request
     }
@@ -217,11 +307,42 @@ impl McpSession {
     fn retire(&self, id: i64) {
         let mut state = self.state();
         if state.pending.remove(&id).is_some() {
-            state.retired.insert(id);
+            if state.retired.len() >= MAX_RETIRED_IDS {
+                state.retired.pop_front();
+            }
+            state.retired.push_back(id);
         }
         state.questions.request_ended(id);
         drop(state);
         self.request_ended.notify_waiters();
+    }
+
+    /// Tells the server that nobody waits for this request any more.
+    pub async fn cancel_request(&self, id: i64, reason: &str) {
+        let method = "notifications/cancelled";
+        let params = json!({ "requestId": id, "reason": reason });
+        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        let kind = FrameKind::Notification { method: method.to_owned(), cancels: Some(id.into()) };
+        let frame = OutgoingFrame { bytes: message.to_string().into(), kind, call: None };
+        let _late = tokio::time::timeout(CANCEL_TIMEOUT, self.wire.send(frame)).await;
+    }
+
+    /// Reports a send that failed because the process died as the death, not as a broken pipe.
+    pub(super) async fn explain_outcome(&self, outcome: RequestOutcome) -> RequestOutcome {
+        match outcome {
+            Err(error) if self.process_info().pid.is_some() => Err(self.explain(error).await),
+            other => other,
+        }
+    }
+
+    /// Why the wire ended, if it ends now that something could not be sent.
+    pub(super) async fn explain(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Unreachable {
+            return error;
+        }
+        let ended = tokio::time::timeout(EXPLANATION_TIMEOUT, self.closed_token.cancelled());
+        let _late = Box::pin(ended).await;
+        self.close_reason().unwrap_or(error)
     }
 
     fn take_answer(&self, id: i64, bytes: &Bytes) {
@@ -237,13 +358,11 @@ impl McpSession {
     fn messages(&self, bytes: &Bytes, of: Option<i64>) -> Vec<RpcMessage> {
         match message::read(bytes) {
             ParsedInput::Messages(messages, warnings) => {
-                for warning in warnings {
-                    self.add_warning(warning);
-                }
+                warnings.iter().for_each(|warning| self.add_warning(warning));
                 messages
             }
             ParsedInput::NonMessage(line) => {
-                self.add_warning(non_message(line, self.wire.delimits_messages()));
+                self.add_warning(&non_message(&line, self.wire.delimits_messages()));
                 Vec::new()
             }
             ParsedInput::Unreadable(error) if self.wire.delimits_messages() => {
@@ -251,7 +370,7 @@ impl McpSession {
                 if message::mentions_jsonrpc(bytes) {
                     self.note_unmatched_response(&warning, of);
                 }
-                self.add_warning(warning);
+                self.add_warning(&warning);
                 Vec::new()
             }
             ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => {
@@ -263,6 +382,18 @@ impl McpSession {
 
     /// Routes one message, which came on the stream of the request `of` if the wire has such streams.
     fn route_message(self: &Arc<Self>, message: RpcMessage, of: Option<i64>) {
+        let waits = match &message {
+            RpcMessage::Response { .. } => false,
+            RpcMessage::Request { method, .. } => method != "ping",
+            RpcMessage::Notification { .. } => true,
+        };
+        let message = if waits { self.keep_early(message) } else { Some(message) };
+        if let Some(message) = message {
+            self.deliver(message, of);
+        }
+    }
+
+    fn deliver(self: &Arc<Self>, message: RpcMessage, of: Option<i64>) {
         match message {
             RpcMessage::Response { id, outcome } => self.handle_response(&id, outcome),
             RpcMessage::Request { id, method, params } => {
@@ -279,47 +410,59 @@ impl McpSession {
         let pending = number.and_then(|number| self.state().pending.remove(&number));
         if let (Some(sent), Some(pending)) = (number, pending) {
             if id.as_i64().is_none() {
-                let came = id.to_string();
-                self.add_warning(ProtocolWarning::IdRewritten { sent, came });
+                self.add_warning(&format!("the id {sent} was returned as {id}"));
             }
             // Who waited for it may have just given up.
-            let _unheard = pending.answer.send(outcome);
+            let _unheard = pending.answer.send(Ok(outcome));
             return;
+        }
+        let mut state = self.state();
+        if state.early.is_some() && id.is_null() && outcome.is_err() {
+            // All that some servers say to what they reject: it concerns the newest request.
+            let mut newest = [INITIALIZE_ID, DISCOVER_ID].into_iter();
+            if let Some(pending) = newest.find_map(|id| state.pending.remove(&id)) {
+                let _unheard = pending.answer.send(Ok(outcome));
+                return;
+            }
         }
         // The answer to the half of the handshake that was not needed any more.
-        if number.is_some_and(|number| number == DISCOVER_ID || number == INITIALIZE_ID) {
+        if number.is_some_and(|number| {
+            [DISCOVER_ID, INITIALIZE_ID].contains(&number)
+                && (state.early.is_none() || state.retired.contains(&number))
+        }) {
             return;
         }
-        let state = self.state();
         // An id of ours that is over says nothing about a request that still waits.
         if let Some(number) = number
             && (0..state.next_id).contains(&number)
         {
-            let late = state.retired.contains(number);
+            let late = state.retired.contains(&number);
             drop(state);
             self.add_warning(if late {
-                ProtocolWarning::LateAnswer
+                "a response arrived after its request was abandoned; ignored"
             } else {
-                ProtocolWarning::AnsweredTwice
+                "a request got two responses; the first one counts"
             });
             return;
         }
         let warning = match outcome {
-            Err(error) if id.is_null() => {
-                ProtocolWarning::ErrorWithoutId(error.message().to_owned())
-            }
-            _ => ProtocolWarning::UnknownId(id.to_string()),
+            Err(error) if id.is_null() => format!("an error without an id: {}", error.message()),
+            _ => format!("a response to unknown id {id}"),
         };
         drop(state);
         self.note_unmatched_response(&warning, None);
-        self.add_warning(warning);
+        self.add_warning(&warning);
     }
 
     /// Something came that may have been meant as the answer to the request `of`, or to any: the
     /// right one has to come soon.
-    fn note_unmatched_response(&self, warning: &ProtocolWarning, of: Option<i64>) {
-        let text = truncate(&warning.to_string(), WARNING_CHARS);
+    fn note_unmatched_response(&self, warning: &str, of: Option<i64>) {
+        let text = truncate(warning, WARNING_CHARS);
         let mut state = self.state();
+        if state.early.is_some() {
+            // Each step of the handshake has an end of its own.
+            return;
+        }
         let meant = |id: i64| of.is_none_or(|of| of == id);
         for (_, pending) in state.pending.iter_mut().filter(|(id, _)| meant(**id)) {
             pending.unmatched_response.get_or_insert_with(|| text.clone());
@@ -343,7 +486,7 @@ impl McpSession {
 
     pub(super) fn close(&self, error: Error) {
         let mut state = self.state();
-        if state.closed.is_none() && !state.closes {
+        if state.closed.is_none() && !state.closes && state.early.is_none() {
             let (kind, pending) = (error.kind().as_str(), state.pending.len());
             tracing::warn!(server = self.server, kind, pending, "server gone");
         }
@@ -354,6 +497,102 @@ impl McpSession {
         drop(state);
         self.closed_token.cancel();
     }
+}
+
+/// A request that was sent. Dropped, it is forgotten, and the server is not told.
+pub struct SentRequest {
+    session: Arc<McpSession>,
+    pub id: i64,
+    answer: oneshot::Receiver<Result<RequestOutcome, Error>>,
+    news: Arc<Notify>,
+    progress: Option<ProgressRegistration>,
+}
+
+/// What happened to a request that is not answered yet.
+#[derive(Debug, Default)]
+pub struct RequestNews {
+    pub unmatched_response: Option<String>,
+    pub has_progressed: bool,
+    pub waits_for_person: bool,
+}
+
+/// Keeps the listener of a request's progress, which goes on after the answer when that is a task.
+pub struct ProgressRegistration {
+    session: Arc<McpSession>,
+    token: i64,
+}
+
+impl Drop for ProgressRegistration {
+    fn drop(&mut self) {
+        self.session.state().progress.remove(&self.token);
+    }
+}
+
+impl SentRequest {
+    /// Waits for the outcome. Cancel-safe; not to be asked again after it came.
+    async fn outcome(&mut self) -> RequestOutcome {
+        self.answer_or_failure().await?
+    }
+
+    /// The same, with why no answer comes told from a refusal.
+    pub(super) async fn answer_or_failure(&mut self) -> Result<RequestOutcome, Error> {
+        match (&mut self.answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.session.close_reason().unwrap_or_else(closed_error)),
+        }
+    }
+
+    /// The outcome as whoever waits for it is told it.
+    pub async fn explained_outcome(&mut self) -> RequestOutcome {
+        let outcome = self.outcome().await;
+        let explained = self.session.explain_outcome(outcome).await;
+        explained.map_err(|error| error.with_server(&self.session.server))
+    }
+
+    /// Tells the server that we no longer wait for the response.
+    pub async fn cancel(&self, reason: &str) {
+        if self.is_open() {
+            self.session.cancel_request(self.id, reason).await;
+        }
+    }
+
+    pub async fn outcome_or_news(&mut self) -> Option<RequestOutcome> {
+        let news = Arc::clone(&self.news);
+        tokio::select! {
+            biased;
+            outcome = self.outcome() => Some(outcome),
+            () = news.notified() => None,
+        }
+    }
+
+    pub fn news(&self) -> RequestNews {
+        let mut state = self.session.state();
+        let waits_for_person = state.questions.waits_for_person(self.id);
+        let Some(pending) = state.pending.get_mut(&self.id) else { return RequestNews::default() };
+        RequestNews {
+            unmatched_response: pending.unmatched_response.clone(),
+            has_progressed: std::mem::take(&mut pending.has_progressed),
+            waits_for_person,
+        }
+    }
+
+    pub fn take_progress(&mut self) -> Option<ProgressRegistration> {
+        self.progress.take()
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.session.state().pending.contains_key(&self.id)
+    }
+}
+
+impl Drop for SentRequest {
+    fn drop(&mut self) {
+        self.session.retire(self.id);
+    }
+}
+
+fn closed_error() -> Error {
+    Error::unreachable("the connection is closed")
 }
 
 /// An id as a whole number; `2.0` is 2, as JSON has only one kind of number.

@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::{McpSession, ProgressUpdate};
 use crate::mcp::message::RawJson;
 use crate::mcp::notifications;
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::model::{CallId, HostEvent, LogLevel};
 
 impl McpSession {
@@ -18,7 +17,7 @@ impl McpSession {
         of: Option<i64>,
     ) {
         let Ok(params) = params.map(|raw| raw.parse()).transpose() else {
-            return self.add_warning(ProtocolWarning::UnreadableNotification(method.to_owned()));
+            return self.add_warning(&format!("a {method} notification could not be read"));
         };
         let params = params.unwrap_or_default();
         match method {
@@ -47,10 +46,7 @@ impl McpSession {
                     }
                 }
                 Ok(None) => {}
-                Err(flaw) => self.add_warning(ProtocolWarning::FlawedNotification {
-                    method: method.to_owned(),
-                    flaw,
-                }),
+                Err(flaw) => self.add_warning(&format!("a {method} notification {flaw}")),
             },
         }
     }

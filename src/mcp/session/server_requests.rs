@@ -9,8 +9,7 @@ use tokio::time::timeout;
 
 use super::McpSession;
 use crate::mcp::message::RawJson;
-use crate::mcp::protocol_warning::ProtocolWarning;
-use crate::mcp::questions::{OpenQuestion, QuestionRejection};
+use crate::mcp::questions::OpenQuestion;
 use crate::mcp::responder::{self, QuestionContext, QuestionRefusal};
 use crate::mcp::wire::{FrameKind, OutgoingFrame};
 use crate::model::CallId;
@@ -30,17 +29,18 @@ impl McpSession {
     ) {
         let key = id.to_string();
         if !id.is_string() && id.as_i64().is_none() {
-            return self.add_warning(ProtocolWarning::UnusableRequestId { method, id: key });
+            let text = format!("a {method} request has the id {key}; it gets no response");
+            return self.add_warning(&text);
         }
         let params = match params.map(|raw| raw.parse()).transpose() {
             Ok(params) => params.unwrap_or_default(),
             Err(error) => {
-                let reason = error.message().to_owned();
-                return self.add_warning(ProtocolWarning::UnreadableRequest { method, reason });
+                let text = format!("a {method} request could not be read: {}", error.message());
+                return self.add_warning(&text);
             }
         };
         if let Err(reason) = self.open_question(key.clone(), &method, of) {
-            return self.add_warning(ProtocolWarning::RejectedRequest { method, reason });
+            return self.add_warning(&format!("a {method} request gets no response: {reason}"));
         }
         let session = Arc::clone(self);
         tokio::spawn(async move {
@@ -56,7 +56,7 @@ impl McpSession {
         key: String,
         method: &str,
         of: Option<i64>,
-    ) -> Result<(), QuestionRejection> {
+    ) -> Result<(), &'static str> {
         let mut guard = self.state();
         let state = &mut *guard;
         let of = of.filter(|id| state.pending.contains_key(id));

@@ -14,7 +14,7 @@ async fn list(mut pages: impl FnMut(&Value) -> String) -> (Result<ToolListing, E
     let (connection, mut peer) = connected().await;
     let mut requests = 0;
     let listed = tokio::select! {
-        listed = listing::tools(&connection, "srv", Duration::from_secs(10)) => listed,
+        listed = listing::tools(&connection, Duration::from_secs(10)) => listed,
         () = serve(&mut peer, &mut requests, &mut pages) => unreachable!("it serves for ever"),
     };
     (listed, requests)
@@ -60,7 +60,7 @@ async fn a_server_that_declares_other_things_is_not_asked_for_tools() {
     for other in ["resources", "prompts"] {
         let (connection, _peer) = connected_legacy(options(), &json!({ (other): {} })).await;
         // Nobody answers: a request would time out.
-        let listing = listing::tools(&connection, "srv", Duration::from_secs(10)).await.unwrap();
+        let listing = listing::tools(&connection, Duration::from_secs(10)).await.unwrap();
         assert!(listing.tools.is_empty() && !listing.is_partial, "{:?}", listing.diagnostics);
     }
 }
@@ -117,13 +117,12 @@ async fn a_list_that_is_none_fails_as_a_whole() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_stops_in_the_middle_keeps_what_it_gave() {
     let (connection, mut peer) = connected().await;
-    let (listed, ()) =
-        tokio::join!(listing::tools(&connection, "srv", Duration::from_secs(10)), async {
-            let request = peer.expect("tools/list").await;
-            peer.answer(&request, &json!({ "tools": [tool("a")], "nextCursor": "b" }));
-            peer.expect("tools/list").await;
-            peer.close("the process exited with 1");
-        });
+    let (listed, ()) = tokio::join!(listing::tools(&connection, Duration::from_secs(10)), async {
+        let request = peer.expect("tools/list").await;
+        peer.answer(&request, &json!({ "tools": [tool("a")], "nextCursor": "b" }));
+        peer.expect("tools/list").await;
+        peer.close("the process exited with 1");
+    });
     let listing = listed.unwrap();
     assert_eq!(listing.tools.len(), 1);
     assert!(listing.is_partial && says(&listing, "exited with 1"));

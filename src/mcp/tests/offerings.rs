@@ -1,6 +1,7 @@
 //! Tests of prompts, resources, completion and log levels, in both eras.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -58,7 +59,7 @@ async fn answered<T>(
 async fn prompts_come_page_by_page_and_a_bad_one_costs_itself() {
     for era in [Era::Legacy, Era::Modern] {
         let (connection, mut peer) = of(era).await;
-        let listed = listing::all::<Prompt>(&connection, "srv", TEN);
+        let listed = listing::all::<Prompt>(&connection, TEN);
         let (listed, ()) = tokio::join!(listed, async {
             let request = peer.expect("prompts/list").await;
             let first = json!([{ "name": "a" }, { "title": "no name" }, 7]);
@@ -83,8 +84,8 @@ async fn prompts_come_page_by_page_and_a_bad_one_costs_itself() {
 #[tokio::test(start_paused = true)]
 async fn lists_that_are_not_declared_are_empty_and_not_asked_for() {
     let (connection, mut peer) = connected().await;
-    assert!(listing::all::<Prompt>(&connection, "srv", TEN).await.unwrap().items.is_empty());
-    assert!(listing::all::<Resource>(&connection, "srv", TEN).await.unwrap().items.is_empty());
+    assert!(listing::all::<Prompt>(&connection, TEN).await.unwrap().items.is_empty());
+    assert!(listing::all::<Resource>(&connection, TEN).await.unwrap().items.is_empty());
     assert!(peer.rest().is_empty());
 }
 
@@ -96,12 +97,12 @@ async fn a_server_with_resources_may_not_know_templates() {
         peer.refuse(&request);
     };
     let (templates, ()) = tokio::join!(
-        listing::all::<ResourceTemplate>(&connection, "srv", TEN),
+        listing::all::<ResourceTemplate>(&connection, TEN),
         refuse(&mut peer, "resources/templates/list")
     );
     assert!(templates.unwrap().items.is_empty());
     let (resources, ()) = tokio::join!(
-        listing::all::<Resource>(&connection, "srv", TEN),
+        listing::all::<Resource>(&connection, TEN),
         refuse(&mut peer, "resources/list")
     );
     assert_eq!(resources.unwrap_err().kind(), ErrorKind::Tool);
@@ -113,7 +114,7 @@ async fn a_resource_is_read_whole() {
     let answer = json!({ "resultType": "complete", "ttlMs": 0, "cacheScope": "public", "contents":
         [{ "uri": "a:1", "text": "t" }, { "uri": "a:1/b", "blob": "AAAA", "x": 1 }] });
     let options = limits();
-    let work = offering_requests::read(&connection, "srv", "a:1", &options);
+    let work = offering_requests::read(&connection, "a:1", &options);
     let (read, params) = answered(work, &mut peer, "resources/read", &answer).await;
     let read = read.unwrap();
     assert_eq!(params["uri"], "a:1");
@@ -134,7 +135,7 @@ async fn answers_that_are_none_say_why() {
         (json!({ "contents": [{ "uri": "a:1", "blob": 5 }] }), "not a string"),
         (json!({ "contents": [], "resultType": "perhaps" }), "unknown resultType"),
     ] {
-        let work = offering_requests::read(&connection, "srv", "a:1", &options);
+        let work = offering_requests::read(&connection, "a:1", &options);
         let (read, _) = answered(work, &mut peer, "resources/read", &answer).await;
         let error = read.unwrap_err();
         assert_eq!((error.kind(), error.server()), (ErrorKind::Protocol, Some("srv")));
@@ -147,7 +148,7 @@ async fn answers_that_are_none_say_why() {
         (json!({ "messages": [{ "role": "user", "content": { "type": "odour" } }] }), "odour"),
     ] {
         let arguments = JsonObject::new();
-        let work = offering_requests::prompt(&connection, "srv", "p", &arguments, &options);
+        let work = offering_requests::prompt(&connection, "p", &arguments, &options);
         let (filled, _) = answered(work, &mut peer, "prompts/get", &answer).await;
         let error = filled.unwrap_err();
         assert!(error.message().contains(expected), "{}", error.message());
@@ -161,7 +162,7 @@ async fn a_prompt_gets_its_arguments_and_a_completion_what_is_known() {
     let arguments = JsonObject::from_iter([("who".to_owned(), json!("Ada"))]);
     let text = json!({ "type": "text", "text": "Hello" });
     let answer = json!({ "messages": [{ "role": "user", "content": text }], "description": "d" });
-    let work = offering_requests::prompt(&connection, "srv", "greet", &arguments, &options);
+    let work = offering_requests::prompt(&connection, "greet", &arguments, &options);
     let (filled, params) = answered(work, &mut peer, "prompts/get", &answer).await;
     assert_eq!(params["arguments"], json!({ "who": "Ada" }));
     assert_eq!(filled.unwrap().description.as_deref(), Some("d"));
@@ -173,7 +174,7 @@ async fn a_prompt_gets_its_arguments_and_a_completion_what_is_known() {
         context: BTreeMap::from([("x".to_owned(), "1".to_owned())]),
     };
     let answer = json!({ "completion": { "values": ["b1", "b2"], "total": 9, "hasMore": true } });
-    let work = offering_requests::complete(&connection, "srv", &query, &options);
+    let work = offering_requests::complete(&connection, &query, &options);
     let (completion, params) = answered(work, &mut peer, "completion/complete", &answer).await;
     assert_eq!(params["ref"], json!({ "type": "ref/resource", "uri": "a:{x}/{y}" }));
     assert_eq!(params["argument"], json!({ "name": "y", "value": "b" }));
@@ -184,7 +185,7 @@ async fn a_prompt_gets_its_arguments_and_a_completion_what_is_known() {
         (2, Some(9), Some(true))
     );
     for answer in [json!({}), json!({ "completion": { "values": [1] } })] {
-        let work = offering_requests::complete(&connection, "srv", &query, &options);
+        let work = offering_requests::complete(&connection, &query, &options);
         let (completion, _) = answered(work, &mut peer, "completion/complete", &answer).await;
         assert_eq!(completion.unwrap_err().kind(), ErrorKind::Protocol);
     }
@@ -239,6 +240,7 @@ mod subscriptions {
             filter,
             ack_timeout: TEN,
             changes: &changes,
+            acknowledged: &OnceLock::new(),
             cancel: &cancel,
         };
         let mut lines = Vec::new();
@@ -426,7 +428,7 @@ async fn a_server_may_ask_before_it_fills_in_or_lets_read() {
     let answers = json!({ "who": { "action": "accept", "content": { "name": "Ada" } } });
 
     let arguments = JsonObject::new();
-    let filled = offering_requests::prompt(&connection, "srv", "greet", &arguments, &limits);
+    let filled = offering_requests::prompt(&connection, "greet", &arguments, &limits);
     let (filled, ()) = tokio::join!(filled, async {
         let first = peer.expect("prompts/get").await;
         peer.answer(&first, &ask);
@@ -437,7 +439,7 @@ async fn a_server_may_ask_before_it_fills_in_or_lets_read() {
     });
     assert_eq!(filled.unwrap().messages, Vec::<Value>::new());
 
-    let read = offering_requests::read(&connection, "srv", "file:///a", &limits);
+    let read = offering_requests::read(&connection, "file:///a", &limits);
     let (read, ()) = tokio::join!(read, async {
         let first = peer.expect("resources/read").await;
         peer.answer(&first, &ask);

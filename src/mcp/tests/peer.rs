@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::wire::{Arrival, OutgoingFrame, ProcessInfo, Wire};
-use crate::model::{Era, Error};
+use crate::mcp::wire::{Arrival, OutgoingFrame, Wire};
+use crate::model::Error;
 
 /// More than any test says before the other side listens.
 const QUEUE: usize = 10_000;
@@ -143,16 +143,6 @@ impl Wire for FakeWire {
             }
         }
         Arrival::Closed(Error::unreachable("the connection is closed"))
-    }
-
-    fn set_agreement(&self, _era: Era, _version: &str) {}
-
-    fn waiting_for(&self, _id: &Value) -> Option<String> {
-        None
-    }
-
-    fn process_info(&self) -> ProcessInfo {
-        ProcessInfo::default()
     }
 
     async fn close(&self) {

@@ -18,8 +18,8 @@ use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::tracer::Tracer;
-use crate::mcp::wire::{Arrival, MESSAGE_LIMIT, OutgoingFrame, ProcessInfo, Wire};
-use crate::model::{Era, Error};
+use crate::mcp::wire::{Arrival, MESSAGE_LIMIT, OutgoingFrame, Wire};
+use crate::model::Error;
 use crate::net::errors;
 
 /// How long a write may wait for a server that reads nothing.
@@ -151,18 +151,12 @@ impl Wire for SocketWire {
         }
     }
 
-    fn set_agreement(&self, _era: Era, _version: &str) {}
-
     fn delimits_messages(&self) -> bool {
         self.delimits_messages
     }
 
     fn waiting_for(&self, _id: &Value) -> Option<String> {
         (!self.channel.initialized()).then(|| "the connection".to_owned())
-    }
-
-    fn process_info(&self) -> ProcessInfo {
-        ProcessInfo::default()
     }
 
     async fn close(&self) {

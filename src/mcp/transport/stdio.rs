@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::mcp::message::trim_bytes;
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, ProcessInfo, Wire};
-use crate::model::{Era, Error};
+use crate::model::Error;
 use crate::util::confine::{Confinement, LimitCause};
 use crate::util::process::{Process, Program, ShutdownTimeouts, StartError, show_exit};
 use crate::util::tail::LineTail;
@@ -134,19 +134,15 @@ impl StdioWire {
     /// been taken out of the buffer before.
     async fn wait_for_input(&self, reader: &mut StdoutReader) {
         while reader.close_reason.is_none() {
-            if reader.nuls > NUL_LIMIT {
-                let error = Error::protocol(format!(
-                    "limit: more than {} KiB of raw NUL bytes came between two messages",
-                    NUL_LIMIT >> 10
-                ));
-                self.tracer.closed(error.message());
-                return reader.close(error);
-            }
-            if reader.buffer.len() > MESSAGE_LIMIT {
-                let error = Error::protocol(format!(
-                    "limit: a message is larger than {} MiB",
-                    MESSAGE_LIMIT >> 20
-                ));
+            let excess = if reader.nuls > NUL_LIMIT {
+                let kib = NUL_LIMIT >> 10;
+                Some(format!("more than {kib} KiB of raw NUL bytes came between two messages"))
+            } else {
+                (reader.buffer.len() > MESSAGE_LIMIT)
+                    .then(|| format!("a message is larger than {} MiB", MESSAGE_LIMIT >> 20))
+            };
+            if let Some(excess) = excess {
+                let error = Error::protocol(format!("limit: {excess}"));
                 self.tracer.closed(error.message());
                 return reader.close(error);
             }
@@ -393,12 +389,6 @@ impl Wire for StdioWire {
             }
             self.wait_for_input(&mut reader).await;
         }
-    }
-
-    fn set_agreement(&self, _era: Era, _version: &str) {}
-
-    fn waiting_for(&self, _id: &Value) -> Option<String> {
-        None
     }
 
     fn process_info(&self) -> ProcessInfo {

@@ -8,9 +8,9 @@ mod target;
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::BenchFindings;
 use crate::bench::report::BenchReport;
+use crate::bench::run_facts;
 use crate::bench::steps::{self, StepRow};
 use crate::bench::summary::{LineTone, summarize};
-use crate::bench::{machine_facts, run_facts};
 use crate::present::{Line, Page, Role, Table, TableColumn};
 
 /// The report: the results of each tool, how they compare, what limits them, and what
@@ -28,7 +28,7 @@ pub fn page(
     }
     page.append(verdict(findings, width));
     page.heading("Run");
-    let facts = run_facts::facts(report).into_iter().chain(machine_facts::facts(environment));
+    let facts = run_facts::facts(report).into_iter().chain(run_facts::machine(environment));
     for (key, tone, value) in facts {
         page.field(key, style(tone), &value, width);
     }

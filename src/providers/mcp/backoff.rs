@@ -19,8 +19,8 @@ pub struct ResubscribeBackoff {
 }
 
 impl ResubscribeBackoff {
-    pub fn mark_acknowledged(&mut self) {
-        self.acknowledged_at = Some(Instant::now());
+    pub fn mark_acknowledged(&mut self, at: Instant) {
+        self.acknowledged_at = Some(at);
     }
 
     pub fn was_acknowledged(&self) -> bool {
@@ -63,7 +63,7 @@ mod tests {
         let mut backoff = ResubscribeBackoff::default();
         for _ in 0..100 {
             assert_eq!(backoff.next_delay(true), Some(Duration::ZERO));
-            backoff.mark_acknowledged();
+            backoff.mark_acknowledged(Instant::now());
             tokio::time::advance(STEADY).await;
         }
     }

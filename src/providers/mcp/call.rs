@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::call_meta::call_meta;
 use super::{McpProvider, definition_drift, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::rpc_code::HEADER_MISMATCH;
 use crate::mcp::{calling, headers};
 use crate::model::{
@@ -24,7 +23,7 @@ pub(super) struct CurrentDefinition {
     /// `None` if nothing was listed and no definition is needed.
     pub definition: Option<Arc<ToolDefinition>>,
     /// How it differs from what was listed before.
-    pub warnings: Vec<ProtocolWarning>,
+    pub warnings: Vec<String>,
 }
 
 impl McpProvider {
@@ -55,10 +54,7 @@ impl McpProvider {
                     definition_drift::without_header_hints(before),
                     definition_drift::without_header_hints(after),
                 );
-                let judged = definition_drift::check_drift(&before, &after, self.spec.drift());
-                warnings.extend(judged.map_err(|error| {
-                    error.with_server(&self.spec.name).with_phase(ErrorPhase::Call)
-                })?);
+                warnings.extend(self.check_drift(&before, &after)?);
             }
             definition = fresh;
             called = self.attempt(connection, context, call, definition.as_deref()).await;
@@ -70,7 +66,7 @@ impl McpProvider {
             Ok(more) => warnings.extend(more),
             Err(error) => result.error = Some(error),
         }
-        result.warnings.extend(warnings.iter().map(ToString::to_string));
+        result.warnings.extend(warnings);
         result
             .warnings
             .extend(connection.protocol_warnings().into_iter().map(|d| format!("{server}: {d}")));
@@ -120,11 +116,7 @@ impl McpProvider {
         after: Option<Arc<ToolDefinition>>,
     ) -> Result<CurrentDefinition, Error> {
         let warnings = match (before, &after) {
-            (Some(before), Some(after)) => {
-                definition_drift::check_drift(before, after, self.spec.drift()).map_err(
-                    |error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call),
-                )?
-            }
+            (Some(before), Some(after)) => self.check_drift(before, after)?,
             _ => Vec::new(),
         };
         Ok(CurrentDefinition { definition: after, warnings })
@@ -135,7 +127,7 @@ impl McpProvider {
         &self,
         connection: &Connection,
         before: Option<&ToolDefinition>,
-    ) -> Result<Vec<ProtocolWarning>, Error> {
+    ) -> Result<Vec<String>, Error> {
         let listed = self.cached().listed.as_ref().map(|l| l.version);
         let (Some(before), Some(listed)) = (before, listed) else { return Ok(Vec::new()) };
         if connection.tool_list_version() == listed {
@@ -145,8 +137,21 @@ impl McpProvider {
         let Ok(fresh) = self.listing(connection).await else { return Ok(Vec::new()) };
         let after = fresh.listing.tools.iter().find(|tool| tool.name == before.name);
         let Some(after) = after else { return Ok(Vec::new()) };
+        self.check_drift(before, after)
+    }
+
+    /// The warnings about a definition that changed, where the entry lets that pass.
+    fn check_drift(
+        &self,
+        before: &ToolDefinition,
+        after: &ToolDefinition,
+    ) -> Result<Vec<String>, Error> {
         definition_drift::check_drift(before, after, self.spec.drift())
-            .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
+            .map_err(|error| self.in_call(error))
+    }
+
+    pub(super) fn in_call(&self, error: Error) -> Error {
+        error.with_server(&self.spec.name).with_phase(ErrorPhase::Call)
     }
 
     /// Refuses arguments that point out of the server's roots.
@@ -157,7 +162,7 @@ impl McpProvider {
     ) -> Result<(), Error> {
         let Some(definition) = definition else { return Ok(()) };
         roots::check_arguments(&definition.input_schema, &call.arguments, &self.spec.roots)
-            .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
+            .map_err(|error| self.in_call(error))
     }
 
     /// Calls a tool once, by this definition of it.

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::catalogue::changes;
 use crate::config::spec::DriftPolicy;
-use crate::mcp::protocol_warning::{DefinitionDrift, ProtocolWarning};
 use crate::model::{Error, ToolDefinition};
 
 const LINES: usize = 30;
@@ -17,7 +16,7 @@ pub fn check_drift(
     before: &ToolDefinition,
     after: &ToolDefinition,
     drift: DriftPolicy,
-) -> Result<Vec<ProtocolWarning>, Error> {
+) -> Result<Vec<String>, Error> {
     let (Some(old), Some(new)) = (before.raw_value(), after.raw_value()) else {
         return Ok(Vec::new());
     };
@@ -28,17 +27,14 @@ pub fn check_drift(
     if differences.is_empty() {
         return Ok(Vec::new());
     }
-    let drifted = DefinitionDrift {
-        tool: after.name.to_string(),
-        parts: changes::names(&differences).clone(),
-    };
+    let (tool, parts) = (&after.name, changes::names(&differences));
+    let drifted = format!("drift: the tool '{tool}' changed after it was listed ({parts})");
     let lines = changes::lines(&differences, LINES);
     if drift == DriftPolicy::Warn {
-        let first = ProtocolWarning::DefinitionChanged(drifted);
-        let lines = lines.into_iter().map(ProtocolWarning::DefinitionDifference);
+        let first = format!("{drifted} (`drift: warn` allows it)");
         return Ok(std::iter::once(first).chain(lines).collect());
     }
-    Err(Error::denied(drifted.to_string()).with_details(lines).with_hint(
+    Err(Error::denied(drifted).with_details(lines).with_hint(
         "review it with `toolhost inspect`; `drift: warn` in the server's entry allows changes",
     ))
 }
@@ -84,7 +80,7 @@ mod tests {
     fn the_same_definition_passes() {
         let before = tool(&json!({ "name": "t", "description": "x", "_meta": 1, "title": null }));
         let after = tool(&json!({ "description": "x", "name": "t", "_meta": 2 }));
-        assert_eq!(check_drift(&before, &after, DriftPolicy::Block).unwrap(), []);
+        assert!(check_drift(&before, &after, DriftPolicy::Block).unwrap().is_empty());
     }
 
     #[test]
@@ -109,10 +105,7 @@ mod tests {
         assert_eq!(error.details(), ["description:", "  -reads", "  +deletes"]);
         let warnings = check_drift(&before, &after, DriftPolicy::Warn).unwrap();
         assert_eq!(warnings.len(), 4);
-        assert!(
-            warnings[0].to_string().contains("changed after it was listed (description)"),
-            "{warnings:?}"
-        );
-        assert_eq!(check_drift(&before, &after, DriftPolicy::Allow).unwrap(), []);
+        assert!(warnings[0].contains("changed after it was listed (description)"), "{warnings:?}");
+        assert!(check_drift(&before, &after, DriftPolicy::Allow).unwrap().is_empty());
     }
 }

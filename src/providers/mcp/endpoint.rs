@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::McpSetup;
 use super::auth::ServerAuth;
+use crate::config::consent::shell_quoted;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
@@ -18,7 +19,6 @@ use crate::config::unix_socket;
 use crate::config::variables::PASSED_TO_SERVERS;
 use crate::mcp::connection::{ConnectOptions, Connection, WireOpener};
 use crate::mcp::era_cache;
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire, web_socket};
 use crate::mcp::transport::socket::SocketWire;
@@ -33,20 +33,20 @@ use crate::util::tls::TlsPem;
 
 const START: Duration = Duration::from_secs(30);
 
+/// Connects to the server; by which transport, as [`ServerStatus`](crate::model::ServerStatus) shows
+/// it.
 pub(super) async fn connect(
     spec: &ServerSpec,
     setup: &McpSetup,
     tracer: &Tracer,
     access: &ServerAuth,
-) -> Result<EstablishedConnection, Error> {
+) -> Result<(Connection, &'static str), Error> {
     let named = |error: Error| error.with_server(&spec.name).with_phase(ErrorPhase::Start);
     let begun = Instant::now();
     let limit = spec.start_timeout.unwrap_or(START);
     let newer = transport_plan(spec, setup, tracer, access, false).map_err(named)?;
     let error = match open(&newer, spec, setup, tracer, limit).await {
-        Ok(connection) => {
-            return Ok(EstablishedConnection { connection, transport: newer.transport });
-        }
+        Ok(connection) => return Ok((connection, newer.transport)),
         Err(error) => error,
     };
     if !(allows_sse_fallback(spec) && may_speak_sse(&error)) {
@@ -55,20 +55,14 @@ pub(super) async fn connect(
     let older = transport_plan(spec, setup, tracer, access, true).map_err(named)?;
     match open(&older, spec, setup, tracer, limit.saturating_sub(begun.elapsed())).await {
         Ok(connection) => {
-            connection.add_warning(ProtocolWarning::OlderTransport);
-            Ok(EstablishedConnection { connection, transport: older.transport })
+            let text = "it speaks only the older HTTP+SSE transport: set type: sse in its entry";
+            connection.add_warning(text);
+            Ok((connection, older.transport))
         }
         Err(second) => {
             Err(error.with_detail(format!("HTTP+SSE was tried as well: {}", second.message())))
         }
     }
-}
-
-pub(super) struct EstablishedConnection {
-    pub connection: Connection,
-    /// The transport as text, as [`ServerStatus::transport`](crate::model::ServerStatus) shows
-    /// it.
-    pub transport: &'static str,
 }
 
 struct TransportPlan {
@@ -321,8 +315,8 @@ fn modified(program: &Path) -> String {
 pub fn describe(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Stdio { command, args, .. } => {
-            let arguments = std::iter::once(command).chain(args);
-            arguments.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+            let argv: Vec<String> = std::iter::once(command).chain(args).cloned().collect();
+            shell_quoted(&argv)
         }
         Endpoint::Http { socket: Some(socket), transport: HttpTransport::Lines, .. } => {
             format!("unix://{}", socket.display())
@@ -352,14 +346,5 @@ pub fn identity(endpoint: &Endpoint) -> String {
         Endpoint::Http { url, .. } => {
             format!("http {}{}", url.origin().ascii_serialization(), url.path())
         }
-    }
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

@@ -8,14 +8,6 @@ use crate::model::{
 };
 use crate::util::{pattern, uri_template};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Withholding {
-    /// `exclude` names it, or `include` does not.
-    Excluded,
-    /// `permissions` does not name it.
-    NotPermitted,
-}
-
 impl McpProvider {
     pub(super) fn tool_refusal(&self, name: &str) -> Option<Error> {
         self.refusal("tool", &[name], self.spec.permissions.allows_tool(name))
@@ -37,24 +29,16 @@ impl McpProvider {
         };
         let is_included = !any(&self.spec.exclude)
             && self.spec.include.as_ref().is_none_or(|include| any(include));
-        let withholding = match (is_included, is_permitted) {
+        let (verb, keys) = match (is_included, is_permitted) {
             (true, true) => return None,
-            (false, _) => Withholding::Excluded,
-            (true, false) => Withholding::NotPermitted,
+            (false, _) => ("is excluded by", "'exclude' and 'include'"),
+            (true, false) => ("is not permitted by", "'permissions'"),
         };
         let name = names.first().copied().unwrap_or_default();
-        let (verb, keys) = match withholding {
-            Withholding::Excluded => ("is excluded by", "'exclude' and 'include'"),
-            Withholding::NotPermitted => ("is not permitted by", "'permissions'"),
-        };
         let error = Error::denied(format!("the {what} '{name}' {verb} the server's entry"));
-        let place = &self.spec.location;
-        let file = place.file.display();
-        Some(
-            error
-                .with_server(&self.spec.name)
-                .with_hint(format!("see {keys} of '{}' in {file}", self.spec.name)),
-        )
+        let file = self.spec.location.file.display();
+        let hint = format!("see {keys} of '{}' in {file}", self.spec.name);
+        Some(error.with_server(&self.spec.name).with_hint(hint))
     }
 
     /// Takes what the entry keeps back out of a list.
@@ -85,10 +69,9 @@ impl McpProvider {
         if !filters {
             return Ok(());
         }
-        let (name, idle) = (&self.spec.name, self.idle());
-        let resources: OfferingListing<Resource> = listing::all(connection, name, idle).await?;
-        let templates: OfferingListing<ResourceTemplate> =
-            listing::all(connection, name, idle).await?;
+        let idle = self.idle();
+        let resources: OfferingListing<Resource> = listing::all(connection, idle).await?;
+        let templates: OfferingListing<ResourceTemplate> = listing::all(connection, idle).await?;
         let listed = resources.items.iter().find(|resource| resource.uri == uri);
         let made = templates.items.iter().filter(|t| uri_template::matches(&t.template, uri));
         let mut names = vec![uri];

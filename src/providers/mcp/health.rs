@@ -12,9 +12,9 @@ use crate::util::clock::{Clock as _, SystemClock};
 
 #[derive(Default)]
 pub(super) struct Health {
-    starts: u32,
+    pub(super) starts: u32,
     since: Option<Instant>,
-    last: Option<PastError>,
+    pub(super) last: Option<PastError>,
 }
 
 impl Health {
@@ -35,16 +35,8 @@ impl Health {
         }
     }
 
-    pub(super) fn starts(&self) -> u32 {
-        self.starts
-    }
-
     pub(super) fn uptime(&self) -> Option<Duration> {
         self.since.map(|since| since.elapsed())
-    }
-
-    pub(super) fn last(&self) -> Option<PastError> {
-        self.last.clone()
     }
 }
 
@@ -56,7 +48,7 @@ pub(super) fn watch_for_disconnect(
     cached: &Arc<Mutex<CachedServerState>>,
     events: &EventSink,
 ) {
-    let gone = connection.closed_token();
+    let gone = connection.closed_token.clone();
     let (connection, cached) = (Arc::downgrade(connection), Arc::downgrade(cached));
     let (server, events) = (server.to_owned(), events.clone());
     tokio::spawn(async move {

@@ -36,7 +36,6 @@ use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::auth::{SecretListener, Vault};
 use crate::mcp::connection::Connection;
 use crate::mcp::era_cache::EraCache;
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::{calling, listing};
 use crate::model::{
@@ -204,12 +203,12 @@ impl McpProvider {
             self.log("warning", "not all files are watched: use narrower patterns".to_owned());
         }
         match endpoint::connect(&self.spec, &self.setup, &self.tracer, &self.access).await {
-            Ok(endpoint::EstablishedConnection { connection, transport }) => {
+            Ok((connection, transport)) => {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
                 if let Err(error) = self.send_log_level(&connection).await {
-                    let reason = error.message().to_owned();
-                    connection.add_warning(ProtocolWarning::LogLevelRefused(reason));
+                    let reason = error.message();
+                    connection.add_warning(&format!("it did not accept the log level: {reason}"));
                 }
                 let mut cached = self.cached();
                 cached.connection = Some(Arc::clone(&connection));
@@ -248,7 +247,7 @@ impl McpProvider {
         }
         throttle.wait().await;
         let version = connection.tool_list_version();
-        let mut listing = listing::tools(connection, &self.spec.name, self.idle()).await?;
+        let mut listing = listing::tools(connection, self.idle()).await?;
         listing.withheld = Self::withhold(&mut listing.tools, |tool| {
             Some((tool.name.tool().to_owned(), self.tool_refusal(tool.name.tool())?))
         });

@@ -1,6 +1,6 @@
 //! Prompts, resources and templates of a server.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,7 +13,6 @@ use super::{McpProvider, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::listing::{self, Listable};
 use crate::mcp::offering_requests;
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::subscription::{Subscription, SubscriptionEnd};
 use crate::model::event::LOG_LEVELS;
 use crate::model::{
@@ -36,31 +35,31 @@ pub(super) struct OfferingCounts {
 #[async_trait]
 impl OfferingSupport for McpProvider {
     async fn prompts(&self) -> Result<OfferingListing<Prompt>, Error> {
-        let mut offered: OfferingListing<Prompt> = self.list_offerings().await?;
-        offered.withheld = Self::withhold(&mut offered.items, |prompt| {
-            Some((prompt.name.tool().to_owned(), self.prompt_refusal(prompt.name.tool())?))
+        let offered = self.list_offerings(|prompt: &Prompt| {
+            let name = prompt.name.tool();
+            Some((name.to_owned(), self.prompt_refusal(name)?))
         });
+        let offered = offered.await?;
         self.cached().counts.prompts = Some(offered.items.len());
         Ok(offered)
     }
 
     async fn resources(&self) -> Result<OfferingListing<Resource>, Error> {
-        let mut offered: OfferingListing<Resource> = self.list_offerings().await?;
-        offered.withheld = Self::withhold(&mut offered.items, |resource| {
+        let offered = self.list_offerings(|resource: &Resource| {
             let refusal = self.resource_refusal(&[&resource.uri, &resource.name])?;
             Some((resource.uri.clone(), refusal))
         });
+        let offered = offered.await?;
         self.cached().counts.resources = Some(offered.items.len());
         Ok(offered)
     }
 
     async fn templates(&self) -> Result<OfferingListing<ResourceTemplate>, Error> {
-        let mut offered: OfferingListing<ResourceTemplate> = self.list_offerings().await?;
-        offered.withheld = Self::withhold(&mut offered.items, |template| {
+        self.list_offerings(|template: &ResourceTemplate| {
             let refusal = self.resource_refusal(&[&template.template, &template.name])?;
             Some((template.template.clone(), refusal))
-        });
-        Ok(offered)
+        })
+        .await
     }
 
     fn context_env(&self) -> &[String] {
@@ -75,7 +74,7 @@ impl OfferingSupport for McpProvider {
         }
         self.check_resource(&connection, uri).await?;
         let options = self.options(context);
-        offering_requests::read(&connection, &self.spec.name, uri, &options).await
+        offering_requests::read(&connection, uri, &options).await
     }
 
     async fn prompt(
@@ -92,7 +91,7 @@ impl OfferingSupport for McpProvider {
             return Err(refusal);
         }
         let options = self.options(context);
-        offering_requests::prompt(&connection, &self.spec.name, name, arguments, &options).await
+        offering_requests::prompt(&connection, name, arguments, &options).await
     }
 
     async fn complete(
@@ -107,7 +106,7 @@ impl OfferingSupport for McpProvider {
             return Err(self.lacks("completions"));
         }
         let options = self.options(context);
-        offering_requests::complete(&connection, &self.spec.name, query, &options).await
+        offering_requests::complete(&connection, query, &options).await
     }
 
     async fn watch(
@@ -167,8 +166,7 @@ impl OfferingSupport for McpProvider {
 
 impl McpProvider {
     fn check_resource_root(&self, uri: &str) -> Result<(), Error> {
-        roots::check(uri, &self.spec.roots)
-            .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
+        roots::check(uri, &self.spec.roots).map_err(|error| self.in_call(error))
     }
 
     pub(super) fn log_level(&self) -> Option<&'static str> {
@@ -211,15 +209,21 @@ impl McpProvider {
         );
         for (list, error) in [("resources", resources), ("prompts", prompts)] {
             if let Some(error) = error {
-                let reason = error.message().to_owned();
-                connection.add_warning(ProtocolWarning::NotListed { list, reason });
+                let reason = error.message();
+                connection.add_warning(&format!("its {list} cannot be listed: {reason}"));
             }
         }
     }
 
-    async fn list_offerings<T: Listable>(&self) -> Result<OfferingListing<T>, Error> {
+    /// Lists what the server has of a kind, but what the entry keeps back.
+    async fn list_offerings<T: Listable>(
+        &self,
+        refusal: impl FnMut(&T) -> Option<(String, Error)>,
+    ) -> Result<OfferingListing<T>, Error> {
         let connection = self.connection().await?;
-        listing::all(&connection, &self.spec.name, self.idle()).await
+        let mut offered = listing::all(&connection, self.idle()).await?;
+        offered.withheld = Self::withhold(&mut offered.items, refusal);
+        Ok(offered)
     }
 
     fn options(&self, context: &ToolContext) -> RequestOptions {
@@ -256,41 +260,29 @@ impl McpProvider {
                 return SubscriptionEnd::Refused(error);
             }
         }
-        // What passes through here shows whether the server agreed.
-        let (sender, mut passing) = mpsc::channel(1);
-        let (limit, stop) = (self.idle(), cancel.child_token());
+        let (acknowledged, stop) = (OnceLock::new(), cancel.child_token());
         let subscription = Subscription {
             connection: &connection,
             filter,
-            ack_timeout: limit,
-            changes: &sender,
+            ack_timeout: self.idle(),
+            changes,
+            acknowledged: &acknowledged,
             cancel: &stop,
         };
         let mut following = Box::pin(subscription.run());
-        loop {
-            let (change, ended) = tokio::select! {
-                biased;
-                Some(change) = passing.recv() => (Some(change), None),
-                // The last notifications may still be on their way.
-                ended = &mut following => (passing.try_recv().ok(), Some(ended)),
-                () = changes.closed(), if !stop.is_cancelled() => {
-                    stop.cancel();
-                    continue;
-                }
-            };
-            if matches!(change, Some(SubscriptionEvent::Subscribed { .. })) {
-                backoff.mark_acknowledged();
-            }
-            if let Some(change) = change
-                && changes.send(change).await.is_err()
-            {
-                // The subscription is taken back before this ends.
+        let ended = tokio::select! {
+            biased;
+            ended = &mut following => ended,
+            // The subscription is taken back before this ends.
+            () = changes.closed() => {
                 stop.cancel();
+                following.await
             }
-            if let Some(ended) = ended {
-                return ended;
-            }
+        };
+        if let Some(at) = acknowledged.get() {
+            backoff.mark_acknowledged(*at);
         }
+        ended
     }
 
     fn unsupported_watch_error(

@@ -7,8 +7,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{McpProvider, endpoint};
-use crate::mcp::connection::{Connection, RequestOptions};
-use crate::mcp::protocol_warning::ProtocolWarning;
+use crate::mcp::connection::RequestOptions;
 use crate::model::{Era, ErrorKind, ErrorPhase, ServerState, ServerStatus};
 use crate::provider::{ConnectionSummary, ManagedServer, ToolProvider as _};
 use crate::util::process::{cpu_time, resident_memory};
@@ -25,8 +24,8 @@ impl ManagedServer for McpProvider {
         let cached = self.cached();
         let connection = cached.connection.as_deref();
         let agreement = connection.map(|c| &c.agreement);
-        let vitals = connection.map(Connection::process_info).unwrap_or_default();
-        let state = match (&cached.state, connection.and_then(Connection::close_reason)) {
+        let vitals = connection.map(|c| c.process_info()).unwrap_or_default();
+        let state = match (&cached.state, connection.and_then(|c| c.close_reason())) {
             (Some(ServerState::Ready), Some(error)) => ServerState::Failed(error),
             (Some(state), _) => state.clone(),
             (None, _) => ServerState::Idle,
@@ -35,7 +34,7 @@ impl ManagedServer for McpProvider {
         let listing = cached.listed.as_ref().map(|listed| &listed.listing);
         let missing = listing.into_iter().flat_map(|listing| &listing.diagnostics);
         let missing = missing.filter(|problem| problem.is_error());
-        let mut warnings = connection.map(Connection::protocol_warnings).unwrap_or_default();
+        let mut warnings = connection.map(|c| c.protocol_warnings()).unwrap_or_default();
         warnings.extend(missing.map(|problem| problem.message.clone()));
         let (confinement, sandbox) = endpoint::confinement(&self.spec, &self.setup);
         ServerStatus {
@@ -63,9 +62,9 @@ impl ManagedServer for McpProvider {
             is_tool_list_partial: listing.is_some_and(|listing| listing.is_partial),
             resources: cached.counts.resources,
             prompts: cached.counts.prompts,
-            starts: cached.health.starts(),
+            starts: cached.health.starts,
             uptime: cached.health.uptime().filter(|_| alive),
-            last_error: cached.health.last(),
+            last_error: cached.health.last.clone(),
             weight: None,
             connections: None,
             warnings,
@@ -108,8 +107,8 @@ impl ManagedServer for McpProvider {
             }
             if let Err(error) = self.list().await {
                 self.cached().health.record_failure(&error);
-                let reason = error.message().to_owned();
-                connection.add_warning(ProtocolWarning::NotListed { list: "tools", reason });
+                let reason = error.message();
+                connection.add_warning(&format!("its tools cannot be listed: {reason}"));
             }
             self.count_offerings(&connection).await;
         }

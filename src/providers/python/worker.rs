@@ -183,12 +183,11 @@ impl PythonWorker {
                 message: update.message,
             });
         });
-        let sent = self.connection.start_request(&outgoing, Some(progress)).await;
-        let mut pending = sent.map_err(|error| self.explain(&error))?;
-        running.request = pending.id().as_i64();
+        let mut pending = self.connection.send_request(&outgoing, Some(progress)).await;
+        running.request = Some(pending.id);
         let answer = tokio::select! {
             biased;
-            answer = pending.answer() => Some(answer),
+            answer = pending.explained_outcome() => Some(answer),
             () = context.cancel.cancelled() => None,
         };
         running.request = None;
@@ -196,7 +195,7 @@ impl PythonWorker {
             return answer.map_err(|error| self.explain(&error));
         }
         pending.cancel("it was cancelled").await;
-        if tokio::time::timeout(CANCEL_TIMEOUT, pending.answer()).await.is_err() {
+        if tokio::time::timeout(CANCEL_TIMEOUT, pending.explained_outcome()).await.is_err() {
             let worker = Arc::clone(self);
             let reason = format!(
                 "'{origin}' did not stop when it was told to, and its Python worker was ended with it"

@@ -10,7 +10,7 @@ use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::BenchFindings;
 use crate::bench::report::BenchReport;
 use crate::bench::summary::{LineTone, ReportLine, summarize};
-use crate::bench::{json, machine_facts, run_facts};
+use crate::bench::{json, run_facts};
 use crate::util::text::safe_line;
 
 /// The page may use only its own styles, regardless of its content.
@@ -84,7 +84,7 @@ pub fn html(
     }
     tables::facts(
         &mut page,
-        run_facts::facts(report).into_iter().chain(machine_facts::facts(environment)),
+        run_facts::facts(report).into_iter().chain(run_facts::machine(environment)),
     );
     page + "</main>\n</body>\n</html>\n"
 }

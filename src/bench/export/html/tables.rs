@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{class, escaped};
 use crate::bench::baseline::{BaselineReport, RegressionVerdict};
 use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison, letter};
+use crate::bench::formatting;
 use crate::bench::report::{BenchReport, TargetReport};
 use crate::bench::steps::{self, StepRow};
 use crate::bench::summary::LineTone;
@@ -81,11 +82,10 @@ pub(super) fn latencies(page: &mut String, report: &BenchReport) {
 fn figures(name: &str, since: &str, times: &Durations) -> Vec<Cell> {
     let show = |value: Option<Duration>| value.map_or_else(|| "–".to_owned(), show_duration);
     let mut row = vec![plain(name), plain(since), plain(show(times.min()))];
-    row.extend(PERCENTILES.iter().map(|(_, share)| match times.quantile(*share) {
-        Some(value) if !times.is_reliable_at(*share) => {
-            (LineTone::Dim, format!("{}~", show_duration(value)))
-        }
-        value => plain(show(value)),
+    row.extend(PERCENTILES.iter().map(|(_, share)| {
+        let is_doubtful = times.count() > 0 && !times.is_reliable_at(*share);
+        let tone = if is_doubtful { LineTone::Dim } else { LineTone::Plain };
+        (tone, formatting::percentile(times, *share))
     }));
     row.extend([times.max(), times.mean(), times.stddev()].map(|value| plain(show(value))));
     row
@@ -107,7 +107,7 @@ pub(super) fn failures(page: &mut String, report: &BenchReport) {
             failed(target.timeouts),
             failed(target.unanswered),
             failed(target.dropped),
-            plain(crate::bench::formatting::per_second(target.throughput)),
+            plain(formatting::per_second(target.throughput)),
             plain(show_size(target.bytes_in)),
         ]
     };

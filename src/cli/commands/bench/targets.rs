@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::args::BenchArgs;
-use crate::bench::argument_lines;
+use crate::bench::arguments::read_lines;
 use crate::bench::bench_runner::PreparedTarget;
 use crate::bench::targets::{self, ArgumentInput, TargetOptions, TargetSpec};
 use crate::cli::commands::prelude::*;
@@ -22,7 +22,7 @@ pub(super) async fn target_specs(
         return Err(Error::usage("--args - and --vs-args - cannot both read standard input"));
     }
     let arguments = match &args.args_lines {
-        Some(file) => ArgumentInput::Lines(argument_lines::read(
+        Some(file) => ArgumentInput::Lines(read_lines(
             "--args-lines",
             &context.environment.cwd().join(file),
         )?),

@@ -1,26 +1,45 @@
 //! Checking cheaply whether a message is the response to a given request.
 //!
 //! A stream is read until the response it was opened for has arrived, so the wire must recognise it.
-//! Owns: finding `id`, `method` and `error` at the top of a message without building a tree (deep
-//! or huge values are skipped iteratively). Never does: judge the rest of the message.
+//! Nothing is made a tree of, and the rest of a message is not judged.
 
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::mcp::envelope::{EnvelopeKey, read_id};
+use crate::mcp::bounded_list::BoundedList;
+use crate::mcp::envelope::Envelope;
 use crate::mcp::message::trim_bytes;
 
-/// How many ids are remembered of one message or batch; the reader refuses more anyway.
-const MAX_IDS: usize = 1_000;
+/// How many messages of a batch are looked at; the reader refuses more anyway.
+const MAX_BATCH: usize = 1_000;
 
-/// The top-level members of one message (or of the messages of a batch).
+/// The ids that a message (or the messages of a batch) answers, and whether with an error.
 #[derive(Debug, Default)]
 struct MessageSummary {
     answered_ids: Vec<Value>,
     has_error: bool,
+}
+
+impl MessageSummary {
+    fn of(message: &[u8]) -> serde_json::Result<Self> {
+        let text = String::from_utf8_lossy(trim_bytes(message));
+        let mut summary = Self::default();
+        if text.starts_with('[') {
+            for item in serde_json::from_str::<BoundedList<&RawValue, MAX_BATCH>>(&text)?.items {
+                summary.add(Envelope::read(item.get())?);
+            }
+        } else {
+            summary.add(Envelope::read(&text)?);
+        }
+        Ok(summary)
+    }
+
+    fn add(&mut self, envelope: Envelope<'_>) {
+        if envelope.method.is_none() {
+            self.answered_ids.extend(envelope.id);
+            self.has_error |= envelope.error.is_some() && envelope.jsonrpc.is_some();
+        }
+    }
 }
 
 /// What a message means for the request on whose stream it came.
@@ -36,7 +55,7 @@ pub(super) enum AnswerMatch {
 
 /// Looks whether `message` answers the request `id`.
 pub(super) fn match_answer(message: &[u8], id: &Value) -> AnswerMatch {
-    match serde_json::from_slice::<MessageSummary>(trim_bytes(message)) {
+    match MessageSummary::of(message) {
         Err(error) => AnswerMatch::Unreadable(error.to_string()),
         Ok(top) if top.answered_ids.contains(id) => AnswerMatch::Answer,
         Ok(top) => top.answered_ids.first().map_or(AnswerMatch::NotAnAnswer, |other| {
@@ -51,62 +70,11 @@ pub(super) fn is_plain_answer(message: &[u8], id: &Value) -> bool {
 }
 
 pub(super) fn answered_ids(message: &[u8]) -> Vec<Value> {
-    serde_json::from_slice::<MessageSummary>(trim_bytes(message))
-        .map(|top| top.answered_ids)
-        .unwrap_or_default()
+    MessageSummary::of(message).map(|summary| summary.answered_ids).unwrap_or_default()
 }
 
 pub(super) fn is_error(body: &[u8]) -> bool {
-    serde_json::from_slice::<MessageSummary>(body).is_ok_and(|top| top.has_error)
-}
-
-impl<'de> Deserialize<'de> for MessageSummary {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(MessageSummaryVisitor)
-    }
-}
-
-struct MessageSummaryVisitor;
-
-impl<'de> Visitor<'de> for MessageSummaryVisitor {
-    type Value = MessageSummary;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON-RPC message")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MessageSummary, A::Error> {
-        let (mut ids, mut method, mut version, mut error) = (Vec::new(), false, false, false);
-        while let Some(key) = map.next_key()? {
-            match key {
-                // A repeated key is the reader's to complain about; here any of them counts.
-                EnvelopeKey::Id => {
-                    let raw = map.next_value::<&RawValue>()?;
-                    if ids.len() < MAX_IDS {
-                        ids.push(read_id(raw.get()));
-                    }
-                    continue;
-                }
-                EnvelopeKey::Method => method = true,
-                EnvelopeKey::Jsonrpc => version = true,
-                EnvelopeKey::Error => error = true,
-                _ => {}
-            }
-            map.next_value::<IgnoredAny>()?;
-        }
-        let answered = if method { Vec::new() } else { ids };
-        Ok(MessageSummary { answered_ids: answered, has_error: error && version && !method })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<MessageSummary, A::Error> {
-        let mut all = MessageSummary::default();
-        while let Some(one) = seq.next_element::<MessageSummary>()? {
-            let room = MAX_IDS.saturating_sub(all.answered_ids.len());
-            all.answered_ids.extend(one.answered_ids.into_iter().take(room));
-            all.has_error |= one.has_error;
-        }
-        Ok(all)
-    }
+    MessageSummary::of(body).is_ok_and(|summary| summary.has_error)
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, MESSAGE_LIMIT};
 
 const MAX_QUEUED: usize = 256;
@@ -55,7 +54,7 @@ impl ArrivalSender {
         self.sender.send(QueuedArrival { arrival, _space: space }).await.ok();
     }
 
-    pub(super) fn try_warn(&self, warning: ProtocolWarning) {
+    pub(super) fn try_warn(&self, warning: String) {
         let waiting = QueuedArrival { arrival: Arrival::Warning(warning), _space: None };
         self.sender.try_send(waiting).ok();
     }

@@ -1,7 +1,7 @@
 //! Adding credentials to each request, and renewing them after a refusal.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, StatusCode};
@@ -10,36 +10,15 @@ use url::Url;
 
 use super::HttpShared;
 use super::exchanges::HttpExchange;
-use crate::mcp::credentials::{Challenge, ChallengeOutcome, Credentials};
+use crate::mcp::credentials::{Challenge, ChallengeOutcome};
 use crate::mcp::wire::OutgoingFrame;
 use crate::model::Error;
 use crate::net::excerpt::lossy;
 use crate::net::response::OriginResponse;
 
-pub(super) const MAX_AUTHORIZATIONS: usize = 3;
+const MAX_AUTHORIZATIONS: usize = 3;
 const MAX_CHALLENGES: usize = 5;
 const CHALLENGE_SIZE: usize = 8 << 10;
-
-pub(super) struct CredentialGate {
-    credentials: Arc<dyn Credentials>,
-    sent_credentials: AtomicBool,
-    /// The user wrote `Authorization` among the headers: nothing else is shown.
-    has_user_authorization: bool,
-}
-
-impl CredentialGate {
-    pub(super) fn new(credentials: Arc<dyn Credentials>, written: bool) -> Self {
-        Self {
-            credentials,
-            sent_credentials: AtomicBool::new(written),
-            has_user_authorization: written,
-        }
-    }
-
-    pub(super) fn sent_credentials(&self) -> bool {
-        self.sent_credentials.load(Ordering::Relaxed)
-    }
-}
 
 impl HttpShared {
     /// Sends one HTTP request with the credentials there are, and again when a refusal changed
@@ -57,7 +36,7 @@ impl HttpShared {
             let response = self
                 .send_following_redirects(method.clone(), url, &headers, frame, exchange)
                 .await?;
-            if self.credential_gate.has_user_authorization
+            if self.has_user_authorization
                 || attempt == MAX_AUTHORIZATIONS
                 || !matches!(response.status.as_u16(), 401 | 403)
             {
@@ -65,7 +44,7 @@ impl HttpShared {
             }
             let challenge =
                 challenge(response.status, &response.headers, &response.url, authorization);
-            match self.credential_gate.credentials.handle_challenge(challenge).await? {
+            match self.credentials.handle_challenge(challenge).await? {
                 ChallengeOutcome::Retry => {}
                 ChallengeOutcome::Refused => return Ok(response),
             }
@@ -78,11 +57,11 @@ impl HttpShared {
         &self,
         headers: &mut HeaderMap,
     ) -> Result<Option<SecretString>, Error> {
-        if self.credential_gate.has_user_authorization {
+        if self.has_user_authorization {
             return Ok(None);
         }
-        let authorization = self.credential_gate.credentials.authorization().await?;
-        self.credential_gate.sent_credentials.store(authorization.is_some(), Ordering::Relaxed);
+        let authorization = self.credentials.authorization().await?;
+        self.sent_credentials.store(authorization.is_some(), Ordering::Relaxed);
         headers.remove(AUTHORIZATION);
         if let Some(authorization) = &authorization {
             headers.insert(AUTHORIZATION, sensitive_value(&AUTHORIZATION, authorization)?);
@@ -105,7 +84,7 @@ pub(super) fn sensitive_value(
 }
 
 /// What is put to the holder of the credentials after a refusal.
-pub(super) fn challenge(
+fn challenge(
     status: StatusCode,
     headers: &HeaderMap,
     url: &Url,

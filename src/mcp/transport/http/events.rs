@@ -15,9 +15,7 @@ use super::arrival_queue::LargeMessagePermit;
 use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::post::unexpected_answer;
 use super::sse::{SseEvent, SseItem, SseParser};
-use super::status::HttpRefusal;
 use super::{HttpShared, headers};
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::Arrival;
 use crate::model::{Era, Error};
 use crate::net::errors::BodyReadError;
@@ -88,19 +86,14 @@ impl HttpShared {
             };
             let legacy = locked(&self.session).era() != Some(Era::Modern);
             let resumes = resumable && legacy && trail.last_id.is_some();
-            match &unmatched_response {
-                Some(unmatched_response @ AnswerMatch::OtherAnswer(_)) => {
-                    return Err(unexpected_answer(unmatched_response, id));
-                }
-                Some(unmatched_response) if !resumes => {
-                    return Err(unexpected_answer(unmatched_response, id));
-                }
-                None if !resumes => {
-                    return Err(Error::unreachable(format!(
-                        "{reason} before the response arrived"
-                    )));
-                }
-                _ => {}
+            if let Some(other) = &unmatched_response
+                && (!resumes || matches!(other, AnswerMatch::OtherAnswer(_)))
+            {
+                return Err(unexpected_answer(other, id));
+            }
+            if !resumes {
+                let what = format!("{reason} before the response arrived");
+                return Err(Error::unreachable(what));
             }
             if SystemClock.now().duration_since(begun) >= self.limits.stable_after {
                 tries = 0;
@@ -153,7 +146,7 @@ impl HttpShared {
                         offered = true;
                         let end = self.read_events(&mut stream, &mut trail, None, &mut None).await;
                         if let Ok(SseStreamEnd::Broken(error)) | Err(error) = end {
-                            let warning = ProtocolWarning::EventStreamLost(error.to_string());
+                            let warning = format!("the server's event stream is no longer read: {error}");
                             return self.push(Arrival::Warning(warning)).await;
                         }
                     }
@@ -165,7 +158,11 @@ impl HttpShared {
                     if !offered {
                         return;
                     }
-                    let warning = ProtocolWarning::EventStreamEnded(tries + 1);
+                    let times = tries + 1;
+                    let warning = format!(
+                        "the server ended its event stream {times} times: its notifications no longer \
+                         arrive"
+                    );
                     return self.push(Arrival::Warning(warning)).await;
                 }
                 tries += 1;
@@ -312,8 +309,7 @@ impl HttpShared {
         if status == 200 && content_type(&headers) == "text/event-stream" {
             return Ok(self.stream(body));
         }
-        let (headers, authorized) = (&headers, self.credential_gate.sent_credentials());
-        let error = HttpRefusal { status, headers, body: &[], url: &url, authorized }.error();
+        let error = self.refusal(status, &headers, &[], &url);
         let later = status.is_server_error() || status.as_u16() == 429;
         Err(if later { SseOpenError::Failed(error) } else { SseOpenError::NotOffered(error) })
     }

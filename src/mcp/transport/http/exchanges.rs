@@ -62,21 +62,9 @@ impl DepartureListener for HttpExchange {
     }
 }
 
+/// The requests in flight, by their ids as JSON.
 #[derive(Default)]
-pub(super) struct ExchangeTable(Mutex<HashMap<ExchangeId, Arc<HttpExchange>>>);
-
-/// The id of a request: a number of ours, or the text of any other.
-#[derive(Debug, PartialEq, Eq, Hash)]
-enum ExchangeId {
-    Number(i64),
-    Other(String),
-}
-
-impl ExchangeId {
-    fn new(id: &Value) -> Self {
-        id.as_i64().map_or_else(|| Self::Other(id.to_string()), Self::Number)
-    }
-}
+pub(super) struct ExchangeTable(Mutex<HashMap<String, Arc<HttpExchange>>>);
 
 impl ExchangeTable {
     /// A new request; `closed` stops it too.
@@ -86,13 +74,13 @@ impl ExchangeTable {
             stage: Mutex::new(ExchangeStage::Connecting),
             bytes_read: AtomicU64::new(0),
         });
-        locked(&self.0).insert(ExchangeId::new(id), Arc::clone(&exchange));
+        locked(&self.0).insert(id.to_string(), Arc::clone(&exchange));
         exchange
     }
 
     /// The request is over, unless another one uses its id by now.
     pub(super) fn end(&self, id: &Value, exchange: &Arc<HttpExchange>) {
-        let (mut all, key) = (locked(&self.0), ExchangeId::new(id));
+        let (mut all, key) = (locked(&self.0), id.to_string());
         if all.get(&key).is_some_and(|current| Arc::ptr_eq(current, exchange)) {
             all.remove(&key);
         }
@@ -100,14 +88,14 @@ impl ExchangeTable {
 
     /// Stops a request; nothing more is reported for it.
     pub(super) fn cancel(&self, id: &Value) {
-        let exchange = locked(&self.0).remove(&ExchangeId::new(id));
+        let exchange = locked(&self.0).remove(&id.to_string());
         if let Some(exchange) = exchange {
             exchange.stop.cancel();
         }
     }
 
     pub(super) fn waiting_for(&self, id: &Value) -> Option<String> {
-        locked(&self.0).get(&ExchangeId::new(id)).map(|exchange| exchange.waiting_for())
+        locked(&self.0).get(&id.to_string()).map(|exchange| exchange.waiting_for())
     }
 }
 

@@ -139,7 +139,7 @@ mod tests {
             session.set_agreement(era, version);
         }
         if let Some(id) = id {
-            session.set_id(&HeaderValue::from_str(id).unwrap()).unwrap();
+            assert_eq!(session.set_id(&HeaderValue::from_str(id).unwrap()), None);
         }
         session
     }

@@ -2,7 +2,6 @@
 
 use reqwest::header::HeaderValue;
 
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::model::Era;
 
 /// The longest session id that is sent back, in bytes.
@@ -21,17 +20,18 @@ impl HttpSession {
         self.agreement = Some((era, HeaderValue::try_from(version).ok()));
     }
 
-    /// Notes the session id the server gave with its answer to `initialize`.
-    pub(super) fn set_id(&mut self, id: &HeaderValue) -> Result<(), ProtocolWarning> {
+    /// Notes the session id the server gave with its answer to `initialize`; the warning about one
+    /// that cannot be used.
+    pub(super) fn set_id(&mut self, id: &HeaderValue) -> Option<String> {
         let bytes = id.as_bytes();
         if bytes.len() > MAX_SESSION_ID {
-            return Err(ProtocolWarning::SessionIdTooLong(bytes.len()));
+            return Some(format!("a session id of {} bytes is not used", bytes.len()));
         }
         if bytes.is_empty() || !bytes.iter().all(|b| (0x21..=0x7e).contains(b)) {
-            return Err(ProtocolWarning::SessionIdNotAscii);
+            return Some("a session id that is not visible ASCII is not used".to_owned());
         }
         self.id = Some(id.clone());
-        Ok(())
+        None
     }
 
     /// The session id; the modern era has none.
@@ -63,17 +63,17 @@ mod tests {
         let mut session = HttpSession::default();
         for id in [&b"a b"[..], b"", b"caf\xe9", &[b'S'; 4097]] {
             let id = HeaderValue::from_bytes(id).unwrap();
-            assert!(session.set_id(&id).is_err(), "{id:?}");
+            assert!(session.set_id(&id).is_some(), "{id:?}");
             assert!(session.id().is_none());
         }
-        session.set_id(&HeaderValue::from_static("abc")).unwrap();
+        assert_eq!(session.set_id(&HeaderValue::from_static("abc")), None);
         assert!(session.id().is_some());
     }
 
     #[test]
     fn the_modern_era_has_no_session() {
         let mut session = HttpSession::default();
-        session.set_id(&HeaderValue::from_static("abc")).unwrap();
+        assert_eq!(session.set_id(&HeaderValue::from_static("abc")), None);
         session.set_agreement(Era::Modern, "2026-07-28");
         assert!(session.id().is_none());
     }

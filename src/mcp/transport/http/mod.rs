@@ -24,14 +24,12 @@
 
 mod answer_match;
 mod arrival_queue;
-mod body;
 mod credential_gate;
 mod events;
 mod exchanges;
 mod head_tracer;
 mod headers;
 mod http_session;
-mod path_guess;
 mod post;
 mod redact;
 pub mod sse;
@@ -44,11 +42,13 @@ pub mod web_socket;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -58,12 +58,12 @@ pub use sse_wire::SseWire;
 pub use target::{HttpLimits, HttpTarget};
 
 use self::arrival_queue::{ArrivalReceiver, ArrivalSender, queue};
-use self::credential_gate::CredentialGate;
 use self::exchanges::{ExchangeTable, locked};
 use self::http_session::HttpSession;
 use self::redact::Redactor;
-use crate::mcp::protocol_warning::ProtocolWarning;
-use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
+use self::status::HttpRefusal;
+use crate::mcp::credentials::Credentials;
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
 use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
@@ -83,7 +83,11 @@ struct HttpShared {
     may_guess_path: AtomicBool,
     /// The server's own event stream was asked for.
     is_listening: AtomicBool,
-    credential_gate: CredentialGate,
+    credentials: Arc<dyn Credentials>,
+    /// Whether the newest request showed something.
+    sent_credentials: AtomicBool,
+    /// The user wrote `Authorization` among the headers: nothing else is shown.
+    has_user_authorization: bool,
     exchanges: ExchangeTable,
     arrival_sender: ArrivalSender,
     redactor: Redactor,
@@ -126,7 +130,9 @@ impl HttpShared {
             session: Mutex::new(HttpSession::default()),
             may_guess_path: AtomicBool::new(true),
             is_listening: AtomicBool::new(false),
-            credential_gate: CredentialGate::new(target.credentials, written),
+            credentials: target.credentials,
+            sent_credentials: AtomicBool::new(written),
+            has_user_authorization: written,
             exchanges: ExchangeTable::default(),
             arrival_sender: outbox,
             redactor: checked.secrets,
@@ -142,8 +148,8 @@ impl HttpShared {
     }
 
     /// Leaves a warning if there is room. What `send` waits for must not wait for `receive`.
-    fn try_warn(&self, warning: ProtocolWarning) {
-        self.arrival_sender.try_warn(self.redactor.redact_warning(warning));
+    fn try_warn(&self, warning: &str) {
+        self.arrival_sender.try_warn(self.redactor.redact(warning));
     }
 
     /// Says over which socket something was refused: the URL does not.
@@ -152,6 +158,12 @@ impl HttpShared {
             Some(socket) => error.with_detail(errors::socket_detail(socket)),
             None => error,
         }
+    }
+
+    /// The error that a status other than success means.
+    fn refusal(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], url: &Url) -> Error {
+        let authorized = self.sent_credentials.load(Ordering::Relaxed);
+        self.with_socket(HttpRefusal { status, headers, body, url, authorized }.error())
     }
 
     /// Why a request has no outcome.
@@ -216,10 +228,6 @@ impl Wire for HttpWire {
 
     fn waiting_for(&self, id: &Value) -> Option<String> {
         self.shared.exchanges.waiting_for(id)
-    }
-
-    fn process_info(&self) -> ProcessInfo {
-        ProcessInfo::default()
     }
 
     async fn close(&self) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
@@ -14,26 +14,23 @@ use url::Url;
 use super::HttpShared;
 use super::answer_match::{AnswerMatch, is_error, is_plain_answer, match_answer};
 use super::arrival_queue::LargeMessagePermit;
-use super::body::read_to_end;
 use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::headers;
-use super::path_guess::mcp_path_guess;
-use super::status::{HttpRefusal, session_lost};
-use crate::mcp::protocol_warning::ProtocolWarning;
+use super::status::session_lost;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, Error, ErrorKind};
 use crate::net::address::display_url;
 use crate::net::excerpt::server_message;
 use crate::net::posted_body::{DepartureListener, PostedBody};
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
-use crate::net::response::{OriginResponse, ResponseBody, check_headers, content_type};
+use crate::net::response::{OriginResponse, ResponseBody, check_headers, content_type, too_large};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
 pub(super) enum PostResponse {
     Success(Box<OriginResponse>),
+    /// A JSON-RPC error, and what its status says.
     Error(Bytes, Error),
-    Refused(StatusCode, Error),
 }
 
 enum AcceptedBody {
@@ -107,14 +104,10 @@ impl HttpShared {
             _ => "a response",
         };
         let limit = self.limits.control;
-        match timeout(limit, self.post(&frame, None)).await {
-            Ok(Ok(PostResponse::Success(_))) => {}
-            Ok(
-                Ok(PostResponse::Error(_, error) | PostResponse::Refused(_, error)) | Err(error),
-            ) => {
-                return Err(error);
-            }
-            Err(_) => return Err(headers_timeout_error(what, limit)),
+        let posted = timeout(limit, self.post(&frame, None)).await;
+        match posted.unwrap_or_else(|_| Err(headers_timeout_error(what, limit)))? {
+            PostResponse::Success(_) => {}
+            PostResponse::Error(_, error) => return Err(error),
         }
         let modern = locked(&self.session).era() == Some(Era::Modern);
         if !modern
@@ -184,15 +177,14 @@ impl HttpShared {
                 self.accept_content(*response, exchange, frame.call.as_ref()).await
             }
             PostResponse::Error(body, error) => Ok(AcceptedBody::Error(body, error)),
-            PostResponse::Refused(_, error) => Err(error),
         }
     }
 
     fn note_session(&self, headers: &HeaderMap) {
         let Some(id) = headers.get(&headers::SESSION) else { return };
-        let noted = locked(&self.session).set_id(id);
-        if let Err(warning) = noted {
-            self.try_warn(warning);
+        let unusable = locked(&self.session).set_id(id);
+        if let Some(warning) = unusable {
+            self.try_warn(&warning);
         }
     }
 
@@ -220,7 +212,7 @@ impl HttpShared {
                 match first {
                     None => Err(empty_body_error()),
                     Some(b'{' | b'[') if kind != "text/html" => {
-                        self.try_warn(ProtocolWarning::MislabelledJson(shown.to_owned()));
+                        self.try_warn(&format!("JSON labelled as {shown}"));
                         Ok(AcceptedBody::Json(body, begun))
                     }
                     Some(_) => {
@@ -294,33 +286,22 @@ impl HttpShared {
     ) -> Result<PostResponse, Error> {
         let url = locked(&self.url).clone();
         let may_guess = self.may_guess_path.swap(false, Ordering::Relaxed);
-        let posted = self.post_to(&url, frame, exchange).await?;
-        let (
-            PostResponse::Refused(StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED, _),
-            true,
-        ) = (&posted, may_guess)
-        else {
-            return Ok(posted);
+        let error = match self.post_to(&url, frame, exchange).await {
+            Err(error) if may_guess && matches!(error.http_status(), Some(404 | 405)) => error,
+            other => return other,
         };
-        let Some(guess) = mcp_path_guess(&url) else { return Ok(posted) };
-        let second = self.post_to(&guess, frame, exchange).await;
-        // Where credentials are asked for, there is a server.
-        let asks_for_credentials = match &second {
-            Ok(PostResponse::Refused(status, _)) => matches!(status.as_u16(), 401 | 403),
-            Ok(_) => false,
-            Err(error) => error.kind() == ErrorKind::Auth,
-        };
-        match (posted, second) {
-            (PostResponse::Refused(status, error), Err(_) | Ok(PostResponse::Refused(..)))
-                if !asks_for_credentials =>
-            {
-                let tried = format!("{} was tried as well", display_url(&guess));
-                Ok(PostResponse::Refused(status, error.with_detail(tried)))
+        let Some(guess) = mcp_path_guess(&url) else { return Err(error) };
+        let (configured, address) = (display_url(&url), display_url(&guess));
+        match self.post_to(&guess, frame, exchange).await {
+            // Where credentials are asked for, there is a server.
+            Err(second) if second.kind() != ErrorKind::Auth => {
+                Err(error.with_detail(format!("{address} was tried as well")))
             }
-            (_, second) => {
-                let (configured, address) = (display_url(&url), display_url(&guess));
+            second => {
                 *locked(&self.url) = guess;
-                self.try_warn(ProtocolWarning::FoundElsewhere { configured, found: address });
+                self.try_warn(&format!(
+                    "nothing at {configured}, but at {address}: use that as the entry's url"
+                ));
                 second
             }
         }
@@ -341,22 +322,20 @@ impl HttpShared {
         }
         let OriginResponse { status, headers, url, mut body } = response;
         let body = self.read_beginning(&mut body).await;
-        let authorized = self.credential_gate.sent_credentials();
         let is_final = matches!(status.as_u16(), 401 | 403 | 404 | 429) || !is_error(&body);
         if is_final {
             self.head_tracer.trace_non_message(&body, frame.call.as_ref());
         }
-        let error =
-            HttpRefusal { status, headers: &headers, body: &body, url: &url, authorized }.error();
-        let error = self.with_socket(error);
+        let error = self.refusal(status, &headers, &body, &url);
         if let Some(lost) = session_lost(status, in_session) {
-            return Ok(PostResponse::Refused(status, lost));
+            return Err(lost);
         }
-        Ok(match status.as_u16() {
-            401 | 403 | 429 => PostResponse::Refused(status, error),
-            400..=499 if is_error(&body) => PostResponse::Error(body, error),
-            _ => PostResponse::Refused(status, error),
-        })
+        let is_about_the_call =
+            status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 429);
+        if is_about_the_call && is_error(&body) {
+            return Ok(PostResponse::Error(body, error));
+        }
+        Err(error)
     }
 
     /// Sends one HTTP request, follows the redirects that may be followed, and checks the size of
@@ -404,6 +383,44 @@ impl HttpShared {
         let reading = body.beginning(self.limits.error_body);
         timeout(self.limits.control, reading).await.unwrap_or_default()
     }
+}
+
+/// All of `body`, of which `begun` was already read.
+async fn read_to_end(
+    body: &mut ResponseBody,
+    begun: Bytes,
+    limit: usize,
+    bulk: &mut LargeMessagePermit,
+    exchange: &HttpExchange,
+) -> Result<Bytes, Error> {
+    if body.content_length.is_some_and(|length| length > limit as u64) {
+        return Err(too_large(limit));
+    }
+    let mut first = Some(begun).filter(|begun| !begun.is_empty());
+    let mut rest = BytesMut::new();
+    loop {
+        let held = first.as_ref().map_or(0, Bytes::len) + rest.len();
+        let chunk = match body.next().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(cut) => return Err(body.broken(cut, held)),
+        };
+        if held + chunk.len() > limit {
+            return Err(too_large(limit));
+        }
+        exchange.add_bytes_read(chunk.len());
+        bulk.reserve(held + chunk.len()).await;
+        if first.is_none() && rest.is_empty() {
+            // Most bodies are one chunk, which need not be copied.
+            first = Some(chunk);
+            continue;
+        }
+        if let Some(first) = first.take() {
+            rest.extend_from_slice(&first);
+        }
+        rest.extend_from_slice(&chunk);
+    }
+    Ok(first.unwrap_or_else(|| rest.freeze()))
 }
 
 struct StopOnDrop<'a> {
@@ -457,4 +474,28 @@ pub(super) fn empty_body_error() -> Error {
 pub(super) fn headers_timeout_error(what: &str, limit: Duration) -> Error {
     let limit = show_duration(limit);
     Error::timeout(format!("no response headers to {what} within {limit}"))
+}
+
+/// Where a server without a path in its URL may be found as well.
+fn mcp_path_guess(url: &Url) -> Option<Url> {
+    let bare = matches!(url.path(), "" | "/") && url.query().is_none();
+    bare.then(|| {
+        let mut guess = url.clone();
+        guess.set_path("/mcp");
+        guess
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mcp_path_guess;
+
+    #[test]
+    fn only_a_url_without_a_path_is_guessed_at() {
+        let guess = |url: &str| mcp_path_guess(&url.parse().unwrap()).map(|url| url.to_string());
+        assert_eq!(guess("http://localhost:8001"), Some("http://localhost:8001/mcp".to_owned()));
+        assert_eq!(guess("http://localhost:8001/"), Some("http://localhost:8001/mcp".to_owned()));
+        assert_eq!(guess("http://localhost:8001/api"), None);
+        assert_eq!(guess("http://localhost:8001/?key=1"), None);
+    }
 }

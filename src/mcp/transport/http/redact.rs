@@ -4,7 +4,6 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::Arrival;
 use crate::model::Error;
 
@@ -52,18 +51,10 @@ impl Redactor {
         error.map_text(&|text| self.redact(text))
     }
 
-    pub(super) fn redact_warning(&self, warning: ProtocolWarning) -> ProtocolWarning {
-        if self.secrets().is_empty() {
-            warning
-        } else {
-            warning.map_text(&|text| self.redact(text))
-        }
-    }
-
     /// The arrival without the secrets, as far as its text is ours.
     pub(super) fn redact_arrival(&self, arrival: Arrival) -> Arrival {
         match arrival {
-            Arrival::Warning(warning) => Arrival::Warning(self.redact_warning(warning)),
+            Arrival::Warning(warning) => Arrival::Warning(self.redact(&warning)),
             Arrival::Failed { id, error } => {
                 Arrival::Failed { id, error: self.redact_error(error) }
             }

@@ -18,11 +18,9 @@ use super::events::{SseStream, SseStreamEnd};
 use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::post::{PostResponse, headers_timeout_error};
 use super::sse::{SseEvent, SseItem};
-use super::status::HttpRefusal;
 use super::target::HttpTarget;
 use super::{HttpShared, closed_error, headers};
-use crate::mcp::protocol_warning::ProtocolWarning;
-use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
 use crate::net::address::display_url;
 use crate::net::excerpt::{lossy, server_message, truncate};
@@ -93,7 +91,7 @@ impl SseShared {
                 Err(error) => return error,
             };
             if event.kind.as_deref() == Some("endpoint") {
-                self.shared.try_warn(ProtocolWarning::SecondEndpoint);
+                self.shared.try_warn("a second endpoint event; the first one counts");
                 continue;
             }
             let Some(bytes) = event.message() else { continue };
@@ -115,17 +113,15 @@ impl SseShared {
         if status.is_success() && kind == "text/event-stream" {
             return Ok((shared.stream(body), url));
         }
-        let authorized = shared.credential_gate.sent_credentials();
         let body = shared.read_beginning(&mut body).await;
         let error = if status.is_success() {
             let kind = if kind.is_empty() { "no content type" } else { &kind };
-            Error::protocol(format!("{} is not an event stream: {kind}", display_url(&url)))
-                .with_details(server_message(&body))
-                .with_data(json!({ "http_status": status.as_u16() }))
+            let what = format!("{} is not an event stream: {kind}", display_url(&url));
+            let error = Error::protocol(what).with_details(server_message(&body));
+            shared.with_socket(error.with_data(json!({ "http_status": status.as_u16() })))
         } else {
-            HttpRefusal { status, headers: &headers, body: &body, url: &url, authorized }.error()
+            shared.refusal(status, &headers, &body, &url)
         };
-        let error = shared.with_socket(error);
         Err(if matches!(status.as_u16(), 401 | 403) {
             error
         } else {
@@ -199,7 +195,7 @@ impl SseShared {
                 }
                 Ok(())
             }
-            PostResponse::Error(_, error) | PostResponse::Refused(_, error) => Err(error),
+            PostResponse::Error(_, error) => Err(error),
         }
     }
 }
@@ -280,10 +276,6 @@ impl Wire for SseWire {
 
     fn waiting_for(&self, id: &Value) -> Option<String> {
         self.shared.shared.exchanges.waiting_for(id)
-    }
-
-    fn process_info(&self) -> ProcessInfo {
-        ProcessInfo::default()
     }
 
     async fn close(&self) {

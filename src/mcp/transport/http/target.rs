@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use url::Url;
 
+use super::credential_gate::sensitive_value;
 use super::redact::Redactor;
 use crate::config::secrets::names_secret;
 use crate::mcp::credentials::Credentials;
-use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
@@ -96,7 +96,7 @@ pub(super) struct CheckedTarget {
     pub headers: HeaderMap,
     pub secrets: Redactor,
     /// Something the user should know.
-    pub warning: Option<ProtocolWarning>,
+    pub warning: Option<String>,
 }
 
 impl HttpTarget {
@@ -132,10 +132,12 @@ impl HttpTarget {
                 ))
                 .with_hint("use https, or 'insecure: true' in your own configuration directory"));
             }
-            warning = Some(ProtocolWarning::Unencrypted(place));
+            warning =
+                Some(format!("{place} is plain http: traffic can be read and changed on the way"));
         }
         if self.insecure && self.url.scheme() == "https" {
-            warning = Some(ProtocolWarning::CertificateUnchecked(display_url(&self.url)));
+            let place = display_url(&self.url);
+            warning = Some(format!("the certificate of {place} is not checked"));
         }
         Ok(CheckedTarget { headers, secrets, warning })
     }
@@ -168,11 +170,7 @@ fn header(
         return Err(Error::config(format!("the header '{name}' belongs to the protocol"))
             .with_hint(format!("remove '{name}' from headers")));
     }
-    let mut value = HeaderValue::try_from(secret.expose_secret()).map_err(|_| {
-        Error::config(format!("the value of the header '{name}' contains a control character"))
-            .with_hint("the usual cause is a line break at the end of a token file")
-    })?;
-    value.set_sensitive(true);
+    let value = sensitive_value(&name, secret)?;
     secrets.add_secret(name.as_str(), secret);
     Ok((name, value))
 }

@@ -7,11 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use reqwest::header::{
-    AUTHORIZATION, CONNECTION, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT,
-    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+    CONNECTION, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use reqwest::{Method, StatusCode, Upgraded};
-use secrecy::SecretString;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
@@ -19,118 +18,64 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role as ProtocolRole, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as FrameError, Message, Utf8Bytes};
 
-use super::HeadTracer;
-use super::credential_gate::{MAX_AUTHORIZATIONS, challenge, sensitive_value};
-use super::status::HttpRefusal;
-use super::target::{CheckedTarget, HttpTarget};
-use crate::mcp::credentials::ChallengeOutcome;
+use super::HttpShared;
+use super::exchanges::locked;
+use super::target::HttpTarget;
 use crate::mcp::transport::socket::{Channel, SocketWire, too_large};
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 use crate::net::address::display_url;
-use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
-use crate::net::response::{OriginResponse, check_headers};
+use crate::net::response::OriginResponse;
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
 pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
-    let checked = target.check()?;
-    let settings = ClientSettings {
-        connect_timeout: target.limits.connect,
-        insecure: target.insecure,
-        // The user wrote this address and no server can change it.
-        allows_link_local: true,
-        requires_public: false,
-        tls: target.tls.clone(),
-    };
-    let client = HttpClient::new(&target.url, None, &settings, checked.headers.clone())?;
     let tracer = target.tracer.clone();
-    let heads = HeadTracer::new(tracer.clone(), &checked.headers);
-    let opener = Arc::new(Opener { target, checked, client, heads });
-    let open = move || {
-        let opener = Arc::clone(&opener);
-        async move {
-            let opened = opener.open().await;
-            opened.map_err(|error| opener.checked.secrets.redact_error(error))
-        }
-        .boxed()
+    let (shared, _no_arrivals) = HttpShared::new(target)?;
+    let shared = Arc::new(shared);
+    let opener = move || {
+        let shared = Arc::clone(&shared);
+        async move { open(&shared).await.map_err(|error| shared.redactor.redact_error(error)) }
+            .boxed()
     };
-    Ok(SocketWire::new(Box::new(open), true, tracer))
+    Ok(SocketWire::new(Box::new(opener), true, tracer))
 }
 
-struct Opener {
-    target: HttpTarget,
-    checked: CheckedTarget,
-    client: HttpClient,
-    heads: HeadTracer,
-}
-
-impl Opener {
-    async fn open(&self) -> Result<Channel, Error> {
-        let url = &self.target.url;
-        let credentials = &self.target.credentials;
-        let has_own = self.checked.headers.contains_key(AUTHORIZATION);
-        let mut challenges = 0;
-        loop {
-            let authorization = if has_own { None } else { credentials.authorization().await? };
-            let authorized = has_own || authorization.is_some();
-            let key = generate_key();
-            let request_headers = self.headers(&key, authorization.as_ref())?;
-            self.heads.trace_request(&Method::GET, url, &request_headers, None);
-            let answer = self.client.send(Method::GET, url, &request_headers, None);
-            let answer = tokio::time::timeout(HANDSHAKE, answer).await;
-            let OriginResponse { status, headers, mut body, .. } = answer.map_err(|_| {
-                Error::timeout("the server did not answer the WebSocket handshake")
-            })??;
-            self.heads.trace_response(status, &headers, Duration::ZERO, None);
-            check_headers(&headers, self.target.limits.headers)?;
-            if status == StatusCode::SWITCHING_PROTOCOLS {
-                check_handshake(&headers, &key)?;
-                let limits = WebSocketConfig::default()
-                    .max_message_size(Some(MESSAGE_LIMIT))
-                    .max_frame_size(Some(MESSAGE_LIMIT));
-                let stream = body.upgrade().await?;
-                let frames =
-                    WebSocketStream::from_raw_socket(stream, ProtocolRole::Client, Some(limits));
-                return Ok(channel(frames.await));
-            }
-            if matches!(status.as_u16(), 401 | 403) && !has_own && challenges < MAX_AUTHORIZATIONS {
-                challenges += 1;
-                let challenge = challenge(status, &headers, url, authorization);
-                if credentials.handle_challenge(challenge).await? == ChallengeOutcome::Retry {
-                    continue;
-                }
-            }
-            let limits = &self.target.limits;
-            let body = tokio::time::timeout(limits.control, body.beginning(limits.error_body));
-            let body = &body.await.unwrap_or_default();
-            return Err(if status.is_success() {
-                Error::protocol(format!("{} does not speak WebSocket: {status}", display_url(url)))
-                    .with_hint("is the server's url http instead of ws?")
-            } else {
-                HttpRefusal { status, headers: &headers, body, url, authorized }.error()
-            });
-        }
+async fn open(shared: &HttpShared) -> Result<Channel, Error> {
+    let url = locked(&shared.url).clone();
+    let key = generate_key();
+    let key_header =
+        HeaderValue::try_from(&key).map_err(|error| Error::internal(error.to_string()))?;
+    let headers = HeaderMap::from_iter([
+        (CONNECTION, HeaderValue::from_static("Upgrade")),
+        (UPGRADE, HeaderValue::from_static("websocket")),
+        (SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")),
+        (SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL),
+        (SEC_WEBSOCKET_KEY, key_header),
+    ]);
+    let request = shared.send_with_credentials(Method::GET, &url, headers, None, None);
+    let response = tokio::time::timeout(HANDSHAKE, request)
+        .await
+        .map_err(|_| Error::timeout("the server did not answer the WebSocket handshake"))??;
+    let OriginResponse { status, headers, mut body, .. } = response;
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        check_handshake(&headers, &key)?;
+        let limits = WebSocketConfig::default()
+            .max_message_size(Some(MESSAGE_LIMIT))
+            .max_frame_size(Some(MESSAGE_LIMIT));
+        let stream = body.upgrade().await?;
+        let frames = WebSocketStream::from_raw_socket(stream, ProtocolRole::Client, Some(limits));
+        return Ok(channel(frames.await));
     }
-
-    /// The headers of a handshake, apart from those that every request has.
-    fn headers(&self, key: &str, authorization: Option<&SecretString>) -> Result<HeaderMap, Error> {
-        let key = HeaderValue::try_from(key).map_err(|error| Error::internal(error.to_string()))?;
-        let mut headers = HeaderMap::from_iter([
-            (CONNECTION, HeaderValue::from_static("Upgrade")),
-            (UPGRADE, HeaderValue::from_static("websocket")),
-            (SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")),
-            (SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL),
-            (SEC_WEBSOCKET_KEY, key),
-        ]);
-        if let Some(authorization) = authorization {
-            headers.insert(AUTHORIZATION, sensitive_value(&AUTHORIZATION, authorization)?);
-            self.checked.secrets.add_secret(AUTHORIZATION.as_str(), authorization);
-        }
-        Ok(headers)
-    }
+    let body = shared.read_beginning(&mut body).await;
+    Err(if status.is_success() {
+        Error::protocol(format!("{} does not speak WebSocket: {status}", display_url(&url)))
+            .with_hint("is the server's url http instead of ws?")
+    } else {
+        shared.refusal(status, &headers, &body, &url)
+    })
 }
 
 /// Whether a server that switched protocols speaks WebSocket, and answers this handshake (RFC 6455,

@@ -65,15 +65,8 @@ fn inside(uri: &str, roots: &[Root]) -> Result<(), &'static str> {
 
 fn within_any(reference: &str, roots: &[Root]) -> Result<(), &'static str> {
     let joined = |root: &Root| format!("{}/{reference}", root.uri.trim_end_matches('/'));
-    let one = |root: &Root| inside(&joined(root), std::slice::from_ref(root));
-    let mut verdict = Err("it is outside the server's roots");
-    for root in roots {
-        verdict = one(root);
-        if verdict.is_ok() {
-            break;
-        }
-    }
-    verdict
+    let verdicts = roots.iter().map(|root| inside(&joined(root), std::slice::from_ref(root)));
+    verdicts.reduce(Result::or).unwrap_or(Err("it is outside the server's roots"))
 }
 
 fn refused(uri: &str, verdict: Result<(), &'static str>, roots: &[Root]) -> Result<(), Error> {

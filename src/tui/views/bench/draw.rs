@@ -2,8 +2,8 @@
 
 use crate::bench::bench_result::BenchResult;
 use crate::bench::compare::letter;
-use crate::bench::machine_facts;
 use crate::bench::report::RunStatus;
+use crate::bench::run_facts;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::{self, BenchView};
 
@@ -91,7 +91,7 @@ fn verdict(result: &BenchResult, command_line: &str, width: usize) -> Page {
     }
     page.blank_line();
     page.push(present::Line::styled(Role::Dim, command_line));
-    for (name, _, value) in machine_facts::facts(&result.environment) {
+    for (name, _, value) in run_facts::machine(&result.environment) {
         page.push(present::Line::styled(Role::Dim, format!("{name}  {value}")));
     }
     page

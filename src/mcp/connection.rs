@@ -1,25 +1,21 @@
 //! One connection to one server after the handshake: requests with time limits.
 
-mod pending_request;
-
 use std::borrow::Borrow;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::handshake::Handshake;
 use super::lifecycle::Agreement;
-use super::message::{RawJson, RpcMessage};
-use super::outgoing::{ClientMeta, OutgoingRequest};
-use super::protocol_warning::{ProtocolWarning, WarningList};
-use super::responder::QuestionResponder;
-use super::session::{McpSession, ProgressRegistration, SentRequest};
-use super::wire::{FrameKind, OutgoingFrame, Wire};
+use super::message::RawJson;
+use super::outgoing::OutgoingRequest;
+use super::session::{McpSession, OwnedSession, ProgressRegistration, SentRequest};
 use crate::model::{
-    CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, QuestionAbilities, Signal,
+    CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, QuestionAbilities, Signal,
 };
 
 pub use super::handshake::{ConnectOptions, WireOpener};
@@ -27,7 +23,6 @@ pub use super::session::ProgressListener;
 
 /// How long after an unmatched response the right one may still come.
 const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub struct RequestOptions {
@@ -78,8 +73,15 @@ pub struct Connection {
     pub agreement: Agreement,
     /// How long opening and the handshake took.
     pub connect_time: Duration,
-    session: Arc<McpSession>,
-    name: String,
+    session: OwnedSession,
+}
+
+impl Deref for Connection {
+    type Target = Arc<McpSession>;
+
+    fn deref(&self) -> &Arc<McpSession> {
+        &self.session.0
+    }
 }
 
 impl Connection {
@@ -87,30 +89,26 @@ impl Connection {
         let started = Instant::now();
         let mut handshake = Handshake::new(&options, started);
         let result = handshake.run(open).await;
-        let (wire, warnings, early) =
-            (handshake.wire.take(), handshake.warnings, handshake.early_messages);
         let named = |error: Error| match error.phase() {
             Some(_) => error.with_server(&options.server),
             None => error.with_server(&options.server).with_phase(ErrorPhase::Handshake),
         };
-        match (result, wire) {
-            (Ok(agreement), Some(wire)) => {
+        match (result, handshake.session) {
+            (Ok(agreement), Some(session)) => {
+                let connect_time = started.elapsed();
                 tracing::info!(
                     server = options.server,
                     protocol = agreement.version,
                     era = ?agreement.era,
-                    connect_ms = millis(started.elapsed()),
-                    pid = wire.process_info().pid,
+                    connect_ms = millis(connect_time),
+                    pid = session.0.process_info().pid,
                     "server connected"
                 );
-                wire.set_agreement(agreement.era, &agreement.version);
-                Ok(Self::establish(agreement, wire, &options, warnings, early, started.elapsed()))
+                session.0.begin_requests(&agreement);
+                Ok(Self { agreement, connect_time, session })
             }
-            (result, wire) => {
-                if let Some(wire) = wire {
-                    wire.close().await;
-                }
-                let error = result.err().unwrap_or_else(|| Error::internal("no wire"));
+            (result, session) => {
+                let mut error = result.err().unwrap_or_else(|| Error::internal("no session"));
                 tracing::warn!(
                     server = options.server,
                     kind = error.kind().as_str(),
@@ -118,28 +116,13 @@ impl Connection {
                     after_ms = millis(started.elapsed()),
                     "server not connected"
                 );
-                Err(named(error.with_details(warnings.lines())))
+                if let Some(OwnedSession(session)) = &session {
+                    session.end().await;
+                    error = error.with_details(session.protocol_warnings());
+                }
+                Err(named(error))
             }
         }
-    }
-
-    fn establish(
-        agreement: Agreement,
-        wire: Arc<dyn Wire>,
-        options: &ConnectOptions,
-        warnings: WarningList,
-        early: Vec<RpcMessage>,
-        connect_time: Duration,
-    ) -> Self {
-        let client_meta = ClientMeta::for_agreement(&agreement, options.questions());
-        let respondent = QuestionResponder {
-            server: options.server.clone(),
-            roots: options.roots.clone(),
-            events: options.events.clone(),
-            inbox: Arc::clone(&options.inbox),
-        };
-        let session = McpSession::begin(wire, respondent, client_meta, warnings, early);
-        Self { agreement, connect_time, session, name: options.server.clone() }
     }
 
     /// Sends a request and waits for its answer, within limits.
@@ -162,10 +145,10 @@ impl Connection {
     ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
         // A wire that could not connect says so: nothing was sent then.
         let named = |error: Error| match error.phase() {
-            Some(ErrorPhase::Start) => error.with_server(&self.name),
-            _ => error.with_server(&self.name).with_phase(options.phase),
+            Some(ErrorPhase::Start) => error.with_server(&self.server),
+            _ => error.with_server(&self.server).with_phase(options.phase),
         };
-        if let Some(error) = self.session.close_reason() {
+        if let Some(error) = self.close_reason() {
             return Err(named(error));
         }
         let modern = self.agreement.era == Era::Modern;
@@ -175,18 +158,18 @@ impl Connection {
             arguments,
             headers: &options.headers,
             log_level: options.log_level.filter(|_| modern),
-            questions: options.questions.map(|client| self.respondent().abilities_for(client)),
+            questions: options.questions.map(|client| self.respondent.abilities_for(client)),
             meta: options.meta.as_deref(),
             call: options.call.as_ref(),
         };
         let sent = Instant::now();
-        let mut request = self.session.send_request(&outgoing, options.progress.clone()).await;
+        let mut request = self.send_request(&outgoing, options.progress.clone()).await;
         let call = options.call.as_ref().map(|call| call.0.as_str());
-        tracing::debug!(server = self.name, id = request.id, method, call, "request sent");
+        tracing::debug!(server = self.server, id = request.id, method, call, "request sent");
         let verdict = self.wait(&mut request, method, options).await;
         let outcome = verdict.as_ref().err().map_or("ok", |error| error.kind().as_str());
         tracing::debug!(
-            server = self.name,
+            server = self.server,
             id = request.id,
             method,
             call,
@@ -243,31 +226,6 @@ impl Connection {
         }
     }
 
-    /// Reports a send that failed because the process died as the death, not as a broken pipe.
-    async fn explain_outcome(&self, outcome: Result<RawJson, Error>) -> Result<RawJson, Error> {
-        match outcome {
-            Err(error)
-                if error.kind() == ErrorKind::Unreachable
-                    && self.session.wire().process_info().pid.is_some() =>
-            {
-                let died = self.session.closed_token.cancelled();
-                match Box::pin(tokio::time::timeout(Duration::from_millis(500), died)).await {
-                    Ok(()) => Err(self.session.close_reason().unwrap_or(error)),
-                    Err(_) => Err(error),
-                }
-            }
-            other => other,
-        }
-    }
-
-    async fn wait_close_reason(&self) -> Error {
-        let closed = self.session.closed_token.cancelled();
-        let _late = tokio::time::timeout(Duration::from_millis(500), closed).await;
-        self.session
-            .close_reason()
-            .unwrap_or_else(|| Error::unreachable("the connection is closed"))
-    }
-
     fn timeout_error(
         &self,
         request: &SentRequest,
@@ -278,7 +236,7 @@ impl Connection {
         if let Some(unmatched) = request.news().unmatched_response {
             return Error::protocol(format!("{unmatched}, but none to {method}"));
         }
-        let waiting = self.session.wire().waiting_for(&request.id.into());
+        let waiting = self.wire().waiting_for(&request.id.into());
         let waiting = waiting.map(|w| format!(", waiting for {w}")).unwrap_or_default();
         let message = if total {
             let limit = options.total_timeout.as_secs_f64();
@@ -287,39 +245,11 @@ impl Connection {
             let limit = options.idle_timeout.as_secs_f64();
             format!("no response to {method} and no progress for {limit} s (timeout){waiting}")
         };
-        Error::timeout(message).with_details(self.session.protocol_warnings())
-    }
-
-    /// Tells the server that nobody waits for this request any more.
-    pub async fn cancel_request(&self, id: i64, reason: &str) {
-        let method = "notifications/cancelled";
-        let params = json!({ "requestId": id, "reason": reason });
-        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        let kind = FrameKind::Notification { method: method.to_owned(), cancels: Some(id.into()) };
-        let frame = OutgoingFrame { bytes: message.to_string().into(), kind, call: None };
-        let _late = tokio::time::timeout(CANCEL_TIMEOUT, self.session.wire().send(frame)).await;
-    }
-
-    pub(super) fn respondent(&self) -> &QuestionResponder {
-        &self.session.respondent
-    }
-
-    /// Remembers a page that the server asked to open (see [`McpSession::remember_page`]).
-    pub(super) fn remember_page(&self, id: &str) {
-        self.session.remember_page(id);
-    }
-
-    /// Waits until the server says something about a task.
-    pub(super) async fn wait_task_update(&self) {
-        self.session.task_updated.notified().await;
+        Error::timeout(message).with_details(self.protocol_warnings())
     }
 
     pub(super) fn in_context(&self, error: Error, phase: ErrorPhase) -> Error {
-        error.with_server(&self.name).with_phase(phase)
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
+        error.with_server(&self.server).with_phase(phase)
     }
 
     pub fn declares(&self, capability: &str) -> bool {
@@ -327,44 +257,9 @@ impl Connection {
         declared.get(capability).or_else(|| declared.get("extensions")?.get(capability)).is_some()
     }
 
-    pub fn protocol_warnings(&self) -> Vec<String> {
-        self.session.protocol_warnings()
-    }
-
-    /// Adds a warning about the server; equal ones are counted.
-    pub fn add_warning(&self, warning: ProtocolWarning) {
-        self.session.add_warning(warning);
-    }
-
-    pub fn close_reason(&self) -> Option<Error> {
-        self.session.close_reason()
-    }
-
-    pub fn closed_token(&self) -> CancellationToken {
-        self.session.closed_token.clone()
-    }
-
-    /// Grows each time the server says that its tools changed.
-    pub fn tool_list_version(&self) -> u64 {
-        self.session.list_version(ListKind::Tools)
-    }
-
-    pub fn process_info(&self) -> super::wire::ProcessInfo {
-        self.session.wire().process_info()
-    }
-
     /// Ends the connection and everything that was started for it. Idempotent.
     pub async fn close(&self) {
-        self.session.begin_close();
-        tracing::info!(server = self.name, "server connection closed");
-        self.session.wire().close().await;
-        self.session.close(Error::unreachable("the connection is closed"));
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.session.begin_close();
-        self.session.close(Error::unreachable("the connection is closed"));
+        tracing::info!(server = self.server, "server connection closed");
+        self.end().await;
     }
 }
