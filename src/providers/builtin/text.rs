@@ -4,9 +4,8 @@ use serde_json::json;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthChar as _;
 
-use super::{BuiltinFunction, FunctionBody};
+use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::ToolResult;
-use crate::providers::properties::object_schema;
 
 pub(super) const COUNT: BuiltinFunction = BuiltinFunction {
     module: "builtin.text",
@@ -15,8 +14,8 @@ pub(super) const COUNT: BuiltinFunction = BuiltinFunction {
     title: "Count text",
     description: "Counts the bytes, characters, words and lines of a text.",
     input: || {
-        let properties = json!({ "text": { "type": "string", "examples": ["Hello, world"] } });
-        object_schema(properties, &["text"])
+        let text = json!({ "type": "string", "examples": ["Hello, world"] });
+        input(&[("text", text)], &["text"])
     },
     output: Some(|| {
         let count = json!({ "type": "integer", "minimum": 0 });
@@ -63,11 +62,9 @@ pub(super) const TRANSFORM: BuiltinFunction = BuiltinFunction {
     description: "Changes a text: upper, lower, title, trim, reverse, slug, collapse (runs of \
                   white space), and by lines sort, unique, reverse, number or trim.",
     input: || {
-        let properties = json!({
-            "text": { "type": "string", "examples": ["Hello, world"] },
-            "operation": { "type": "string", "enum": OPERATIONS },
-        });
-        object_schema(properties, &["text", "operation"])
+        let text = json!({ "type": "string", "examples": ["Hello, world"] });
+        let operation = json!({ "type": "string", "enum": OPERATIONS });
+        input(&[("text", text), ("operation", operation)], &["text", "operation"])
     },
     output: None,
     idempotent: true,
@@ -75,7 +72,7 @@ pub(super) const TRANSFORM: BuiltinFunction = BuiltinFunction {
         // Without validation a missing operation would silently be the first one.
         arguments.text("operation")?;
         let operation = arguments.word("operation", &OPERATIONS)?;
-        Ok(ToolResult::text(transform(&arguments.text("text")?, operation)))
+        Ok(ToolResult::text(transform(arguments.text("text")?, operation)))
     }),
 };
 

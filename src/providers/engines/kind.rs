@@ -18,7 +18,6 @@ use crate::model::{
 use crate::provider::Preview;
 use crate::providers::properties::object_schema;
 use crate::providers::toolkit::{SelectedTool, ToolkitTool};
-use crate::util::clock::Clock;
 
 pub(in crate::providers) struct EngineKind {
     /// What an entry is called in messages, such as `store`.
@@ -96,7 +95,6 @@ pub(in crate::providers) struct EngineCall<'a> {
     pub(in crate::providers) space: String,
     pub(in crate::providers) arguments: &'a JsonObject,
     pub(in crate::providers) context: &'a ToolContext,
-    pub(in crate::providers) clock: &'a dyn Clock,
 }
 
 impl EngineKind {

@@ -9,11 +9,11 @@ use globset::{GlobBuilder, GlobMatcher};
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
-use super::arguments::FileArguments;
-use super::job::FileJob;
+use super::job::{FileJob, entry_limit};
 use super::walk::{self, Walk, WalkControl, WalkEntry};
 use super::{open, read};
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
 use crate::util::text::safe_line;
 use crate::util::units;
 
@@ -51,7 +51,7 @@ struct SearchResults {
 }
 
 /// Answers a call of `search`, up to the limits of matches and of bytes read.
-pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
+pub(super) fn run(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
     let path = job.directory(arguments)?;
     let query = SearchQuery::read(arguments)?;
     let mut results = SearchResults::default();
@@ -77,9 +77,9 @@ pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolRe
 }
 
 impl SearchQuery {
-    fn read(arguments: &FileArguments<'_>) -> Result<Self, Error> {
-        let glob = arguments.text(&["glob", "pattern"])?;
-        let text = arguments.text(&["text"])?;
+    fn read(arguments: Arguments<'_>) -> Result<Self, Error> {
+        let glob = arguments.optional_text("glob")?;
+        let text = arguments.optional_text("text")?;
         if glob.is_none() && text.is_none() {
             return Err(Error::usage("no search criteria")
                 .with_hint("give a pattern for names, a text, or both: glob=*.md text=milk"));
@@ -111,7 +111,7 @@ impl SearchQuery {
         Ok(Self {
             glob: glob.map(NamePattern::read).transpose()?,
             text: text.transpose()?,
-            limit: arguments.limit()?,
+            limit: entry_limit(arguments)?,
         })
     }
 }

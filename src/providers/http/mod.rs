@@ -29,7 +29,7 @@ use crate::config::typed::Keys;
 use crate::provider::ProviderKind;
 
 use entry::HttpKeys;
-pub(super) use entry::RequestKeys;
+pub(super) use entry::{DEFAULT_RESPONSE_BYTES, MAX_RESPONSE_BYTES, METHODS, RequestKeys};
 pub(super) use fetch::{FetchRequest, fetch, preview as preview_fetch};
 
 #[cfg(feature = "openapi")]

@@ -8,7 +8,7 @@ use super::message;
 use crate::model::{Error, ToolResult};
 use crate::providers::engines::kind::EngineCall;
 use crate::providers::engines::{TakeOutcome, WriteCondition, WriteOutcome, WriteRequest};
-use crate::util::clock::Clock;
+use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_size;
 
 pub(super) const MAX_MESSAGES: u64 = 100;
@@ -35,7 +35,7 @@ pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
         space: mailbox(&call, to),
         // Numbered by the engine, so that they are received as they were accepted.
         key: None,
-        value: message::encode_message(arguments, time(call.clock), limits)?,
+        value: message::encode_message(arguments, time(), limits)?,
         condition: WriteCondition::Any,
         quota: limits.quota,
         ttl: call.config.ttl,
@@ -160,7 +160,7 @@ pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     Ok(ToolResult::json(json!({ "mailboxes": mailboxes, "more": more })))
 }
 
-fn time(clock: &dyn Clock) -> String {
-    let millis = i64::try_from(clock.unix().as_millis()).unwrap_or_default();
+fn time() -> String {
+    let millis = i64::try_from(SystemClock.unix().as_millis()).unwrap_or_default();
     jiff::Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default()
 }

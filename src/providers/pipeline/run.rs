@@ -17,7 +17,7 @@ use crate::model::{
     Error, ErrorKind, HostEvent, JsonObject, LogLevel, NestedCall, ToolCaller, ToolContext,
     ToolResult,
 };
-use crate::util::clock::Clock;
+use crate::util::clock::{Clock as _, SystemClock};
 
 const MAX_ITEMS: usize = 1_000;
 
@@ -35,7 +35,6 @@ pub(super) struct PipelineRun<'a> {
     pub(super) plan: &'a PipelinePlan,
     pub(super) context: &'a ToolContext,
     pub(super) caller: Arc<dyn ToolCaller>,
-    pub(super) clock: &'a dyn Clock,
     pub(super) finished_steps: AtomicUsize,
 }
 
@@ -101,7 +100,7 @@ impl PipelineRun<'_> {
     }
 
     async fn step(&self, step: &PipelineStep, view: ScopeView<'_>) -> Result<StepOutcome, Error> {
-        let started = self.clock.now();
+        let started = SystemClock.now();
         let runs = step.when.as_ref().map_or(Ok(true), |when| when.holds(&view));
         if !runs.map_err(|error| step_error(step, None, &error))? {
             self.finished_steps.fetch_add(1, Ordering::Relaxed);
@@ -119,7 +118,7 @@ impl PipelineRun<'_> {
             Some(list) => self.run_for_each(step, list, view).await?,
         };
         self.finished_steps.fetch_add(1, Ordering::Relaxed);
-        let took = self.clock.now().saturating_duration_since(started);
+        let took = SystemClock.now().saturating_duration_since(started);
         if let Some(report) = done.report.as_object_mut() {
             report.insert("duration_ms".to_owned(), json!(millis(took)));
         }

@@ -1,6 +1,7 @@
 //! Tests with real programs: scripts for `/bin/sh` in temporary directories.
 
 use crate::model::ToolStatus;
+use crate::provider::ToolProvider;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;
 use std::time::Duration;

@@ -30,10 +30,10 @@ use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 use crate::providers::template::{TemplatePart, TextTemplate};
 
 /// The default of `max_response_bytes`, in bytes of the body.
-pub(super) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
+pub(in crate::providers) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
 
 /// The most that can be kept of one, in bytes.
-pub(super) const MAX_RESPONSE_BYTES: u64 = 16 << 20;
+pub(in crate::providers) const MAX_RESPONSE_BYTES: u64 = 16 << 20;
 
 /// The keys of an entry, besides those of every source of requests.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -78,7 +78,8 @@ pub(in crate::providers) struct RequestKeys {
     insecure: Option<Located<bool>>,
 }
 
-pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+pub(in crate::providers) const METHODS: [&str; 7] =
+    ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 pub(super) const IDEMPOTENT: [Method; 5] =
     [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS];
