@@ -438,31 +438,16 @@ pub fn show_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with {code}"),
-        (None, Some(signal)) => format!("was killed by {}", signal_name(signal)),
+        (None, Some(signal)) => {
+            // The standard library says "signal: 11 (SIGSEGV) (core dumped)".
+            let text = status.to_string();
+            match text.split(['(', ')']).nth(1).filter(|name| name.starts_with("SIG")) {
+                Some(name) => format!("was killed by {name}"),
+                None => format!("was killed by signal {signal}"),
+            }
+        }
         (None, None) => "ended".to_owned(),
     }
-}
-
-fn signal_name(number: i32) -> String {
-    let name = match number {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        31 => "SIGSYS",
-        _ => return format!("signal {number}"),
-    };
-    name.to_owned()
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use async_trait::async_trait;
 
 use super::Engine;
 use super::config::{self, EngineConfig, EngineKeys, EngineLocation};
-use super::kind::{EngineCall, EngineKind, EngineTool, StoreAccess};
+use super::kind::{EngineCall, EngineKind, EngineTool, StoreAccess, StoreEffect};
 use super::open_engines::OpenEngines;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Located};
 use crate::model::{Diagnostic, Error, HostEvent, ToolCall, ToolContext, ToolResult, ToolScope};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps};
+use crate::providers::arguments::Arguments;
 use crate::providers::local::{LocalProvider, LocalTool};
 use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys};
 
@@ -93,10 +94,11 @@ fn allowed(
     let mut tools = Vec::new();
     for tool in selected {
         let Some(row) = kind.row(&tool) else { continue };
-        if !names_them && (!row.is_default || (row.changes && read_only.is_some())) {
+        let changes = row.effect != StoreEffect::Reads;
+        if !names_them && (!row.is_default || (changes && read_only.is_some())) {
             continue;
         }
-        if let Some(access) = read_only.filter(|_| row.changes) {
+        if let Some(access) = read_only.filter(|_| changes) {
             let message =
                 format!("'{}' changes the {}, but the entry is read-only", tool.name, kind.noun);
             diagnostics
@@ -130,7 +132,7 @@ impl LocalTool for StoreTool {
             engine: store.engine.as_ref(),
             config: &store.config,
             space: config::session_space(store.kind.space, session),
-            arguments: &call.arguments,
+            arguments: Arguments(&call.arguments),
             context,
         });
         let result = match store.kind.cancelled {
@@ -139,7 +141,7 @@ impl LocalTool for StoreTool {
             }
             None => work.await,
         }?;
-        if row.keeps && result.success {
+        if row.effect == StoreEffect::Keeps && result.success {
             store.warn_if_in_memory(context);
         }
         Ok(result)

@@ -65,10 +65,10 @@ pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 pub(super) async fn receive(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let (arguments, cancel) = (call.arguments, &call.context.cancel);
     let name = message::mailbox(arguments, "name", &call.config.limits)?;
-    let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(1).clamp(1, MAX_MESSAGES);
+    let limit = arguments.count("limit", 1)?.unwrap_or(1).min(MAX_MESSAGES);
     let limit = usize::try_from(limit).unwrap_or(1);
-    let keep = arguments.get("keep").and_then(Value::as_bool).unwrap_or_default();
-    let wait = arguments.get("wait").and_then(Value::as_f64).unwrap_or_default();
+    let keep = arguments.flag("keep")?;
+    let wait = arguments.number("wait")?.unwrap_or_default();
     let most = Duration::from_secs(MAX_WAIT_SECONDS);
     let wait = Duration::try_from_secs_f64(wait).unwrap_or_default().min(most);
     let over = tokio::time::sleep(wait);

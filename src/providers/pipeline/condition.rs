@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::scope::{ReferenceError, ScopeView};
-use super::template::{Embedding, LocatedReference, PipelineTemplate};
+use super::template::{LocatedReference, PipelineTemplate, located};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 use crate::providers::template::TextTemplate;
@@ -48,20 +48,21 @@ impl StepCondition {
                 None => (text.as_str(), None, false),
             },
         };
-        let mut part = |text: &str, how| match PipelineTemplate::parse(text) {
+        let mut part = |text: &str| match TextTemplate::parse(text) {
             Ok(template) => {
-                let located = template.texts().into_iter().flat_map(TextTemplate::placeholders);
-                references.extend(located.map(|r| (r.clone(), node.location(), how)));
-                Some(template)
+                // What is compared may be absent, also inside of a text.
+                let located = located(&template, &node.location());
+                references.extend(located.map(|one| LocatedReference { is_in_text: false, ..one }));
+                Some(PipelineTemplate::Text(template))
             }
             Err(error) => {
                 diagnostics.push(error.with_location(node.location()));
                 None
             }
         };
-        let left = part(left, Embedding::Whole)?;
+        let left = part(left)?;
         let right = match right {
-            Some(right) => Some(part(right, Embedding::Whole)?),
+            Some(right) => Some(part(right)?),
             None => None,
         };
         if left.sole_placeholder().is_none() {

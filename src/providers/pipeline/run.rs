@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -18,6 +17,7 @@ use crate::model::{
     ToolResult,
 };
 use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::number::{float_len, millis};
 
 const MAX_ITEMS: usize = 1_000;
 
@@ -45,8 +45,6 @@ struct StepOutcome {
     result: Option<ToolResult>,
     warnings: Vec<String>,
 }
-
-type StepCallResult = Result<ToolResult, Error>;
 
 impl PipelineRun<'_> {
     pub(super) async fn run(&self, arguments: JsonObject) -> Result<ToolResult, Error> {
@@ -181,7 +179,7 @@ impl PipelineRun<'_> {
                 warnings.extend(result.iter().flat_map(|r| step_warnings(step, r)));
             }
             let message = format!("{} ({}) {} of {count}", step.id, step.tool, at + 1);
-            self.progress(share(at + 1, count), message);
+            self.progress(float_len(at + 1) / float_len(count), message);
         }
         let mut report = json!({
             "id": step.id, "tool": step.tool, "success": failures == 0, "items": count,
@@ -203,7 +201,7 @@ impl PipelineRun<'_> {
         step: &PipelineStep,
         view: ScopeView<'_>,
         item: Option<usize>,
-    ) -> StepCallResult {
+    ) -> Result<ToolResult, Error> {
         let filled = step.args.fill(&view);
         let arguments = match filled.map_err(|error| step_error(step, item, &error))? {
             Some(Value::Object(arguments)) => arguments,
@@ -236,7 +234,7 @@ impl PipelineRun<'_> {
         &self,
         step: &PipelineStep,
         view: ScopeView<'_>,
-        answer: StepCallResult,
+        answer: Result<ToolResult, Error>,
         item: Option<usize>,
     ) -> Result<(Value, Option<String>, Option<ToolResult>), Error> {
         let error = match answer {
@@ -264,8 +262,8 @@ impl PipelineRun<'_> {
         let over = self.finished_steps.load(Ordering::Relaxed);
         self.context.events.emit(HostEvent::Progress {
             call_id: self.context.call_id.clone(),
-            progress: number(over) + share,
-            total: Some(number(self.plan.steps().count())),
+            progress: float_len(over) + share,
+            total: Some(float_len(self.plan.steps().count())),
             message: Some(message),
         });
     }
@@ -320,16 +318,4 @@ fn approximate_size(value: &Value) -> usize {
         }
         _ => 8,
     }
-}
-
-fn share(part: usize, whole: usize) -> f64 {
-    number(part) / number(whole.max(1))
-}
-
-fn number(count: usize) -> f64 {
-    u32::try_from(count).map_or(f64::MAX, f64::from)
-}
-
-fn millis(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 1e6).round() / 1e3
 }

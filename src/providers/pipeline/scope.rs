@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::reference::{PathSegment, ValueReference};
+use super::reference::ValueReference;
 use crate::model::{JsonObject, ToolContext};
 
 pub(super) const RESERVED_NAMES: [&str; 4] = ["args", "context", "item", "index"];
@@ -39,13 +39,13 @@ pub(super) enum ReferenceError {
     /// A step or item does not have what the reference names.
     #[error("'{reference}' does not exist: it {reached}")]
     Missing {
-        reference: ValueReference,
+        reference: String,
         /// What the last value on the way to it is.
         reached: String,
     },
     /// The caller did not give it, and the reference is inside a larger text.
     #[error("'{0}' was not given, but is used inside text")]
-    NotGiven(ValueReference),
+    NotGiven(String),
 }
 
 pub(super) fn context(context: &ToolContext) -> Value {
@@ -92,7 +92,7 @@ impl<'a> ScopeView<'a> {
         &self,
         reference: &ValueReference,
     ) -> Result<ReferenceValue<'a>, ReferenceError> {
-        let ValueReference { root, path } = reference;
+        let ValueReference { root, path, text } = reference;
         let (value, lenient) = match root.as_str() {
             "args" => (&self.scope.arguments, true),
             "context" => match &self.scope.context {
@@ -123,7 +123,7 @@ impl<'a> ScopeView<'a> {
             Err(_) if lenient => Ok(ReferenceValue::NotGiven),
             Err(last) => {
                 let reached = crate::util::json::summary(last);
-                Err(ReferenceError::Missing { reference: reference.clone(), reached })
+                Err(ReferenceError::Missing { reference: text.clone(), reached })
             }
         }
     }
@@ -131,15 +131,13 @@ impl<'a> ScopeView<'a> {
 
 /// The value at the end of a path. Nothing is in nothing: a step that was skipped has no parts to
 /// miss. The error is the last value on the way.
-fn walk<'v>(mut value: &'v Value, path: &[PathSegment]) -> Result<&'v Value, &'v Value> {
+fn walk<'v>(mut value: &'v Value, path: &[String]) -> Result<&'v Value, &'v Value> {
     for segment in path {
         let next = match (value, segment) {
             (Value::Null, _) => return Ok(value),
-            (Value::Object(map), PathSegment::Key(key)) => map.get(key),
-            (Value::Object(map), PathSegment::Index(index)) => map.get(&index.to_string()),
-            (Value::Array(items), PathSegment::Index(index)) => items.get(*index),
-            (Value::Array(items), PathSegment::Key(key)) => {
-                key.parse().ok().and_then(|index: usize| items.get(index))
+            (Value::Object(map), key) => map.get(key),
+            (Value::Array(items), index) => {
+                index.parse().ok().and_then(|index: usize| items.get(index))
             }
             _ => None,
         };

@@ -83,6 +83,9 @@ pub(super) struct PipelineStep {
     /// The limit of an attempt, in place of the tool's own.
     pub(super) timeout: Option<Duration>,
     pub(super) retries: Option<u32>,
+    pub(super) place: SourceLocation,
+    /// What must be checked against the rest of the pipeline.
+    pub(super) references: Vec<LocatedReference>,
 }
 
 /// How a failed step is handled.
@@ -94,26 +97,12 @@ pub(super) enum OnError {
     Default(PipelineTemplate),
 }
 
-/// A stage as read, with what must be checked.
-pub(super) struct StageDraft {
-    pub(super) steps: Vec<StepDraft>,
-    /// Whether its steps run at the same time.
-    pub(super) group: bool,
-}
-
-/// A step, and what must be checked against the rest of the pipeline.
-pub(super) struct StepDraft {
-    pub(super) step: PipelineStep,
-    pub(super) place: SourceLocation,
-    pub(super) references: Vec<LocatedReference>,
-}
-
 /// Reads a step; `number` counts from 1 and names a step that does not name itself.
 pub(super) fn read(
     keys: &Located<StepKeys>,
     number: usize,
     diagnostics: &mut Vec<Diagnostic>,
-) -> StepDraft {
+) -> PipelineStep {
     let (id, place) = match &keys.id {
         Some(id) => {
             diagnostics.extend(wrong_name(id));
@@ -153,7 +142,7 @@ pub(super) fn read(
     if let Some(diagnostic) = wrong_tool(&id, keys) {
         diagnostics.push(diagnostic);
     }
-    let step = PipelineStep {
+    PipelineStep {
         tool: keys.tool.as_ref().map_or("", |tool| tool.trim()).to_owned(),
         parallel: parallel(keys, diagnostics),
         timeout: keys.timeout.map(|limit| limit.0),
@@ -163,8 +152,9 @@ pub(super) fn read(
         when,
         each,
         on_error,
-    };
-    StepDraft { step, place: place.clone(), references }
+        place: place.clone(),
+        references,
+    }
 }
 
 fn wrong_name(name: &Located<String>) -> Option<Diagnostic> {
