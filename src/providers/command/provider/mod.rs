@@ -203,11 +203,7 @@ fn start(program: &Program, entry: &CommandEntry) -> Result<(Process, Option<Con
     let sandbox = entry.sandbox.as_ref();
     let confinement =
         sandbox.map(|sandbox| sandbox.confinement(&program.path, &program.cwd)).transpose()?;
-    let started = match &confinement {
-        None => Process::start_with_events(program).map_err(StartError::from),
-        Some(confinement) => Process::start_confined(program, confinement, true),
-    };
-    match started {
+    match Process::start_within(program, confinement.as_ref(), true) {
         Ok(process) => Ok((process, confinement)),
         Err(error) => {
             let failed = confinement::not_started(&error, |error| {

@@ -396,7 +396,7 @@ async fn a_program_that_never_reads_its_input_is_given_up() {
         cwd: "/".into(),
         stdin: true,
     };
-    let process = Process::start_with_events(&program).unwrap();
+    let process = Process::start_within(&program, None, true).unwrap();
     let limits = ProgramLimits {
         write_timeout: Duration::from_millis(20),
         ..ProgramLimits::with_max_stdout(1 << 20)
