@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::scope::{ReferenceError, ScopeView};
+use super::scope::ScopeView;
 use super::template::{LocatedReference, PipelineTemplate, located};
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Error};
 use crate::providers::template::TextTemplate;
 
 /// A comparison, or a test whether a value counts as true.
@@ -51,7 +51,8 @@ impl StepCondition {
         let mut part = |text: &str| match TextTemplate::parse(text) {
             Ok(template) => {
                 // What is compared may be absent, also inside of a text.
-                let located = located(&template, &node.location());
+                let place = node.location();
+                let located = located(&template, &place);
                 references.extend(located.map(|one| LocatedReference { is_in_text: false, ..one }));
                 Some(PipelineTemplate::Text(template))
             }
@@ -72,7 +73,7 @@ impl StepCondition {
         Some(Self { left, right, negated, text })
     }
 
-    pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, ReferenceError> {
+    pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, Error> {
         let left = self.left.fill(view)?.unwrap_or_default();
         let holds = match &self.right {
             None => is_truthy(&left),

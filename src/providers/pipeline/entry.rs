@@ -1,5 +1,6 @@
 //! Entries of kind `pipeline`: `steps`, and a `result` made of their outputs.
 
+use indexmap::IndexSet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -37,13 +38,8 @@ impl PipelinePlan {
     }
 
     pub(super) fn tools(&self) -> Vec<String> {
-        let mut tools: Vec<String> = Vec::new();
-        for step in self.steps() {
-            if !tools.contains(&step.tool) {
-                tools.push(step.tool.clone());
-            }
-        }
-        tools
+        let tools: IndexSet<String> = self.steps().map(|step| step.tool.clone()).collect();
+        tools.into_iter().collect()
     }
 }
 

@@ -117,9 +117,7 @@ impl PipelineRun<'_> {
         };
         self.finished_steps.fetch_add(1, Ordering::Relaxed);
         let took = SystemClock.now().saturating_duration_since(started);
-        if let Some(report) = done.report.as_object_mut() {
-            report.insert("duration_ms".to_owned(), json!(millis(took)));
-        }
+        done.report["duration_ms"] = json!(millis(took));
         Ok(done)
     }
 
@@ -131,8 +129,8 @@ impl PipelineRun<'_> {
         let answer = self.call(step, view, None).await;
         let (output, failure, result) = self.apply_on_error(step, view, answer, None)?;
         let mut report = json!({ "id": step.id, "tool": step.tool, "success": failure.is_none() });
-        if let (Some(fields), Some(failure)) = (report.as_object_mut(), &failure) {
-            fields.insert("error".to_owned(), json!(failure));
+        if let Some(failure) = &failure {
+            report["error"] = json!(failure);
         }
         Ok(StepOutcome {
             state: state(&output, failure.as_deref()),
@@ -184,9 +182,9 @@ impl PipelineRun<'_> {
         let mut report = json!({
             "id": step.id, "tool": step.tool, "success": failures == 0, "items": count,
         });
-        if let (Some(fields), Some(failure)) = (report.as_object_mut(), &first_failure) {
-            fields.insert("failed".to_owned(), json!(failures));
-            fields.insert("error".to_owned(), json!(failure));
+        if let Some(failure) = &first_failure {
+            report["failed"] = json!(failures);
+            report["error"] = json!(failure);
         }
         Ok(StepOutcome {
             state: state(&Value::Array(outputs), first_failure.as_deref()),

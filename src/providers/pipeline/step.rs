@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::condition::StepCondition;
 use super::scope::RESERVED_NAMES;
@@ -232,23 +232,18 @@ pub(super) fn title(step: &PipelineStep) -> String {
 
 /// A step as a preview shows it, its values filled in as far as `fill` can.
 pub(super) fn show(step: &PipelineStep, fill: &dyn Fn(&PipelineTemplate) -> Value) -> Value {
-    let mut shown = serde_json::json!({ "id": step.id, "tool": step.tool });
-    if let Some(fields) = shown.as_object_mut() {
-        if let Some(when) = &step.when {
-            fields.insert("when".to_owned(), Value::String(when.text.clone()));
-        }
-        if let Some(each) = &step.each {
-            fields.insert("each".to_owned(), fill(each));
-        }
-        fields.insert("args".to_owned(), fill(&step.args));
-        match &step.on_error {
-            OnError::Fail => {}
-            OnError::Continue => drop(fields.insert("on_error".to_owned(), "continue".into())),
-            OnError::Default(value) => {
-                let value = serde_json::json!({ "default": fill(value) });
-                fields.insert("on_error".to_owned(), value);
-            }
-        }
+    let mut shown = json!({ "id": step.id, "tool": step.tool });
+    if let Some(when) = &step.when {
+        shown["when"] = when.text.as_str().into();
+    }
+    if let Some(each) = &step.each {
+        shown["each"] = fill(each);
+    }
+    shown["args"] = fill(&step.args);
+    match &step.on_error {
+        OnError::Fail => {}
+        OnError::Continue => shown["on_error"] = "continue".into(),
+        OnError::Default(value) => shown["on_error"] = json!({ "default": fill(value) }),
     }
     shown
 }

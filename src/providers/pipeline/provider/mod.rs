@@ -97,8 +97,8 @@ impl LocalTool for PipelineTool {
         };
         let steps: Vec<Value> = plan.steps().map(|step| step::show(step, &fill)).collect();
         let mut request = json!({ "steps": steps });
-        if let (Some(result), Some(fields)) = (&plan.result, request.as_object_mut()) {
-            fields.insert("result".to_owned(), fill(result));
+        if let Some(result) = &plan.result {
+            request["result"] = fill(result);
         }
         let tools: Vec<&str> = plan.steps().map(|step| step.tool.as_str()).collect();
         Ok(Preview { summary: format!("calls {}", tools.join(", then ")), request })
