@@ -20,7 +20,7 @@ pub mod storage;
 mod arguments;
 mod confinement;
 mod engines;
-mod lines;
+mod limited_events;
 mod local;
 mod program_env;
 mod properties;

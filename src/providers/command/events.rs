@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::codec::{Decoder as _, LinesCodec, LinesCodecError};
 
 use crate::model::{CallId, EventSink, HostEvent, LogLevel};
-use crate::providers::lines::LimitedEvents;
+use crate::providers::limited_events::LimitedEvents;
 
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::providers::lines::MAX_EVENTS;
+    use crate::providers::limited_events::MAX_EVENTS;
 
     fn read(chunks: &[&[u8]]) -> (Vec<String>, Option<String>) {
         let recorded = Arc::new(Mutex::new(Vec::new()));
