@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BuiltinFunction, FunctionBody, NetworkRules, input};
+use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::Error;
 use crate::providers::arguments::Arguments;
 use crate::providers::http::{DEFAULT_RESPONSE_BYTES, FetchRequest, MAX_RESPONSE_BYTES, METHODS};
@@ -38,7 +38,7 @@ pub(super) const FETCH: BuiltinFunction = BuiltinFunction {
     run: FunctionBody::Network(request),
 };
 
-fn request(arguments: Arguments<'_>, rules: NetworkRules) -> Result<FetchRequest, Error> {
+fn request(arguments: Arguments<'_>) -> Result<FetchRequest, Error> {
     let mut headers = Vec::new();
     match arguments.0.get("headers") {
         None | Some(Value::Null) => {}
@@ -59,7 +59,8 @@ fn request(arguments: Arguments<'_>, rules: NetworkRules) -> Result<FetchRequest
         headers,
         body: arguments.0.get("body").cloned(),
         max_bytes: usize::try_from(max_bytes.min(MAX_RESPONSE_BYTES)).unwrap_or(usize::MAX),
-        requires_public: rules.requires_public,
-        insecure: rules.insecure,
+        // Until it is known who sees the call.
+        requires_public: true,
+        insecure: false,
     })
 }

@@ -64,16 +64,8 @@ enum FunctionBody {
     Sync(fn(&dyn Clock, Arguments<'_>) -> FunctionResult),
     /// Over time, with progress and cancellation.
     Async(for<'a> fn(&'a ToolContext, Arguments<'a>) -> FunctionFuture<'a>),
-    Network(fn(Arguments<'_>, NetworkRules) -> Result<FetchRequest, Error>),
-}
-
-/// What decides which addresses a function may contact.
-#[derive(Debug, Clone, Copy)]
-struct NetworkRules {
-    /// Only public addresses, because no person sees the call.
-    requires_public: bool,
-    /// Certificates are not checked in this run.
-    insecure: bool,
+    /// Says which request to send.
+    Network(fn(Arguments<'_>) -> Result<FetchRequest, Error>),
 }
 
 impl BuiltinFunction {

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::entry::METHODS;
 use super::header_names::RESERVED_HEADERS;
-use super::request::HttpRequest;
+use super::request::{HttpRequest, header_value};
 use super::response::{self, ResponseRules};
 use super::send::{CONNECT_TIMEOUT, send};
 use crate::model::{Error, ErrorKind, ToolResult};
@@ -134,9 +134,7 @@ fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
         return Err(Error::usage(format!("the header '{header}' is set by HTTP itself"))
             .with_hint("leave it out; it is set automatically"));
     }
-    let mut value = HeaderValue::from_str(text).map_err(|_| {
-        Error::usage(format!("the value for the header '{header}' contains a control character"))
-    })?;
+    let mut value = header_value(&header, text)?;
     value.set_sensitive(CREDENTIAL_HEADERS.contains(&header.as_str()));
     Ok((header, value))
 }

@@ -117,7 +117,7 @@ fn body(
     })
 }
 
-fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, Error> {
+pub(super) fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, Error> {
     HeaderValue::from_str(text).map_err(|_| {
         Error::usage(format!("the value for the header '{name}' contains a control character"))
             .with_hint("a header is one line of text")

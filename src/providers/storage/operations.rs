@@ -75,12 +75,7 @@ pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let limit = arguments::limit(call.arguments)?;
     let page = call.engine.page(&call.space, prefix, after, limit).await?;
     let cursor = page.items.last().filter(|_| page.more).map(|item| item.key.clone());
-    let keys: Vec<Value> = page
-        .items
-        .into_iter()
-        .map(|item| json!({ "key": item.key, "version": item.version, "bytes": item.bytes }))
-        .collect();
-    Ok(ToolResult::json(json!({ "keys": keys, "cursor": cursor })))
+    Ok(ToolResult::json(json!({ "keys": page.items, "cursor": cursor })))
 }
 
 /// Deletes a key; one without a value is not a failure.

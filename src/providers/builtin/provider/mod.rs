@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::{BuiltinFunction, FunctionBody, FunctionKeys, NetworkRules, table};
+use super::{BuiltinFunction, FunctionBody, FunctionKeys, table};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed;
@@ -21,7 +21,9 @@ use crate::util::clock::{Clock, SystemClock};
 /// A function as an entry uses it.
 struct BuiltinTool {
     function: &'static BuiltinFunction,
-    network: NetworkRules,
+    /// Whether only public addresses may be contacted, because no person sees the call.
+    requires_public: bool,
+    insecure: bool,
     clock: Arc<dyn Clock>,
 }
 
@@ -33,8 +35,8 @@ fn build_with(specs: &[&ToolSpec], clock: &Arc<dyn Clock>, insecure: bool) -> Bu
     local::build(specs, |spec, diagnostics| {
         let function = function_of(spec, diagnostics)?;
         let definition = complete(spec, function);
-        let network = NetworkRules { requires_public: !definition.requires_approval, insecure };
-        Some((definition, BuiltinTool { function, network, clock: Arc::clone(clock) }))
+        let (requires_public, clock) = (!definition.requires_approval, Arc::clone(clock));
+        Some((definition, BuiltinTool { function, requires_public, insecure, clock }))
     })
 }
 
@@ -89,6 +91,13 @@ fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {
     definition
 }
 
+impl BuiltinTool {
+    fn allowed(&self, request: http::FetchRequest) -> http::FetchRequest {
+        let Self { requires_public, insecure, .. } = *self;
+        http::FetchRequest { requires_public, insecure, ..request }
+    }
+}
+
 #[async_trait]
 impl LocalTool for BuiltinTool {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
@@ -97,15 +106,15 @@ impl LocalTool for BuiltinTool {
             FunctionBody::Sync(run) => run(self.clock.as_ref(), arguments),
             FunctionBody::Async(run) => run(context, arguments).await,
             FunctionBody::Network(request) => {
-                http::fetch(request(arguments, self.network)?, &context.cancel).await
+                http::fetch(self.allowed(request(arguments)?), &context.cancel).await
             }
         }
     }
 
     fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let BuiltinTool { function, network, .. } = self;
+        let function = self.function;
         if let FunctionBody::Network(request) = function.run {
-            let request = request(Arguments(&call.arguments), *network)?;
+            let request = self.allowed(request(Arguments(&call.arguments))?);
             let summary = format!("sends {} {}", request.method, request.url);
             return Ok(Preview { summary, request: http::preview_fetch(&request)? });
         }
