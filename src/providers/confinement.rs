@@ -44,15 +44,13 @@ pub(crate) enum ProgramLifetime {
 pub(crate) struct Sandbox {
     spec: SandboxSpec,
     level: Result<ConfinementLevel, ConfinementError>,
-    limits: ResourceLimits,
-    network: bool,
+    /// What does not depend on the program and its directory, nor on whether the level works here.
+    base: Confinement,
     base_dir: PathBuf,
     /// What the kind of tool needs, regardless of the entry.
     required_paths: Vec<PathBuf>,
     /// The user's home, which is not exposed by exposing a directory that contains it.
     users_home: Option<PathBuf>,
-    home: HomeDir,
-    scratch: PathBuf,
 }
 
 /// The sandbox of a tool's entry; `None` if it asks for none. What leaves it usable is added to
@@ -182,15 +180,23 @@ impl Sandbox {
         let level = level.and_then(|level| confine::check(level).map(|()| level));
         let temporary = environment.var("TMPDIR").map(PathBuf::from);
         let temporary = temporary.filter(|path| path.is_absolute() && path.is_dir());
+        let base = Confinement {
+            level: ConfinementLevel::Limits,
+            system: true,
+            read: spec.read.clone().unwrap_or_default(),
+            write: spec.write.clone(),
+            network: spec.network.unwrap_or(network),
+            metadata: spec.metadata == Some(true),
+            limits,
+            scratch: temporary.unwrap_or_else(|| "/tmp".into()),
+            home,
+        };
         Self {
             level: level.and_then(|level| limits.check().map(|()| level)),
-            limits,
-            network: spec.network.unwrap_or(network),
+            base,
             base_dir: base_dir.to_path_buf(),
             required_paths: Vec::new(),
             users_home: environment.home(),
-            home,
-            scratch: temporary.unwrap_or_else(|| "/tmp".into()),
             spec,
         }
     }
@@ -215,7 +221,7 @@ impl Sandbox {
     }
 
     pub(crate) fn memory_limit(&self) -> Option<String> {
-        self.limits.memory_limit()
+        self.base.limits.memory_limit()
     }
 
     /// Why the program cannot be confined here, when it cannot.
@@ -230,7 +236,7 @@ impl Sandbox {
     /// What `program`, started in `cwd`, is confined to.
     pub(crate) fn confinement(&self, program: &Path, cwd: &Path) -> Result<Confinement, Error> {
         let level = self.level.clone().map_err(|refusal| refused(&refusal))?;
-        if let (HomeDir::At(home), true) = (&self.home, level.confines()) {
+        if let (HomeDir::At(home), true) = (&self.base.home, level.confines()) {
             private_file::make_own_directory(home).map_err(|why| {
                 Error::denied(format!("'{}' cannot be its home: {why}", home.display()))
                     .with_phase(ErrorPhase::Start)
@@ -253,19 +259,8 @@ impl Sandbox {
         }
     }
 
-    /// The confinement without what depends on the program and its directory.
     fn base_confinement(&self, level: ConfinementLevel) -> Confinement {
-        Confinement {
-            level,
-            system: true,
-            read: self.spec.read.clone().unwrap_or_default(),
-            write: self.spec.write.clone(),
-            network: self.network,
-            metadata: self.spec.metadata == Some(true),
-            limits: self.limits,
-            scratch: self.scratch.clone(),
-            home: self.home.clone(),
-        }
+        Confinement { level, ..self.base.clone() }
     }
 
     /// Whether a directory is exposed without being named: not one that contains the user's home.

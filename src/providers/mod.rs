@@ -17,9 +17,11 @@ pub mod pipeline;
 pub mod python;
 pub mod storage;
 
+mod arguments;
 mod confinement;
 mod engines;
-mod lines;
+mod limited_events;
+mod local;
 mod program_env;
 mod properties;
 mod sandbox_hint;

@@ -2,8 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, JsonObject, SourceLocation};
 use crate::util::spelling::did_you_mean;
+
+/// The schema of a text.
+pub(super) fn text(about: &str) -> Value {
+    json!({ "type": "string", "description": about })
+}
+
+/// The schema of a switch that is off when it is not given.
+pub(super) fn flag(about: &str) -> Value {
+    json!({ "type": "boolean", "default": false, "description": about })
+}
 
 /// The schema of an object with these members and no others.
 pub(super) fn object_schema(properties: Value, required: &[&str]) -> Value {
@@ -12,6 +22,17 @@ pub(super) fn object_schema(properties: Value, required: &[&str]) -> Value {
     schema["required"] = required.into();
     schema["additionalProperties"] = false.into();
     schema
+}
+
+/// The arguments of a call, and defaults for those that it does not give.
+pub(super) fn with_defaults(arguments: &JsonObject, defaults: &[(String, Value)]) -> JsonObject {
+    let mut arguments = arguments.clone();
+    for (name, value) in defaults {
+        if !arguments.contains_key(name) {
+            arguments.insert(name.clone(), value.clone());
+        }
+    }
+    arguments
 }
 
 #[derive(Debug)]

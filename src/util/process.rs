@@ -97,27 +97,20 @@ impl Process {
         Self::spawn(program, None, None)
     }
 
-    /// Starts `program` with one descriptor more than the usual three: the write end of a pipe at
-    /// [`EVENTS_FD`], whose read end is [`Process::events`].
-    pub fn start_with_events(program: &Program) -> io::Result<Self> {
-        let (read, write) = events_pipe()?;
-        let mut process = Self::spawn(program, Some(write), None)?;
-        process.events = Some(read);
-        Ok(process)
-    }
-
-    /// Starts `program` within `confinement`, with a pipe for events when `events` says so.
-    pub fn start_confined(
+    /// Starts `program`, within `confinement` if there is one. With `events` it has one descriptor
+    /// more than the usual three: the write end of a pipe at [`EVENTS_FD`], whose read end is
+    /// [`Process::events`].
+    pub fn start_within(
         program: &Program,
-        confinement: &Confinement,
+        confinement: Option<&Confinement>,
         events: bool,
     ) -> Result<Self, StartError> {
         let pipe = if events { Some(events_pipe()?) } else { None };
         let (read, write) = pipe.unzip();
-        let prepared = confinement.prepare(&program.path, &program.cwd)?;
-        let mut process = Self::spawn(program, write, Some(prepared))?;
+        let prepared = confinement.map(|within| within.prepare(&program.path, &program.cwd));
+        let mut process = Self::spawn(program, write, prepared.transpose()?)?;
         process.events = read;
-        process.limits = confinement.limits;
+        process.limits = confinement.map(|within| within.limits).unwrap_or_default();
         Ok(process)
     }
 
@@ -438,31 +431,16 @@ pub fn show_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with {code}"),
-        (None, Some(signal)) => format!("was killed by {}", signal_name(signal)),
+        (None, Some(signal)) => {
+            // The standard library says "signal: 11 (SIGSEGV) (core dumped)".
+            let text = status.to_string();
+            match text.split(['(', ')']).nth(1).filter(|name| name.starts_with("SIG")) {
+                Some(name) => format!("was killed by {name}"),
+                None => format!("was killed by signal {signal}"),
+            }
+        }
         (None, None) => "ended".to_owned(),
     }
-}
-
-fn signal_name(number: i32) -> String {
-    let name = match number {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        31 => "SIGSYS",
-        _ => return format!("signal {number}"),
-    };
-    name.to_owned()
 }
 
 #[cfg(test)]
@@ -506,7 +484,7 @@ mod tests {
     #[tokio::test]
     async fn an_events_pipe_stands_at_its_number_and_ends_with_the_child() {
         let script = "echo event >&3; echo result";
-        let mut process = Process::start_with_events(&shell(script)).unwrap();
+        let mut process = Process::start_within(&shell(script), None, true).unwrap();
         let (mut events, mut result) = (String::new(), String::new());
         let (mut pipe, mut stdout) =
             (process.events.take().unwrap(), process.stdout.take().unwrap());
@@ -520,11 +498,8 @@ mod tests {
     async fn a_child_inherits_nothing_but_its_own_pipes() {
         let _held = std::fs::File::open("/").unwrap();
         let list = "for f in 3 4 5 6 7 8 9; do (eval \": >&$f\") 2>/dev/null && echo $f; done";
-        for (start, expected) in [
-            (Process::start as fn(&Program) -> io::Result<Process>, ""),
-            (Process::start_with_events, "3\n"),
-        ] {
-            let mut process = start(&shell(list)).unwrap();
+        for (events, expected) in [(false, ""), (true, "3\n")] {
+            let mut process = Process::start_within(&shell(list), None, events).unwrap();
             let mut open = String::new();
             let mut stdout = process.stdout.take().unwrap();
             tokio::io::AsyncReadExt::read_to_string(&mut stdout, &mut open).await.unwrap();
@@ -536,7 +511,8 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_cannot_be_started_is_an_error_with_an_events_pipe_too() {
         let program = Program { path: "/no/such/program".into(), ..shell("") };
-        let error = Process::start_with_events(&program).err().unwrap();
+        let error = Process::start_within(&program, None, true).err().unwrap();
+        let StartError::System(error) = error else { panic!("{error}") };
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 

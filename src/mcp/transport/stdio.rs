@@ -91,10 +91,7 @@ impl StdioWire {
         tracer: Tracer,
         stderr_tracer: Tracer,
     ) -> Result<Self, StartError> {
-        let mut process = match confinement {
-            None => Process::start(program)?,
-            Some(confinement) => Process::start_confined(program, confinement, false)?,
-        };
+        let mut process = Process::start_within(program, confinement, false)?;
         let stderr = Arc::new(StdMutex::new(LineTail::default()));
         let stderr_done = CancellationToken::new();
         if let Some(pipe) = process.stderr.take() {

@@ -5,9 +5,10 @@ use base64::{Engine as _, alphabet};
 use serde_json::json;
 use sha2::{Digest as _, Sha256, Sha512};
 
-use super::arguments::BuiltinArguments;
-use super::{BuiltinFunction, FunctionBody};
+use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
+use crate::providers::properties::text;
 use crate::util::hex::hex;
 
 pub(super) const DIGEST: BuiltinFunction = BuiltinFunction {
@@ -18,26 +19,24 @@ pub(super) const DIGEST: BuiltinFunction = BuiltinFunction {
     description: "Computes the SHA-256 or SHA-512 digest of a text, or of bytes given in \
                   hexadecimal or base64; the digest is hexadecimal.",
     input: || {
-        json!({
-            "type": "object",
-            "properties": {
-                "text": {
-                    "type": "string",
-                    "description": "The text, hashed as UTF-8",
-                    "examples": ["hello"],
-                },
-                "hex": { "type": "string", "description": "Bytes in hexadecimal instead" },
-                "base64": { "type": "string", "description": "Bytes in base64 instead" },
-                "algorithm": { "type": "string", "enum": ["sha256", "sha512"], "default": "sha256" },
-            },
-            "minProperties": 1,
-            "additionalProperties": false,
-        })
+        let algorithm =
+            json!({ "type": "string", "enum": ["sha256", "sha512"], "default": "sha256" });
+        let mut hashed = text("The text, hashed as UTF-8");
+        hashed["examples"] = json!(["hello"]);
+        let properties = [
+            ("text", hashed),
+            ("hex", text("Bytes in hexadecimal instead")),
+            ("base64", text("Bytes in base64 instead")),
+            ("algorithm", algorithm),
+        ];
+        let mut schema = input(&properties, &[]);
+        schema["minProperties"] = 1.into();
+        schema
     },
     output: None,
     idempotent: true,
     run: FunctionBody::Sync(|_, arguments| {
-        let bytes = input(arguments)?;
+        let bytes = bytes(arguments)?;
         Ok(ToolResult::text(match arguments.word("algorithm", &["sha256", "sha512"])? {
             "sha512" => hex(&Sha512::digest(&bytes)),
             _ => hex(&Sha256::digest(&bytes)),
@@ -45,19 +44,19 @@ pub(super) const DIGEST: BuiltinFunction = BuiltinFunction {
     }),
 };
 
-fn input(arguments: BuiltinArguments<'_>) -> Result<Vec<u8>, Error> {
+fn bytes(arguments: Arguments<'_>) -> Result<Vec<u8>, Error> {
     let (text, hex, base64) = (
         arguments.optional_text("text")?,
         arguments.optional_text("hex")?,
         arguments.optional_text("base64")?,
     );
     match (text, hex, base64) {
-        (Some(text), None, None) => Ok(text.into_bytes()),
+        (Some(text), None, None) => Ok(text.as_bytes().to_vec()),
         (None, Some(hex), None) => {
-            from_hex(&hex).ok_or_else(|| Error::usage("'hex' is not hexadecimal"))
+            from_hex(hex).ok_or_else(|| Error::usage("'hex' is not hexadecimal"))
         }
         (None, None, Some(base64)) => {
-            from_base64(&base64).ok_or_else(|| Error::usage("'base64' is not base64"))
+            from_base64(base64).ok_or_else(|| Error::usage("'base64' is not base64"))
         }
         _ => Err(Error::usage("exactly one of 'text', 'hex' and 'base64' is needed")),
     }
@@ -89,7 +88,7 @@ mod tests {
     fn digest(arguments: serde_json::Value) -> String {
         let serde_json::Value::Object(arguments) = arguments else { panic!("not an object") };
         let FunctionBody::Sync(run) = DIGEST.run else { panic!("runs at once") };
-        match run(&crate::util::clock::SystemClock, BuiltinArguments(&arguments)) {
+        match run(&crate::util::clock::SystemClock, Arguments(&arguments)) {
             Ok(result) => result.output.as_str().unwrap().to_owned(),
             Err(error) => error.to_string(),
         }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{BuiltinFunction, FunctionBody};
+use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::ToolResult;
-use crate::providers::properties::object_schema;
+use crate::providers::properties::text;
 
 pub(super) const ECHO: BuiltinFunction = BuiltinFunction {
     module: "builtin.echo",
@@ -13,14 +13,9 @@ pub(super) const ECHO: BuiltinFunction = BuiltinFunction {
     title: "Echo",
     description: "Returns the message it is given.",
     input: || {
-        let properties = json!({
-            "message": {
-                "type": "string",
-                "description": "The message to return",
-                "examples": ["hello"],
-            },
-        });
-        object_schema(properties, &["message"])
+        let mut message = text("The message to return");
+        message["examples"] = json!(["hello"]);
+        input(&[("message", message)], &["message"])
     },
     output: None,
     idempotent: true,

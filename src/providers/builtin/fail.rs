@@ -2,8 +2,14 @@
 
 use serde_json::json;
 
-use super::{BuiltinFunction, FunctionBody};
+use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::{Error, ToolResult};
+use crate::providers::properties::text;
+
+const DEFAULT_MESSAGE: &str = "failed on purpose";
+/// Each with its default first.
+const MODES: [&str; 2] = ["tool", "error"];
+const KINDS: [&str; 3] = ["unreachable", "timeout", "protocol"];
 
 pub(super) const FAIL: BuiltinFunction = BuiltinFunction {
     module: "builtin.fail",
@@ -13,35 +19,22 @@ pub(super) const FAIL: BuiltinFunction = BuiltinFunction {
     description: "Fails on purpose: with a failed result (mode tool), or with an error of kind \
                   unreachable, timeout or protocol, as if no response had arrived.",
     input: || {
-        json!({
-            "type": "object",
-            "properties": {
-                "message": { "type": "string", "description": "The message", "default": "failed on purpose" },
-                "mode": {
-                    "type": "string",
-                    "enum": ["tool", "error"],
-                    "default": "tool",
-                    "description": "tool: the tool reports a failure; error: no usable response arrives",
-                },
-                "kind": {
-                    "type": "string",
-                    "enum": ["unreachable", "timeout", "protocol"],
-                    "default": "unreachable",
-                    "description": "The kind of error in mode error",
-                },
-            },
-            "additionalProperties": false,
-        })
+        let mut message = text("The message");
+        message["default"] = DEFAULT_MESSAGE.into();
+        let mut mode = text("tool: the tool reports a failure; error: no usable response arrives");
+        (mode["enum"], mode["default"]) = (json!(MODES), MODES[0].into());
+        let mut kind = text("The kind of error in mode error");
+        (kind["enum"], kind["default"]) = (json!(KINDS), KINDS[0].into());
+        input(&[("message", message), ("mode", mode), ("kind", kind)], &[])
     },
     output: None,
     idempotent: true,
     run: FunctionBody::Sync(|_, arguments| {
-        let message =
-            arguments.optional_text("message")?.unwrap_or_else(|| "failed on purpose".to_owned());
-        if arguments.word("mode", &["tool", "error"])? == "tool" {
+        let message = arguments.optional_text("message")?.unwrap_or(DEFAULT_MESSAGE);
+        if arguments.word("mode", &MODES)? == "tool" {
             return Ok(ToolResult::failure(message));
         }
-        Err(match arguments.word("kind", &["unreachable", "timeout", "protocol"])? {
+        Err(match arguments.word("kind", &KINDS)? {
             "timeout" => Error::timeout(message),
             "protocol" => Error::protocol(message),
             _ => Error::unreachable(message),

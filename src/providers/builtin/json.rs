@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::arguments::BuiltinArguments;
-use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult, in_thread};
+use super::{BuiltinFunction, FunctionBody, FunctionResult, in_thread, input};
 use crate::model::{ToolContext, ToolResult};
+use crate::providers::arguments::Arguments;
+use crate::providers::properties::text;
 use crate::util::jq;
 
 pub(super) const QUERY: BuiltinFunction = BuiltinFunction {
@@ -15,32 +16,22 @@ pub(super) const QUERY: BuiltinFunction = BuiltinFunction {
     description: "Runs a jq expression over a JSON value or JSON text. A single result is returned \
                   as a value, anything else as a list.",
     input: || {
-        json!({
-            "type": "object",
-            "properties": {
-                "filter": {
-                    "type": "string",
-                    "description": "A jq expression, such as .items[] | select(.size > 3) | .name",
-                },
-                "input": { "description": "The value to query" },
-                "json": { "type": "string", "description": "The value as JSON text instead" },
-            },
-            "required": ["filter"],
-            "additionalProperties": false,
-            "examples": [{ "filter": ".a", "input": { "a": 1 } }],
-        })
+        let properties = [
+            ("filter", text("A jq expression, such as .items[] | select(.size > 3) | .name")),
+            ("input", json!({ "description": "The value to query" })),
+            ("json", text("The value as JSON text instead")),
+        ];
+        let mut schema = input(&properties, &["filter"]);
+        schema["examples"] = json!([{ "filter": ".a", "input": { "a": 1 } }]);
+        schema
     },
     output: None,
     idempotent: true,
-    run: FunctionBody::Async(run),
+    run: FunctionBody::Async(|context, arguments| Box::pin(query(context, arguments))),
 };
 
-fn run<'a>(context: &'a ToolContext, arguments: BuiltinArguments<'a>) -> FunctionFuture<'a> {
-    Box::pin(query(context, arguments))
-}
-
-async fn query(context: &ToolContext, arguments: BuiltinArguments<'_>) -> FunctionResult {
-    let filter = arguments.text("filter")?;
+async fn query(context: &ToolContext, arguments: Arguments<'_>) -> FunctionResult {
+    let filter = arguments.text("filter")?.to_owned();
     let input = match arguments.json("input", "json")? {
         Some(Ok(value)) => value,
         Some(Err(refusal)) => return Ok(refusal),

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::arguments::BuiltinArguments;
-use super::{BuiltinFunction, FunctionBody, FunctionResult};
+use super::{BuiltinFunction, FunctionBody, FunctionResult, input};
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
+use crate::providers::properties::text;
 use crate::util::clock::Clock;
 
 const MAX_OPERATIONS: usize = 10_000;
@@ -19,49 +20,31 @@ pub(super) const DIFF: BuiltinFunction = BuiltinFunction {
                   the old value, if any. Numbers are compared by value, objects regardless of the \
                   order of their keys.",
     input: || {
-        json!({
-            "type": "object",
-            "properties": {
-                "before": { "description": "The first value" },
-                "after": { "description": "The second value" },
-                "before_json": {
-                    "type": "string",
-                    "description": "The first value as JSON text instead",
-                },
-                "after_json": {
-                    "type": "string",
-                    "description": "The second value as JSON text instead",
-                },
-            },
-            "additionalProperties": false,
-            "examples": [{ "before": { "a": 1 }, "after": { "a": 2 } }],
-        })
+        let properties = [
+            ("before", json!({ "description": "The first value" })),
+            ("after", json!({ "description": "The second value" })),
+            ("before_json", text("The first value as JSON text instead")),
+            ("after_json", text("The second value as JSON text instead")),
+        ];
+        let mut schema = input(&properties, &[]);
+        schema["examples"] = json!([{ "before": { "a": 1 }, "after": { "a": 2 } }]);
+        schema
     },
     output: Some(|| {
-        json!({
-            "type": "object",
-            "properties": {
-                "equal": { "type": "boolean" },
-                "operations": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "op": { "enum": ["add", "remove", "replace"] },
-                            "path": { "type": "string" },
-                        },
-                        "required": ["op", "path"],
-                    },
-                },
-            },
-            "required": ["equal", "operations"],
-        })
+        let operation = json!({ "op": { "enum": ["add", "remove", "replace"] },
+            "path": { "type": "string" } });
+        let items =
+            json!({ "type": "object", "properties": operation, "required": ["op", "path"] });
+        let operations = json!({ "type": "array", "items": items });
+        let properties = json!({ "equal": { "type": "boolean" }, "operations": operations });
+        let required = ["equal", "operations"];
+        json!({ "type": "object", "properties": properties, "required": required })
     }),
     idempotent: true,
     run: FunctionBody::Sync(diff),
 };
 
-fn diff(_clock: &dyn Clock, arguments: BuiltinArguments<'_>) -> FunctionResult {
+fn diff(_clock: &dyn Clock, arguments: Arguments<'_>) -> FunctionResult {
     let (before, after) = match (value(arguments, "before")?, value(arguments, "after")?) {
         (Ok(before), Ok(after)) => (before, after),
         (Err(refusal), _) | (_, Err(refusal)) => return Ok(refusal),
@@ -78,7 +61,7 @@ fn diff(_clock: &dyn Clock, arguments: BuiltinArguments<'_>) -> FunctionResult {
 }
 
 /// One of the two values; a refusal when its text is no JSON.
-fn value(arguments: BuiltinArguments<'_>, name: &str) -> Result<Result<Value, ToolResult>, Error> {
+fn value(arguments: Arguments<'_>, name: &str) -> Result<Result<Value, ToolResult>, Error> {
     let value = arguments.json(name, &format!("{name}_json"))?;
     value.ok_or_else(|| Error::usage(format!("'{name}' is missing")))
 }
@@ -209,7 +192,7 @@ mod tests {
 
     fn run(arguments: Value) -> ToolResult {
         let Value::Object(arguments) = arguments else { panic!("{arguments}") };
-        diff(&SystemClock, BuiltinArguments(&arguments)).unwrap()
+        diff(&SystemClock, Arguments(&arguments)).unwrap()
     }
 
     fn operations(before: &Value, after: &Value) -> Vec<Value> {
@@ -255,7 +238,7 @@ mod tests {
         let broken = run(json!({ "before_json": "[1", "after": [1] }));
         assert!(!broken.success && broken.output.as_str().unwrap().starts_with("'before_json'"));
         let none = json!({ "before": 1 });
-        let error = diff(&SystemClock, BuiltinArguments(none.as_object().unwrap())).unwrap_err();
+        let error = diff(&SystemClock, Arguments(none.as_object().unwrap())).unwrap_err();
         assert_eq!(error.message(), "'after' is missing");
     }
 

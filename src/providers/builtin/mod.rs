@@ -5,7 +5,6 @@
 //! describes the request to send; any other function sees only its arguments, the clock and the
 //! call's context.
 
-mod arguments;
 mod calculator;
 mod digest;
 mod echo;
@@ -26,7 +25,6 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-use self::arguments::BuiltinArguments;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -37,7 +35,9 @@ use crate::config::typed::{self, Keys, Located};
 use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind, ToolContext, ToolResult};
 use crate::provider::ProviderKind;
+use crate::providers::arguments::Arguments;
 use crate::providers::http::FetchRequest;
+use crate::providers::properties::object_schema;
 use crate::util::clock::Clock;
 
 type FunctionResult = Result<ToolResult, Error>;
@@ -61,25 +61,27 @@ struct BuiltinFunction {
 /// The code of a function: blocking for an instant, or asynchronous.
 enum FunctionBody {
     /// Computes its result without waiting.
-    Sync(fn(&dyn Clock, BuiltinArguments<'_>) -> FunctionResult),
+    Sync(fn(&dyn Clock, Arguments<'_>) -> FunctionResult),
     /// Over time, with progress and cancellation.
-    Async(for<'a> fn(&'a ToolContext, BuiltinArguments<'a>) -> FunctionFuture<'a>),
-    Network(fn(BuiltinArguments<'_>, NetworkRules) -> Result<FetchRequest, Error>),
-}
-
-/// What decides which addresses a function may contact.
-#[derive(Debug, Clone, Copy)]
-struct NetworkRules {
-    /// Only public addresses, because no person sees the call.
-    requires_public: bool,
-    /// Certificates are not checked in this run.
-    insecure: bool,
+    Async(for<'a> fn(&'a ToolContext, Arguments<'a>) -> FunctionFuture<'a>),
+    /// Says which request to send.
+    Network(fn(Arguments<'_>) -> Result<FetchRequest, Error>),
 }
 
 impl BuiltinFunction {
     fn uses_network(&self) -> bool {
         matches!(self.run, FunctionBody::Network(_))
     }
+}
+
+/// The schema of the arguments of a function.
+fn input(properties: &[(&str, Value)], required: &[&str]) -> Value {
+    let properties = properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone()));
+    let mut schema = object_schema(Value::Object(properties.collect()), required);
+    if let (true, Some(schema)) = (required.is_empty(), schema.as_object_mut()) {
+        schema.remove("required");
+    }
+    schema
 }
 
 type FunctionFuture<'a> = Pin<Box<dyn Future<Output = FunctionResult> + Send + 'a>>;

@@ -7,9 +7,12 @@ use regex::{Captures, Regex, RegexBuilder};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::arguments::BuiltinArguments;
-use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult, in_thread, stopped};
+use super::{
+    BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult, in_thread, input, stopped,
+};
 use crate::model::{Error, ToolContext, ToolResult};
+use crate::providers::arguments::Arguments;
+use crate::providers::properties::{flag, text};
 use crate::util::units::show_size;
 
 /// The work in errors.
@@ -30,7 +33,7 @@ pub(super) const MATCH: BuiltinFunction = BuiltinFunction {
     title: "Match a regular expression",
     description: "Reports whether a regular expression matches anywhere in a text, with the first \
                   match and its groups. Anchor it with ^ and $ to match the whole text.",
-    input: || input(&[]),
+    input: || search_input(&[]),
     output: None,
     idempotent: true,
     run: FunctionBody::Async(|context, arguments| run(context, arguments, first)),
@@ -45,16 +48,9 @@ pub(super) const FIND_ALL: BuiltinFunction = BuiltinFunction {
     description: "Finds all non-overlapping matches of a regular expression in a text, with their \
                   groups and their positions in characters.",
     input: || {
-        input(&[(
-            "limit",
-            json!({
-                "type": "integer",
-                "minimum": 1,
-                "maximum": MAX_MATCHES,
-                "default": DEFAULT_MATCHES,
-                "description": "Maximum number of matches to list",
-            }),
-        )])
+        let limit = json!({ "type": "integer", "minimum": 1, "maximum": MAX_MATCHES,
+            "default": DEFAULT_MATCHES, "description": "Maximum number of matches to list" });
+        search_input(&[("limit", limit)])
     },
     output: None,
     idempotent: true,
@@ -70,17 +66,13 @@ pub(super) const REPLACE: BuiltinFunction = BuiltinFunction {
     description: "Replaces all matches of a regular expression in a text, or the first few. In the \
                   replacement $1 and ${name} stand for groups, and $$ for a dollar sign.",
     input: || {
-        input(&[
-            ("replacement", json!({ "type": "string", "description": "The replacement" })),
-            (
-                "count",
-                json!({
-                    "type": "integer",
-                    "minimum": 1,
-                    "description": "Maximum number of matches to replace; all by default",
-                }),
-            ),
-        ])
+        let count = json!({ "type": "integer", "minimum": 1,
+            "description": "Maximum number of matches to replace; all by default" });
+        let mut schema =
+            search_input(&[("replacement", text("The replacement")), ("count", count)]);
+        schema["required"] = json!(["pattern", "text", "replacement"]);
+        schema["examples"][0]["replacement"] = json!("<$0>");
+        schema
     },
     output: None,
     idempotent: true,
@@ -88,32 +80,18 @@ pub(super) const REPLACE: BuiltinFunction = BuiltinFunction {
 };
 
 /// The schema of a function: what all of them take, and `more`.
-fn input(more: &[(&str, Value)]) -> Value {
-    let flag = |about: &str| json!({ "type": "boolean", "default": false, "description": about });
-    let mut schema = json!({
-        "type": "object",
-        "properties": {
-            "pattern": {
-                "type": "string",
-                "description": "The expression, in the syntax of Rust's regex: like Perl's, but \
-                                without look-around and back-references",
-            },
-            "text": { "type": "string", "description": "The text to search" },
-        },
-        "required": ["pattern", "text"],
-        "additionalProperties": false,
-        "examples": [{ "pattern": "[0-9]+", "text": "7 of 12" }],
-    });
-    for (name, property) in more {
-        schema["properties"][*name] = property.clone();
-        if property.get("default").is_none() && *name != "count" {
-            schema["required"] = json!(["pattern", "text", name]);
-            schema["examples"][0][*name] = json!("<$0>");
-        }
-    }
-    schema["properties"]["ignore_case"] = flag("Whether to ignore case");
-    schema["properties"]["multi_line"] = flag("Whether ^ and $ match at each line");
-    schema["properties"]["dot_all"] = flag("Whether . matches line breaks too");
+fn search_input(more: &[(&str, Value)]) -> Value {
+    let pattern = "The expression, in the syntax of Rust's regex: like Perl's, but without \
+                   look-around and back-references";
+    let mut properties = vec![("pattern", text(pattern)), ("text", text("The text to search"))];
+    properties.extend_from_slice(more);
+    properties.extend([
+        ("ignore_case", flag("Whether to ignore case")),
+        ("multi_line", flag("Whether ^ and $ match at each line")),
+        ("dot_all", flag("Whether . matches line breaks too")),
+    ]);
+    let mut schema = input(&properties, &["pattern", "text"]);
+    schema["examples"] = json!([{ "pattern": "[0-9]+", "text": "7 of 12" }]);
     schema
 }
 
@@ -129,7 +107,7 @@ type RegexWork = fn(&RegexRequest) -> FunctionResult;
 
 fn run<'a>(
     context: &'a ToolContext,
-    arguments: BuiltinArguments<'a>,
+    arguments: Arguments<'a>,
     work: RegexWork,
 ) -> FunctionFuture<'a> {
     Box::pin(async move {
@@ -144,7 +122,7 @@ fn run<'a>(
 
 fn read(
     context: &ToolContext,
-    arguments: BuiltinArguments<'_>,
+    arguments: Arguments<'_>,
 ) -> Result<Result<RegexRequest, ToolResult>, Error> {
     let (pattern, text) = (arguments.text("pattern")?, arguments.text("text")?);
     if text.len() > MAX_TEXT_BYTES {
@@ -153,22 +131,9 @@ fn read(
             "'text' has {size}, and the limit is {limit}"
         ))));
     }
-    let count = |key| -> Result<Option<usize>, Error> {
-        let number = arguments.number(key)?;
-        let whole = number.filter(|n| *n >= 1.0 && n.fract() == 0.0);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a whole number from 1, and one that is too large stays the largest"
-        )]
-        let whole = whole.map(|n| n as usize);
-        if number.is_some() && whole.is_none() {
-            return Err(Error::usage(format!("'{key}' must be a whole number, 1 or more")));
-        }
-        Ok(whole)
-    };
-    let limit = count("limit")?.or(count("count")?);
-    let regex = RegexBuilder::new(&pattern)
+    let limit = arguments.count("limit", 1)?.or(arguments.count("count", 1)?);
+    let limit = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let regex = RegexBuilder::new(pattern)
         .case_insensitive(arguments.flag("ignore_case")?)
         .multi_line(arguments.flag("multi_line")?)
         .dot_matches_new_line(arguments.flag("dot_all")?)
@@ -182,8 +147,9 @@ fn read(
             ))));
         }
     };
-    let replacement = arguments.optional_text("replacement")?.unwrap_or_default();
-    Ok(Ok(RegexRequest { regex, text, limit, replacement, cancel: context.cancel.clone() }))
+    let (text, cancel) = (text.to_owned(), context.cancel.clone());
+    let replacement = arguments.optional_text("replacement")?.unwrap_or_default().to_owned();
+    Ok(Ok(RegexRequest { regex, text, limit, replacement, cancel }))
 }
 
 /// Counts characters up to places in a text that come one after the other.
@@ -289,7 +255,7 @@ mod tests {
     async fn call(work: RegexWork, arguments: Value) -> FunctionResult {
         let context = ToolContext::empty(CallId("c".to_owned()));
         let arguments = arguments.as_object().unwrap().clone();
-        run(&context, BuiltinArguments(&arguments), work).await
+        run(&context, Arguments(&arguments), work).await
     }
 
     async fn output(work: RegexWork, arguments: Value) -> Value {
@@ -359,7 +325,7 @@ mod tests {
         let context = ToolContext::empty(CallId("c".to_owned()));
         context.cancel.cancel();
         let arguments = json!({ "pattern": "a", "text": "aaa" });
-        let request = read(&context, BuiltinArguments(arguments.as_object().unwrap())).unwrap();
+        let request = read(&context, Arguments(arguments.as_object().unwrap())).unwrap();
         let error = all(&request.ok().unwrap()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted(Signal::Interrupt));
     }

@@ -4,9 +4,8 @@ use serde_json::json;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthChar as _;
 
-use super::{BuiltinFunction, FunctionBody};
+use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::ToolResult;
-use crate::providers::properties::object_schema;
 
 pub(super) const COUNT: BuiltinFunction = BuiltinFunction {
     module: "builtin.text",
@@ -15,8 +14,8 @@ pub(super) const COUNT: BuiltinFunction = BuiltinFunction {
     title: "Count text",
     description: "Counts the bytes, characters, words and lines of a text.",
     input: || {
-        let properties = json!({ "text": { "type": "string", "examples": ["Hello, world"] } });
-        object_schema(properties, &["text"])
+        let text = json!({ "type": "string", "examples": ["Hello, world"] });
+        input(&[("text", text)], &["text"])
     },
     output: Some(|| {
         let count = json!({ "type": "integer", "minimum": 0 });
@@ -39,20 +38,22 @@ pub(super) const COUNT: BuiltinFunction = BuiltinFunction {
     }),
 };
 
-/// The words that the argument `operation` of `transform` may have.
-const OPERATIONS: [&str; 12] = [
-    "upper",
-    "lower",
-    "title",
-    "trim",
-    "reverse",
-    "slug",
-    "collapse",
-    "sort_lines",
-    "unique_lines",
-    "reverse_lines",
-    "number_lines",
-    "trim_lines",
+/// What the argument `operation` of `transform` may be, and what it does.
+const OPERATIONS: [(&str, fn(&str) -> String); 12] = [
+    ("upper", str::to_uppercase),
+    ("lower", str::to_lowercase),
+    ("title", title),
+    ("trim", |text| text.trim().to_owned()),
+    ("reverse", |text| text.graphemes(true).rev().collect()),
+    ("slug", slug),
+    ("collapse", |text| text.split_whitespace().collect::<Vec<_>>().join(" ")),
+    ("sort_lines", |text| by_lines(text, |lines| lines.sort_unstable())),
+    ("unique_lines", |text| by_lines(text, unique)),
+    ("reverse_lines", |text| by_lines(text, |lines| lines.reverse())),
+    ("number_lines", |text| by_lines(text, |lines| number(lines))),
+    ("trim_lines", |text| {
+        by_lines(text, |lines| lines.iter_mut().for_each(|line| *line = line.trim().to_owned()))
+    }),
 ];
 
 pub(super) const TRANSFORM: BuiltinFunction = BuiltinFunction {
@@ -63,57 +64,42 @@ pub(super) const TRANSFORM: BuiltinFunction = BuiltinFunction {
     description: "Changes a text: upper, lower, title, trim, reverse, slug, collapse (runs of \
                   white space), and by lines sort, unique, reverse, number or trim.",
     input: || {
-        let properties = json!({
-            "text": { "type": "string", "examples": ["Hello, world"] },
-            "operation": { "type": "string", "enum": OPERATIONS },
-        });
-        object_schema(properties, &["text", "operation"])
+        let text = json!({ "type": "string", "examples": ["Hello, world"] });
+        let operation = json!({ "type": "string", "enum": OPERATIONS.map(|(name, _)| name) });
+        input(&[("text", text), ("operation", operation)], &["text", "operation"])
     },
     output: None,
     idempotent: true,
     run: FunctionBody::Sync(|_, arguments| {
         // Without validation a missing operation would silently be the first one.
         arguments.text("operation")?;
-        let operation = arguments.word("operation", &OPERATIONS)?;
-        Ok(ToolResult::text(transform(&arguments.text("text")?, operation)))
+        let operation = arguments.word("operation", &OPERATIONS.map(|(name, _)| name))?;
+        Ok(ToolResult::text(transform(arguments.text("text")?, operation)))
     }),
 };
 
 fn transform(text: &str, operation: &str) -> String {
-    match operation {
-        "upper" => text.to_uppercase(),
-        "lower" => text.to_lowercase(),
-        "title" => title(text),
-        "trim" => text.trim().to_owned(),
-        "reverse" => text.graphemes(true).rev().collect(),
-        "slug" => slug(text),
-        "collapse" => text.split_whitespace().collect::<Vec<_>>().join(" "),
-        _ => lines(text, operation),
-    }
+    let known = OPERATIONS.iter().find(|(name, _)| *name == operation);
+    known.map(|(_, transform)| transform(text)).unwrap_or_default()
 }
 
-fn lines(text: &str, operation: &str) -> String {
+fn by_lines(text: &str, change: impl FnOnce(&mut Vec<String>)) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    match operation {
-        "sort_lines" => lines.sort_unstable(),
-        "unique_lines" => {
-            let mut unique = std::collections::HashSet::new();
-            lines.retain(|line| unique.insert(line.clone()));
-        }
-        "reverse_lines" => lines.reverse(),
-        "number_lines" => {
-            let width = lines.len().to_string().len();
-            for (at, line) in lines.iter_mut().enumerate() {
-                *line = format!("{:>width$}  {line}", at + 1);
-            }
-        }
-        _ => lines.iter_mut().for_each(|line| *line = line.trim().to_owned()),
+    change(&mut lines);
+    let end = if text.ends_with('\n') { "\n" } else { "" };
+    lines.join("\n") + end
+}
+
+fn unique(lines: &mut Vec<String>) {
+    let mut unique = std::collections::HashSet::new();
+    lines.retain(|line| unique.insert(line.clone()));
+}
+
+fn number(lines: &mut [String]) {
+    let width = lines.len().to_string().len();
+    for (at, line) in lines.iter_mut().enumerate() {
+        *line = format!("{:>width$}  {line}", at + 1);
     }
-    let mut joined = lines.join("\n");
-    if text.ends_with('\n') {
-        joined.push('\n');
-    }
-    joined
 }
 
 /// The first letter of each word large, the others small; an apostrophe does not start a word.
@@ -187,7 +173,7 @@ mod tests {
 
         #[test]
         fn no_operation_panics(text in any::<String>(), at in 0..OPERATIONS.len()) {
-            transform(&text, OPERATIONS[at]);
+            transform(&text, OPERATIONS[at].0);
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::json;
 
-use super::{BuiltinFunction, FunctionBody};
+use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::{Error, ToolResult};
+use crate::providers::properties::text;
 
 const FORMATS: [(&str, &str); 6] = [
     ("rfc3339", ""),
@@ -24,23 +24,12 @@ pub(super) const NOW: BuiltinFunction = BuiltinFunction {
     description: "Returns the current time in a time zone, as RFC 3339, Unix seconds, a date, a \
                   time, an HTTP date, or in a pattern such as %Y-%m-%d %H:%M.",
     input: || {
-        json!({
-            "type": "object",
-            "properties": {
-                "timezone": {
-                    "type": "string",
-                    "default": "UTC",
-                    "description": "An IANA name such as Europe/Berlin",
-                },
-                "format": {
-                    "type": "string",
-                    "default": "rfc3339",
-                    "maxLength": 200,
-                    "description": "rfc3339, unix, unix_ms, date, time, http, or a strftime pattern with %",
-                },
-            },
-            "additionalProperties": false,
-        })
+        let mut zone = text("An IANA name such as Europe/Berlin");
+        zone["default"] = "UTC".into();
+        let mut format =
+            text("rfc3339, unix, unix_ms, date, time, http, or a strftime pattern with %");
+        (format["default"], format["maxLength"]) = ("rfc3339".into(), 200.into());
+        input(&[("timezone", zone), ("format", format)], &[])
     },
     output: None,
     // A repeated call changes nothing, but its result differs.
@@ -51,9 +40,8 @@ pub(super) const NOW: BuiltinFunction = BuiltinFunction {
         let nanoseconds = i32::try_from(since.subsec_nanos()).unwrap_or_default();
         let now = Timestamp::new(seconds, nanoseconds)
             .map_err(|e| Error::internal(format!("the clock cannot be shown: {e}")))?;
-        let zone = arguments.optional_text("timezone")?;
-        let format = arguments.optional_text("format")?;
-        show(now, zone.as_deref(), format.as_deref()).map(ToolResult::text)
+        show(now, arguments.optional_text("timezone")?, arguments.optional_text("format")?)
+            .map(ToolResult::text)
     }),
 };
 

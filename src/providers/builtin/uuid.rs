@@ -3,7 +3,7 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{BuiltinFunction, FunctionBody};
+use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::{Error, ToolResult};
 
 pub(super) const GENERATE: BuiltinFunction = BuiltinFunction {
@@ -13,14 +13,9 @@ pub(super) const GENERATE: BuiltinFunction = BuiltinFunction {
     title: "Generate UUIDs",
     description: "Generates UUIDs, one per line: version 4 (random) or 7 (sortable by time).",
     input: || {
-        json!({
-            "type": "object",
-            "properties": {
-                "version": { "type": "integer", "enum": [4, 7], "default": 4 },
-                "count": { "type": "integer", "minimum": 1, "maximum": 100, "default": 1 },
-            },
-            "additionalProperties": false,
-        })
+        let version = json!({ "type": "integer", "enum": [4, 7], "default": 4 });
+        let count = json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 1 });
+        input(&[("version", version), ("count", count)], &[])
     },
     output: None,
     // Every call gives new ones: harmless to repeat, but never the same.

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::arguments::BuiltinArguments;
-use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult};
+use super::{BuiltinFunction, FunctionBody, FunctionResult, input};
 use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind, HostEvent, ToolContext, ToolResult};
-use crate::providers::properties::object_schema;
+use crate::providers::arguments::Arguments;
 
 const MAX_WAIT_SECONDS: f64 = 3600.0;
 const MAX_PROGRESS_EVENTS: u32 = 10;
@@ -22,27 +21,16 @@ pub(super) const WAIT: BuiltinFunction = BuiltinFunction {
     title: "Wait",
     description: "Waits for a number of seconds and reports its progress.",
     input: || {
-        let properties = json!({
-            "seconds": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 3600,
-                "description": "How long to wait",
-                "examples": [0.5],
-            },
-        });
-        object_schema(properties, &["seconds"])
+        let seconds = json!({ "type": "number", "minimum": 0, "maximum": 3600,
+            "description": "How long to wait", "examples": [0.5] });
+        input(&[("seconds", seconds)], &["seconds"])
     },
     output: None,
     idempotent: true,
-    run: FunctionBody::Async(run),
+    run: FunctionBody::Async(|context, arguments| Box::pin(wait(context, arguments))),
 };
 
-fn run<'a>(context: &'a ToolContext, arguments: BuiltinArguments<'a>) -> FunctionFuture<'a> {
-    Box::pin(wait(context, arguments))
-}
-
-async fn wait(context: &ToolContext, arguments: BuiltinArguments<'_>) -> FunctionResult {
+async fn wait(context: &ToolContext, arguments: Arguments<'_>) -> FunctionResult {
     let seconds =
         arguments.number("seconds")?.ok_or_else(|| Error::usage("'seconds' is missing"))?;
     if !(0.0..=MAX_WAIT_SECONDS).contains(&seconds) {

@@ -5,23 +5,21 @@ use crate::providers::template::{
     Placeholder, TemplatePart, TextTemplate, is_argument_name, value_text,
 };
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct CommandPlaceholder(pub(super) String);
-
-impl Placeholder for CommandPlaceholder {
+/// The name of an argument.
+impl Placeholder for String {
     fn parse(inside: &str) -> Result<Option<Self>, Diagnostic> {
-        Ok(is_argument_name(inside).then(|| Self(inside.to_owned())))
+        Ok(is_argument_name(inside).then(|| inside.to_owned()))
     }
 }
 
 /// The argument that an element becomes; `None` if it is only a placeholder whose
 /// argument is absent.
 pub(super) fn fill_argument(
-    element: &TextTemplate<CommandPlaceholder>,
+    element: &TextTemplate<String>,
     arguments: &JsonObject,
     allow_dash: bool,
 ) -> Result<Option<String>, Error> {
-    let value = |CommandPlaceholder(name): &CommandPlaceholder| {
+    let value = |name: &String| {
         let text = arguments.get(name).and_then(value_text);
         if text.as_ref().is_some_and(|text| text.contains('\0')) {
             return Err(Error::usage(format!("'{name}' contains a NUL byte"))
@@ -29,12 +27,12 @@ pub(super) fn fill_argument(
         }
         Ok(text)
     };
-    let filled = element.render(value, |CommandPlaceholder(name)| {
+    let filled = element.render(value, |name| {
         Error::usage(format!("'{name}' is missing: the command needs it inside another argument"))
     })?;
     // The whole is looked at, and not only the first value: an empty value may leave a later one at
     // the start.
-    if let Some(TemplatePart::Placeholder(CommandPlaceholder(name))) = element.parts.first()
+    if let Some(TemplatePart::Placeholder(name)) = element.parts.first()
         && !allow_dash
         && filled.as_ref().is_some_and(|text| text.starts_with('-'))
     {
@@ -144,8 +142,8 @@ mod tests {
 
         #[test]
         fn any_template_is_read_or_refused(text in "[{}a-c=-]{0,10}") {
-            if let Ok(element) = TextTemplate::<CommandPlaceholder>::parse(&text) {
-                prop_assert!(element.placeholders().all(|name| is_argument_name(&name.0)));
+            if let Ok(element) = TextTemplate::<String>::parse(&text) {
+                prop_assert!(element.placeholders().all(|name| is_argument_name(name)));
             }
         }
     }

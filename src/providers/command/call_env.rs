@@ -3,22 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::entry::{CommandEntry, CommandInput, variable};
-use crate::config::environment::Environment;
-use crate::config::expanded::ExpandedValues;
 use crate::config::variables::call_may_set;
 use crate::model::{Error, JsonObject, ToolContext, TraceContext};
-use crate::providers::program_env::{build_env, is_variable};
+use crate::providers::program_env::is_variable;
 use crate::providers::template::value_text;
 use crate::util::process::EVENTS_FD;
-
-/// The variables that do not depend on the call: the allow-list, `env_keys`, the entry's `env`.
-pub(super) fn call_independent_env(
-    entry: &CommandEntry,
-    environment: &dyn Environment,
-    expanded: &ExpandedValues,
-) -> BTreeMap<String, String> {
-    build_env(&entry.env, &entry.env_keys, environment, expanded)
-}
 
 /// Adds the arguments of the call as `TOOLHOST_ARG_…`, for entries with `input: env`.
 pub(super) fn add_arguments(

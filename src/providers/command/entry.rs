@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::argument::CommandPlaceholder;
 use crate::config::consent::Seal;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
@@ -88,7 +87,7 @@ pub(super) struct CommandEntry {
     /// The program as written: a bare name or a path.
     pub(super) program: String,
     /// The elements after the program; each becomes at most one argument.
-    pub(super) arguments: Vec<TextTemplate<CommandPlaceholder>>,
+    pub(super) arguments: Vec<TextTemplate<String>>,
     /// The working directory; `None` is the one the call is made in.
     pub(super) cwd: Option<PathBuf>,
     pub(super) base_dir: PathBuf,
@@ -121,42 +120,22 @@ pub(super) fn read(
         // It is there and wrong, and was reported.
         return None;
     }
-    let env = program.env(diagnostics);
-    let sets_home = env.contains_key("HOME");
-    let sandbox =
-        confinement::read(spec, ProgramLifetime::PerCall, sets_home, environment, diagnostics);
-    let read = resolve(spec, &keys, diagnostics).and_then(|entry| Ok((entry, sandbox?)));
-    let ((program_name, arguments, input, properties), sandbox) = match read {
-        Ok(read) if !diagnostics.iter().any(Diagnostic::is_error) => read,
-        read => {
-            diagnostics.extend(read.err());
-            return None;
-        }
-    };
-    Some(CommandEntry {
-        program: program_name,
-        arguments,
-        cwd: keys.cwd.map(|path| spec.base_dir.join(path)),
-        base_dir: spec.base_dir.clone(),
-        env,
-        env_keys: program.env_keys.unwrap_or_default().0,
-        input,
-        output: keys.output.unwrap_or(CommandOutput::Text),
-        max_output: keys.max_output.map_or(MAX_OUTPUT_BYTES, |size| size.0),
-        allow_dash: keys.allow_dash.unwrap_or_default(),
-        seal: spec.seal.clone(),
-        defaults: properties.defaults,
-        sandbox: sandbox.map(Box::new),
-    })
+    let entry = resolve(spec, keys, program, environment, diagnostics);
+    let entry = entry.map_err(|diagnostic| diagnostics.push(diagnostic)).ok();
+    entry.filter(|_| !diagnostics.iter().any(Diagnostic::is_error))
 }
-
-type Arguments = Vec<TextTemplate<CommandPlaceholder>>;
 
 fn resolve(
     spec: &ToolSpec,
-    keys: &CommandKeys,
+    keys: CommandKeys,
+    program_keys: ProgramKeys,
+    environment: &dyn Environment,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Result<(String, Arguments, CommandInput, SchemaProperties), Diagnostic> {
+) -> Result<CommandEntry, Diagnostic> {
+    let env = program_keys.env(diagnostics);
+    let sets_home = env.contains_key("HOME");
+    let sandbox =
+        confinement::read(spec, ProgramLifetime::PerCall, sets_home, environment, diagnostics);
     if let Some(shell) = keys.shell.as_ref().filter(|node| !matches!(node.as_bool(), Ok(false))) {
         return Err(Diagnostic::error("toolhost does not run commands in a shell")
             .with_hint("write the program and its arguments as a list; a script can be one of them")
@@ -166,11 +145,11 @@ fn resolve(
     let properties = SchemaProperties::of(&spec.definition.input_schema);
     let mut arguments = Vec::new();
     for text in elements {
-        let element: TextTemplate<CommandPlaceholder> = TextTemplate::parse(&text)
+        let element: TextTemplate<String> = TextTemplate::parse(&text)
             .map_err(|error| error.with_location(text.location.clone()))?;
         let remedy = "give it a default, or its own element";
         let remedy = element.sole_placeholder().is_none().then_some(remedy);
-        for CommandPlaceholder(name) in element.placeholders() {
+        for name in element.placeholders() {
             match properties.check(name, name, remedy, &text.location) {
                 Some(diagnostic) if diagnostic.is_error() => return Err(diagnostic),
                 diagnostic => diagnostics.extend(diagnostic),
@@ -178,11 +157,25 @@ fn resolve(
         }
         arguments.push(element);
     }
-    let input = input(spec, keys, &arguments, &properties)?;
+    let input = input(spec, &keys, &arguments, &properties)?;
     if matches!(input, CommandInput::Args) {
         diagnostics.extend(properties.unused(&arguments, spec));
     }
-    Ok((program, arguments, input, properties))
+    Ok(CommandEntry {
+        program,
+        arguments,
+        cwd: keys.cwd.map(|path| spec.base_dir.join(path)),
+        base_dir: spec.base_dir.clone(),
+        env,
+        env_keys: program_keys.env_keys.unwrap_or_default().0,
+        input,
+        output: keys.output.unwrap_or(CommandOutput::Text),
+        max_output: keys.max_output.map_or(MAX_OUTPUT_BYTES, |size| size.0),
+        allow_dash: keys.allow_dash.unwrap_or_default(),
+        seal: spec.seal.clone(),
+        defaults: properties.defaults,
+        sandbox: sandbox?.map(Box::new),
+    })
 }
 
 impl CommandKeys {
@@ -205,7 +198,7 @@ impl CommandKeys {
                 .with_hint("write the program and its arguments: command: [git, log]"));
         }
         let first = elements.remove(0);
-        let element = TextTemplate::<CommandPlaceholder>::parse(&first).ok();
+        let element = TextTemplate::<String>::parse(&first).ok();
         let program = element.and_then(|element| element.literal().map(str::to_owned));
         match program {
             Some(program) if program.trim().is_empty() => {
@@ -242,7 +235,7 @@ impl CommandKeys {
 fn input(
     spec: &ToolSpec,
     keys: &CommandKeys,
-    arguments: &[TextTemplate<CommandPlaceholder>],
+    arguments: &[TextTemplate<String>],
     properties: &SchemaProperties,
 ) -> Result<CommandInput, Diagnostic> {
     let text = |name: &str| -> Result<CommandInput, Diagnostic> {
@@ -285,16 +278,9 @@ pub(super) fn variable(property: &str) -> String {
 }
 
 impl SchemaProperties {
-    fn unused(
-        &self,
-        arguments: &[TextTemplate<CommandPlaceholder>],
-        spec: &ToolSpec,
-    ) -> Option<Diagnostic> {
-        let used: Vec<&str> = arguments
-            .iter()
-            .flat_map(TextTemplate::placeholders)
-            .map(|CommandPlaceholder(name)| name.as_str())
-            .collect();
+    fn unused(&self, arguments: &[TextTemplate<String>], spec: &ToolSpec) -> Option<Diagnostic> {
+        let used: Vec<&str> =
+            arguments.iter().flat_map(TextTemplate::placeholders).map(String::as_str).collect();
         let unused: Vec<&str> =
             self.names.iter().map(String::as_str).filter(|name| !used.contains(name)).collect();
         (!unused.is_empty()).then(|| {

@@ -3,69 +3,70 @@
 //! `{"progress": 3, "total": 10, "message": "…"}` or `{"level": "info", "text": "…"}`. Bounded: a
 //! line of [`MAX_LINE_BYTES`] bytes, and the events of a call; what is beyond is counted.
 
+use bytes::BytesMut;
 use serde_json::Value;
+use tokio_util::codec::{Decoder as _, LinesCodec, LinesCodecError};
 
 use crate::model::{CallId, EventSink, HostEvent, LogLevel};
-use crate::providers::lines::{LimitedEvents, LineSplitter, SplitLine};
+use crate::providers::limited_events::LimitedEvents;
 
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
 pub(super) struct CommandEventReader<'a> {
-    lines: LineSplitter,
-    parser: EventParser<'a>,
-    events: LimitedEvents,
-    bad_lines: u32,
-}
-
-/// What every event of one call carries besides its line.
-struct EventParser<'a> {
+    /// What every event of the call carries besides its line.
     call: &'a CallId,
     origin: String,
+    lines: LinesCodec,
+    received: BytesMut,
+    events: LimitedEvents,
+    bad_lines: u32,
 }
 
 impl<'a> CommandEventReader<'a> {
     /// A reader whose events belong to `call` of the tool `origin`.
     pub(super) fn new(call: &'a CallId, origin: String, sink: &EventSink) -> Self {
         Self {
-            lines: LineSplitter::new(MAX_LINE_BYTES),
-            parser: EventParser { call, origin },
+            call,
+            origin,
+            lines: LinesCodec::new_with_max_length(MAX_LINE_BYTES),
+            received: BytesMut::new(),
             events: LimitedEvents::new(sink.clone()),
             bad_lines: 0,
         }
     }
 
     pub(super) fn feed(&mut self, bytes: &[u8]) {
-        let Self { lines, parser, events, bad_lines } = self;
-        lines.feed(bytes, |line| parser.handle(line, events, bad_lines));
+        self.received.extend_from_slice(bytes);
+        while let Some(line) = self.lines.decode(&mut self.received).transpose() {
+            self.handle(line);
+        }
     }
 
     /// The warning about lines without events, once the pipe is at its end. A last line may
     /// lack its newline.
     pub(super) fn finish(mut self) -> Option<String> {
-        let Self { lines, parser, events, bad_lines } = &mut self;
-        lines.finish(|line| parser.handle(line, events, bad_lines));
+        while let Some(line) = self.lines.decode_eof(&mut self.received).transpose() {
+            self.handle(line);
+        }
         match (self.bad_lines, self.events.dropped()) {
             (0, 0) => None,
             (bad, 0) => Some(format!("{bad} lines on the events pipe could not be read")),
             (bad, over) => Some(format!("{} lines on the events pipe were dropped", bad + over)),
         }
     }
-}
 
-impl EventParser<'_> {
-    fn handle(&self, line: SplitLine<'_>, events: &mut LimitedEvents, bad_lines: &mut u32) {
+    fn handle(&mut self, line: Result<String, LinesCodecError>) {
         match line {
-            SplitLine::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
-            SplitLine::Whole(line) => match self.parse(line) {
-                Some(event) => events.emit(event),
-                None => *bad_lines = bad_lines.saturating_add(1),
+            Ok(line) if line.trim_ascii().is_empty() => {}
+            line => match line.ok().and_then(|line| self.parse(&line)) {
+                Some(event) => self.events.emit(event),
+                None => self.bad_lines = self.bad_lines.saturating_add(1),
             },
-            SplitLine::TooLong => *bad_lines = bad_lines.saturating_add(1),
         }
     }
 
-    fn parse(&self, line: &[u8]) -> Option<HostEvent> {
-        let value: Value = serde_json::from_slice(line).ok()?;
+    fn parse(&self, line: &str) -> Option<HostEvent> {
+        let value: Value = serde_json::from_str(line).ok()?;
         let text = |key| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let number = |key| value.get(key).and_then(Value::as_f64).filter(|n: &f64| n.is_finite());
         if let Some(progress) = number("progress") {
@@ -92,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::providers::lines::MAX_EVENTS;
+    use crate::providers::limited_events::MAX_EVENTS;
 
     fn read(chunks: &[&[u8]]) -> (Vec<String>, Option<String>) {
         let recorded = Arc::new(Mutex::new(Vec::new()));

@@ -63,9 +63,15 @@ pub(super) async fn run_to_end(
         let pumps = async {
             tokio::try_join!(
                 write(stdin, input, limits.write_timeout),
-                collect(out, &mut stdout, limits.stdout),
-                read_chunks(err, |bytes| stderr.push(bytes)),
-                read_chunks(pipe, |bytes| events.feed(bytes)),
+                read_chunks(out, |bytes| keep(bytes, &mut stdout, limits.stdout)),
+                read_chunks(err, |bytes| {
+                    stderr.push(bytes);
+                    Ok(())
+                }),
+                read_chunks(pipe, |bytes| {
+                    events.feed(bytes);
+                    Ok(())
+                }),
             )
         };
         wait_for_exit(&mut process, pumps, cancel, limits).await
@@ -163,42 +169,27 @@ async fn write(
     Ok(())
 }
 
-/// Keeps the output, up to `limit` bytes.
-async fn collect(
+/// Keeps output, up to `limit` bytes.
+fn keep(bytes: &[u8], output: &mut Vec<u8>, limit: u64) -> Result<(), Error> {
+    output.extend_from_slice(bytes);
+    if output.len() as u64 <= limit {
+        return Ok(());
+    }
+    let message = format!("the program wrote more than the limit of {}", units::show_size(limit));
+    Err(Error::protocol(message).with_hint("'max_output' in the entry sets the limit, up to 16MiB"))
+}
+
+async fn read_chunks(
     pipe: Option<impl AsyncRead + Unpin>,
-    output: &mut Vec<u8>,
-    limit: u64,
+    mut take: impl FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let Some(mut pipe) = pipe else { return Ok(()) };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut piece = vec![0; 64 << 10];
     loop {
         let count = pipe.read(&mut piece).await.unwrap_or(0);
         if count == 0 {
             return Ok(());
         }
-        if output.len() + count > limit {
-            return Err(Error::protocol(format!(
-                "the program wrote more than the limit of {}",
-                units::show_size(limit as u64)
-            ))
-            .with_hint("'max_output' in the entry sets the limit, up to 16MiB"));
-        }
-        output.extend_from_slice(piece.get(..count).unwrap_or_default());
-    }
-}
-
-async fn read_chunks(
-    pipe: Option<impl AsyncRead + Unpin>,
-    mut take: impl FnMut(&[u8]),
-) -> Result<(), Error> {
-    let Some(mut pipe) = pipe else { return Ok(()) };
-    let mut piece = vec![0; 8 << 10];
-    loop {
-        let count = pipe.read(&mut piece).await.unwrap_or(0);
-        if count == 0 {
-            return Ok(());
-        }
-        take(piece.get(..count).unwrap_or_default());
+        take(piece.get(..count).unwrap_or_default())?;
     }
 }

@@ -20,6 +20,7 @@ use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, ByteSize, Located, Timespan, UNBOUNDED};
 use crate::model::Diagnostic;
 use crate::provider::ProviderDeps;
+use crate::util::database::Durability;
 use crate::util::hex::hex;
 
 /// The keys of an entry that choose and bound an engine.
@@ -34,7 +35,7 @@ pub(in crate::providers) struct EngineKeys {
     /// The address of a Redis server, such as redis://127.0.0.1:6379/0.
     url: Option<Located<String>>,
     /// When a write to disk counts as written; default: full.
-    sync: Option<disk::SyncMode>,
+    sync: Option<Durability>,
     /// How long values are kept; default: for ever.
     ttl: Option<Located<Timespan>>,
     /// The most keys or messages, of each session or mailbox.
@@ -171,7 +172,7 @@ fn file(
         within: None,
         own_directory: false,
         writable: true,
-        sync: disk::SyncMode::Full,
+        sync: Durability::Full,
     };
     let Some(written) = &keys.path else {
         let Some(state) = &context.state_dir else {
@@ -270,7 +271,12 @@ impl EngineLocation {
         match self {
             Self::Memory => "keeps values in memory while toolhost runs".to_owned(),
             Self::Disk(file) if writes => {
-                format!("writes {} ({})", file.path.display(), file.sync.explanation())
+                let lost = match file.sync {
+                    Durability::Full => "each write is flushed to the disk before it returns",
+                    Durability::Normal => "a power cut may lose the last writes",
+                    Durability::Off => "never waits for the disk: a power cut may damage the store",
+                };
+                format!("writes {} ({lost})", file.path.display())
             }
             Self::Disk(file) => format!("reads {}", file.path.display()),
             Self::Redis { host, .. } => format!("talks to redis at {host}"),

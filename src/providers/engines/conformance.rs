@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::disk::{SqliteEngine, StoreFile, SyncMode};
+use super::disk::{SqliteEngine, StoreFile};
 use super::{
     Engine, KeyInfo, KeyPage, Quota, StoredValue, TakeOutcome, WriteCondition, WriteOutcome,
     WriteRequest, numbered,
 };
 use crate::util::clock::Clock;
+use crate::util::database::Durability;
 
 #[derive(Default)]
 pub(super) struct ManualClock(AtomicU64);
@@ -356,7 +357,7 @@ fn on_disk(path: std::path::PathBuf, clock: Arc<dyn Clock>) -> Arc<dyn Engine> {
         own_directory: false,
         writable: true,
         // The suite is about what is kept, not about power cuts.
-        sync: SyncMode::Off,
+        sync: Durability::Off,
     };
     Arc::new(SqliteEngine::new(Some(file), clock))
 }

@@ -16,9 +16,9 @@ use crate::model::{
     ToolSchema, ToolScope,
 };
 use crate::provider::Preview;
+use crate::providers::arguments::Arguments;
 use crate::providers::properties::object_schema;
 use crate::providers::toolkit::{SelectedTool, ToolkitTool};
-use crate::util::clock::Clock;
 
 pub(in crate::providers) struct EngineKind {
     /// What an entry is called in messages, such as `store`.
@@ -59,12 +59,9 @@ pub(in crate::providers) struct EngineTool {
     /// Its name and the other spellings that entries may select it by.
     pub(in crate::providers) tool: ToolkitTool,
     pub(in crate::providers) is_default: bool,
-    pub(in crate::providers) changes: bool,
-    /// Whether it stores something that a user expects to find again.
-    pub(in crate::providers) keeps: bool,
+    pub(in crate::providers) effect: StoreEffect,
     /// Whether a second call with the same arguments has no further effect.
     pub(in crate::providers) is_idempotent: bool,
-    pub(in crate::providers) destructive: DestructiveHint,
     /// The limit of a call when the entry sets none; `None` is the host's default.
     pub(in crate::providers) timeout: Option<Duration>,
     pub(in crate::providers) description: fn(&str, &str) -> String,
@@ -78,14 +75,16 @@ pub(in crate::providers) struct EngineTool {
     pub(in crate::providers) run: for<'a> fn(EngineCall<'a>) -> EngineFuture<'a>,
 }
 
+/// What a tool does with what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::providers) enum DestructiveHint {
-    /// None, regardless of the entry: the tool changes nothing.
-    Absent,
-    /// Whatever `destructiveHint` of the entry says, absent included.
-    AsWritten,
-    /// Destructive, unless the entry says that nothing is lost.
-    UnlessDenied,
+pub(in crate::providers) enum StoreEffect {
+    Reads,
+    /// Stores something that a user expects to find again.
+    Keeps,
+    /// Hands something out that is gone then.
+    Takes,
+    /// Loses something, unless the entry says that nothing is lost.
+    Deletes,
 }
 
 pub(in crate::providers) type EngineFuture<'a> = BoxFuture<'a, Result<ToolResult, Error>>;
@@ -94,9 +93,8 @@ pub(in crate::providers) struct EngineCall<'a> {
     pub(in crate::providers) engine: &'a dyn Engine,
     pub(in crate::providers) config: &'a EngineConfig,
     pub(in crate::providers) space: String,
-    pub(in crate::providers) arguments: &'a JsonObject,
+    pub(in crate::providers) arguments: Arguments<'a>,
     pub(in crate::providers) context: &'a ToolContext,
-    pub(in crate::providers) clock: &'a dyn Clock,
 }
 
 impl EngineKind {
@@ -133,19 +131,20 @@ impl EngineKind {
         {
             definition.speed = Speed::Instant;
         }
+        let changes = row.effect != StoreEffect::Reads;
         let annotations = &mut definition.annotations;
-        annotations.read_only = Some(!row.changes);
+        annotations.read_only = Some(!changes);
         annotations.idempotent = Some(row.is_idempotent);
         annotations.open_world = Some(false);
-        annotations.destructive = match row.destructive {
-            DestructiveHint::Absent => None,
-            DestructiveHint::AsWritten => annotations.destructive,
-            DestructiveHint::UnlessDenied => Some(annotations.destructive.unwrap_or(true)),
+        annotations.destructive = match row.effect {
+            StoreEffect::Reads => None,
+            StoreEffect::Keeps | StoreEffect::Takes => annotations.destructive,
+            StoreEffect::Deletes => Some(annotations.destructive.unwrap_or(true)),
         };
-        definition.is_repeatable &= !row.changes;
-        definition.has_own_retries &= !row.changes;
+        definition.is_repeatable &= !changes;
+        definition.has_own_retries &= !changes;
         definition.timeout = definition.timeout.or(row.timeout);
-        definition.touches.push(config.location.touches(row.changes));
+        definition.touches.push(config.location.touches(changes));
         if definition.scope == ToolScope::Session {
             definition.touches.push(self.session_note.to_owned());
         }

@@ -20,6 +20,7 @@ pub(super) mod provider;
 pub(super) mod remote;
 
 use async_trait::async_trait;
+use serde::Serialize;
 
 use crate::model::Error;
 
@@ -168,7 +169,7 @@ pub(super) struct KeyPage {
 }
 
 /// A key, with what is known about its value without reading it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct KeyInfo {
     pub(super) key: String,
     pub(super) version: u64,

@@ -5,27 +5,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 
+use super::Engine;
 use super::config::{self, EngineConfig, EngineKeys, EngineLocation};
-use super::kind::{EngineCall, EngineKind, EngineTool, StoreAccess};
-use super::open_engines::{EngineLease, OpenEngines};
+use super::kind::{EngineCall, EngineKind, EngineTool, StoreAccess, StoreEffect};
+use super::open_engines::OpenEngines;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Located};
-use crate::model::{
-    Diagnostic, Error, HostEvent, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolScope,
-};
-use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
+use crate::model::{Diagnostic, Error, HostEvent, ToolCall, ToolContext, ToolResult, ToolScope};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps};
+use crate::providers::arguments::Arguments;
+use crate::providers::local::{LocalProvider, LocalTool};
 use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys};
-use crate::util::clock::{Clock, SystemClock};
 
-struct EngineProvider {
+/// What the tools of one entry share.
+struct OpenStore {
     kind: &'static EngineKind,
     component: String,
-    tools: Vec<(Arc<ToolDefinition>, &'static EngineTool)>,
     config: EngineConfig,
-    engine: EngineLease,
-    clock: Arc<dyn Clock>,
+    engine: Arc<dyn Engine>,
     /// Whether the notice about an engine in memory was given.
     has_warned: AtomicBool,
+}
+
+struct StoreTool {
+    row: &'static EngineTool,
+    is_by_session: bool,
+    store: Arc<OpenStore>,
 }
 
 pub(in crate::providers) fn build(
@@ -42,7 +47,7 @@ fn provider(
     spec: &ToolSpec,
     context: &ProviderDeps,
     engines: &OpenEngines,
-) -> Result<EngineProvider, Vec<Diagnostic>> {
+) -> Result<LocalProvider<StoreTool>, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let toolkit = typed::read_part::<ToolkitKeys>(&spec.entry, &mut diagnostics);
     let access = (kind.access)(spec, &mut diagnostics);
@@ -61,18 +66,19 @@ fn provider(
             return Err(diagnostics);
         }
     };
-    let define = |(tool, row): &(SelectedTool, &'static EngineTool)| {
-        (Arc::new(kind.define(spec, tool, row, &config)), *row)
-    };
-    Ok(EngineProvider {
+    let store = Arc::new(OpenStore {
         kind,
-        tools: selected.iter().map(define).collect(),
-        engine: engines.lease(kind.noun, &config.location, &component),
+        engine: engines.engine(kind.noun, &config.location, &component),
         config,
         component,
-        clock: Arc::new(SystemClock),
         has_warned: AtomicBool::new(false),
-    })
+    });
+    let tools = selected.iter().map(|(tool, row)| {
+        let definition = kind.define(spec, tool, row, &store.config);
+        let is_by_session = definition.scope == ToolScope::Session;
+        (Arc::new(definition), StoreTool { row, is_by_session, store: Arc::clone(&store) })
+    });
+    Ok(LocalProvider { tools: tools.collect(), component: Some(store.component.clone()) })
 }
 
 /// Which of the selected tools an entry gives: those that it names, or the usual ones that its
@@ -88,10 +94,11 @@ fn allowed(
     let mut tools = Vec::new();
     for tool in selected {
         let Some(row) = kind.row(&tool) else { continue };
-        if !names_them && (!row.is_default || (row.changes && read_only.is_some())) {
+        let changes = row.effect != StoreEffect::Reads;
+        if !names_them && (!row.is_default || (changes && read_only.is_some())) {
             continue;
         }
-        if let Some(access) = read_only.filter(|_| row.changes) {
+        if let Some(access) = read_only.filter(|_| changes) {
             let message =
                 format!("'{}' changes the {}, but the entry is read-only", tool.name, kind.noun);
             diagnostics
@@ -102,14 +109,7 @@ fn allowed(
     tools
 }
 
-impl EngineProvider {
-    fn tool(&self, call: &ToolCall) -> Result<(&ToolDefinition, &'static EngineTool), Error> {
-        let tool = self.tools.iter().find(|(definition, _)| definition.name == call.name);
-        tool.map(|(definition, row)| (&**definition, *row)).ok_or_else(|| {
-            Error::internal(format!("'{}' is not a tool of this {}", call.name, self.kind.noun))
-        })
-    }
-
+impl OpenStore {
     /// Warns once that values in memory are lost when this process exits.
     fn warn_if_in_memory(&self, context: &ToolContext) {
         if matches!(self.config.location, EngineLocation::Memory)
@@ -124,45 +124,36 @@ impl EngineProvider {
 }
 
 #[async_trait]
-impl ToolProvider for EngineProvider {
-    fn component(&self) -> Option<&str> {
-        Some(&self.component)
-    }
-
-    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.iter().map(|(definition, _)| Arc::clone(definition)).collect()
-    }
-
+impl LocalTool for StoreTool {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        let (definition, row) = self.tool(call)?;
-        let session = (definition.scope == ToolScope::Session).then_some(&*context.session_id);
+        let Self { row, is_by_session, store } = self;
+        let session = is_by_session.then_some(&*context.session_id);
         let work = (row.run)(EngineCall {
-            engine: self.engine.engine(),
-            config: &self.config,
-            space: config::session_space(self.kind.space, session),
-            arguments: &call.arguments,
+            engine: store.engine.as_ref(),
+            config: &store.config,
+            space: config::session_space(store.kind.space, session),
+            arguments: Arguments(&call.arguments),
             context,
-            clock: self.clock.as_ref(),
         });
-        let result = match self.kind.cancelled {
+        let result = match store.kind.cancelled {
             Some(error) => {
                 context.cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(error()))
             }
             None => work.await,
         }?;
-        if row.keeps && result.success {
-            self.warn_if_in_memory(context);
+        if row.effect == StoreEffect::Keeps && result.success {
+            store.warn_if_in_memory(context);
         }
         Ok(result)
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let (_, row) = self.tool(call)?;
-        let summary = (row.summary)(&call.arguments);
-        Ok((self.kind.preview)(summary, &self.config.location.place(), &call.arguments))
+    fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
+        let OpenStore { kind, config, .. } = self.store.as_ref();
+        let summary = (self.row.summary)(&call.arguments);
+        Ok((kind.preview)(summary, &config.location.place(), &call.arguments))
     }
 
     async fn close(&self) {
-        self.engine.close().await;
+        self.store.engine.close().await;
     }
 }

@@ -25,9 +25,15 @@ impl From<io::Error> for FillError {
     }
 }
 
+impl From<Error> for FillError {
+    fn from(error: Error) -> Self {
+        Self::Cancelled(error)
+    }
+}
+
 pub(super) fn write_bytes(job: &FileJob, file: &mut File, bytes: &[u8]) -> Result<(), FillError> {
     for piece in bytes.chunks(CHUNK_BYTES) {
-        job.check_cancelled().map_err(FillError::Cancelled)?;
+        job.check_cancelled()?;
         file.write_all(piece)?;
     }
     Ok(())
@@ -44,7 +50,7 @@ pub(super) fn copy_file(
     let mut piece = vec![0; CHUNK_BYTES];
     let (mut done, mut reported) = (0_u64, 0_u64);
     loop {
-        job.check_cancelled().map_err(FillError::Cancelled)?;
+        job.check_cancelled()?;
         match rustix::fs::seek(old, rustix::fs::SeekFrom::Data(done)) {
             Ok(data) if data > done => {
                 done = data.min(most);

@@ -3,14 +3,14 @@
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use serde_json::{Value, json};
 
-use super::arguments::FileArguments;
 use super::job::FileJob;
 use super::open;
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
 
 /// Answers a call of `info`: what kind of file it is, its size and times.
-pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
-    let path = job.path(arguments, &["path", "file_path"])?;
+pub(super) fn run(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
+    let path = job.path(arguments, "path")?;
     let dir = job.dir()?;
     let error = |cause| job.io_error("look at", path.path(), &cause);
     let metadata = dir.symlink_metadata(path.path()).map_err(error)?;

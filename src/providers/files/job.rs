@@ -7,11 +7,12 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 use tokio_util::sync::CancellationToken;
 
-use super::arguments::FileArguments;
 use super::errors;
+use super::operation::{DEFAULT_ENTRIES, MAX_ENTRIES};
 use super::relative_path::RelativePath;
 use super::root::RootDirectory;
 use crate::model::{CallId, Error, EventSink, HostEvent};
+use crate::providers::arguments::Arguments;
 use crate::util::number::float;
 
 /// What an operation works with. Operations block, so they run beside the others' waiting and ask
@@ -32,17 +33,13 @@ impl FileJob {
         self.root.open()
     }
 
-    pub(super) fn path(
-        &self,
-        arguments: &FileArguments<'_>,
-        names: &[&'static str],
-    ) -> Result<RelativePath, Error> {
-        self.relative_path(arguments.required(names)?)
+    pub(super) fn path(&self, arguments: Arguments<'_>, name: &str) -> Result<RelativePath, Error> {
+        self.relative_path(arguments.text(name)?)
     }
 
-    /// The directory under `path` or `dir_path`; the topmost one when there is neither.
-    pub(super) fn directory(&self, arguments: &FileArguments<'_>) -> Result<RelativePath, Error> {
-        let text = arguments.text(&["path", "dir_path"])?.unwrap_or(".");
+    /// The directory under `path`; the topmost one when there is none.
+    pub(super) fn directory(&self, arguments: Arguments<'_>) -> Result<RelativePath, Error> {
+        let text = arguments.optional_text("path")?.unwrap_or(".");
         self.relative_path(text)
     }
 
@@ -81,6 +78,20 @@ impl FileJob {
             total: total.map(float),
             message: Some(message),
         });
+    }
+}
+
+/// The most entries or matches that a call wants.
+pub(super) fn entry_limit(arguments: Arguments<'_>) -> Result<usize, Error> {
+    let limit = arguments.count("limit", 1)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
+    Ok(usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+pub(super) fn is_base64(arguments: Arguments<'_>) -> Result<bool, Error> {
+    match arguments.optional_text("encoding")? {
+        None | Some("text") => Ok(false),
+        Some("base64") => Ok(true),
+        Some(_) => Err(Error::usage("'encoding' must be text or base64")),
     }
 }
 

@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use super::arguments::FileArguments;
 use super::info;
-use super::job::FileJob;
+use super::job::{FileJob, entry_limit};
 use super::walk::{self, Walk, WalkControl};
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
 use crate::util::text::safe_line;
 use crate::util::units;
 
 /// Answers a call of `list`, up to the limit of entries.
-pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
+pub(super) fn run(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
     let path = job.directory(arguments)?;
     let recursive = arguments.flag("recursive")?;
-    let limit = arguments.limit()?;
+    let limit = entry_limit(arguments)?;
     let mut entries = Vec::new();
     let mut lines = Vec::new();
     let mut truncated = false;

@@ -3,12 +3,11 @@
 //!
 //! Owns: the keys of an entry (`entry`), replacements for other toolkits (`toolkits`), the
 //! directory and what leads out of it (`root`, `relative_path`), the operations under their two sets
-//! of names (`operation`, `arguments`), one file for each group of operations, and replacing a file
+//! of names (`operation`), one file for each group of operations, and replacing a file
 //! as a whole (`replace`). Never does: touch anything outside the directory, follow a link when it
 //! writes, open anything but regular files, or run a program.
 
 mod agent_data;
-mod arguments;
 mod entry;
 mod errors;
 mod fill;

@@ -2,12 +2,12 @@
 //!
 //! One operation has two sets of names: the short ones of components, and those of `LangChain`'s
 //! `FileManagementToolkit`, which the documents' entries and the models trained on it use. Tools
-//! and arguments are translated here and in `arguments`; nothing else knows both.
+//! and arguments are translated here; nothing else knows both.
 
 use serde_json::{Value, json};
 
-use crate::model::Annotations;
-use crate::providers::properties::object_schema;
+use crate::model::{Annotations, JsonObject};
+use crate::providers::properties::{flag, object_schema, text};
 use crate::providers::toolkit::ToolkitTool;
 
 pub(super) const MAX_ENTRIES: u64 = 10_000;
@@ -81,13 +81,6 @@ impl Vocabulary {
             |tool: &ToolkitTool| FileOperation::named(tool.name).is_some_and(FileOperation::writes);
         let end = all.iter().position(writes).unwrap_or(all.len());
         all.get(..end).unwrap_or(all)
-    }
-
-    fn pick(self, plain: &'static str, langchain: &'static str) -> &'static str {
-        match self {
-            Self::Plain => plain,
-            Self::LangChain => langchain,
-        }
     }
 }
 
@@ -175,41 +168,55 @@ impl FileOperation {
         }
     }
 
-    pub(super) fn paths(self) -> &'static [[&'static str; 2]] {
+    /// The arguments that have two names, the plain one first. Paths are those without a pattern.
+    fn spellings(self) -> &'static [[&'static str; 2]] {
         match self {
-            Self::List | Self::Search => &[["path", "dir_path"]],
+            Self::List => &[["path", "dir_path"]],
+            Self::Search => &[["path", "dir_path"], ["glob", "pattern"]],
             Self::Copy | Self::Move => &[["from", "source_path"], ["to", "destination_path"]],
             _ => &[["path", "file_path"]],
         }
     }
 
+    pub(super) fn path_arguments(self) -> impl Iterator<Item = &'static str> {
+        self.spellings().iter().map(|[plain, _]| *plain).filter(|plain| *plain != "glob")
+    }
+
+    /// The arguments of a call in either vocabulary, under their plain names.
+    pub(super) fn plain_arguments(self, arguments: &JsonObject) -> JsonObject {
+        let mut arguments = arguments.clone();
+        for [plain, other] in self.spellings() {
+            if let Some(value) = arguments.remove(*other) {
+                arguments.entry(*plain).or_insert(value);
+            }
+        }
+        arguments
+    }
+
     pub(super) fn input_schema(self, vocabulary: Vocabulary) -> Value {
-        let path = vocabulary.pick("path", "file_path");
-        let directory = vocabulary.pick("path", "dir_path");
+        let name = |plain: &'static str| {
+            let names = self.spellings().iter().find(|[name, _]| *name == plain);
+            names.filter(|_| vocabulary == Vocabulary::LangChain).map_or(plain, |names| names[1])
+        };
+        let path = name("path");
         let limit = json!({ "type": "integer", "minimum": 1, "maximum": MAX_ENTRIES,
             "default": DEFAULT_ENTRIES, "description": "Maximum number of entries to return" });
+        let byte_offset = json!({ "type": "integer", "minimum": 0,
+            "description": "The first byte to read, instead of a line" });
         match self {
             Self::Read => object(
                 &[
                     (path, file("The file, relative to the directory of these tools")),
                     ("offset", count("The first line to read, from 1")),
                     ("limit", count("Maximum number of lines to read")),
-                    (
-                        "byte_offset",
-                        json!({ "type": "integer", "minimum": 0, "description":
-                        "The first byte to read, instead of a line" }),
-                    ),
-                    (
-                        "encoding",
-                        json!({ "enum": ["text", "base64"], "default": "text",
-                        "description": "base64 returns the bytes of any file" }),
-                    ),
+                    ("byte_offset", byte_offset),
+                    ("encoding", encoding("base64 returns the bytes of any file")),
                 ],
                 &[path],
             ),
             Self::List => object(
                 &[
-                    (directory, directory_of("list")),
+                    (path, directory_of("list")),
                     ("recursive", flag("Whether to list its subdirectories too, except .git")),
                     ("limit", limit),
                 ],
@@ -218,12 +225,12 @@ impl FileOperation {
             Self::Search => object(
                 &[
                     (
-                        vocabulary.pick("glob", "pattern"),
+                        name("glob"),
                         json!({ "type": "string", "examples": ["*.md"], "description":
                             "A pattern such as *.md or src/**/*.rs. Without a slash it is matched \
                              against names, with one against paths" }),
                     ),
-                    (directory, directory_of("search")),
+                    (path, directory_of("search")),
                     ("text", text("Text that a line of the file must contain")),
                     ("regex", flag("Whether the text is a regular expression")),
                     ("ignore_case", flag("Whether to ignore case")),
@@ -239,11 +246,7 @@ impl FileOperation {
                 let mut properties = vec![
                     (path, file("The file; missing parent directories are created")),
                     ("text", text("The text to write")),
-                    (
-                        "encoding",
-                        json!({ "enum": ["text", "base64"], "default": "text",
-                        "description": "What the text is: plain text, or bytes in base64" }),
-                    ),
+                    ("encoding", encoding("What the text is: plain text, or bytes in base64")),
                 ];
                 if vocabulary == Vocabulary::LangChain {
                     properties.push(("append", flag("Whether to append instead")));
@@ -254,16 +257,12 @@ impl FileOperation {
                 &[
                     (path, file("The file")),
                     ("old", text("The text to replace, exactly, including line breaks")),
-                    (
-                        "new",
-                        json!({ "type": "string", "description": "The text to replace it with" }),
-                    ),
+                    ("new", text("The text to replace it with")),
                 ],
                 &[path, "old", "new"],
             ),
             Self::Copy | Self::Move => {
-                let from = vocabulary.pick("from", "source_path");
-                let to = vocabulary.pick("to", "destination_path");
+                let (from, to) = (name("from"), name("to"));
                 object(
                     &[
                         (from, file("The source path")),
@@ -329,20 +328,16 @@ fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
     object_schema(Value::Object(properties.collect()), required)
 }
 
-fn text(about: &str) -> Value {
-    json!({ "type": "string", "description": about })
-}
-
 fn file(about: &str) -> Value {
     json!({ "type": "string", "description": about, "examples": ["notes.md"] })
 }
 
-fn count(about: &str) -> Value {
-    json!({ "type": "integer", "minimum": 1, "description": about })
+fn encoding(about: &str) -> Value {
+    json!({ "enum": ["text", "base64"], "default": "text", "description": about })
 }
 
-fn flag(about: &str) -> Value {
-    json!({ "type": "boolean", "default": false, "description": about })
+fn count(about: &str) -> Value {
+    json!({ "type": "integer", "minimum": 1, "description": about })
 }
 
 fn directory_of(verb: &str) -> Value {

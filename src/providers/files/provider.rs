@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::agent_data;
-use super::arguments::FileArguments;
 use super::entry::{self, FileAccess, FilesEntry, FilesKeys};
 use super::job::FileJob;
 use super::operation::FileOperation;
@@ -19,23 +18,24 @@ use crate::model::{
     Diagnostic, Error, ErrorKind, ErrorPhase, ToolCall, ToolContext, ToolDefinition, ToolResult,
     ToolSchema,
 };
-use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps};
+use crate::providers::arguments::Arguments;
+use crate::providers::local::{LocalProvider, LocalTool};
 use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys};
 
-struct FilesProvider {
-    component: Option<String>,
+/// What the tools of one entry share.
+struct FilesDirectory {
     root: Arc<RootDirectory>,
     /// Whether a call for a user has a directory of its own.
     is_by_user: bool,
     max_bytes: u64,
     /// Whether files whose names start with a dot are inaccessible, as for entries without a grant.
     hides_dotfiles: bool,
-    tools: Vec<FilesTool>,
 }
 
 struct FilesTool {
-    definition: Arc<ToolDefinition>,
     operation: FileOperation,
+    directory: Arc<FilesDirectory>,
 }
 
 /// Builds a provider for each entry, as each has its own directory.
@@ -43,7 +43,10 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
     BuiltProviders::each(specs, |spec| provider(spec, context))
 }
 
-fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Vec<Diagnostic>> {
+fn provider(
+    spec: &ToolSpec,
+    context: &ProviderDeps,
+) -> Result<LocalProvider<FilesTool>, Vec<Diagnostic>> {
     let base_dir = context.environment.cwd().join(&spec.base_dir);
     let mut diagnostics = Vec::new();
     let keys = typed::read_part::<FilesKeys>(&spec.entry, &mut diagnostics);
@@ -64,26 +67,24 @@ fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Ve
     };
     let root = Arc::new(root);
     let obstacle = root.obstacle();
-    let tools: Vec<FilesTool> = chosen
-        .iter()
-        .filter_map(|tool| {
-            let operation = FileOperation::named(tool.original.name)?;
-            let mut definition = define(spec, &entry, &root, tool, operation);
-            if let Some(error) = &obstacle {
-                definition.mark_unavailable(error.clone());
-            }
-            Some(FilesTool { definition: Arc::new(definition), operation })
-        })
-        .collect();
-    let shared = tools.first().and_then(|tool| tool.definition.name.component());
-    Ok(FilesProvider {
-        component: shared.map(str::to_owned),
+    let directory = Arc::new(FilesDirectory {
         root,
         is_by_user,
         max_bytes: entry.max_bytes,
         hides_dotfiles: spec.grant.is_none(),
-        tools,
-    })
+    });
+    let tools = chosen.iter().filter_map(|tool| {
+        let operation = FileOperation::named(tool.original.name)?;
+        let mut definition = define(spec, &entry, &directory.root, tool, operation);
+        if let Some(error) = &obstacle {
+            definition.mark_unavailable(error.clone());
+        }
+        let directory = Arc::clone(&directory);
+        Some((Arc::new(definition), FilesTool { operation, directory }))
+    });
+    let tools: Vec<_> = tools.collect();
+    let component = tools.first().and_then(|(definition, _)| definition.name.component());
+    Ok(LocalProvider { component: component.map(str::to_owned), tools })
 }
 
 /// The tools of the entry. What changes something is given when the entry says `access: write`, or
@@ -146,47 +147,26 @@ fn define(
     definition
 }
 
-impl FilesProvider {
-    fn tool(&self, call: &ToolCall) -> Result<&FilesTool, Error> {
-        self.tools
-            .iter()
-            .find(|tool| tool.definition.name == call.name)
-            .ok_or_else(|| Error::internal(format!("'{}' is not one of these tools", call.name)))
-    }
-
-    fn root_for(&self, user: Option<&str>) -> Arc<RootDirectory> {
-        match user.filter(|_| self.is_by_user) {
-            Some(user) => Arc::new(self.root.of_user(user)),
-            None => Arc::clone(&self.root),
-        }
-    }
-}
-
 #[async_trait]
-impl ToolProvider for FilesProvider {
-    fn component(&self) -> Option<&str> {
-        self.component.as_deref()
-    }
-
-    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
-    }
-
+impl LocalTool for FilesTool {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        let operation = self.tool(call)?.operation;
+        let (operation, directory) = (self.operation, self.directory.as_ref());
+        let user = context.user_id.as_deref().filter(|_| directory.is_by_user);
         let job = FileJob {
-            root: self.root_for(context.user_id.as_deref()),
-            max_bytes: self.max_bytes,
-            hides_dotfiles: self.hides_dotfiles,
+            root: user.map_or_else(
+                || Arc::clone(&directory.root),
+                |user| Arc::new(directory.root.of_user(user)),
+            ),
+            max_bytes: directory.max_bytes,
+            hides_dotfiles: directory.hides_dotfiles,
             cancel: context.cancel.clone(),
             call_id: context.call_id.clone(),
             events: context.events.clone(),
         };
-        let arguments = call.arguments.clone();
+        let arguments = operation.plain_arguments(&call.arguments);
         // Files block, and yet the caller must be able to stop waiting.
-        let work = tokio::task::spawn_blocking(move || {
-            perform(operation, &job, &FileArguments(&arguments))
-        });
+        let work =
+            tokio::task::spawn_blocking(move || perform(operation, &job, Arguments(&arguments)));
         let done = work.await.map_err(|cause| {
             Error::internal(format!("the file operation ended unexpectedly: {cause}"))
         })?;
@@ -202,18 +182,18 @@ impl ToolProvider for FilesProvider {
         }
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let operation = self.tool(call)?.operation;
-        let arguments = FileArguments(&call.arguments);
+    fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
+        let (operation, root) = (self.operation, &self.directory.root);
+        let arguments = operation.plain_arguments(&call.arguments);
         let mut paths = serde_json::Map::new();
-        for names in operation.paths() {
-            let text = arguments.text(names)?.unwrap_or(".");
-            let inside = RelativePath::read(text, self.root.spellings())?;
-            paths.insert(names[0].to_owned(), Value::String(inside.shown()));
+        for name in operation.path_arguments() {
+            let text = Arguments(&arguments).optional_text(name)?.unwrap_or(".");
+            let inside = RelativePath::read(text, root.spellings())?;
+            paths.insert(name.to_owned(), Value::String(inside.shown()));
         }
         let word = operation.name();
         let shown: Vec<&str> = paths.values().filter_map(Value::as_str).collect();
-        let root = self.root.shown();
+        let root = root.shown();
         let summary = format!("{word} {} in {root}", shown.join(" to "));
         let request = json!({
             "operation": word,
@@ -228,7 +208,7 @@ impl ToolProvider for FilesProvider {
 fn perform(
     operation: FileOperation,
     job: &FileJob,
-    arguments: &FileArguments<'_>,
+    arguments: Arguments<'_>,
 ) -> Result<ToolResult, Error> {
     match operation {
         FileOperation::Read => read::run(job, arguments),

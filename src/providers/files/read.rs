@@ -5,23 +5,23 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use cap_std::fs::File;
 use serde_json::{Value, json};
 
-use super::arguments::FileArguments;
-use super::job::FileJob;
+use super::job::{FileJob, is_base64};
 use super::open;
 use super::relative_path::RelativePath;
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
 use crate::util::{base64, units};
 
 /// Number of bytes inspected to tell text from binary.
 const SNIFF_BYTES: usize = 8 << 10;
 
 /// Answers a call of `read`: the text of a file or a part of it.
-pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
-    let path = job.path(arguments, &["path", "file_path"])?;
+pub(super) fn run(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
+    let path = job.path(arguments, "path")?;
     let line = arguments.count("offset", 1)?;
     let lines = arguments.count("limit", 1)?;
     let byte = arguments.count("byte_offset", 0)?;
-    let as_bytes = arguments.base64()?;
+    let as_bytes = is_base64(arguments)?;
     if line.is_some() && (byte.is_some() || as_bytes) {
         return Err(Error::usage("'offset' counts lines; with base64 use 'byte_offset' alone")
             .with_hint("leave one of them out"));

@@ -151,7 +151,7 @@ impl<'a> FileReplacement<'a> {
             file.set_permissions(Permissions::from_mode(mode & 0o777))?;
         }
         file.sync_all()?;
-        self.job.check_cancelled().map_err(FillError::Cancelled)?;
+        self.job.check_cancelled()?;
         if fresh && self.existing.is_none() {
             rename_new(&self.parent, &self.temporary, &self.parent, &self.name)?;
         } else {

@@ -9,11 +9,11 @@ use globset::{GlobBuilder, GlobMatcher};
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
-use super::arguments::FileArguments;
-use super::job::FileJob;
+use super::job::{FileJob, entry_limit};
 use super::walk::{self, Walk, WalkControl, WalkEntry};
 use super::{open, read};
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
 use crate::util::text::safe_line;
 use crate::util::units;
 
@@ -28,14 +28,9 @@ const MAX_PATTERN_BYTES: usize = 4 << 10;
 
 /// The compiled arguments of a search: a pattern of names, a text, or both.
 struct SearchQuery {
-    glob: Option<NamePattern>,
+    glob: Option<GlobMatcher>,
     text: Option<Regex>,
     limit: usize,
-}
-
-struct NamePattern {
-    matcher: GlobMatcher,
-    paths: bool,
 }
 
 /// The matches so far, and how much was read for them.
@@ -51,7 +46,7 @@ struct SearchResults {
 }
 
 /// Answers a call of `search`, up to the limits of matches and of bytes read.
-pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
+pub(super) fn run(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
     let path = job.directory(arguments)?;
     let query = SearchQuery::read(arguments)?;
     let mut results = SearchResults::default();
@@ -64,7 +59,7 @@ pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolRe
                 WalkControl::Continue
             });
         }
-        if query.glob.as_ref().is_none_or(|glob| glob.fits(entry)) {
+        if query.glob.as_ref().is_none_or(|glob| glob.is_match(entry.relative_path)) {
             results.search_entry(job, entry, &query)?;
         }
         Ok(if results.truncated || results.full {
@@ -77,9 +72,9 @@ pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolRe
 }
 
 impl SearchQuery {
-    fn read(arguments: &FileArguments<'_>) -> Result<Self, Error> {
-        let glob = arguments.text(&["glob", "pattern"])?;
-        let text = arguments.text(&["text"])?;
+    fn read(arguments: Arguments<'_>) -> Result<Self, Error> {
+        let glob = arguments.optional_text("glob")?;
+        let text = arguments.optional_text("text")?;
         if glob.is_none() && text.is_none() {
             return Err(Error::usage("no search criteria")
                 .with_hint("give a pattern for names, a text, or both: glob=*.md text=milk"));
@@ -109,28 +104,23 @@ impl SearchQuery {
                 })
         });
         Ok(Self {
-            glob: glob.map(NamePattern::read).transpose()?,
+            glob: glob.map(name_pattern).transpose()?,
             text: text.transpose()?,
-            limit: arguments.limit()?,
+            limit: entry_limit(arguments)?,
         })
     }
 }
 
-impl NamePattern {
-    fn read(pattern: &str) -> Result<Self, Error> {
-        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-        let glob = glob.map_err(|error| Error::usage(format!("invalid pattern: {error}")))?;
-        Ok(Self { matcher: glob.compile_matcher(), paths: pattern.contains('/') })
-    }
-
-    fn fits(&self, entry: &WalkEntry<'_>) -> bool {
-        if self.paths {
-            self.matcher.is_match(entry.relative_path)
-        } else {
-            self.matcher.is_match(entry.name)
-        }
-    }
+/// A pattern for paths; one without a slash is for names, wherever they are.
+fn name_pattern(pattern: &str) -> Result<GlobMatcher, Error> {
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+    let anywhere = if pattern.contains('/') { "" } else { "**/" };
+    let glob = GlobBuilder::new(&format!("{anywhere}{pattern}")).literal_separator(true).build();
+    let glob = glob.map_err(|error| {
+        let kind = error.kind();
+        Error::usage(format!("invalid pattern: error parsing glob '{pattern}': {kind}"))
+    })?;
+    Ok(glob.compile_matcher())
 }
 
 impl SearchResults {

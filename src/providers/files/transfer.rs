@@ -5,21 +5,18 @@ use std::io;
 
 use cap_std::fs::{Dir, MetadataExt as _};
 
-use super::arguments::FileArguments;
 use super::job::FileJob;
 use super::relative_path::RelativePath;
 use super::replace::{FileReplacement, open_directory, rename_new};
 use super::write::success_result;
 use super::{errors, fill, open};
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
 use crate::util::units;
 
-const FROM: [&str; 2] = ["from", "source_path"];
-const TO: [&str; 2] = ["to", "destination_path"];
-
 /// Runs one call of `copy`: one file, whose mode the copy keeps.
-pub(super) fn copy(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
-    let from = job.path(arguments, &FROM)?;
+pub(super) fn copy(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
+    let from = job.path(arguments, "from")?;
     let (file, metadata) = open::file(job, &from)?;
     let to = destination(job, arguments, &from)?;
     let overwrite = arguments.flag("overwrite")?;
@@ -43,8 +40,8 @@ pub(super) fn copy(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolR
 }
 
 /// Runs one call of `move`: a file, a link itself, or a directory with all that is in it.
-pub(super) fn rename(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
-    let from = job.path(arguments, &FROM)?;
+pub(super) fn rename(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
+    let from = job.path(arguments, "from")?;
     let top = job.dir()?;
     let error = |cause: io::Error| job.io_error("move", from.path(), &cause);
     let Some((parent, name)) = from.entry_parts() else { return Err(no_name(&from, "move")) };
@@ -77,8 +74,8 @@ pub(super) fn rename(job: &FileJob, arguments: &FileArguments<'_>) -> Result<Too
 }
 
 /// Runs one call of `delete`: a file, a link itself, or an empty directory.
-pub(super) fn delete(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
-    let path = job.path(arguments, &["path", "file_path"])?;
+pub(super) fn delete(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
+    let path = job.path(arguments, "path")?;
     let Some((parent, name)) = path.entry_parts() else { return Err(no_name(&path, "delete")) };
     let error = |cause: io::Error| job.io_error("delete", path.path(), &cause);
     let parent = job.dir()?.open_dir(parent).map_err(error)?;
@@ -102,10 +99,10 @@ pub(super) fn delete(job: &FileJob, arguments: &FileArguments<'_>) -> Result<Too
 /// The destination: a path, or an existing directory, which gets it under its own name.
 fn destination(
     job: &FileJob,
-    arguments: &FileArguments<'_>,
+    arguments: Arguments<'_>,
     from: &RelativePath,
 ) -> Result<RelativePath, Error> {
-    let to = job.path(arguments, &TO)?;
+    let to = job.path(arguments, "to")?;
     let is_directory = job.dir()?.metadata(to.path()).is_ok_and(|metadata| metadata.is_dir());
     match from.entry_parts() {
         Some((_, name)) if is_directory || to.file_parts().is_none() => Ok(to.join(name)),

@@ -4,12 +4,12 @@ use std::io::Read as _;
 
 use memchr::memmem;
 
-use super::arguments::FileArguments;
 use super::fill;
-use super::job::FileJob;
+use super::job::{FileJob, is_base64};
 use super::relative_path::RelativePath;
 use super::replace::FileReplacement;
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
 use crate::util::{base64, units};
 
 const MAX_WRITE_BYTES: usize = 16 << 20;
@@ -19,10 +19,10 @@ const MAX_REWRITE_BYTES: u64 = 64 << 20;
 /// Runs one call of `write`, or of `append` when `append` is set.
 pub(super) fn run(
     job: &FileJob,
-    arguments: &FileArguments<'_>,
+    arguments: Arguments<'_>,
     append: bool,
 ) -> Result<ToolResult, Error> {
-    let path = job.path(arguments, &["path", "file_path"])?;
+    let path = job.path(arguments, "path")?;
     let bytes = bytes(arguments)?;
     let append = append || arguments.flag("append")?;
     let target = FileReplacement::open(job, &path, true)?;
@@ -52,10 +52,10 @@ pub(super) fn run(
     ))
 }
 
-pub(super) fn edit(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
-    let path = job.path(arguments, &["path", "file_path"])?;
-    let old = arguments.required(&["old"])?;
-    let new = arguments.required(&["new"])?;
+pub(super) fn edit(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
+    let path = job.path(arguments, "path")?;
+    let old = arguments.text("old")?;
+    let new = arguments.text("new")?;
     if old.is_empty() {
         return Err(Error::usage("'old' is empty: there is no text to replace"));
     }
@@ -102,9 +102,9 @@ fn line_of(content: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', content.get(..at).unwrap_or_default()).count() + 1
 }
 
-fn bytes(arguments: &FileArguments<'_>) -> Result<Vec<u8>, Error> {
-    let text = arguments.required(&["text"])?;
-    let bytes = if arguments.base64()? {
+fn bytes(arguments: Arguments<'_>) -> Result<Vec<u8>, Error> {
+    let text = arguments.text("text")?;
+    let bytes = if is_base64(arguments)? {
         base64::decode(text).ok_or_else(|| Error::usage("'text' is not valid base64"))?
     } else {
         text.as_bytes().to_vec()

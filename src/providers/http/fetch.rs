@@ -9,10 +9,10 @@ use url::Url;
 
 use super::entry::METHODS;
 use super::header_names::RESERVED_HEADERS;
-use super::request::HttpRequest;
+use super::request::{HttpRequest, header_value};
 use super::response::{self, ResponseRules};
-use super::send::{CONNECT_TIMEOUT, DownloadProgress, send};
-use crate::model::{Error, ErrorKind, ErrorPhase, ToolResult};
+use super::send::{CONNECT_TIMEOUT, send};
+use crate::model::{Error, ErrorKind, ToolResult};
 use crate::net::address::{is_link_local, is_loopback, is_public, literal_ip};
 use crate::net::client::{ClientSettings, HttpClient};
 use crate::util::tls::TlsPem;
@@ -49,15 +49,7 @@ pub(in crate::providers) async fn fetch(
         tls: TlsPem::default(),
     };
     let client = HttpClient::new(&request.url, None, &settings, HeaderMap::new())?;
-    let progress = DownloadProgress::new();
-    let answer = tokio::select! {
-        biased;
-        () = cancel.cancelled() => {
-            let state = progress.describe(&request.url);
-            return Err(Error::timeout(state).with_phase(ErrorPhase::Call));
-        }
-        answer = send(&client, &request, fetch_request.max_bytes, &progress) => answer,
-    };
+    let answer = send(&client, &request, fetch_request.max_bytes, cancel).await;
     let answer = answer.map_err(|error| match (error.kind(), error.http_status()) {
         (ErrorKind::Denied, Some(_redirect)) => {
             error.with_hint("call again with that address, if it is the right one")
@@ -142,9 +134,7 @@ fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
         return Err(Error::usage(format!("the header '{header}' is set by HTTP itself"))
             .with_hint("leave it out; it is set automatically"));
     }
-    let mut value = HeaderValue::from_str(text).map_err(|_| {
-        Error::usage(format!("the value for the header '{header}' contains a control character"))
-    })?;
+    let mut value = header_value(&header, text)?;
     value.set_sensitive(CREDENTIAL_HEADERS.contains(&header.as_str()));
     Ok((header, value))
 }

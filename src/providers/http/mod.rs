@@ -1,9 +1,9 @@
 //! HTTP tools: one request for each call, built from a template.
 //!
 //! Owns: what an entry may say (`entry`, `auth`, `params`), filling it in (`template`, `url_template`,
-//! `body`, `request`), sending (`send`), requests to an address that a call names (`fetch`), what an answer means (`answer`) and which failures may be
-//! repeated (`retry`). Never does: let an argument choose scheme, host or port, leave the origin,
-//! or repeat a request itself.
+//! `body`, `request`), sending (`send`), requests to an address that a call names (`fetch`), what an
+//! answer means (`response`) and which failures may be repeated (`retry`). Never does: let an argument
+//! choose scheme, host or port, leave the origin, or repeat a request itself.
 
 mod auth;
 mod body;
@@ -29,7 +29,7 @@ use crate::config::typed::Keys;
 use crate::provider::ProviderKind;
 
 use entry::HttpKeys;
-pub(super) use entry::RequestKeys;
+pub(super) use entry::{DEFAULT_RESPONSE_BYTES, MAX_RESPONSE_BYTES, METHODS, RequestKeys};
 pub(super) use fetch::{FetchRequest, fetch, preview as preview_fetch};
 
 #[cfg(feature = "openapi")]

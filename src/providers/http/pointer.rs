@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Error};
 use crate::util::json;
 
 pub(super) fn check(text: &str) -> Result<String, Diagnostic> {
@@ -22,17 +22,8 @@ pub(super) fn check(text: &str) -> Result<String, Diagnostic> {
     Err(Diagnostic::error(message).with_hint(format!("write it as a JSON Pointer: {meant}")))
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the response has nothing at '{pointer}': {} {summary}", .reached.as_deref().unwrap_or("the answer"))]
-pub(super) struct PointerNotFound {
-    pointer: String,
-    /// The longest beginning of the pointer that leads somewhere, in quotes; `None` is the whole.
-    reached: Option<String>,
-    /// A short description of the value that was reached.
-    summary: String,
-}
-
-pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, PointerNotFound> {
+/// The part of a document at a pointer; the error says how far the pointer leads.
+pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, Error> {
     if let Some(value) = document.pointer(pointer) {
         return Ok(value.clone());
     }
@@ -44,8 +35,9 @@ pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, PointerNo
             None => break,
         }
     }
-    let reached = (!walked.is_empty()).then(|| format!("'{walked}'"));
-    Err(PointerNotFound { pointer: pointer.to_owned(), reached, summary: json::summary(here) })
+    let reached = if walked.is_empty() { "the answer" } else { &format!("'{walked}'") };
+    let summary = json::summary(here);
+    Err(Error::tool(format!("the response has nothing at '{pointer}': {reached} {summary}")))
 }
 
 #[cfg(test)]
@@ -68,8 +60,8 @@ mod tests {
     #[test]
     fn a_pointer_that_leads_nowhere_says_how_far_it_came() {
         let document = json!({ "data": { "items": [1, 2], "next": null }, "ok": true });
-        assert_eq!(follow(&document, "/data/items/1"), Ok(json!(2)));
-        let why = |pointer| follow(&document, pointer).unwrap_err().to_string();
+        assert_eq!(follow(&document, "/data/items/1").unwrap(), json!(2));
+        let why = |pointer| follow(&document, pointer).unwrap_err().message().to_owned();
         assert_eq!(why("/date"), "the response has nothing at '/date': the answer has data, ok");
         assert_eq!(
             why("/data/items/2"),

@@ -9,55 +9,40 @@ use reqwest::header::HeaderMap;
 
 use super::entry::{self, HttpEntry, IDEMPOTENT};
 use super::retry::{HttpFailure, retry_after};
-use super::send::{DownloadProgress, send};
-use super::{request, response, send as sending};
+use super::send::{CONNECT_TIMEOUT, send};
+use super::{request, response};
 use crate::config::spec::ToolSpec;
 use crate::model::{
-    Diagnostic, Error, ErrorKind, ErrorPhase, RetryAdvice, ToolCall, ToolContext, ToolDefinition,
-    ToolResult,
+    Error, ErrorKind, ErrorPhase, RetryAdvice, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
 use crate::net::client::{ClientSettings, HttpClient};
-use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps};
+use crate::providers::local::{self, LocalTool};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::tls::TlsPem;
 use crate::util::units::show_duration;
 
-pub(super) struct HttpProvider {
-    tools: Vec<HttpTool>,
+/// Clients by origin and settings; each keeps its connections.
+#[derive(Default)]
+struct HttpClients {
     insecure: bool,
-    /// Clients by origin and settings; each keeps its connections.
     clients: Mutex<BTreeMap<(String, bool), HttpClient>>,
 }
 
 struct HttpTool {
-    definition: Arc<ToolDefinition>,
     entry: HttpEntry,
+    clients: Arc<HttpClients>,
 }
 
 pub(in crate::providers) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
-    let mut diagnostics: Vec<Diagnostic> = Vec::new();
-    let mut tools = Vec::new();
-    for spec in specs {
-        let name = spec.definition.name.full();
+    let clients = Arc::new(HttpClients { insecure: context.insecure, ..HttpClients::default() });
+    local::build(specs, |spec, diagnostics| {
         let mut definition = spec.definition.clone();
-        let mut own_diagnostics = Vec::new();
         let variables = (context.environment.as_ref(), &context.expanded);
-        let entry = entry::read(spec, &mut definition, variables, &mut own_diagnostics);
-        diagnostics.extend(
-            own_diagnostics.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())),
-        );
-        if let Some(entry) = entry {
-            complete(&mut definition, &entry);
-            let definition = Arc::new(definition);
-            tools.push(HttpTool { definition, entry });
-        }
-    }
-    let provider = (!tools.is_empty()).then(|| {
-        let clients = Mutex::default();
-        Arc::new(HttpProvider { tools, insecure: context.insecure, clients })
-            as Arc<dyn ToolProvider>
-    });
-    BuiltProviders { providers: provider.into_iter().collect(), diagnostics }
+        let entry = entry::read(spec, &mut definition, variables, diagnostics)?;
+        complete(&mut definition, &entry);
+        Some((definition, HttpTool { entry, clients: Arc::clone(&clients) }))
+    })
 }
 
 /// Fills what the entry left out. The method is the author's word about effects, where the entry
@@ -81,14 +66,7 @@ fn complete(definition: &mut ToolDefinition, entry: &HttpEntry) {
     definition.touches.extend(handed.map(|(secret, place)| format!("sends {secret} in {place}")));
 }
 
-impl HttpProvider {
-    fn tool(&self, call: &ToolCall) -> Result<&HttpTool, Error> {
-        self.tools
-            .iter()
-            .find(|tool| tool.definition.name == call.name)
-            .ok_or_else(|| Error::internal(format!("'{}' is not one of the API tools", call.name)))
-    }
-
+impl HttpClients {
     /// The client for the origin of an entry, made when it is first needed.
     fn client(&self, entry: &HttpEntry) -> Result<HttpClient, Error> {
         let origin = entry.url.origin();
@@ -98,7 +76,7 @@ impl HttpProvider {
             return Ok(client.clone());
         }
         let settings = ClientSettings {
-            connect_timeout: sending::CONNECT_TIMEOUT,
+            connect_timeout: CONNECT_TIMEOUT,
             insecure: self.insecure,
             allows_link_local: entry.link_local,
             requires_public: false,
@@ -112,24 +90,12 @@ impl HttpProvider {
 }
 
 #[async_trait]
-impl ToolProvider for HttpProvider {
-    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
-    }
-
+impl LocalTool for HttpTool {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        let HttpTool { entry, .. } = self.tool(call)?;
+        let entry = &self.entry;
         let request = request::prepare(entry, &call.arguments, Some(context))?;
-        let client = self.client(entry)?;
-        let progress = DownloadProgress::new();
-        let answer = tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => {
-                let error = Error::timeout(progress.describe(&request.url)).with_phase(ErrorPhase::Call);
-                return Err(error.with_retry_advice(entry.retry.verdict(HttpFailure::Timeout, entry.is_repeatable, None)));
-            }
-            answer = send(&client, &request, entry.max_response, &progress) => answer,
-        };
+        let client = self.clients.client(entry)?;
+        let answer = send(&client, &request, entry.max_response, &context.cancel).await;
         let answer = answer.map_err(|error| with_retry_verdict(entry, error))?;
         let mut result = response::read(entry.response_rules(), &answer)?;
         if let Some(error) = result.error.take() {
@@ -149,9 +115,8 @@ impl ToolProvider for HttpProvider {
         Ok(result)
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let HttpTool { entry, .. } = self.tool(call)?;
-        let request = request::prepare(entry, &call.arguments, None)?;
+    fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
+        let request = request::prepare(&self.entry, &call.arguments, None)?;
         let summary = format!("sends {} {}", request.method, request.url);
         Ok(Preview { summary, request: request.shown() })
     }
@@ -164,6 +129,7 @@ fn with_retry_verdict(entry: &HttpEntry, error: Error) -> Error {
             HttpFailure::Connect
         }
         (ErrorKind::Unreachable, _) => HttpFailure::ConnectionLost,
+        (ErrorKind::Timeout, Some(ErrorPhase::Call)) => HttpFailure::Timeout,
         _ => return error,
     };
     error.with_retry_advice(entry.retry.verdict(failure, entry.is_repeatable, None))

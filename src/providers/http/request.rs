@@ -11,6 +11,7 @@ use super::header_names::is_authorization;
 use super::params::ArgumentLocation;
 use super::template::TemplateValues;
 use crate::model::{Error, JsonObject, ToolContext};
+use crate::providers::properties::with_defaults;
 use crate::providers::template::value_text;
 
 /// The header `Accept` of entries that set none.
@@ -32,12 +33,7 @@ pub(super) fn prepare(
     call_arguments: &JsonObject,
     context: Option<&ToolContext>,
 ) -> Result<HttpRequest, Error> {
-    let mut arguments = call_arguments.clone();
-    for (name, value) in &entry.defaults {
-        if !arguments.contains_key(name) {
-            arguments.insert(name.clone(), value.clone());
-        }
-    }
+    let arguments = with_defaults(call_arguments, &entry.defaults);
     let values = TemplateValues { arguments: &arguments, context, masked: context.is_none() };
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, DEFAULT_ACCEPT);
@@ -121,7 +117,7 @@ fn body(
     })
 }
 
-fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, Error> {
+pub(super) fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, Error> {
     HeaderValue::from_str(text).map_err(|_| {
         Error::usage(format!("the value for the header '{name}' contains a control character"))
             .with_hint("a header is one line of text")

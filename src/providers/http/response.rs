@@ -193,7 +193,7 @@ fn json_result(rules: ResponseRules<'_>, answer: &HttpResponse) -> Result<ToolRe
     Ok(match pointer::follow(&value, path) {
         Ok(part) => ToolResult::json(part),
         Err(error) => {
-            let mut result = ToolResult::failure(error.to_string());
+            let mut result = ToolResult::failure(error.message());
             result.content.push(json!({ "type": "text", "text": value.to_string() }));
             result
         }

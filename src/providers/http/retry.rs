@@ -26,31 +26,16 @@ pub(super) enum HttpFailure {
     Status(u16),
 }
 
-/// One word of `retry.on`: a cause, or a class of statuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RetryCondition {
-    Failure(HttpFailure),
-    /// Every status of a hundred: 4 is `4xx`.
-    StatusClass(u16),
-}
-
-impl RetryCondition {
-    fn parse(word: &str) -> Option<Self> {
-        Some(Self::Failure(match word {
-            "connect" => HttpFailure::Connect,
-            "lost" => HttpFailure::ConnectionLost,
-            "timeout" => HttpFailure::Timeout,
-            "4xx" => return Some(Self::StatusClass(4)),
-            "5xx" => return Some(Self::StatusClass(5)),
-            status => HttpFailure::Status(status.parse().ok().filter(|s| (400..600).contains(s))?),
-        }))
-    }
-
-    fn covers(self, failure: HttpFailure) -> bool {
-        match (self, failure) {
-            (Self::StatusClass(class), HttpFailure::Status(status)) => status / 100 == class,
-            (Self::Failure(own), failure) => own == failure,
-            (Self::StatusClass(_), _) => false,
+impl HttpFailure {
+    /// Whether a word of `retry.on` means it: a cause, a status, or every status of a hundred.
+    fn is_meant_by(self, word: &str) -> bool {
+        match self {
+            Self::Connect => word == "connect",
+            Self::ConnectionLost => word == "lost",
+            Self::Timeout => word == "timeout",
+            Self::Status(status) => {
+                word.parse() == Ok(status) || word == format!("{}xx", status / 100)
+            }
         }
     }
 }
@@ -75,7 +60,7 @@ pub(super) struct RetryPolicy {
     pub(super) max: Option<u32>,
     /// The pause before the first repetition; the host doubles it for each further one.
     pub(super) backoff: Option<Duration>,
-    on: Option<Vec<RetryCondition>>,
+    on: Option<Vec<String>>,
 }
 
 impl RetryPolicy {
@@ -106,11 +91,10 @@ impl RetryPolicy {
         is_repeatable: bool,
         asks: Option<Duration>,
     ) -> RetryAdvice {
-        let standard = DEFAULT_CONDITIONS.iter().filter_map(|word| RetryCondition::parse(word));
         let covered = failure == HttpFailure::Connect
             || match &self.on {
-                Some(on) => on.iter().any(|on| on.covers(failure)),
-                None => is_repeatable && standard.into_iter().any(|on| on.covers(failure)),
+                Some(on) => on.iter().any(|word| failure.is_meant_by(word)),
+                None => is_repeatable && DEFAULT_CONDITIONS.iter().any(|w| failure.is_meant_by(w)),
             };
         match asks {
             _ if !covered => RetryAdvice::Never,
@@ -120,19 +104,19 @@ impl RetryPolicy {
     }
 }
 
-fn conditions(words: &Located<Texts>) -> Result<Vec<RetryCondition>, Diagnostic> {
-    let condition = |word: &String| {
-        RetryCondition::parse(word).ok_or_else(|| {
-            let hint = did_you_mean(word, DEFAULT_CONDITIONS).unwrap_or_else(|| {
-                format!("use {}, 4xx or single status codes", DEFAULT_CONDITIONS.join(", "))
-            });
-            words.error(format!("'{word}' is not a retry condition")).with_hint(hint)
-        })
+fn conditions(words: &Located<Texts>) -> Result<Vec<String>, Diagnostic> {
+    let is_status = |word: &str| word.parse().is_ok_and(|s: u16| (400..600).contains(&s));
+    let is_known = |word: &str| DEFAULT_CONDITIONS.contains(&word) || word == "4xx";
+    let Some(word) = words.0.iter().find(|word| !is_known(word) && !is_status(word)) else {
+        return Ok(words.0.clone());
     };
-    words.0.iter().map(condition).collect()
+    let hint = did_you_mean(word, DEFAULT_CONDITIONS).unwrap_or_else(|| {
+        format!("use {}, 4xx or single status codes", DEFAULT_CONDITIONS.join(", "))
+    });
+    Err(words.error(format!("'{word}' is not a retry condition")).with_hint(hint))
 }
 
-/// How long a response asks to wait: `RetryPolicy-After` in seconds, or as a date, which is measured
+/// How long a response asks to wait: `Retry-After` in seconds, or as a date, which is measured
 /// against the server's own clock (its `Date`), else against `now`, time since the Unix epoch.
 pub(super) fn retry_after(headers: &HeaderMap, now: Duration) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::{Method, StatusCode};
-use url::Url;
+use tokio_util::sync::CancellationToken;
 
 use super::request::HttpRequest;
 use super::response::HttpResponse;
@@ -21,61 +21,51 @@ use crate::util::units::show_size;
 
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How far one exchange got, for the message of a call that had to stop.
-#[derive(Debug)]
-pub(super) struct DownloadProgress(AtomicUsize);
-
 /// Stands for a response whose headers have not come yet.
 const NO_HEADERS: usize = usize::MAX;
 
-impl DownloadProgress {
-    pub(super) fn new() -> Self {
-        Self(AtomicUsize::new(NO_HEADERS))
-    }
-
-    fn record(&self, bytes: usize) {
-        self.0.store(bytes, Ordering::Relaxed);
-    }
-
-    /// The state, as a fragment of a message.
-    pub(super) fn describe(&self, url: &Url) -> String {
-        let place = address::host_and_port(url);
-        match self.0.load(Ordering::Relaxed) {
-            NO_HEADERS => format!("no response had arrived from {place}"),
-            bytes => {
-                format!("{} of the response from {place} had arrived", show_size(bytes as u64))
-            }
-        }
-    }
-}
-
-/// Sends `request` and reads the answer, of which `limit` bytes are kept.
+/// Sends `request` and reads the answer, of which `limit` bytes are kept. The error of a call that
+/// has to stop says how far it came.
 pub(super) async fn send(
     client: &HttpClient,
     request: &HttpRequest,
     limit: usize,
-    progress: &DownloadProgress,
+    cancel: &CancellationToken,
+) -> Result<HttpResponse, Error> {
+    let received = AtomicUsize::new(NO_HEADERS);
+    let answer = cancel.run_until_cancelled(receive(client, request, limit, &received)).await;
+    answer.unwrap_or_else(|| {
+        let place = address::host_and_port(&request.url);
+        let state = match received.load(Ordering::Relaxed) {
+            NO_HEADERS => format!("no response had arrived from {place}"),
+            bytes => {
+                format!("{} of the response from {place} had arrived", show_size(bytes as u64))
+            }
+        };
+        Err(Error::timeout(state).with_phase(ErrorPhase::Call))
+    })
+}
+
+async fn receive(
+    client: &HttpClient,
+    request: &HttpRequest,
+    limit: usize,
+    received: &AtomicUsize,
 ) -> Result<HttpResponse, Error> {
     let OriginResponse { status, headers, url, mut body } = exchange(client, request).await?;
-    progress.record(0);
+    received.store(0, Ordering::Relaxed);
     let expected = body.content_length;
-    if status.is_client_error() || status.is_server_error() {
+    let (body, is_truncated) = if status.is_client_error() || status.is_server_error() {
         // The rest of an error response does not matter if it breaks off.
         let mut begun = body.beginning(MAX_ERROR_BODY).await;
         begun.truncate(MAX_ERROR_BODY);
-        return Ok(HttpResponse {
-            status,
-            headers,
-            url,
-            body: begun,
-            is_truncated: false,
-            expected,
-        });
-    }
-    let nothing = request.method == Method::HEAD || status == StatusCode::NO_CONTENT;
-    let (body, cut) =
-        if nothing { (Bytes::new(), false) } else { read_body(&mut body, limit, progress).await? };
-    Ok(HttpResponse { status, headers, url, body, is_truncated: cut, expected })
+        (begun, false)
+    } else if request.method == Method::HEAD || status == StatusCode::NO_CONTENT {
+        (Bytes::new(), false)
+    } else {
+        read_body(&mut body, limit, received).await?
+    };
+    Ok(HttpResponse { status, headers, url, body, is_truncated, expected })
 }
 
 async fn exchange(client: &HttpClient, request: &HttpRequest) -> Result<OriginResponse, Error> {
@@ -97,14 +87,14 @@ async fn exchange(client: &HttpClient, request: &HttpRequest) -> Result<OriginRe
 async fn read_body(
     body: &mut ResponseBody,
     limit: usize,
-    progress: &DownloadProgress,
+    received: &AtomicUsize,
 ) -> Result<(Bytes, bool), Error> {
     let mut bytes = BytesMut::new();
     loop {
         match body.next().await {
             Ok(Some(chunk)) => {
                 bytes.extend_from_slice(&chunk);
-                progress.record(bytes.len());
+                received.store(bytes.len(), Ordering::Relaxed);
                 if bytes.len() > limit {
                     bytes.truncate(limit);
                     return Ok((bytes.freeze(), true));

@@ -20,6 +20,17 @@ pub(super) enum HttpPlaceholder {
     Context(String),
 }
 
+impl HttpPlaceholder {
+    /// What stands for it where its value is not shown.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Secret(_, name) => format!("***({name})"),
+            Self::Argument(name) => format!("{{{name}}}"),
+            Self::Context(field) => format!("{{context.{field}}}"),
+        }
+    }
+}
+
 /// The parts of the context as placeholders name them.
 const CONTEXT_FIELDS: [&str; 7] = [
     "context.session_id",
@@ -107,24 +118,12 @@ impl TemplateValues<'_> {
     /// The value of a placeholder as text; `None` when it is absent.
     pub(super) fn value(&self, placeholder: &HttpPlaceholder) -> Option<String> {
         match placeholder {
-            HttpPlaceholder::Secret(_, name) if self.masked => Some(format!("***({name})")),
+            HttpPlaceholder::Secret(..) if self.masked => Some(placeholder.shown()),
             HttpPlaceholder::Secret(value, _) => Some(value.expose_secret().to_owned()),
             HttpPlaceholder::Argument(name) => self.arguments.get(name).and_then(value_text),
-            HttpPlaceholder::Context(field) => self.context_field(field),
-        }
-    }
-
-    fn context_field(&self, field: &str) -> Option<String> {
-        let Some(context) = self.context else { return Some(format!("{{context.{field}}}")) };
-        match field.split_once('.') {
-            Some(("metadata", key)) => context.metadata.get(key).and_then(value_text),
-            Some((_, key)) => context.environment.get(key).cloned(),
-            None => match field {
-                "session_id" => Some(context.session_id.clone()),
-                "call_id" => Some(context.call_id.0.clone()),
-                "user_id" => context.user_id.clone(),
-                "traceparent" => context.trace.as_ref().map(|trace| trace.traceparent().to_owned()),
-                _ => Some(context.cwd.display().to_string()),
+            HttpPlaceholder::Context(field) => match self.context {
+                Some(context) => context_field(context, field),
+                None => Some(placeholder.shown()),
             },
         }
     }
@@ -135,6 +134,20 @@ impl TemplateValues<'_> {
         template: &TextTemplate<HttpPlaceholder>,
     ) -> Result<Option<String>, Error> {
         template.render(|placeholder| Ok(self.value(placeholder)), missing_value_error)
+    }
+}
+
+fn context_field(context: &ToolContext, field: &str) -> Option<String> {
+    match field.split_once('.') {
+        Some(("metadata", key)) => context.metadata.get(key).and_then(value_text),
+        Some((_, key)) => context.environment.get(key).cloned(),
+        None => match field {
+            "session_id" => Some(context.session_id.clone()),
+            "call_id" => Some(context.call_id.0.clone()),
+            "user_id" => context.user_id.clone(),
+            "traceparent" => context.trace.as_ref().map(|trace| trace.traceparent().to_owned()),
+            _ => Some(context.cwd.display().to_string()),
+        },
     }
 }
 
@@ -169,6 +182,17 @@ impl TextTemplate<HttpPlaceholder> {
             self.sole_placeholder(),
             Some(HttpPlaceholder::Argument(_) | HttpPlaceholder::Context(_))
         )
+    }
+
+    /// Its texts that are the same in every request: literals, and the values of secrets.
+    pub(super) fn fixed_texts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            TemplatePart::Literal(text) => Some(text.as_str()),
+            TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) => {
+                Some(value.expose_secret())
+            }
+            TemplatePart::Placeholder(_) => None,
+        })
     }
 
     /// The names of the references whose values it hands out.

@@ -34,8 +34,8 @@ impl UrlTemplate {
         written: TextTemplate<HttpPlaceholder>,
         base: Option<&str>,
     ) -> Result<Self, Diagnostic> {
-        let parts = joined(written, base)?;
-        let mark = mark(&parts);
+        let url = TextTemplate { parts: joined(written, base)? };
+        let (mark, parts) = (mark(&url), url.parts);
         let (text, marked) = marked(&parts, &mark)?;
         let url = parse(&text, &mark)?;
         let markers = |text: &str| text.matches(&mark).count();
@@ -78,12 +78,8 @@ impl UrlTemplate {
         &self.origin
     }
 
-    pub(super) fn path_arguments(&self) -> impl Iterator<Item = &str> {
-        self.segments.iter().flat_map(TextTemplate::arguments)
-    }
-
-    pub(super) fn path_secrets(&self) -> impl Iterator<Item = &str> {
-        self.segments.iter().flat_map(TextTemplate::secrets)
+    pub(super) fn segments(&self) -> &[TextTemplate<HttpPlaceholder>] {
+        &self.segments
     }
 
     pub(super) fn query_templates(&self) -> impl Iterator<Item = &TextTemplate<HttpPlaceholder>> {
@@ -107,19 +103,10 @@ impl UrlTemplate {
         for segment in &self.segments {
             shown.push('/');
             for part in &segment.parts {
-                // Writing to a String cannot fail.
-                let _ignored = match part {
-                    TemplatePart::Literal(text) => shown.write_str(text),
-                    TemplatePart::Placeholder(HttpPlaceholder::Argument(name)) => {
-                        write!(shown, "{{{name}}}")
-                    }
-                    TemplatePart::Placeholder(HttpPlaceholder::Secret(_, name)) => {
-                        write!(shown, "***({name})")
-                    }
-                    TemplatePart::Placeholder(HttpPlaceholder::Context(field)) => {
-                        write!(shown, "{{context.{field}}}")
-                    }
-                };
+                match part {
+                    TemplatePart::Literal(text) => shown.push_str(text),
+                    TemplatePart::Placeholder(placeholder) => shown.push_str(&placeholder.shown()),
+                }
             }
         }
         shown
@@ -272,18 +259,9 @@ fn joined(
 }
 
 /// A word that is not in the URL, to find placeholders again after it was parsed.
-fn mark(parts: &[TemplatePart<HttpPlaceholder>]) -> String {
+fn mark(url: &TextTemplate<HttpPlaceholder>) -> String {
     let mut mark = "zq".to_owned();
-    let taken = |mark: &str| {
-        parts.iter().any(|part| match part {
-            TemplatePart::Literal(text) => text.to_ascii_lowercase().contains(mark),
-            TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) => {
-                value.expose_secret().to_ascii_lowercase().contains(mark)
-            }
-            TemplatePart::Placeholder(_) => false,
-        })
-    };
-    while taken(&mark) {
+    while url.fixed_texts().any(|text| text.to_ascii_lowercase().contains(&mark)) {
         mark.push('q');
     }
     mark

@@ -2,19 +2,17 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::{Error, JsonObject, check_name};
+use crate::model::{Error, check_name};
+use crate::providers::arguments::Arguments;
 use crate::providers::engines::config::EngineLimits;
 use crate::util::units::show_size;
 
 pub(super) fn mailbox<'a>(
-    arguments: &'a JsonObject,
+    arguments: Arguments<'a>,
     argument: &str,
     limits: &EngineLimits,
 ) -> Result<&'a str, Error> {
-    let name = arguments
-        .get(argument)
-        .and_then(Value::as_str)
-        .ok_or_else(|| Error::usage(format!("'{argument}' must be the name of a mailbox")))?;
+    let name = arguments.text(argument)?;
     check_name(name).map_err(|why| Error::usage(format!("'{argument}': {why}")))?;
     if name.len() as u64 > limits.max_key_bytes {
         let most = limits.max_key_bytes;
@@ -25,11 +23,11 @@ pub(super) fn mailbox<'a>(
 
 /// The JSON that is kept of a message: its parts, and when it was sent.
 pub(super) fn encode_message(
-    arguments: &JsonObject,
+    arguments: Arguments<'_>,
     sent: String,
     limits: &EngineLimits,
 ) -> Result<String, Error> {
-    match (arguments.contains_key("text"), arguments.contains_key("message")) {
+    match (arguments.0.contains_key("text"), arguments.0.contains_key("message")) {
         (true, true) => return Err(Error::usage("'text' and 'message' exclude each other")),
         (false, false) => {
             return Err(Error::usage("there is nothing to send")
@@ -39,7 +37,7 @@ pub(super) fn encode_message(
     }
     let mut stored: Map<String, Value> = ["from", "topic", "text", "message"]
         .into_iter()
-        .filter_map(|name| Some((name.to_owned(), arguments.get(name)?.clone())))
+        .filter_map(|name| Some((name.to_owned(), arguments.0.get(name)?.clone())))
         .collect();
     stored.insert("sent".to_owned(), sent.into());
     let stored = Value::Object(stored).to_string();

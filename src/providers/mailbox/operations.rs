@@ -8,7 +8,7 @@ use super::message;
 use crate::model::{Error, ToolResult};
 use crate::providers::engines::kind::EngineCall;
 use crate::providers::engines::{TakeOutcome, WriteCondition, WriteOutcome, WriteRequest};
-use crate::util::clock::Clock;
+use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_size;
 
 pub(super) const MAX_MESSAGES: u64 = 100;
@@ -35,7 +35,7 @@ pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
         space: mailbox(&call, to),
         // Numbered by the engine, so that they are received as they were accepted.
         key: None,
-        value: message::encode_message(arguments, time(call.clock), limits)?,
+        value: message::encode_message(arguments, time(), limits)?,
         condition: WriteCondition::Any,
         quota: limits.quota,
         ttl: call.config.ttl,
@@ -65,10 +65,10 @@ pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 pub(super) async fn receive(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let (arguments, cancel) = (call.arguments, &call.context.cancel);
     let name = message::mailbox(arguments, "name", &call.config.limits)?;
-    let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(1).clamp(1, MAX_MESSAGES);
+    let limit = arguments.count("limit", 1)?.unwrap_or(1).min(MAX_MESSAGES);
     let limit = usize::try_from(limit).unwrap_or(1);
-    let keep = arguments.get("keep").and_then(Value::as_bool).unwrap_or_default();
-    let wait = arguments.get("wait").and_then(Value::as_f64).unwrap_or_default();
+    let keep = arguments.flag("keep")?;
+    let wait = arguments.number("wait")?.unwrap_or_default();
     let most = Duration::from_secs(MAX_WAIT_SECONDS);
     let wait = Duration::try_from_secs_f64(wait).unwrap_or_default().min(most);
     let over = tokio::time::sleep(wait);
@@ -160,7 +160,7 @@ pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     Ok(ToolResult::json(json!({ "mailboxes": mailboxes, "more": more })))
 }
 
-fn time(clock: &dyn Clock) -> String {
-    let millis = i64::try_from(clock.unix().as_millis()).unwrap_or_default();
+fn time() -> String {
+    let millis = i64::try_from(SystemClock.unix().as_millis()).unwrap_or_default();
     jiff::Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default()
 }

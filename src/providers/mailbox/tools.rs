@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::operations::{self, MAX_MESSAGES, MAX_WAIT_SECONDS};
 use crate::providers::engines::config::EngineLimits;
-use crate::providers::engines::kind::{DestructiveHint, EngineTool};
+use crate::providers::engines::kind::{EngineTool, StoreEffect};
 use crate::providers::toolkit::ToolkitTool;
 
 /// What a call that receives may take when its entry says nothing: its wait, and an engine that is
@@ -17,10 +17,8 @@ pub(super) static TOOLS: [EngineTool; 3] = [
     EngineTool {
         tool: ToolkitTool { name: "send", aliases: &["post"] },
         is_default: true,
-        changes: true,
-        keeps: true,
+        effect: StoreEffect::Keeps,
         is_idempotent: false,
-        destructive: DestructiveHint::AsWritten,
         timeout: None,
         description: |_, sort| {
             format!(
@@ -45,10 +43,8 @@ pub(super) static TOOLS: [EngineTool; 3] = [
     EngineTool {
         tool: ToolkitTool { name: "receive", aliases: &["take"] },
         is_default: true,
-        changes: true,
-        keeps: false,
+        effect: StoreEffect::Takes,
         is_idempotent: false,
-        destructive: DestructiveHint::AsWritten,
         timeout: Some(RECEIVE_TIMEOUT),
         description: |_, sort| {
             format!(
@@ -88,10 +84,8 @@ pub(super) static TOOLS: [EngineTool; 3] = [
     EngineTool {
         tool: ToolkitTool { name: "list", aliases: &[] },
         is_default: true,
-        changes: false,
-        keeps: false,
+        effect: StoreEffect::Reads,
         is_idempotent: true,
-        destructive: DestructiveHint::AsWritten,
         timeout: None,
         description: |_, sort| format!("Lists the mailboxes that contain messages ({sort})."),
         input: |_| (json!({}), &[]),

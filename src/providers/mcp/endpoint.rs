@@ -241,14 +241,9 @@ pub fn start(
     verify_trust(&spec.seal)?;
     let program = program(spec, environment, expanded)?;
     let sandbox = confinement::of_server(spec, environment);
-    let started = match sandbox {
-        None => Process::start(&program).map_err(StartError::from),
-        Some(sandbox) => {
-            let confinement = sandbox.confinement(&program.path, &program.cwd)?;
-            Process::start_confined(&program, &confinement, false)
-        }
-    };
-    started.map_err(|error| not_started(&error, &program))
+    let confinement = sandbox.map(|sandbox| sandbox.confinement(&program.path, &program.cwd));
+    Process::start_within(&program, confinement.transpose()?.as_ref(), false)
+        .map_err(|error| not_started(&error, &program))
 }
 
 /// The wire to a server that is reached over the network, for a proxy that speaks over it itself.

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::reference::PathSegment;
-use super::step::StageDraft;
-use super::template::{Embedding, LocatedReference};
+use super::entry::PipelineStage;
+use super::template::LocatedReference;
 use crate::model::Diagnostic;
 use crate::providers::properties::SchemaProperties;
 
@@ -20,39 +19,35 @@ const CONTEXT_FIELDS: [&str; 6] =
 
 /// Compares the steps with each other, with the schema and with the result.
 pub(super) fn check(
-    drafts: &[StageDraft],
+    stages: &[PipelineStage],
     result: &[LocatedReference],
     schema: &Value,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let mut order: BTreeMap<&str, usize> = BTreeMap::new();
     let arguments = SchemaProperties::of(schema);
-    for (stage, draft) in drafts.iter().enumerate() {
-        for read in &draft.steps {
-            let id = read.step.id.as_str();
+    for (at, stage) in stages.iter().enumerate() {
+        for step in &stage.steps {
+            let id = step.id.as_str();
             let why = if order.contains_key(id) {
                 format!("two steps have the id '{id}'")
             } else if arguments.names.iter().any(|name| name == id) {
                 format!("'{id}' is the name of an argument and of a step")
             } else {
-                order.insert(id, stage);
+                order.insert(id, at);
                 continue;
             };
             let hint = "give one of them another name";
             diagnostics
-                .push(Diagnostic::error(why).with_hint(hint).with_location(read.place.clone()));
+                .push(Diagnostic::error(why).with_hint(hint).with_location(step.place.clone()));
         }
     }
-    for (stage, draft) in drafts.iter().enumerate() {
-        for read in &draft.steps {
-            let here = ReferenceSite {
-                stage,
-                step: Some(&read.step.id),
-                has_item: read.step.each.is_some(),
-            };
-            for placed in &read.references {
-                diagnostics.extend(reference(placed, &here, &order, &arguments));
-            }
+    for (at, stage) in stages.iter().enumerate() {
+        for step in &stage.steps {
+            let (id, has_item) = (Some(step.id.as_str()), step.each.is_some());
+            let here = ReferenceSite { stage: at, step: id, has_item };
+            let checked = step.references.iter();
+            diagnostics.extend(checked.filter_map(|one| reference(one, &here, &order, &arguments)));
         }
     }
     let end = ReferenceSite { stage: usize::MAX, step: None, has_item: false };
@@ -66,28 +61,26 @@ struct ReferenceSite<'a> {
 }
 
 fn reference(
-    (reference, place, how): &LocatedReference,
+    LocatedReference { reference, place, is_in_text }: &LocatedReference,
     here: &ReferenceSite<'_>,
     order: &BTreeMap<&str, usize>,
     arguments: &SchemaProperties,
 ) -> Option<Diagnostic> {
+    let text = reference.text.as_str();
     let remedy = "give it a default, or its own value";
-    let remedy = (*how == Embedding::InText).then_some(remedy);
-    let check = |name: &str| arguments.check(name, &reference.to_string(), remedy, place);
+    let remedy = is_in_text.then_some(remedy);
+    let check = |name: &str| arguments.check(name, text, remedy, place);
     let error = |message: String| Some(Diagnostic::error(message).with_location(place.clone()));
-    let first = match reference.path.first() {
-        Some(PathSegment::Key(key)) => Some(key.as_str()),
-        _ => None,
-    };
+    let first = reference.path.first().map(String::as_str);
     match reference.root.as_str() {
         "item" | "index" if !here.has_item => {
-            error(format!("'{{{reference}}}' is only available in a step with 'each'"))
+            error(format!("'{{{text}}}' is only available in a step with 'each'"))
         }
         "item" | "index" => None,
         "context" => match first {
             Some(key) if CONTEXT_FIELDS.contains(&key) => None,
             _ => Some(
-                Diagnostic::error(format!("the context has no '{{{reference}}}'"))
+                Diagnostic::error(format!("the context has no '{{{text}}}'"))
                     .with_hint(format!("it has {}", CONTEXT_FIELDS.join(", ")))
                     .with_location(place.clone()),
             ),
@@ -112,7 +105,7 @@ fn reference(
             Some(stage) if *stage > here.stage => error(format!("the step '{root}' comes later")),
             Some(_) if first.is_some_and(|field| STEP_FIELDS.contains(&field)) => None,
             Some(_) => Some(
-                Diagnostic::error(format!("a step has no '{{{reference}}}'"))
+                Diagnostic::error(format!("a step has no '{{{text}}}'"))
                     .with_hint(format!(
                         "write {{{root}.output}}, or one of {}",
                         STEP_FIELDS.join(", ")

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::scope::{ReferenceError, ScopeView};
-use super::template::{Embedding, LocatedReference, PipelineTemplate};
+use super::scope::ScopeView;
+use super::template::{LocatedReference, PipelineTemplate, located};
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Error};
 use crate::providers::template::TextTemplate;
 
 /// A comparison, or a test whether a value counts as true.
@@ -48,20 +48,22 @@ impl StepCondition {
                 None => (text.as_str(), None, false),
             },
         };
-        let mut part = |text: &str, how| match PipelineTemplate::parse(text) {
+        let mut part = |text: &str| match TextTemplate::parse(text) {
             Ok(template) => {
-                let located = template.texts().into_iter().flat_map(TextTemplate::placeholders);
-                references.extend(located.map(|r| (r.clone(), node.location(), how)));
-                Some(template)
+                // What is compared may be absent, also inside of a text.
+                let place = node.location();
+                let located = located(&template, &place);
+                references.extend(located.map(|one| LocatedReference { is_in_text: false, ..one }));
+                Some(PipelineTemplate::Text(template))
             }
             Err(error) => {
                 diagnostics.push(error.with_location(node.location()));
                 None
             }
         };
-        let left = part(left, Embedding::Whole)?;
+        let left = part(left)?;
         let right = match right {
-            Some(right) => Some(part(right, Embedding::Whole)?),
+            Some(right) => Some(part(right)?),
             None => None,
         };
         if left.sole_placeholder().is_none() {
@@ -71,7 +73,7 @@ impl StepCondition {
         Some(Self { left, right, negated, text })
     }
 
-    pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, ReferenceError> {
+    pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, Error> {
         let left = self.left.fill(view)?.unwrap_or_default();
         let holds = match &self.right {
             None => is_truthy(&left),

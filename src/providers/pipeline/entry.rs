@@ -1,10 +1,11 @@
 //! Entries of kind `pipeline`: `steps`, and a `result` made of their outputs.
 
+use indexmap::IndexSet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check;
-use super::step::{self, PipelineStep, StageDraft, StepKeys};
+use super::step::{self, PipelineStep, StepKeys};
 use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
@@ -37,13 +38,8 @@ impl PipelinePlan {
     }
 
     pub(super) fn tools(&self) -> Vec<String> {
-        let mut tools: Vec<String> = Vec::new();
-        for step in self.steps() {
-            if !tools.contains(&step.tool) {
-                tools.push(step.tool.clone());
-            }
-        }
-        tools
+        let tools: IndexSet<String> = self.steps().map(|step| step.tool.clone()).collect();
+        tools.into_iter().collect()
     }
 }
 
@@ -62,26 +58,22 @@ pub(super) struct PipelineKeys {
 pub(super) fn read(spec: &ToolSpec, diagnostics: &mut Vec<Diagnostic>) -> Option<PipelinePlan> {
     let before = diagnostics.len();
     let keys: PipelineKeys = typed::read_part(&spec.entry, diagnostics)?;
-    let drafts = stages(spec, &keys, diagnostics);
+    let stages = stages(spec, &keys, diagnostics);
     let mut references: Vec<LocatedReference> = Vec::new();
     let result =
         keys.result.as_ref().map(|node| PipelineTemplate::read(node, &mut references, diagnostics));
-    check::check(&drafts, &references, &spec.definition.input_schema, diagnostics);
+    check::check(&stages, &references, &spec.definition.input_schema, diagnostics);
     if diagnostics.iter().skip(before).any(Diagnostic::is_error) {
         return None;
     }
-    let stages = drafts.into_iter().map(|draft| PipelineStage {
-        steps: draft.steps.into_iter().map(|read| read.step).collect(),
-        group: draft.group,
-    });
-    Some(PipelinePlan { stages: stages.collect(), result })
+    Some(PipelinePlan { stages, result })
 }
 
 fn stages(
     spec: &ToolSpec,
     keys: &PipelineKeys,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<StageDraft> {
+) -> Vec<PipelineStage> {
     let Some(steps) = &keys.steps else {
         // A wrong one was reported.
         if spec.entry.get("steps").is_none_or(ConfigNode::is_null) {
@@ -96,7 +88,7 @@ fn stages(
     if steps.is_empty() {
         diagnostics.push(steps.error("a pipeline needs at least one step"));
     }
-    let mut drafts = Vec::new();
+    let mut stages = Vec::new();
     let mut number = 0;
     for item in &steps.value {
         let group = item.is_group();
@@ -115,7 +107,7 @@ fn stages(
             diagnostics.push(item.error(format!("a pipeline can have at most {MAX_STEPS} steps")));
             break;
         }
-        drafts.push(StageDraft { steps, group });
+        stages.push(PipelineStage { steps, group });
     }
-    drafts
+    stages
 }

@@ -1,7 +1,5 @@
 //! Placeholders of pipelines as written: a name, and the path into its value.
 
-use std::fmt;
-
 use crate::model::Diagnostic;
 use crate::providers::template::Placeholder;
 
@@ -10,27 +8,10 @@ use crate::providers::template::Placeholder;
 pub(super) struct ValueReference {
     /// An argument, a step, or one of the words `args`, `context`, `item`, `index`.
     pub(super) root: String,
-    pub(super) path: Vec<PathSegment>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PathSegment {
-    Key(String),
-    /// The number of an item, from 0.
-    Index(usize),
-}
-
-impl fmt::Display for ValueReference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.root)?;
-        for segment in &self.path {
-            match segment {
-                PathSegment::Key(key) => write!(f, ".{key}")?,
-                PathSegment::Index(index) => write!(f, "[{index}]")?,
-            }
-        }
-        Ok(())
-    }
+    /// Keys of objects and numbers of items, from 0.
+    pub(super) path: Vec<String>,
+    /// How it is written.
+    pub(super) text: String,
 }
 
 impl Placeholder for ValueReference {
@@ -52,18 +33,18 @@ impl ValueReference {
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix('.') {
                 let (key, after) = word(after)?;
-                path.push(PathSegment::Key(key));
+                path.push(key);
                 rest = after;
             } else {
                 let (inside, after) = rest.strip_prefix('[')?.split_once(']')?;
                 let quoted = inside.strip_prefix('"').and_then(|inside| inside.strip_suffix('"'));
-                path.push(match quoted {
-                    Some(key) => PathSegment::Key(key.to_owned()),
-                    None => PathSegment::Index(inside.parse().ok()?),
-                });
+                match quoted {
+                    Some(key) => path.push(key.to_owned()),
+                    None => path.push(inside.parse::<usize>().ok()?.to_string()),
+                }
                 rest = after.to_owned();
             }
         }
-        Some(Self { root, path })
+        Some(Self { root, path, text: text.to_owned() })
     }
 }

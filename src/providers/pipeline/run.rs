@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -17,7 +16,8 @@ use crate::model::{
     Error, ErrorKind, HostEvent, JsonObject, LogLevel, NestedCall, ToolCaller, ToolContext,
     ToolResult,
 };
-use crate::util::clock::Clock;
+use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::number::{float_len, millis};
 
 const MAX_ITEMS: usize = 1_000;
 
@@ -35,7 +35,6 @@ pub(super) struct PipelineRun<'a> {
     pub(super) plan: &'a PipelinePlan,
     pub(super) context: &'a ToolContext,
     pub(super) caller: Arc<dyn ToolCaller>,
-    pub(super) clock: &'a dyn Clock,
     pub(super) finished_steps: AtomicUsize,
 }
 
@@ -46,8 +45,6 @@ struct StepOutcome {
     result: Option<ToolResult>,
     warnings: Vec<String>,
 }
-
-type StepCallResult = Result<ToolResult, Error>;
 
 impl PipelineRun<'_> {
     pub(super) async fn run(&self, arguments: JsonObject) -> Result<ToolResult, Error> {
@@ -101,7 +98,7 @@ impl PipelineRun<'_> {
     }
 
     async fn step(&self, step: &PipelineStep, view: ScopeView<'_>) -> Result<StepOutcome, Error> {
-        let started = self.clock.now();
+        let started = SystemClock.now();
         let runs = step.when.as_ref().map_or(Ok(true), |when| when.holds(&view));
         if !runs.map_err(|error| step_error(step, None, &error))? {
             self.finished_steps.fetch_add(1, Ordering::Relaxed);
@@ -119,10 +116,8 @@ impl PipelineRun<'_> {
             Some(list) => self.run_for_each(step, list, view).await?,
         };
         self.finished_steps.fetch_add(1, Ordering::Relaxed);
-        let took = self.clock.now().saturating_duration_since(started);
-        if let Some(report) = done.report.as_object_mut() {
-            report.insert("duration_ms".to_owned(), json!(millis(took)));
-        }
+        let took = SystemClock.now().saturating_duration_since(started);
+        done.report["duration_ms"] = json!(millis(took));
         Ok(done)
     }
 
@@ -134,8 +129,8 @@ impl PipelineRun<'_> {
         let answer = self.call(step, view, None).await;
         let (output, failure, result) = self.apply_on_error(step, view, answer, None)?;
         let mut report = json!({ "id": step.id, "tool": step.tool, "success": failure.is_none() });
-        if let (Some(fields), Some(failure)) = (report.as_object_mut(), &failure) {
-            fields.insert("error".to_owned(), json!(failure));
+        if let Some(failure) = &failure {
+            report["error"] = json!(failure);
         }
         Ok(StepOutcome {
             state: state(&output, failure.as_deref()),
@@ -182,14 +177,14 @@ impl PipelineRun<'_> {
                 warnings.extend(result.iter().flat_map(|r| step_warnings(step, r)));
             }
             let message = format!("{} ({}) {} of {count}", step.id, step.tool, at + 1);
-            self.progress(share(at + 1, count), message);
+            self.progress(float_len(at + 1) / float_len(count), message);
         }
         let mut report = json!({
             "id": step.id, "tool": step.tool, "success": failures == 0, "items": count,
         });
-        if let (Some(fields), Some(failure)) = (report.as_object_mut(), &first_failure) {
-            fields.insert("failed".to_owned(), json!(failures));
-            fields.insert("error".to_owned(), json!(failure));
+        if let Some(failure) = &first_failure {
+            report["failed"] = json!(failures);
+            report["error"] = json!(failure);
         }
         Ok(StepOutcome {
             state: state(&Value::Array(outputs), first_failure.as_deref()),
@@ -204,7 +199,7 @@ impl PipelineRun<'_> {
         step: &PipelineStep,
         view: ScopeView<'_>,
         item: Option<usize>,
-    ) -> StepCallResult {
+    ) -> Result<ToolResult, Error> {
         let filled = step.args.fill(&view);
         let arguments = match filled.map_err(|error| step_error(step, item, &error))? {
             Some(Value::Object(arguments)) => arguments,
@@ -237,7 +232,7 @@ impl PipelineRun<'_> {
         &self,
         step: &PipelineStep,
         view: ScopeView<'_>,
-        answer: StepCallResult,
+        answer: Result<ToolResult, Error>,
         item: Option<usize>,
     ) -> Result<(Value, Option<String>, Option<ToolResult>), Error> {
         let error = match answer {
@@ -265,8 +260,8 @@ impl PipelineRun<'_> {
         let over = self.finished_steps.load(Ordering::Relaxed);
         self.context.events.emit(HostEvent::Progress {
             call_id: self.context.call_id.clone(),
-            progress: number(over) + share,
-            total: Some(number(self.plan.steps().count())),
+            progress: float_len(over) + share,
+            total: Some(float_len(self.plan.steps().count())),
             message: Some(message),
         });
     }
@@ -321,16 +316,4 @@ fn approximate_size(value: &Value) -> usize {
         }
         _ => 8,
     }
-}
-
-fn share(part: usize, whole: usize) -> f64 {
-    number(part) / number(whole.max(1))
-}
-
-fn number(count: usize) -> f64 {
-    u32::try_from(count).map_or(f64::MAX, f64::from)
-}
-
-fn millis(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 1e6).round() / 1e3
 }

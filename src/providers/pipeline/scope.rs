@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::reference::{PathSegment, ValueReference};
-use crate::model::{JsonObject, ToolContext};
+use super::reference::ValueReference;
+use crate::model::{Error, JsonObject, ToolContext};
 
 pub(super) const RESERVED_NAMES: [&str; 4] = ["args", "context", "item", "index"];
 
@@ -23,29 +23,6 @@ pub(super) struct Scope {
 pub(super) struct ScopeView<'a> {
     scope: &'a Scope,
     item: Option<(usize, &'a Value)>,
-}
-
-#[derive(Debug)]
-pub(super) enum ReferenceValue<'a> {
-    Value(Cow<'a, Value>),
-    /// The caller did not say.
-    NotGiven,
-    /// A step that has not run, or a context that is not there yet.
-    NotYetKnown,
-}
-
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(super) enum ReferenceError {
-    /// A step or item does not have what the reference names.
-    #[error("'{reference}' does not exist: it {reached}")]
-    Missing {
-        reference: ValueReference,
-        /// What the last value on the way to it is.
-        reached: String,
-    },
-    /// The caller did not give it, and the reference is inside a larger text.
-    #[error("'{0}' was not given, but is used inside text")]
-    NotGiven(ValueReference),
 }
 
 pub(super) fn context(context: &ToolContext) -> Value {
@@ -88,42 +65,33 @@ impl<'a> ScopeView<'a> {
         Self { item: Some((index, item)), ..self }
     }
 
-    pub(super) fn find(
-        &self,
-        reference: &ValueReference,
-    ) -> Result<ReferenceValue<'a>, ReferenceError> {
-        let ValueReference { root, path } = reference;
+    /// The value of a reference; `None` if the caller did not give it. Of a step that has not run,
+    /// and of a context or an item that is not there yet, it is the reference as written.
+    pub(super) fn find(&self, reference: &ValueReference) -> Result<Option<Cow<'a, Value>>, Error> {
+        let ValueReference { root, path, text } = reference;
         let (value, lenient) = match root.as_str() {
-            "args" => (&self.scope.arguments, true),
-            "context" => match &self.scope.context {
-                Some(context) => (context, true),
-                None => return Ok(ReferenceValue::NotYetKnown),
-            },
-            "item" => match self.item {
-                Some((_, item)) => (item, false),
-                None => return Ok(ReferenceValue::NotYetKnown),
-            },
-            "index" => {
-                return Ok(match self.item {
-                    Some((index, _)) => ReferenceValue::Value(Cow::Owned(json!(index))),
-                    None => ReferenceValue::NotYetKnown,
-                });
+            "args" => (Some(&self.scope.arguments), true),
+            "context" => (self.scope.context.as_ref(), true),
+            "item" => (self.item.map(|(_, item)| item), false),
+            "index" if self.item.is_some() => {
+                return Ok(self.item.map(|(index, _)| Cow::Owned(json!(index))));
             }
-            step if self.scope.steps.contains(step) => match self.scope.done.get(step) {
-                Some(state) => (state, false),
-                None => return Ok(ReferenceValue::NotYetKnown),
-            },
+            "index" => (None, false),
+            step if self.scope.steps.contains(step) => (self.scope.done.get(step), false),
             argument => match self.scope.arguments.get(argument) {
-                Some(value) => (value, true),
-                None => return Ok(ReferenceValue::NotGiven),
+                Some(value) => (Some(value), true),
+                None => return Ok(None),
             },
         };
+        let Some(value) = value else {
+            return Ok(Some(Cow::Owned(Value::String(format!("{{{text}}}")))));
+        };
         match walk(value, path) {
-            Ok(value) => Ok(ReferenceValue::Value(Cow::Borrowed(value))),
-            Err(_) if lenient => Ok(ReferenceValue::NotGiven),
+            Ok(value) => Ok(Some(Cow::Borrowed(value))),
+            Err(_) if lenient => Ok(None),
             Err(last) => {
                 let reached = crate::util::json::summary(last);
-                Err(ReferenceError::Missing { reference: reference.clone(), reached })
+                Err(Error::tool(format!("'{text}' does not exist: it {reached}")))
             }
         }
     }
@@ -131,15 +99,13 @@ impl<'a> ScopeView<'a> {
 
 /// The value at the end of a path. Nothing is in nothing: a step that was skipped has no parts to
 /// miss. The error is the last value on the way.
-fn walk<'v>(mut value: &'v Value, path: &[PathSegment]) -> Result<&'v Value, &'v Value> {
+fn walk<'v>(mut value: &'v Value, path: &[String]) -> Result<&'v Value, &'v Value> {
     for segment in path {
         let next = match (value, segment) {
             (Value::Null, _) => return Ok(value),
-            (Value::Object(map), PathSegment::Key(key)) => map.get(key),
-            (Value::Object(map), PathSegment::Index(index)) => map.get(&index.to_string()),
-            (Value::Array(items), PathSegment::Index(index)) => items.get(*index),
-            (Value::Array(items), PathSegment::Key(key)) => {
-                key.parse().ok().and_then(|index: usize| items.get(index))
+            (Value::Object(map), key) => map.get(key),
+            (Value::Array(items), index) => {
+                index.parse().ok().and_then(|index: usize| items.get(index))
             }
             _ => None,
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::condition::StepCondition;
 use super::scope::RESERVED_NAMES;
@@ -83,6 +83,9 @@ pub(super) struct PipelineStep {
     /// The limit of an attempt, in place of the tool's own.
     pub(super) timeout: Option<Duration>,
     pub(super) retries: Option<u32>,
+    pub(super) place: SourceLocation,
+    /// What must be checked against the rest of the pipeline.
+    pub(super) references: Vec<LocatedReference>,
 }
 
 /// How a failed step is handled.
@@ -94,26 +97,12 @@ pub(super) enum OnError {
     Default(PipelineTemplate),
 }
 
-/// A stage as read, with what must be checked.
-pub(super) struct StageDraft {
-    pub(super) steps: Vec<StepDraft>,
-    /// Whether its steps run at the same time.
-    pub(super) group: bool,
-}
-
-/// A step, and what must be checked against the rest of the pipeline.
-pub(super) struct StepDraft {
-    pub(super) step: PipelineStep,
-    pub(super) place: SourceLocation,
-    pub(super) references: Vec<LocatedReference>,
-}
-
 /// Reads a step; `number` counts from 1 and names a step that does not name itself.
 pub(super) fn read(
     keys: &Located<StepKeys>,
     number: usize,
     diagnostics: &mut Vec<Diagnostic>,
-) -> StepDraft {
+) -> PipelineStep {
     let (id, place) = match &keys.id {
         Some(id) => {
             diagnostics.extend(wrong_name(id));
@@ -153,7 +142,7 @@ pub(super) fn read(
     if let Some(diagnostic) = wrong_tool(&id, keys) {
         diagnostics.push(diagnostic);
     }
-    let step = PipelineStep {
+    PipelineStep {
         tool: keys.tool.as_ref().map_or("", |tool| tool.trim()).to_owned(),
         parallel: parallel(keys, diagnostics),
         timeout: keys.timeout.map(|limit| limit.0),
@@ -163,8 +152,9 @@ pub(super) fn read(
         when,
         each,
         on_error,
-    };
-    StepDraft { step, place: place.clone(), references }
+        place: place.clone(),
+        references,
+    }
 }
 
 fn wrong_name(name: &Located<String>) -> Option<Diagnostic> {
@@ -242,23 +232,18 @@ pub(super) fn title(step: &PipelineStep) -> String {
 
 /// A step as a preview shows it, its values filled in as far as `fill` can.
 pub(super) fn show(step: &PipelineStep, fill: &dyn Fn(&PipelineTemplate) -> Value) -> Value {
-    let mut shown = serde_json::json!({ "id": step.id, "tool": step.tool });
-    if let Some(fields) = shown.as_object_mut() {
-        if let Some(when) = &step.when {
-            fields.insert("when".to_owned(), Value::String(when.text.clone()));
-        }
-        if let Some(each) = &step.each {
-            fields.insert("each".to_owned(), fill(each));
-        }
-        fields.insert("args".to_owned(), fill(&step.args));
-        match &step.on_error {
-            OnError::Fail => {}
-            OnError::Continue => drop(fields.insert("on_error".to_owned(), "continue".into())),
-            OnError::Default(value) => {
-                let value = serde_json::json!({ "default": fill(value) });
-                fields.insert("on_error".to_owned(), value);
-            }
-        }
+    let mut shown = json!({ "id": step.id, "tool": step.tool });
+    if let Some(when) = &step.when {
+        shown["when"] = when.text.as_str().into();
+    }
+    if let Some(each) = &step.each {
+        shown["each"] = fill(each);
+    }
+    shown["args"] = fill(&step.args);
+    match &step.on_error {
+        OnError::Fail => {}
+        OnError::Continue => shown["on_error"] = "continue".into(),
+        OnError::Default(value) => shown["on_error"] = json!({ "default": fill(value) }),
     }
     shown
 }

@@ -5,19 +5,32 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::reference::ValueReference;
-use super::scope::{ReferenceError, ReferenceValue, ScopeView};
+use super::scope::ScopeView;
 use crate::config::node::ConfigNode;
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, Error, SourceLocation};
 use crate::providers::template::{TemplateTree, TextTemplate, value_text};
 
 pub(super) type PipelineTemplate = TemplateTree<ValueReference>;
 
-pub(super) type LocatedReference = (ValueReference, SourceLocation, Embedding);
+#[derive(Debug, Clone)]
+pub(super) struct LocatedReference {
+    pub(super) reference: ValueReference,
+    pub(super) place: SourceLocation,
+    /// Whether there is other text around it.
+    pub(super) is_in_text: bool,
+}
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Embedding {
-    Whole,
-    InText,
+/// The references of a text at `place`.
+pub(super) fn located(
+    template: &TextTemplate<ValueReference>,
+    place: &SourceLocation,
+) -> impl Iterator<Item = LocatedReference> {
+    let is_in_text = template.sole_placeholder().is_none();
+    template.placeholders().map(move |reference| LocatedReference {
+        reference: reference.clone(),
+        place: place.clone(),
+        is_in_text,
+    })
 }
 
 impl TemplateTree<ValueReference> {
@@ -29,12 +42,7 @@ impl TemplateTree<ValueReference> {
     ) -> Self {
         Self::of(node, &mut |text, node| match TextTemplate::parse(text) {
             Ok(template) => {
-                let how = match template.sole_placeholder() {
-                    Some(_) => Embedding::Whole,
-                    None => Embedding::InText,
-                };
-                let located = template.placeholders().cloned();
-                references.extend(located.map(|reference| (reference, node.location(), how)));
+                references.extend(located(&template, &node.location()));
                 Some(template)
             }
             Err(error) => {
@@ -44,29 +52,18 @@ impl TemplateTree<ValueReference> {
         })
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, Diagnostic> {
-        TextTemplate::parse(text).map(Self::Text)
-    }
-
     /// Its value in a run; `None` if it is only an argument that was not given.
-    pub(super) fn fill(&self, view: &ScopeView<'_>) -> Result<Option<Value>, ReferenceError> {
+    pub(super) fn fill(&self, view: &ScopeView<'_>) -> Result<Option<Value>, Error> {
         self.filled(&|template| {
-            let value = |reference: &ValueReference| {
-                Ok(match view.find(reference)? {
-                    ReferenceValue::Value(value) => Some(value),
-                    ReferenceValue::NotYetKnown => {
-                        Some(Cow::Owned(Value::String(format!("{{{reference}}}"))))
-                    }
-                    ReferenceValue::NotGiven => None,
-                })
-            };
             if let Some(only) = template.sole_placeholder() {
-                return Ok(value(only)?.map(Cow::into_owned));
+                return Ok(view.find(only)?.map(Cow::into_owned));
             }
             let text = |reference: &ValueReference| {
-                Ok(value(reference)?.map(|value| value_text(&value).unwrap_or_default()))
+                Ok(view.find(reference)?.map(|value| value_text(&value).unwrap_or_default()))
             };
-            let missing = |reference: &ValueReference| ReferenceError::NotGiven(reference.clone());
+            let missing = |ValueReference { text, .. }: &ValueReference| {
+                Error::tool(format!("'{text}' was not given, but is used inside text"))
+            };
             Ok(template.render(text, missing)?.map(Value::String))
         })
     }
@@ -77,7 +74,6 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::reference::PathSegment;
     use super::super::scope::Scope;
     use super::*;
     use crate::model::JsonObject;
@@ -90,9 +86,13 @@ mod tests {
         scope
     }
 
+    fn parse(text: &str) -> Result<PipelineTemplate, Diagnostic> {
+        TextTemplate::parse(text).map(PipelineTemplate::Text)
+    }
+
     fn fill(text: &str) -> Result<Option<Value>, String> {
-        let template = PipelineTemplate::parse(text).map_err(|error| error.message)?;
-        template.fill(&scope().view()).map_err(|error| error.to_string())
+        let template = parse(text).map_err(|error| error.message)?;
+        template.fill(&scope().view()).map_err(|error| error.message().to_owned())
     }
 
     #[test]
@@ -129,10 +129,10 @@ mod tests {
             assert_eq!(fill(text), Ok(None), "{text}");
         }
         let node = PipelineTemplate::Map(vec![
-            ("a".into(), PipelineTemplate::parse("{other}").unwrap()),
-            ("b".into(), PipelineTemplate::List(vec![PipelineTemplate::parse("{other}").unwrap()])),
+            ("a".into(), parse("{other}").unwrap()),
+            ("b".into(), PipelineTemplate::List(vec![parse("{other}").unwrap()])),
         ]);
-        assert_eq!(node.fill(&scope().view()), Ok(Some(json!({ "b": [] }))));
+        assert_eq!(node.fill(&scope().view()).unwrap(), Some(json!({ "b": [] })));
         assert!(fill("<{other}>").unwrap_err().contains("was not given"));
     }
 
@@ -163,11 +163,11 @@ mod tests {
             let Value::Object(arguments) = arguments.clone() else { panic!() };
             let scope = Scope::of(arguments.clone(), None, []);
             for (key, value) in &arguments {
-                let template = PipelineTemplate::parse(&format!("{{{key}}}")).unwrap();
-                prop_assert_eq!(template.fill(&scope.view()), Ok(Some(value.clone())));
+                let template = parse(&format!("{{{key}}}")).unwrap();
+                prop_assert_eq!(template.fill(&scope.view()).unwrap(), Some(value.clone()));
             }
-            let inside = PipelineTemplate::parse("<{text}>").unwrap().fill(&scope.view());
-            prop_assert_eq!(inside, Ok(Some(json!(format!("<{text}>")))));
+            let inside = parse("<{text}>").unwrap().fill(&scope.view());
+            prop_assert_eq!(inside.unwrap(), Some(json!(format!("<{text}>"))));
         }
 
         /// A value is filled in once: braces in it are no placeholders.
@@ -176,25 +176,24 @@ mod tests {
             let value = format!("{{{name}}} {{{{ {{args}}");
             let arguments = JsonObject::from_iter([("v".to_owned(), json!(value))]);
             let scope = Scope::of(arguments, None, []);
-            let filled = PipelineTemplate::parse("{v}").unwrap().fill(&scope.view());
-            prop_assert_eq!(filled, Ok(Some(json!(value))));
+            let filled = parse("{v}").unwrap().fill(&scope.view());
+            prop_assert_eq!(filled.unwrap(), Some(json!(value)));
         }
 
         #[test]
         fn escaped_text_is_itself(text in any::<String>()) {
             let escaped = text.replace('{', "{{").replace('}', "}}");
-            let filled = PipelineTemplate::parse(&escaped).unwrap().fill(&scope().view());
-            prop_assert_eq!(filled, Ok(Some(json!(text))));
+            let filled = parse(&escaped).unwrap().fill(&scope().view());
+            prop_assert_eq!(filled.unwrap(), Some(json!(text)));
         }
 
         #[test]
         fn any_text_is_read_or_refused(text in "[{}\\[\\].\"a0 -]{0,16}") {
-            if let Ok(template) = PipelineTemplate::parse(&text) {
+            if let Ok(template) = parse(&text) {
                 // What is read can be written again.
                 for reference in template.texts().into_iter().flat_map(TextTemplate::placeholders) {
-                    let again = ValueReference::read(&reference.to_string());
-                    let odd = reference.path.iter().any(|s| matches!(s, PathSegment::Key(k) if k.contains(['.', ' ', '[', '"', '{', '}']) || k.is_empty()));
-                    prop_assert!(odd || again.as_ref() == Some(reference));
+                    let again = ValueReference::read(&reference.text);
+                    prop_assert_eq!(again.as_ref(), Some(reference));
                 }
                 let _filled = template.fill(&scope().view());
             }

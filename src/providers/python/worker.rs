@@ -25,7 +25,7 @@ use crate::model::{
     NoQuestionHandler, Signal, ToolContext, TrafficSink,
 };
 use crate::providers::confinement::not_started;
-use crate::providers::lines::LimitedEvents;
+use crate::providers::limited_events::LimitedEvents;
 use crate::providers::mcp::call_meta::call_meta;
 use crate::util::confine::Confinement;
 use crate::util::process::{Program, ShutdownTimeouts};

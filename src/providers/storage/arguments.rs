@@ -1,9 +1,8 @@
 //! Checks of a call's arguments that a schema cannot express (lengths in bytes), or that were
 //! skipped because validation is off.
 
-use serde_json::Value;
-
-use crate::model::{Error, JsonObject};
+use crate::model::Error;
+use crate::providers::arguments::Arguments;
 use crate::providers::engines::WriteCondition;
 use crate::providers::engines::config::EngineLimits;
 use crate::util::units::show_size;
@@ -12,11 +11,8 @@ use crate::util::units::show_size;
 pub(super) const DEFAULT_PAGE_SIZE: u64 = 100;
 pub(super) const MAX_PAGE_SIZE: u64 = 1000;
 
-pub(super) fn key<'a>(arguments: &'a JsonObject, limits: &EngineLimits) -> Result<&'a str, Error> {
-    let key = arguments
-        .get("key")
-        .and_then(Value::as_str)
-        .ok_or_else(|| Error::usage("'key' must be text"))?;
+pub(super) fn key<'a>(arguments: Arguments<'a>, limits: &EngineLimits) -> Result<&'a str, Error> {
+    let key = arguments.text("key")?;
     if key.is_empty() {
         return Err(Error::usage("'key' is empty"));
     }
@@ -33,8 +29,8 @@ pub(super) fn key<'a>(arguments: &'a JsonObject, limits: &EngineLimits) -> Resul
     Ok(key)
 }
 
-pub(super) fn value(arguments: &JsonObject, limits: &EngineLimits) -> Result<String, Error> {
-    let value = arguments.get("value").ok_or_else(|| Error::usage("'value' is missing"))?;
+pub(super) fn value(arguments: Arguments<'_>, limits: &EngineLimits) -> Result<String, Error> {
+    let value = arguments.0.get("value").ok_or_else(|| Error::usage("'value' is missing"))?;
     let text = value.to_string();
     if text.len() as u64 > limits.max_value_bytes {
         return Err(Error::usage(format!(
@@ -47,19 +43,8 @@ pub(super) fn value(arguments: &JsonObject, limits: &EngineLimits) -> Result<Str
     Ok(text)
 }
 
-pub(super) fn version(arguments: &JsonObject) -> Result<Option<u64>, Error> {
-    match arguments.get("if_version") {
-        None => Ok(None),
-        Some(version) => version
-            .as_u64()
-            .map(Some)
-            .ok_or_else(|| Error::usage("'if_version' must be a whole number")),
-    }
-}
-
-pub(super) fn condition(arguments: &JsonObject) -> Result<WriteCondition, Error> {
-    let absent = arguments.get("if_absent").and_then(Value::as_bool).unwrap_or_default();
-    match (version(arguments)?, absent) {
+pub(super) fn condition(arguments: Arguments<'_>) -> Result<WriteCondition, Error> {
+    match (arguments.count("if_version", 0)?, arguments.flag("if_absent")?) {
         (Some(_), true) => Err(Error::usage("'if_version' and 'if_absent' exclude each other")),
         (Some(version), false) => Ok(WriteCondition::Version(version)),
         (None, true) => Ok(WriteCondition::Absent),
@@ -67,11 +52,7 @@ pub(super) fn condition(arguments: &JsonObject) -> Result<WriteCondition, Error>
     }
 }
 
-pub(super) fn limit(arguments: &JsonObject) -> usize {
-    let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_PAGE_SIZE);
-    usize::try_from(limit.clamp(1, MAX_PAGE_SIZE)).unwrap_or_default()
-}
-
-pub(super) fn text<'a>(arguments: &'a JsonObject, name: &str) -> Option<&'a str> {
-    arguments.get(name).and_then(Value::as_str)
+pub(super) fn limit(arguments: Arguments<'_>) -> Result<usize, Error> {
+    let limit = arguments.count("limit", 1)?.unwrap_or(DEFAULT_PAGE_SIZE).min(MAX_PAGE_SIZE);
+    Ok(usize::try_from(limit).unwrap_or_default())
 }

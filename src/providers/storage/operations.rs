@@ -70,23 +70,18 @@ pub(super) async fn write(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 
 /// One page of the keys, and the cursor of the next page.
 pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
-    let prefix = arguments::text(call.arguments, "prefix").unwrap_or_default();
-    let after = arguments::text(call.arguments, "cursor");
-    let limit = arguments::limit(call.arguments);
+    let prefix = call.arguments.optional_text("prefix")?.unwrap_or_default();
+    let after = call.arguments.optional_text("cursor")?;
+    let limit = arguments::limit(call.arguments)?;
     let page = call.engine.page(&call.space, prefix, after, limit).await?;
     let cursor = page.items.last().filter(|_| page.more).map(|item| item.key.clone());
-    let keys: Vec<Value> = page
-        .items
-        .into_iter()
-        .map(|item| json!({ "key": item.key, "version": item.version, "bytes": item.bytes }))
-        .collect();
-    Ok(ToolResult::json(json!({ "keys": keys, "cursor": cursor })))
+    Ok(ToolResult::json(json!({ "keys": page.items, "cursor": cursor })))
 }
 
 /// Deletes a key; one without a value is not a failure.
 pub(super) async fn delete(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let key = arguments::key(call.arguments, &call.config.limits)?;
-    let version = arguments::version(call.arguments)?;
+    let version = call.arguments.count("if_version", 0)?;
     Ok(match call.engine.take(&call.space, key, version).await? {
         TakeOutcome::Conflict(at) => conflict(key, Some(at)),
         taken => {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::arguments::{DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE};
 use super::operations;
 use crate::providers::engines::config::EngineLimits;
-use crate::providers::engines::kind::{DestructiveHint, EngineTool};
+use crate::providers::engines::kind::{EngineTool, StoreEffect};
 use crate::providers::toolkit::ToolkitTool;
 
 /// The tools of a store. Deleting needs approval, unless the entry says that nothing is lost by it;
@@ -14,10 +14,8 @@ pub(super) static TOOLS: [EngineTool; 5] = [
     EngineTool {
         tool: ToolkitTool { name: "read", aliases: &["get"] },
         is_default: true,
-        changes: false,
-        keeps: false,
+        effect: StoreEffect::Reads,
         is_idempotent: true,
-        destructive: DestructiveHint::Absent,
         timeout: None,
         description: |component, sort| {
             format!("Reads the value of a key in {}.", store(component, sort))
@@ -30,10 +28,8 @@ pub(super) static TOOLS: [EngineTool; 5] = [
     EngineTool {
         tool: ToolkitTool { name: "write", aliases: &["put", "set"] },
         is_default: true,
-        changes: true,
-        keeps: true,
+        effect: StoreEffect::Keeps,
         is_idempotent: true,
-        destructive: DestructiveHint::AsWritten,
         timeout: None,
         description: |component, sort| {
             format!(
@@ -58,10 +54,8 @@ pub(super) static TOOLS: [EngineTool; 5] = [
     EngineTool {
         tool: ToolkitTool { name: "list", aliases: &["keys"] },
         is_default: true,
-        changes: false,
-        keeps: false,
+        effect: StoreEffect::Reads,
         is_idempotent: true,
-        destructive: DestructiveHint::Absent,
         timeout: None,
         description: |component, sort| {
             format!("Lists the keys of {}, sorted, page by page.", store(component, sort))
@@ -90,10 +84,8 @@ pub(super) static TOOLS: [EngineTool; 5] = [
     EngineTool {
         tool: ToolkitTool { name: "delete", aliases: &["remove"] },
         is_default: true,
-        changes: true,
-        keeps: false,
+        effect: StoreEffect::Deletes,
         is_idempotent: true,
-        destructive: DestructiveHint::UnlessDenied,
         timeout: None,
         description: |component, sort| format!("Deletes a key of {}.", store(component, sort)),
         input: |limits| (json!({ "key": key(limits), "if_version": expected_version() }), &["key"]),
@@ -104,10 +96,8 @@ pub(super) static TOOLS: [EngineTool; 5] = [
     EngineTool {
         tool: ToolkitTool { name: "clear", aliases: &[] },
         is_default: false,
-        changes: true,
-        keeps: false,
+        effect: StoreEffect::Deletes,
         is_idempotent: true,
-        destructive: DestructiveHint::UnlessDenied,
         timeout: None,
         description: |component, sort| format!("Deletes all keys of {}.", store(component, sort)),
         input: |_| (json!({}), &[]),

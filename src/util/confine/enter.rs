@@ -17,10 +17,10 @@ impl PreparedConfinement {
     /// the superuser could undo all that. Landlock and seccomp ask for the promise of no new
     /// privileges; seccomp is last because it could deny what the others need.
     pub(in crate::util) fn enter(&self) -> io::Result<()> {
-        for (resource, limit) in &self.resources {
+        for (resource, limit) in &self.child.resources {
             rustix::process::setrlimit(*resource, *limit)?;
         }
-        if self.limits_are_final {
+        if self.child.limits_are_final {
             let power = CapabilitySet::SYS_RESOURCE;
             rustix::thread::remove_capability_from_bounding_set(power)?;
             let mut capabilities = rustix::thread::capabilities(None)?;
@@ -29,17 +29,17 @@ impl PreparedConfinement {
             capabilities.inheritable.remove(power);
             set_capabilities(None, capabilities)?;
         }
-        if let Some(capabilities) = self.capabilities {
+        if let Some(capabilities) = self.child.capabilities {
             set_capabilities(None, capabilities)?;
         }
-        for fd in &self.inherited {
+        for fd in &self.child.inherited {
             rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
         }
-        if self.ignores_termination {
+        if self.child.ignores_termination {
             // SAFETY: no handler is set: the action of this one signal is to ignore it.
             unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
         }
-        if let Some(ruleset) = &self.ruleset {
+        if let Some(ruleset) = &self.child.ruleset {
             set_no_new_privs(true)?;
             // SAFETY: the call takes a descriptor, which is open for as long as `self` is borrowed, and
             // flags; it reads and writes no memory of this process.
@@ -50,7 +50,7 @@ impl PreparedConfinement {
                 return Err(io::Error::last_os_error());
             }
         }
-        if let Some(filter) = &self.filter {
+        if let Some(filter) = &self.child.filter {
             // One `prctl` and one `seccomp`; an error is not turned into text here.
             seccompiler::apply_filter(filter).map_err(|error| match error {
                 seccompiler::Error::Prctl(why) | seccompiler::Error::Seccomp(why) => why,

@@ -4,7 +4,9 @@ use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
+use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
+use seccompiler::BpfProgram;
 
 use super::support::{SystemSupport, check_on};
 use super::{
@@ -17,6 +19,24 @@ const FIRST_FD: i32 = 10;
 
 const HELPERS: u64 = 2;
 
+/// What a child does between fork and exec.
+#[derive(Debug, Default)]
+pub(super) struct ChildSteps {
+    pub(super) resources: Vec<(Resource, Rlimit)>,
+    /// What is left of the superuser's powers, when some have to go.
+    pub(super) capabilities: Option<CapabilitySets>,
+    /// Whether the power to raise limits must be dropped permanently.
+    pub(super) limits_are_final: bool,
+    /// Rules to enter; with them come no new privileges.
+    pub(super) ruleset: Option<OwnedFd>,
+    pub(super) filter: Option<BpfProgram>,
+    /// Descriptors that have to stay open across exec.
+    pub(super) inherited: Vec<OwnedFd>,
+    /// Whether SIGTERM is ignored until the program starts, which then is its only recipient:
+    /// bubblewrap would end at once, and the program with it.
+    pub(super) ignores_termination: bool,
+}
+
 impl PreparedConfinement {
     pub(super) fn build(
         system: &dyn SystemSupport,
@@ -25,24 +45,13 @@ impl PreparedConfinement {
         cwd: &Path,
     ) -> Result<Self, ConfinementError> {
         check_on(system, confinement.level)?;
-        let mut prepared = Self {
-            resources: confinement.limits.resources(match confinement.level {
-                ConfinementLevel::Bwrap => HELPERS,
-                ConfinementLevel::Limits | ConfinementLevel::Landlock => 0,
-            })?,
-            capabilities: None,
-            limits_are_final: false,
-            ruleset: None,
-            filter: None,
-            inherited: Vec::new(),
-            ignores_termination: false,
-            wrapper: None,
-            env: Vec::new(),
-            scratch: None,
-        };
+        let helpers = if confinement.level == ConfinementLevel::Bwrap { HELPERS } else { 0 };
+        let resources = confinement.limits.resources(helpers)?;
+        let child = ChildSteps { resources, ..ChildSteps::default() };
+        let mut prepared = Self { wrapper: None, env: Vec::new(), scratch: None, child };
         match confinement.level {
             ConfinementLevel::Limits => {
-                prepared.limits_are_final =
+                prepared.child.limits_are_final =
                     remaining_capabilities()?.permitted.contains(CapabilitySet::SYS_RESOURCE);
             }
             ConfinementLevel::Landlock => prepared.landlock(system, confinement)?,
@@ -59,8 +68,8 @@ impl PreparedConfinement {
         let scratch = scratch(confinement)?;
         let abi = system.landlock_abi().unwrap_or_default();
         let rules = landlock::ruleset(confinement, scratch.path(), abi)?;
-        self.ruleset = Some(move_fd_up(&rules)?);
-        self.filter = Some(filter::program(confinement)?);
+        self.child.ruleset = Some(move_fd_up(&rules)?);
+        self.child.filter = Some(filter::program(confinement)?);
         // The superuser could load modules, set the clock or raise its limits. It keeps the power
         // over files of others, since the rules say which.
         let had = remaining_capabilities()?;
@@ -69,7 +78,7 @@ impl PreparedConfinement {
             permitted: had.permitted & CapabilitySet::DAC_OVERRIDE,
             inheritable: CapabilitySet::empty(),
         };
-        self.capabilities = (reduced != had).then_some(reduced);
+        self.child.capabilities = (reduced != had).then_some(reduced);
         self.variables(confinement, scratch.path());
         self.scratch = Some(scratch);
         Ok(())
@@ -90,12 +99,12 @@ impl PreparedConfinement {
         let temporary = self.scratch.as_ref().map(ScratchDir::path);
         let mut arguments = bwrap::arguments(confinement, cwd, temporary, filter.as_raw_fd())?;
         let temporary = temporary.unwrap_or(Path::new(bwrap::TMP)).to_path_buf();
-        self.inherited.push(filter);
+        self.child.inherited.push(filter);
         if inner_fence::is_available(system) {
             let (wrapper, own) = inner_fence::wrap(confinement, &temporary)?;
             arguments.extend(wrapper);
-            self.inherited.push(own);
-            self.ignores_termination = true;
+            self.child.inherited.push(own);
+            self.child.ignores_termination = true;
         }
         arguments.push(program.into());
         self.wrapper = Some((bwrap, arguments));

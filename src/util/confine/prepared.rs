@@ -1,16 +1,7 @@
 //! A prepared confinement of one child. Linux only; elsewhere none is ever made.
 
 use std::ffi::OsString;
-#[cfg(target_os = "linux")]
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-
-#[cfg(target_os = "linux")]
-use rustix::process::{Resource, Rlimit};
-#[cfg(target_os = "linux")]
-use rustix::thread::CapabilitySets;
-#[cfg(target_os = "linux")]
-use seccompiler::BpfProgram;
 
 use super::ScratchDir;
 
@@ -26,23 +17,5 @@ pub struct PreparedConfinement {
     /// Its private temporary directory; to be kept until the child is gone.
     pub(in crate::util) scratch: Option<ScratchDir>,
     #[cfg(target_os = "linux")]
-    pub(super) resources: Vec<(Resource, Rlimit)>,
-    /// What is left of the superuser's powers, when some have to go.
-    #[cfg(target_os = "linux")]
-    pub(super) capabilities: Option<CapabilitySets>,
-    /// Whether the power to raise limits must be dropped permanently.
-    #[cfg(target_os = "linux")]
-    pub(super) limits_are_final: bool,
-    /// Rules to enter; with them come no new privileges.
-    #[cfg(target_os = "linux")]
-    pub(super) ruleset: Option<OwnedFd>,
-    #[cfg(target_os = "linux")]
-    pub(super) filter: Option<BpfProgram>,
-    /// Descriptors that have to stay open across exec.
-    #[cfg(target_os = "linux")]
-    pub(super) inherited: Vec<OwnedFd>,
-    /// Whether SIGTERM is ignored until the program starts, which then is its only recipient:
-    /// bubblewrap would end at once, and the program with it.
-    #[cfg(target_os = "linux")]
-    pub(super) ignores_termination: bool,
+    pub(super) child: super::prepare::ChildSteps,
 }

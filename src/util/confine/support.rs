@@ -6,8 +6,6 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use thiserror::Error;
-
 use super::enter::query_landlock_abi;
 use super::{ConfinementError, ConfinementLevel};
 use crate::util::orphans::AwaitedChild;
@@ -108,50 +106,44 @@ fn working_bwrap() -> Result<PathBuf, ConfinementError> {
             "install bubblewrap, or use 'level: landlock'",
         )
     })?;
-    trial(&path).map_err(|why| {
-        ConfinementError::unsupported(
-            format!("bubblewrap does not work here: {why}"),
-            "use 'level: landlock'",
-        )
-    })?;
+    trial(&path)?;
     Ok(path)
 }
 
-/// Why the trial of bubblewrap did not succeed.
-#[derive(Debug, Error)]
-enum BwrapTrialError {
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// Bubblewrap ended with an error; the first line of its standard error, if there is one.
-    #[error("{}", .0.as_deref().unwrap_or("it failed without an error message"))]
-    Failed(Option<String>),
-    #[error("it did not exit within {} s", TRIAL_TIMEOUT.as_secs())]
-    Timeout,
-}
-
-fn trial(bwrap: &Path) -> Result<(), BwrapTrialError> {
+fn trial(bwrap: &Path) -> Result<(), ConfinementError> {
+    let broken = |why: &str| {
+        let missing = format!("bubblewrap does not work here: {why}");
+        ConfinementError::unsupported(missing, "use 'level: landlock'")
+    };
+    let failed = |error: io::Error| broken(&error.to_string());
     let mut command = Command::new(bwrap);
     command
         .args(["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"])
         .args(["--unshare-net", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"])
         .env_clear()
         .env("PATH", "/usr/bin:/bin:/run/current-system/sw/bin")
-        .current_dir(PathBuf::from("/"))
+        .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let (mut child, _awaited) = AwaitedChild::start(|| command.spawn(), std::process::Child::id)?;
+    let started = AwaitedChild::start(|| command.spawn(), std::process::Child::id);
+    let (mut child, _awaited) = started.map_err(failed)?;
     // No clock is needed: the steps are counted.
     for _ in 0..TRIAL_TIMEOUT.as_millis() {
-        match child.try_wait()? {
+        match child.try_wait().map_err(failed)? {
             Some(status) if status.success() => return Ok(()),
-            Some(_) => return Err(BwrapTrialError::Failed(first_line(&mut child))),
+            Some(_) => {
+                let line = first_line(&mut child);
+                return Err(broken(
+                    line.as_deref().unwrap_or("it failed without an error message"),
+                ));
+            }
             None => std::thread::sleep(TRIAL_POLL_INTERVAL),
         }
     }
     let _gone = child.kill();
     let _reaped = child.wait();
-    Err(BwrapTrialError::Timeout)
+    Err(broken(&format!("it did not exit within {} s", TRIAL_TIMEOUT.as_secs())))
 }
 
 fn first_line(child: &mut std::process::Child) -> Option<String> {

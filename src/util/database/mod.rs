@@ -11,21 +11,26 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 pub use path::{DatabasePath, PathStatus};
 pub use schema::{DatabaseSchema, SchemaCheck};
 
 const STATEMENTS: usize = 32;
 
-/// When a commit counts as written (`PRAGMA synchronous`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// When a write counts as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename = "SyncMode", rename_all = "lowercase")]
 pub enum Durability {
-    /// Never waits for the disk.
-    Off = 0,
-    /// A power cut may take the last commits.
-    Normal = 1,
-    /// Every commit survives a power cut.
+    /// When it is on the disk (`synchronous=FULL`): survives a power cut.
+    #[default]
     Full = 2,
+    /// When the system has it (`synchronous=NORMAL`): survives a crash of toolhost; a power cut may
+    /// take the last ones.
+    Normal = 1,
+    /// As `Normal`, and the disk is never waited for at all: a power cut may damage the file.
+    Off = 0,
 }
 
 /// Opens the file at `path`, in which no link may be; `lock_timeout` is how long the locks of other

@@ -12,7 +12,6 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
 use rustix::io::Errno;
-use thiserror::Error;
 
 use super::connect;
 use crate::util::ids::{Ids as _, RandomIds};
@@ -25,21 +24,6 @@ pub struct DatabasePath {
     directory: OwnedFd,
     real: PathBuf,
     name: OsString,
-}
-
-#[derive(Debug, Error)]
-pub enum CreateDatabaseError {
-    #[error(transparent)]
-    System(#[from] io::Error),
-    /// `SQLite` refuses to open or to fill the file.
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
-}
-
-impl From<Errno> for CreateDatabaseError {
-    fn from(errno: Errno) -> Self {
-        Self::System(errno.into())
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +100,7 @@ impl DatabasePath {
         &self,
         lock_timeout: Duration,
         fill: impl FnOnce(&Connection) -> rusqlite::Result<()>,
-    ) -> Result<(), CreateDatabaseError> {
+    ) -> io::Result<()> {
         let name = self.draft(&RandomIds.next());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let private = Mode::RUSR | Mode::WUSR;
@@ -126,7 +110,7 @@ impl DatabasePath {
         drop(draft);
         let made = connect(&self.real.join(&name), OpenFlags::SQLITE_OPEN_READ_WRITE, lock_timeout)
             .and_then(|db| fill(&db))
-            .map_err(CreateDatabaseError::from);
+            .map_err(io::Error::other);
         let linked = made.and_then(|()| {
             let dir = self.directory.as_fd();
             match rustix::fs::linkat(dir, &name, dir, &self.name, AtFlags::empty()) {

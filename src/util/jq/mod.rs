@@ -12,7 +12,6 @@ pub mod budget;
 mod instrument;
 mod value;
 
-use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -41,11 +40,11 @@ pub enum JqError {
     #[error("the filter is empty: '.' stands for the whole input")]
     EmptyFilter,
     /// The text is not a jq expression.
-    #[error("the filter is invalid{}", .0.as_ref().map(ToString::to_string).unwrap_or_default())]
-    Syntax(Option<JqSyntaxError>),
+    #[error("the filter is invalid{0}")]
+    Syntax(String),
     /// The filter names functions or variables that do not exist, each with its sort.
-    #[error("{}", undefined_words(.0))]
-    Undefined(Vec<(&'static str, String)>),
+    #[error("{0}")]
+    Undefined(String),
     /// The engine refuses the definitions that the filter needs.
     #[error("the filter cannot be loaded")]
     NotLoaded,
@@ -71,27 +70,6 @@ pub enum JqError {
     /// The engine itself panicked; only the query is lost.
     #[error("the filter made the jq engine fail")]
     EnginePanicked,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JqSyntaxError {
-    /// The column in characters, from 1; `None` is the end of the filter.
-    column: Option<usize>,
-    expected: String,
-}
-
-impl fmt::Display for JqSyntaxError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.column {
-            Some(column) => write!(f, " at column {column}: expected {}", self.expected),
-            None => write!(f, " at the end: expected {}", self.expected),
-        }
-    }
-}
-
-fn undefined_words(names: &[(&'static str, String)]) -> String {
-    let messages = names.iter().map(|(sort, name)| format!("there is no {sort} '{name}'"));
-    messages.collect::<Vec<_>>().join("; ")
 }
 
 /// Runs a jq expression over a value and returns its results.
@@ -132,7 +110,7 @@ pub fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Ve
 }
 
 fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
-    let input = value::from_json(input);
+    let input = value::from_json(input)?;
     let main = Def { name: MAIN, args: Vec::new(), body: parse(filter)? };
     let arena = Arena::default();
     let modules = Loader::new(with_prelude(instrument::definition(main)))
@@ -145,8 +123,10 @@ fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqE
         .chain(budget::natives());
     let program = Compiler::default().with_funs(natives).compile(modules).map_err(|errors| {
         let names = errors.iter().flat_map(|(_, undefined)| undefined);
-        let name = |name: &str| name.trim_start_matches('!').to_owned();
-        JqError::Undefined(names.map(|(text, sort)| (sort.as_str(), name(text))).collect())
+        let messages = names.map(|(name, sort)| {
+            format!("there is no {} '{}'", sort.as_str(), name.trim_start_matches('!'))
+        });
+        JqError::Undefined(messages.collect::<Vec<_>>().join("; "))
     })?;
 
     let budget = JqBudget::start(limits);
@@ -203,22 +183,27 @@ fn prelude() -> &'static [InstrumentedDef<'static>] {
 }
 
 fn parse(filter: &str) -> Result<Term<&str>, JqError> {
+    // Where it is wrong, as a column in characters from 1, and what was expected there.
     let syntax = |token: Option<&str>, expected: &str| {
         let offset = token
             .and_then(|part| part.as_ptr().addr().checked_sub(filter.as_ptr().addr()))
             .filter(|offset| *offset < filter.len());
         let before = offset.map(|offset| filter.get(..offset).unwrap_or_default());
-        let column = before.map(|before| before.chars().count() + 1);
-        JqSyntaxError { column, expected: expected.to_owned() }
+        let place = before.map_or_else(
+            || "the end".to_owned(),
+            |before| format!("column {}", before.chars().count() + 1),
+        );
+        format!(" at {place}: expected {expected}")
     };
     let tokens = Lexer::new(filter).lex().map_err(|errors| {
-        let first = errors.first();
-        JqError::Syntax(first.map(|(expected, token)| syntax(Some(token), expected.as_str())))
+        let first = errors.first().map(|(expected, token)| syntax(Some(token), expected.as_str()));
+        JqError::Syntax(first.unwrap_or_default())
     })?;
     Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
-        JqError::Syntax(errors.first().map(|(expected, token)| {
+        let first = errors.first().map(|(expected, token)| {
             syntax(token.map(jaq_core::load::lex::Token::as_str), expected.as_str())
-        }))
+        });
+        JqError::Syntax(first.unwrap_or_default())
     })
 }
 

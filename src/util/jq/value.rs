@@ -1,6 +1,6 @@
 //! Converting between JSON and the engine's values; numbers keep their digits.
 
-use jaq_json::{Num, Rc, Val};
+use jaq_json::{Num, Val, read};
 use serde_json::Value;
 
 use super::JqError;
@@ -9,24 +9,9 @@ use super::JqError;
 pub(super) const DEEPEST: usize = 128;
 
 /// A JSON value for the engine. The caller bounds its depth (every reader of JSON here does).
-pub(super) fn from_json(value: &Value) -> Val {
-    match value {
-        Value::Null => Val::Null,
-        Value::Bool(value) => Val::Bool(*value),
-        Value::Number(number) => {
-            let text = number.to_string();
-            let whole = Num::from_str_radix(&text, 10);
-            Val::Num(whole.unwrap_or_else(|| Num::Dec(Rc::new(text))))
-        }
-        Value::String(text) => Val::utf8_str(text.clone().into_bytes()),
-        Value::Array(items) => items.iter().map(from_json).collect(),
-        Value::Object(entries) => Val::obj(
-            entries
-                .iter()
-                .map(|(key, value)| (Val::utf8_str(key.clone().into_bytes()), from_json(value)))
-                .collect(),
-        ),
-    }
+pub(super) fn from_json(value: &Value) -> Result<Val, JqError> {
+    read::parse_single(value.to_string().as_bytes())
+        .map_err(|error| JqError::Runtime(error.to_string()))
 }
 
 /// A result as JSON. What JSON cannot say becomes what jq prints: `null` for not-a-number, the

@@ -18,9 +18,9 @@ pub(super) enum CalculatorError {
     #[error("invalid syntax: unexpected '{character}' at column {column}")]
     UnexpectedCharacter { character: char, column: usize },
     #[error("invalid syntax: '{found}' at column {column} where {expected} was expected")]
-    UnexpectedToken { found: String, column: usize, expected: ExpectedToken },
+    UnexpectedToken { found: String, column: usize, expected: String },
     #[error("invalid syntax: the expression ends where {0} was expected")]
-    UnexpectedEnd(ExpectedToken),
+    UnexpectedEnd(String),
     #[error("invalid number '{literal}' at column {column}")]
     InvalidNumber { literal: String, column: usize },
     #[error("leading zeros in decimal integer literals are not permitted")]
@@ -53,14 +53,4 @@ pub(super) enum CalculatorError {
     /// The parser knows an operator that numbers lack; a bug.
     #[error("the operator '{0}' is not supported")]
     UnsupportedOperator(String),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ExpectedToken {
-    #[error("a value")]
-    Value,
-    #[error("an operator")]
-    Operator,
-    #[error("'{0}'")]
-    Symbol(&'static str),
 }

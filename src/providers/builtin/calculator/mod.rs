@@ -10,12 +10,10 @@ mod lexer;
 mod number;
 mod parser;
 
-use serde_json::json;
-
 use self::error::CalculatorError;
-use super::{BuiltinFunction, FunctionBody};
+use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::ToolResult;
-use crate::providers::properties::object_schema;
+use crate::providers::properties::text;
 
 /// The longest expression that is read, in bytes.
 const MAX_EXPRESSION_BYTES: usize = 4096;
@@ -31,20 +29,14 @@ pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {
                   comparisons, parentheses, sqrt, sin, cos, tan, log, log10, exp, abs, round, \
                   floor, ceil, min, max, pow, factorial and the constants pi, e, tau.",
     input: || {
-        let properties = json!({
-            "expression": {
-                "type": "string",
-                "description": "The expression, such as 2 * (3 + 4) or sqrt(16)",
-                "maxLength": MAX_EXPRESSION_BYTES,
-            },
-        });
-        object_schema(properties, &["expression"])
+        let mut expression = text("The expression, such as 2 * (3 + 4) or sqrt(16)");
+        expression["maxLength"] = MAX_EXPRESSION_BYTES.into();
+        input(&[("expression", expression)], &["expression"])
     },
     output: None,
     idempotent: true,
     run: FunctionBody::Sync(|_, arguments| {
-        let expression = arguments.text("expression")?;
-        Ok(match evaluate(&expression) {
+        Ok(match evaluate(arguments.text("expression")?) {
             Ok(value) => ToolResult::text(value),
             Err(error) => ToolResult::failure(error.to_string()),
         })

@@ -4,7 +4,7 @@
 //! wrong with the values.
 
 use super::MAX_DEPTH;
-use super::error::{CalculatorError, ExpectedToken};
+use super::error::CalculatorError;
 use super::functions;
 use super::lexer::{ExprToken, ExprTokenKind};
 use super::number::Number;
@@ -30,7 +30,7 @@ pub(super) fn evaluate(tokens: &[ExprToken<'_>]) -> Result<Number, CalculatorErr
     let mut parser = Parser { tokens, at: 0, depth: 0, failure: None };
     let value = parser.expression(0)?;
     if parser.at < tokens.len() {
-        return Err(parser.unexpected(ExpectedToken::Operator));
+        return Err(parser.unexpected("an operator"));
     }
     parser.failure.map_or(Ok(value), Err)
 }
@@ -56,11 +56,12 @@ impl Parser<'_, '_> {
             self.at += 1;
             Ok(())
         } else {
-            Err(self.unexpected(ExpectedToken::Symbol(symbol)))
+            Err(self.unexpected(&format!("'{symbol}'")))
         }
     }
 
-    fn unexpected(&self, expected: ExpectedToken) -> CalculatorError {
+    fn unexpected(&self, expected: &str) -> CalculatorError {
+        let expected = expected.to_owned();
         let Some(token) = self.tokens.get(self.at) else {
             return CalculatorError::UnexpectedEnd(expected);
         };
@@ -116,7 +117,7 @@ impl Parser<'_, '_> {
 
     fn operand(&mut self) -> Result<Number, CalculatorError> {
         let Some(token) = self.tokens.get(self.at) else {
-            return Err(self.unexpected(ExpectedToken::Value));
+            return Err(self.unexpected("a value"));
         };
         match token.kind.clone() {
             ExprTokenKind::Number(number) => {
@@ -145,7 +146,7 @@ impl Parser<'_, '_> {
                 let value = self.expression(SIGN)?;
                 Ok(if sign == "-" { self.noted(value.negated()) } else { value.bool_as_int() })
             }
-            ExprTokenKind::Symbol(_) => Err(self.unexpected(ExpectedToken::Value)),
+            ExprTokenKind::Symbol(_) => Err(self.unexpected("a value")),
         }
     }
 

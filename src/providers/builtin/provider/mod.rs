@@ -1,64 +1,43 @@
 //! The provider of all built-in entries.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::arguments::BuiltinArguments;
-use super::{BuiltinFunction, FunctionBody, FunctionKeys, NetworkRules, table};
+use super::{BuiltinFunction, FunctionBody, FunctionKeys, table};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed;
 use crate::model::{
     Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSchema,
 };
-use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps};
+use crate::providers::arguments::Arguments;
 use crate::providers::http;
+use crate::providers::local::{self, LocalTool};
 use crate::util::clock::{Clock, SystemClock};
 
-pub(super) struct BuiltinProvider {
-    definitions: Vec<Arc<ToolDefinition>>,
-    functions: HashMap<String, BuiltinTool>,
+/// A function as an entry uses it.
+struct BuiltinTool {
+    function: &'static BuiltinFunction,
+    /// Whether only public addresses may be contacted, because no person sees the call.
+    requires_public: bool,
+    insecure: bool,
     clock: Arc<dyn Clock>,
 }
 
-/// A function as an entry uses it.
-#[derive(Clone, Copy)]
-struct BuiltinTool {
-    function: &'static BuiltinFunction,
-    network: NetworkRules,
-}
-
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
-    build_with(specs, Arc::new(SystemClock), context.insecure)
+    build_with(specs, &(Arc::new(SystemClock) as _), context.insecure)
 }
 
-fn build_with(specs: &[&ToolSpec], clock: Arc<dyn Clock>, insecure: bool) -> BuiltProviders {
-    let mut diagnostics = Vec::new();
-    let mut definitions = Vec::new();
-    let mut functions = HashMap::new();
-    for spec in specs {
-        let mut own = Vec::new();
-        match function_of(spec, &mut own) {
-            Some(function) => {
-                let definition = complete(spec, function);
-                let network =
-                    NetworkRules { requires_public: !definition.requires_approval, insecure };
-                functions.insert(definition.name.full(), BuiltinTool { function, network });
-                definitions.push(Arc::new(definition));
-            }
-            None => diagnostics.extend(
-                own.into_iter()
-                    .map(|diagnostic| diagnostic.with_entry(spec.definition.name.full())),
-            ),
-        }
-    }
-    let provider = (!definitions.is_empty()).then(|| {
-        Arc::new(BuiltinProvider { definitions, functions, clock }) as Arc<dyn ToolProvider>
-    });
-    BuiltProviders { providers: provider.into_iter().collect(), diagnostics }
+fn build_with(specs: &[&ToolSpec], clock: &Arc<dyn Clock>, insecure: bool) -> BuiltProviders {
+    local::build(specs, |spec, diagnostics| {
+        let function = function_of(spec, diagnostics)?;
+        let definition = complete(spec, function);
+        let (requires_public, clock) = (!definition.requires_approval, Arc::clone(clock));
+        Some((definition, BuiltinTool { function, requires_public, insecure, clock }))
+    })
 }
 
 fn function_of(
@@ -112,38 +91,30 @@ fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {
     definition
 }
 
-impl BuiltinProvider {
-    fn tool(&self, call: &ToolCall) -> Result<BuiltinTool, Error> {
-        let name = call.name.full();
-        self.functions
-            .get(&name)
-            .copied()
-            .ok_or_else(|| Error::internal(format!("'{name}' is not one of the built-in tools")))
+impl BuiltinTool {
+    fn allowed(&self, request: http::FetchRequest) -> http::FetchRequest {
+        let Self { requires_public, insecure, .. } = *self;
+        http::FetchRequest { requires_public, insecure, ..request }
     }
 }
 
 #[async_trait]
-impl ToolProvider for BuiltinProvider {
-    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-        self.definitions.clone()
-    }
-
+impl LocalTool for BuiltinTool {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        let arguments = BuiltinArguments(&call.arguments);
-        let BuiltinTool { function, network } = self.tool(call)?;
-        match function.run {
+        let arguments = Arguments(&call.arguments);
+        match self.function.run {
             FunctionBody::Sync(run) => run(self.clock.as_ref(), arguments),
             FunctionBody::Async(run) => run(context, arguments).await,
             FunctionBody::Network(request) => {
-                http::fetch(request(arguments, network)?, &context.cancel).await
+                http::fetch(self.allowed(request(arguments)?), &context.cancel).await
             }
         }
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let BuiltinTool { function, network } = self.tool(call)?;
+    fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
+        let function = self.function;
         if let FunctionBody::Network(request) = function.run {
-            let request = request(BuiltinArguments(&call.arguments), network)?;
+            let request = self.allowed(request(Arguments(&call.arguments))?);
             let summary = format!("sends {} {}", request.method, request.url);
             return Ok(Preview { summary, request: http::preview_fetch(&request)? });
         }

@@ -57,7 +57,7 @@ fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
 }
 
 fn built(specs: &[ToolSpec]) -> BuiltProviders {
-    build_with(&specs.iter().collect::<Vec<_>>(), Arc::new(FixedClock), false)
+    build_with(&specs.iter().collect::<Vec<_>>(), &(Arc::new(FixedClock) as _), false)
 }
 
 fn all() -> BuiltProviders {

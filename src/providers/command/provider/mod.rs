@@ -16,24 +16,26 @@ use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::ToolSpec;
 use crate::model::{
-    Diagnostic, Error, ErrorPhase, JsonObject, Safety, ToolCall, ToolContext, ToolDefinition,
-    ToolResult,
+    Error, ErrorPhase, JsonObject, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
-use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider, verify_trust};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps, verify_trust};
+use crate::providers::local::{self, LocalTool};
+use crate::providers::program_env::build_env;
+use crate::providers::properties::with_defaults;
 use crate::providers::template::value_text;
 use crate::providers::{confinement, sandbox_hint};
 use crate::util::confine::Confinement;
 use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
 
-pub(super) struct CommandProvider {
-    tools: Vec<CommandTool>,
+/// What the programs of all entries get.
+struct CommandContext {
     environment: Arc<dyn Environment>,
     expanded: ExpandedValues,
 }
 
 struct CommandTool {
-    definition: Arc<ToolDefinition>,
     entry: CommandEntry,
+    shared: Arc<CommandContext>,
 }
 
 /// A prepared call, before anything is started.
@@ -44,26 +46,17 @@ struct Invocation {
 }
 
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
-    let environment = Arc::clone(&context.environment);
-    let mut diagnostics: Vec<Diagnostic> = Vec::new();
-    let mut tools = Vec::with_capacity(specs.len());
-    let mut programs = HashMap::new();
-    for spec in specs {
-        let name = spec.definition.name.full();
-        let mut own = Vec::new();
-        if let Some(entry) = entry::read(spec, environment.as_ref(), &mut own) {
-            let definition =
-                complete(spec.definition.clone(), &entry, environment.as_ref(), &mut programs);
-            let definition = Arc::new(definition);
-            tools.push(CommandTool { definition, entry });
-        }
-        diagnostics.extend(own.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())));
-    }
-    let provider = (!tools.is_empty()).then(|| {
-        let expanded = context.expanded.clone();
-        Arc::new(CommandProvider { tools, environment, expanded }) as Arc<dyn ToolProvider>
+    let shared = Arc::new(CommandContext {
+        environment: Arc::clone(&context.environment),
+        expanded: context.expanded.clone(),
     });
-    BuiltProviders { providers: provider.into_iter().collect(), diagnostics }
+    let mut programs = HashMap::new();
+    local::build(specs, |spec, diagnostics| {
+        let environment = shared.environment.as_ref();
+        let entry = entry::read(spec, environment, diagnostics)?;
+        let definition = complete(spec.definition.clone(), &entry, environment, &mut programs);
+        Some((definition, CommandTool { entry, shared: Arc::clone(&shared) }))
+    })
 }
 
 /// Fills what the entry left out, and says beforehand what a call would run into.
@@ -131,24 +124,10 @@ fn locate(entry: &CommandEntry, environment: &dyn Environment) -> Result<PathBuf
     })
 }
 
-impl CommandProvider {
-    fn tool(&self, call: &ToolCall) -> Result<&CommandTool, Error> {
-        self.tools.iter().find(|tool| tool.definition.name == call.name).ok_or_else(|| {
-            Error::internal(format!("'{}' is not one of the command tools", call.name))
-        })
-    }
-
-    fn prepare(
-        &self,
-        entry: &CommandEntry,
-        call_arguments: &JsonObject,
-    ) -> Result<Invocation, Error> {
-        let mut arguments = call_arguments.clone();
-        for (name, value) in &entry.defaults {
-            if !arguments.contains_key(name) {
-                arguments.insert(name.clone(), value.clone());
-            }
-        }
+impl CommandTool {
+    fn prepare(&self, call_arguments: &JsonObject) -> Result<Invocation, Error> {
+        let entry = &self.entry;
+        let arguments = with_defaults(call_arguments, &entry.defaults);
         let mut argv = vec![entry.program.clone()];
         for element in &entry.arguments {
             argv.extend(fill_argument(element, &arguments, entry.allow_dash)?);
@@ -162,26 +141,21 @@ impl CommandProvider {
             }
             CommandInput::Env | CommandInput::Args | CommandInput::None => None,
         };
-        let mut env =
-            call_env::call_independent_env(entry, self.environment.as_ref(), &self.expanded);
+        let CommandContext { environment, expanded } = self.shared.as_ref();
+        let mut env = build_env(&entry.env, &entry.env_keys, environment.as_ref(), expanded);
         call_env::add_arguments(&mut env, entry, &arguments)?;
         Ok(Invocation { argv, env, stdin })
     }
 }
 
 #[async_trait]
-impl ToolProvider for CommandProvider {
-    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
-    }
-
+impl LocalTool for CommandTool {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        let tool = self.tool(call)?;
-        let entry = &tool.entry;
+        let entry = &self.entry;
         verify_trust(&entry.seal)?;
-        let mut prepared = self.prepare(entry, &call.arguments)?;
+        let mut prepared = self.prepare(&call.arguments)?;
         call_env::add_context(&mut prepared.env, context)?;
-        let path = locate(entry, self.environment.as_ref())?;
+        let path = locate(entry, self.shared.environment.as_ref())?;
         let cwd = entry.cwd.clone().unwrap_or_else(|| context.cwd.clone());
         require_directory(&cwd)?;
         let program = Program {
@@ -206,11 +180,11 @@ impl ToolProvider for CommandProvider {
         Ok(result)
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let entry = &self.tool(call)?.entry;
-        let mut prepared = self.prepare(entry, &call.arguments)?;
-        let path = locate(entry, self.environment.as_ref())?;
-        let cwd = entry.cwd.clone().unwrap_or_else(|| self.environment.cwd());
+    fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
+        let entry = &self.entry;
+        let mut prepared = self.prepare(&call.arguments)?;
+        let path = locate(entry, self.shared.environment.as_ref())?;
+        let cwd = entry.cwd.clone().unwrap_or_else(|| self.shared.environment.cwd());
         prepared.argv[0] = path.display().to_string();
         let stdin = prepared.stdin.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         Ok(Preview {
@@ -229,11 +203,7 @@ fn start(program: &Program, entry: &CommandEntry) -> Result<(Process, Option<Con
     let sandbox = entry.sandbox.as_ref();
     let confinement =
         sandbox.map(|sandbox| sandbox.confinement(&program.path, &program.cwd)).transpose()?;
-    let started = match &confinement {
-        None => Process::start_with_events(program).map_err(StartError::from),
-        Some(confinement) => Process::start_confined(program, confinement, true),
-    };
-    match started {
+    match Process::start_within(program, confinement.as_ref(), true) {
         Ok(process) => Ok((process, confinement)),
         Err(error) => {
             let failed = confinement::not_started(&error, |error| {

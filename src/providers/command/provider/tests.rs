@@ -1,6 +1,7 @@
 //! Tests with real programs: scripts for `/bin/sh` in temporary directories.
 
 use crate::model::ToolStatus;
+use crate::provider::ToolProvider;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -395,7 +396,7 @@ async fn a_program_that_never_reads_its_input_is_given_up() {
         cwd: "/".into(),
         stdin: true,
     };
-    let process = Process::start_with_events(&program).unwrap();
+    let process = Process::start_within(&program, None, true).unwrap();
     let limits = ProgramLimits {
         write_timeout: Duration::from_millis(20),
         ..ProgramLimits::with_max_stdout(1 << 20)

@@ -14,43 +14,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::TransactionBehavior::{Deferred, Immediate};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use tokio::sync::Notify;
 
 use super::{Engine, KeyPage, StoredValue, TakeOutcome, WriteOutcome, WriteRequest, millis};
 use crate::model::Error;
 use crate::util::clock::Clock;
-use crate::util::database;
+use crate::util::database::{self, Durability};
 use open::StoreConnection;
 
 /// How long closing may take: a lock is waited for that long, and a little more.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
-
-/// When a write counts as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(in crate::providers) enum SyncMode {
-    /// When it is on the disk (`synchronous=FULL`): survives a power cut.
-    #[default]
-    Full,
-    /// When the system has it (`synchronous=NORMAL`): survives a crash of toolhost; a power cut may
-    /// take the last ones.
-    Normal,
-    /// As `Normal`, and the disk is never waited for at all: a power cut may damage the file.
-    Off,
-}
-
-impl SyncMode {
-    /// What it means, as text for people.
-    pub(in crate::providers) fn explanation(self) -> &'static str {
-        match self {
-            Self::Full => "each write is flushed to the disk before it returns",
-            Self::Normal => "a power cut may lose the last writes",
-            Self::Off => "never waits for the disk: a power cut may damage the store",
-        }
-    }
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::providers) struct StoreFile {
@@ -62,7 +35,7 @@ pub(in crate::providers) struct StoreFile {
     /// Whether it may be created and written.
     pub(in crate::providers) writable: bool,
     /// When a write counts as written.
-    pub(in crate::providers) sync: SyncMode,
+    pub(in crate::providers) sync: Durability,
 }
 
 /// An engine in `SQLite`, opened by the first call that needs it.

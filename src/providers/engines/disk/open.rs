@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::fs::Mode;
 
 use super::layout::LAYOUT;
-use super::{StoreFile, SyncMode, errors};
+use super::{StoreFile, errors};
 use crate::model::Error;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::database::{self, DatabasePath, Durability, PathStatus, SchemaCheck};
@@ -62,21 +62,12 @@ pub(super) fn open(file: Option<&StoreFile>) -> Result<StoreConnection, Error> {
             Some(Error::denied(format!("the store {shown} was opened for reading")))
         }
         SchemaCheck::Ours => {
-            database::set_journaling(&db, durability(file.sync), place.journal_mode())
-                .map_err(failed)?;
+            database::set_journaling(&db, file.sync, place.journal_mode()).map_err(failed)?;
             LAYOUT.migrate(&db).map_err(failed)?;
             None
         }
     };
     Ok(StoreConnection { db, read_only })
-}
-
-fn durability(sync: SyncMode) -> Durability {
-    match sync {
-        SyncMode::Off => Durability::Off,
-        SyncMode::Normal => Durability::Normal,
-        SyncMode::Full => Durability::Full,
-    }
 }
 
 /// The place of the file; its directory is created if allowed.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::{SqliteEngine, StoreFile, SyncMode};
+use super::{SqliteEngine, StoreFile};
 use crate::model::{Error, ErrorKind};
 use crate::providers::engines::{Engine as _, Quota, WriteCondition, WriteOutcome, WriteRequest};
 use crate::util::clock::SystemClock;
+use crate::util::database::Durability;
 
 fn file(path: &Path) -> StoreFile {
     StoreFile {
@@ -17,7 +18,7 @@ fn file(path: &Path) -> StoreFile {
         within: None,
         own_directory: false,
         writable: true,
-        sync: SyncMode::Full,
+        sync: Durability::Full,
     }
 }
 

@@ -27,13 +27,13 @@ use crate::config::secrets::names_secret;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, ByteSize, Either, Located, Scalar, Texts};
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
-use crate::providers::template::{TemplatePart, TextTemplate};
+use crate::providers::template::TextTemplate;
 
 /// The default of `max_response_bytes`, in bytes of the body.
-pub(super) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
+pub(in crate::providers) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
 
 /// The most that can be kept of one, in bytes.
-pub(super) const MAX_RESPONSE_BYTES: u64 = 16 << 20;
+pub(in crate::providers) const MAX_RESPONSE_BYTES: u64 = 16 << 20;
 
 /// The keys of an entry, besides those of every source of requests.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -78,7 +78,8 @@ pub(in crate::providers) struct RequestKeys {
     insecure: Option<Located<bool>>,
 }
 
-pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+pub(in crate::providers) const METHODS: [&str; 7] =
+    ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 pub(super) const IDEMPOTENT: [Method; 5] =
     [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS];
@@ -187,11 +188,25 @@ pub(super) fn read(
     entry.filter(|_| !diagnostics.iter().any(Diagnostic::is_error))
 }
 
+/// The part of a request that a text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextPart {
+    Path,
+    Header,
+    Other,
+}
+
 struct TemplatedText {
     template: TextTemplate<HttpPlaceholder>,
     location: SourceLocation,
-    in_path: bool,
-    in_header: bool,
+    part: TextPart,
+}
+
+impl TemplatedText {
+    /// Whether a request cannot be made without its arguments.
+    fn needs_arguments(&self) -> bool {
+        self.part == TextPart::Path || !self.template.is_call_value()
+    }
 }
 
 struct EntryParser<'a> {
@@ -228,12 +243,8 @@ impl<'a> EntryParser<'a> {
         let read = self.reader(all_secret).read(&text);
         let template =
             self.ok_or_report(read.map_err(|error| error.with_location(node.location())))?;
-        self.texts.push(TemplatedText {
-            template: template.clone(),
-            location: node.location(),
-            in_path: false,
-            in_header: all_secret,
-        });
+        let part = if all_secret { TextPart::Header } else { TextPart::Other };
+        self.add_texts([&template], &node.location(), part);
         Some(template)
     }
 
@@ -244,7 +255,8 @@ impl<'a> EntryParser<'a> {
         let body = self.body();
         let auth = self.auth(&headers);
         let properties = self.properties(definition);
-        let in_path: Vec<&str> = target.iter().flat_map(UrlTemplate::path_arguments).collect();
+        let segments = target.iter().flat_map(UrlTemplate::segments);
+        let in_path: Vec<&str> = segments.flat_map(TextTemplate::arguments).collect();
         let locations =
             params::read(self.keys.params.as_ref(), &properties, &in_path, self.diagnostics);
         let method = self.method(body.is_some() || in_body(&locations));
@@ -276,20 +288,14 @@ impl<'a> EntryParser<'a> {
             || headers.iter().any(|(name, template)| {
                 names_secret(name.as_str()) || template.secrets().next().is_some()
             });
-        let mut exposed_secrets: BTreeSet<(String, String)> = BTreeSet::new();
-        for (name, template) in headers.iter().chain(&auth) {
-            let place = format!("the header {name}");
-            exposed_secrets
-                .extend(template.secrets().map(|secret| (secret.to_owned(), place.clone())));
-        }
-        for text in &self.texts {
-            for secret in text.template.secrets().filter(|_| !text.in_header) {
-                exposed_secrets.insert((secret.to_owned(), "the URL or the body".to_owned()));
-            }
-        }
-        for secret in target.path_secrets() {
-            exposed_secrets.insert((secret.to_owned(), "the URL or the body".to_owned()));
-        }
+        let in_headers =
+            headers.iter().chain(&auth).map(|(name, text)| (text, format!("the header {name}")));
+        let others = self.texts.iter().filter(|text| text.part != TextPart::Header);
+        let others = others.map(|text| (&text.template, "the URL or the body".to_owned()));
+        let exposed_secrets: BTreeSet<(String, String)> = in_headers
+            .chain(others)
+            .flat_map(|(text, place)| text.secrets().map(move |s| (s.to_owned(), place.clone())))
+            .collect();
         let secret = |(name, _): &(String, String)| names_secret(name);
         self.check_transport(&target, authorized || exposed_secrets.iter().any(secret));
         Some(HttpEntry {
@@ -338,17 +344,8 @@ impl<'a> EntryParser<'a> {
                     .with_location(place.clone()),
             );
         }
-        for name in target.path_arguments() {
-            let argument = HttpPlaceholder::Argument(name.to_owned());
-            let template = TextTemplate { parts: vec![TemplatePart::Placeholder(argument)] };
-            self.texts.push(TemplatedText {
-                template,
-                location: place.clone(),
-                in_path: true,
-                in_header: false,
-            });
-        }
-        self.add_texts(target.query_templates(), place);
+        self.add_texts(target.segments(), place, TextPart::Path);
+        self.add_texts(target.query_templates(), place, TextPart::Other);
         Some(target)
     }
 
@@ -364,15 +361,8 @@ impl<'a> EntryParser<'a> {
                 self.diagnostics.push(Diagnostic::error(message).with_location(place));
                 continue;
             }
-            let control = template.parts.iter().any(|part| match part {
-                TemplatePart::Literal(text) => text.chars().any(|c| c.is_control() && c != '\t'),
-                TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) => {
-                    use secrecy::ExposeSecret as _;
-                    value.expose_secret().chars().any(|c| c.is_control() && c != '\t')
-                }
-                TemplatePart::Placeholder(_) => false,
-            });
-            if control {
+            let is_control = |c: char| c.is_control() && c != '\t';
+            if template.fixed_texts().any(|text| text.contains(is_control)) {
                 self.diagnostics.push(
                     Diagnostic::error(format!(
                         "the value of the header '{name}' contains a control character"
@@ -420,21 +410,22 @@ impl<'a> EntryParser<'a> {
     fn body(&mut self) -> Option<BodyTemplate> {
         let node = self.written.body.take()?;
         let shape = BodyTemplate::read(&node, &self.reader(false), self.diagnostics);
-        self.add_texts(shape.texts(), &node.location());
+        self.add_texts(shape.texts(), &node.location(), TextPart::Other);
         Some(shape)
     }
 
-    /// Takes note of texts at `place` that stand neither in the path nor in a header.
+    /// Takes note of texts at `place`.
     fn add_texts<'t>(
         &mut self,
         templates: impl IntoIterator<Item = &'t TextTemplate<HttpPlaceholder>>,
         place: &SourceLocation,
+        part: TextPart,
     ) {
-        self.texts.extend(templates.into_iter().cloned().map(|template| TemplatedText {
+        let texts = templates.into_iter().cloned();
+        self.texts.extend(texts.map(|template| TemplatedText {
             template,
             location: place.clone(),
-            in_path: false,
-            in_header: false,
+            part,
         }));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{EntryParser, SCHEMA_KEYS};
+use super::{EntryParser, SCHEMA_KEYS, TextPart};
 use crate::model::{Diagnostic, ToolDefinition};
 use crate::providers::properties::{SchemaProperties, object_schema};
 
@@ -20,8 +20,7 @@ impl EntryParser<'_> {
         let mut warned = BTreeSet::new();
         for text in &self.texts {
             for name in text.template.arguments() {
-                let needed = text.in_path || !text.template.is_call_value();
-                let remedy = needed.then_some("or give it a default");
+                let remedy = text.needs_arguments().then_some("or give it a default");
                 let diagnostic = properties.check(name, name, remedy, &text.location);
                 let is_new = |one: &Diagnostic| one.is_error() || warned.insert(name.to_owned());
                 self.diagnostics.extend(diagnostic.filter(is_new));
@@ -34,10 +33,10 @@ impl EntryParser<'_> {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for text in &self.texts {
             for name in text.template.arguments() {
-                let shape = if text.in_path { json!({ "type": "string" }) } else { json!({}) };
+                let is_in_path = text.part == TextPart::Path;
+                let shape = if is_in_path { json!({ "type": "string" }) } else { json!({}) };
                 properties.entry(name.to_owned()).or_insert(shape);
-                let needed = text.in_path || !text.template.is_call_value();
-                if needed && !required.contains(&name) {
+                if text.needs_arguments() && !required.contains(&name) {
                     required.push(name);
                 }
             }

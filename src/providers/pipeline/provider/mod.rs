@@ -1,7 +1,5 @@
 //! The provider of all pipeline entries.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
@@ -18,50 +16,32 @@ use crate::config::spec::ToolSpec;
 use crate::model::{
     Diagnostic, Error, JsonObject, Speed, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
-use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
-use crate::util::clock::{Clock, SystemClock};
-
-pub(super) struct PipelineProvider {
-    tools: Vec<PipelineTool>,
-    clock: Arc<dyn Clock>,
-}
+use crate::provider::{BuiltProviders, Preview, ProviderDeps};
+use crate::providers::local::{self, LocalTool};
 
 struct PipelineTool {
-    definition: Arc<ToolDefinition>,
+    definition: ToolDefinition,
     plan: PipelinePlan,
 }
 
 pub(super) fn build(specs: &[&ToolSpec], _context: &ProviderDeps) -> BuiltProviders {
-    let mut diagnostics = Vec::new();
-    let mut plans: Vec<(&ToolSpec, PipelinePlan)> = Vec::new();
-    for spec in specs {
-        let mut own_diagnostics = Vec::new();
-        plans.extend(entry::read(spec, &mut own_diagnostics).map(|plan| (*spec, plan)));
-        let name = spec.definition.name.full();
-        diagnostics.extend(
-            own_diagnostics.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())),
-        );
-    }
-    let calls: BTreeMap<String, Vec<String>> =
-        plans.iter().map(|(spec, plan)| (spec.definition.name.full(), plan.tools())).collect();
-    let cycles = check::find_cycles(&calls);
-    let mut tools = Vec::new();
-    for (spec, plan) in plans {
-        let name = spec.definition.name.full();
-        if let Some(cycle) = cycles.get(&name) {
+    let called = |spec: &&ToolSpec| {
+        let plan = entry::read(spec, &mut Vec::new())?;
+        Some((spec.definition.name.full(), plan.tools()))
+    };
+    let cycles = check::find_cycles(&specs.iter().filter_map(called).collect());
+    local::build(specs, |spec, diagnostics| {
+        let plan = entry::read(spec, diagnostics)?;
+        if let Some(cycle) = cycles.get(&spec.definition.name.full()) {
             let place =
                 spec.entry.get("steps").map_or_else(|| spec.location.clone(), ConfigNode::location);
             let diagnostic = Diagnostic::error(format!("this pipeline would call itself: {cycle}"));
-            diagnostics.push(diagnostic.with_location(place).with_entry(name));
-            continue;
+            diagnostics.push(diagnostic.with_location(place));
+            return None;
         }
-        let definition = Arc::new(complete(spec, &plan));
-        tools.push(PipelineTool { definition, plan });
-    }
-    let provider = (!tools.is_empty()).then(|| {
-        Arc::new(PipelineProvider { tools, clock: Arc::new(SystemClock) }) as Arc<dyn ToolProvider>
-    });
-    BuiltProviders { providers: provider.into_iter().collect(), diagnostics }
+        let definition = complete(spec, &plan);
+        Some((definition.clone(), PipelineTool { definition, plan }))
+    })
 }
 
 /// Fills what the entry left out. A pipeline claims nothing about its effects by itself: it has
@@ -79,15 +59,6 @@ fn complete(spec: &ToolSpec, plan: &PipelinePlan) -> ToolDefinition {
     definition
 }
 
-impl PipelineProvider {
-    fn tool(&self, call: &ToolCall) -> Result<&PipelineTool, Error> {
-        self.tools
-            .iter()
-            .find(|tool| tool.definition.name == call.name)
-            .ok_or_else(|| Error::internal(format!("'{}' is not one of the pipelines", call.name)))
-    }
-}
-
 /// The arguments, with the defaults of the schema for those that were not given.
 fn arguments(definition: &ToolDefinition, call_arguments: &JsonObject) -> JsonObject {
     let mut arguments = call_arguments.clone();
@@ -101,29 +72,23 @@ fn arguments(definition: &ToolDefinition, call_arguments: &JsonObject) -> JsonOb
 }
 
 #[async_trait]
-impl ToolProvider for PipelineProvider {
-    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
-    }
-
+impl LocalTool for PipelineTool {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        let tool = self.tool(call)?;
         let Some(caller) = context.caller.clone() else {
             return Err(Error::internal("a pipeline was called outside of a host"));
         };
         let run = PipelineRun {
             name: call.name.full(),
-            plan: &tool.plan,
+            plan: &self.plan,
             context,
             caller,
-            clock: self.clock.as_ref(),
             finished_steps: AtomicUsize::new(0),
         };
-        run.run(arguments(&tool.definition, &call.arguments)).await
+        run.run(arguments(&self.definition, &call.arguments)).await
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let PipelineTool { definition, plan, .. } = self.tool(call)?;
+    fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
+        let PipelineTool { definition, plan } = self;
         let ids = plan.steps().map(|step| step.id.as_str());
         let scope = Scope::of(arguments(definition, &call.arguments), None, ids);
         let fill = |template: &PipelineTemplate| match template.fill(&scope.view()) {
@@ -132,8 +97,8 @@ impl ToolProvider for PipelineProvider {
         };
         let steps: Vec<Value> = plan.steps().map(|step| step::show(step, &fill)).collect();
         let mut request = json!({ "steps": steps });
-        if let (Some(result), Some(fields)) = (&plan.result, request.as_object_mut()) {
-            fields.insert("result".to_owned(), fill(result));
+        if let Some(result) = &plan.result {
+            request["result"] = fill(result);
         }
         let tools: Vec<&str> = plan.steps().map(|step| step.tool.as_str()).collect();
         Ok(Preview { summary: format!("calls {}", tools.join(", then ")), request })

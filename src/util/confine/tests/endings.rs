@@ -49,7 +49,7 @@ async fn the_memory_of_the_program_is_told_and_not_that_of_its_helpers() {
         stdin: true,
     };
     let confinement = room.confinement(ConfinementLevel::Bwrap);
-    let mut process = Process::start_confined(&program, &confinement, false).unwrap();
+    let mut process = Process::start_within(&program, Some(&confinement), false).unwrap();
     // What it repeats shows that it is the program by now.
     let stdin = process.stdin.as_mut().unwrap();
     tokio::io::AsyncWriteExt::write_all(stdin, b"x").await.unwrap();

@@ -90,7 +90,7 @@ impl Room {
             cwd: self.path("work"),
             stdin: false,
         };
-        let mut process = Process::start_confined(&program, confinement, false).unwrap();
+        let mut process = Process::start_within(&program, Some(confinement), false).unwrap();
         let (mut out, mut err) = (String::new(), String::new());
         let (mut stdout, mut stderr) =
             (process.stdout.take().unwrap(), process.stderr.take().unwrap());
@@ -357,7 +357,7 @@ async fn events_arrive_from_within() {
             stdin: true,
         };
         let mut process =
-            Process::start_confined(&program, &room.confinement(level), true).unwrap();
+            Process::start_within(&program, Some(&room.confinement(level)), true).unwrap();
         let mut stdin = process.stdin.take().unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut stdin, b"input").await.unwrap();
         drop(stdin);
@@ -392,7 +392,7 @@ async fn a_path_that_is_not_there_stops_the_start() {
             cwd: room.path("work"),
             stdin: false,
         };
-        let error = Process::start_confined(&program, &confinement, false).err().unwrap();
+        let error = Process::start_within(&program, Some(&confinement), false).err().unwrap();
         let StartError::Confinement(ConfinementError::Path { path, .. }) = error else {
             panic!("{error}")
         };
