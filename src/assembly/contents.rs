@@ -11,8 +11,8 @@ use crate::providers::mcp::{self, McpSetup};
 
 #[derive(Clone)]
 pub struct ProviderSources {
-    deps: ProviderDeps,
-    setup: McpSetup,
+    pub(super) deps: ProviderDeps,
+    pub(super) setup: McpSetup,
     pub(super) groups: Vec<ProviderGroup>,
 }
 
@@ -76,14 +76,6 @@ impl ProviderSources {
     pub(super) fn providers(&self, configuration: &Configuration) -> Vec<Arc<dyn ToolProvider>> {
         let built = self.groups.iter().flat_map(|group| group.providers.iter().cloned());
         built.chain(untrusted(configuration)).collect()
-    }
-
-    pub(super) fn setup(&self) -> &McpSetup {
-        &self.setup
-    }
-
-    pub(super) fn deps(&self) -> &ProviderDeps {
-        &self.deps
     }
 }
 

@@ -12,9 +12,9 @@ use crate::model::Layer;
 use crate::util::hex::hex;
 use crate::util::part_digest::PartDigest;
 
-/// Variables that differ between terminals and have no effect unless a file refers to them. The
-/// caller's identity is sent with each call.
-const OF_A_TERMINAL: [&str; 14] = [
+/// Variables that differ between terminals and logins, and have no effect unless a file refers to them.
+/// The caller's identity is sent with each call.
+const OF_A_TERMINAL: [&str; 17] = [
     "COLUMNS",
     "LINES",
     "OLDPWD",
@@ -29,8 +29,10 @@ const OF_A_TERMINAL: [&str; 14] = [
     "TRACESTATE",
     "TTY",
     "WINDOWID",
+    "XDG_SEAT",
+    "XDG_SESSION_ID",
+    "XDG_VTNR",
 ];
-const OF_A_LOGIN: [&str; 3] = ["XDG_SEAT", "XDG_SESSION_ID", "XDG_VTNR"];
 /// Variables that programs see, or that affect how they are reached, regardless of the files.
 const ALWAYS: [&str; 17] = [
     "ALL_PROXY",
@@ -134,10 +136,10 @@ fn deciding_variables<'a>(
     variables: &'a BTreeMap<String, String>,
 ) -> Vec<(&'a String, &'a String)> {
     let mentioned = mentioned(configuration, variables);
-    let is_of_caller = |name: &str| OF_A_TERMINAL.contains(&name) || OF_A_LOGIN.contains(&name);
     let decides = |name: &str| {
         mentioned.contains(name)
-            || ((ALWAYS.contains(&name) || name.starts_with("XDG_")) && !is_of_caller(name))
+            || ((ALWAYS.contains(&name) || name.starts_with("XDG_"))
+                && !OF_A_TERMINAL.contains(&name))
     };
     variables.iter().filter(|(name, _)| decides(name)).collect()
 }

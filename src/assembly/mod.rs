@@ -233,11 +233,8 @@ pub fn build(
     orphans::become_subreaper();
     let pins = pins::load(&configuration, environment.as_ref(), &masker)
         .map_err(|error| masker.error(error))?;
-    let events = masker.events(front_end.events.clone());
-    let traffic = masker.traffic(front_end.traffic.clone());
-    let questions = Arc::new(QuestionQueue::new(front_end.inbox, masker.clone()));
-    let inbox: Arc<dyn QuestionHandler> = Arc::clone(&questions) as _;
-    let front_end = FrontEnd { events: events.clone(), inbox, traffic, ..front_end };
+    let (builder, front_end) = masked_builder(front_end, environment.as_ref(), &masker);
+    let events = &front_end.events;
     let deps = ProviderDeps {
         environment: Arc::clone(environment),
         expanded: configuration.expanded.clone(),
@@ -250,29 +247,47 @@ pub fn build(
     let setup = mcp_setup(options, environment, &front_end, &masker);
     let sources = ProviderSources::new(deps, setup).build(&mut configuration, &[], &masker);
     let recorder: Arc<dyn Recorder> =
-        Arc::new(recorders(&configuration, environment.as_ref(), &events));
+        Arc::new(recorders(&configuration, environment.as_ref(), events));
     #[cfg(feature = "otel")]
-    let recorder = telemetry::exporting(recorder, environment.as_ref(), &events);
-    let builder = caller::apply(ToolHostBuilder::default(), environment.as_ref(), &events)
+    let recorder = telemetry::exporting(recorder, environment.as_ref(), events);
+    let builder = caller::apply(builder, environment.as_ref(), events)
         .providers(sources.providers(&configuration))
         .policy(configuration.policy.clone())
-        .approver(front_end.approver)
-        .questions(questions)
         .recorder(recorder)
-        .masker(masker.clone())
         .pins(pins)
         .disabled(disabled_entries(&configuration))
         .command_end(options.files.command_end.as_deref())
         .profile(profile)
         .profiles(configuration.profiles.clone())
         .require_record(options.require_record)
-        .ask_all(options.ask_all)
-        .cwd(environment.cwd())
-        .events(events);
+        .ask_all(options.ask_all);
     let credentials = configuration.credential_sections.clone();
-    let (deps, setup) = (sources.deps(), sources.setup().clone());
-    let host = registration::with_factories(builder, deps, setup, &masker, credentials).build();
+    let setup = sources.setup.clone();
+    let builder = registration::with_factories(builder, &sources.deps, setup, &masker, credentials);
+    let host = builder.build();
     Ok(Assembly { host, configuration, masker, sources })
+}
+
+/// The beginning of a host behind a front end, and the front end with everything masked that it is shown.
+fn masked_builder(
+    front_end: FrontEnd,
+    environment: &dyn Environment,
+    masker: &Masker,
+) -> (ToolHostBuilder, FrontEnd) {
+    let questions = Arc::new(QuestionQueue::new(front_end.inbox, masker.clone()));
+    let front_end = FrontEnd {
+        inbox: Arc::clone(&questions) as _,
+        events: masker.events(front_end.events),
+        traffic: masker.traffic(front_end.traffic),
+        ..front_end
+    };
+    let builder = ToolHost::builder()
+        .approver(Arc::clone(&front_end.approver))
+        .questions(questions)
+        .masker(masker.clone())
+        .cwd(environment.cwd())
+        .events(front_end.events.clone());
+    (builder, front_end)
 }
 
 /// Shuts down everything: the providers, then the processes that their children left behind.

@@ -26,7 +26,7 @@ pub fn start_server(
     };
     let named = |error: Error| error.with_server(name).with_phase(ErrorPhase::Start);
     if !matches!(spec.endpoint, Endpoint::Stdio { .. }) {
-        let wire = mcp::open_wire(spec, assembly.sources.setup()).map_err(named)?;
+        let wire = mcp::open_wire(spec, &assembly.sources.setup).map_err(named)?;
         return Ok(RecordedServer::Network(wire));
     }
     let traffic = secrets::masker(configuration, environment).traffic(traffic);

@@ -9,7 +9,7 @@ use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::ConfigNode;
 use crate::config::secrets::{names_secret, secrets_in_words};
-use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
+use crate::config::spec::{Configuration, Endpoint, ServerSpec, ToolSpec};
 use crate::util::percent;
 
 /// A masker that knows every value that replaced a reference, is notified of later ones, and
@@ -101,24 +101,9 @@ impl Secrets {
                 for (name, value) in headers {
                     self.header(name, value.expose_secret());
                 }
-                self.of_auth(auth);
-            }
-        }
-    }
-
-    fn of_auth(&mut self, auth: &AuthSpec) {
-        match auth {
-            AuthSpec::Unset | AuthSpec::None => {}
-            AuthSpec::Bearer { token, variable } => {
-                self.add(variable.as_deref().unwrap_or("token"), token.expose_secret());
-            }
-            AuthSpec::OAuth { client_secret: secret, .. } => {
-                if let Some(secret) = secret {
-                    self.add("client_secret", secret.expose_secret());
+                if let Some((name, secret)) = auth.secret() {
+                    self.add(name, secret.expose_secret());
                 }
-            }
-            AuthSpec::ClientCredentials { client_secret, .. } => {
-                self.add("client_secret", client_secret.expose_secret());
             }
         }
     }

@@ -7,15 +7,14 @@ use crate::providers::storage::{ServerAlias, server_alias};
 
 /// Removes such entries from the tools and gives their names to the servers.
 pub(super) fn apply(configuration: &mut Configuration) {
-    let mut aliases: Vec<ClaimedServer> = Vec::new();
+    let mut aliases: Vec<(ServerAlias, SourceLocation)> = Vec::new();
     let entries = configuration.tools.extract_if(.., |spec| server_alias(spec).is_some());
     for spec in entries.collect::<Vec<_>>() {
         let outcome = match server_alias(&spec) {
             None => continue,
             Some(Err(diagnostic)) => Err(diagnostic),
-            Some(Ok(meant)) => assign_alias(configuration, &spec, &meant, &aliases).map(|()| {
-                aliases.push(ClaimedServer { alias: meant, place: spec.location.clone() });
-            }),
+            Some(Ok(alias)) => assign_alias(configuration, &spec, &alias, &aliases)
+                .map(|()| aliases.push((alias, spec.location.clone()))),
         };
         if let Err(diagnostic) = outcome {
             let name = spec.definition.name.full();
@@ -28,37 +27,28 @@ pub(super) fn apply(configuration: &mut Configuration) {
     }
 }
 
-/// A server that got its name from an entry, and the location of that entry.
-struct ClaimedServer {
-    alias: ServerAlias,
-    place: SourceLocation,
-}
-
 fn assign_alias(
     configuration: &mut Configuration,
     spec: &ToolSpec,
-    meant: &ServerAlias,
-    aliases: &[ClaimedServer],
+    alias: &ServerAlias,
+    aliases: &[(ServerAlias, SourceLocation)],
 ) -> Result<(), Diagnostic> {
     let spot =
         spec.entry.get("mcp_server").map_or_else(|| spec.location.clone(), ConfigNode::location);
-    let ServerAlias { component, server } = meant;
-    if let Some(before) = aliases.iter().find(|before| before.alias.server == *server) {
-        let (name, at) = (&before.alias.component, show(&before.place));
-        return Err(Diagnostic::error(format!(
-            "the tools of '{server}' are already listed under '{name}' ({at})"
-        ))
-        .with_hint("a server can have only one component: use that one")
-        .with_location(spot));
+    let refused = |message: String, hint: &str, at: &SourceLocation| {
+        Err(Diagnostic::error(message).with_hint(hint).with_location(at.clone()))
+    };
+    let ServerAlias { component, server } = alias;
+    if let Some((before, place)) = aliases.iter().find(|(before, _)| before.server == *server) {
+        let (name, at) = (&before.component, show(place));
+        let message = format!("the tools of '{server}' are already listed under '{name}' ({at})");
+        return refused(message, "a server can have only one component: use that one", &spot);
     }
     let servers = &mut configuration.servers;
     if let Some(other) = servers.iter().find(|s| s.name == *component && s.name != *server) {
         let at = show(&other.location);
-        return Err(Diagnostic::error(format!(
-            "the name '{component}' is taken by a server ({at})"
-        ))
-        .with_hint("give this component another name")
-        .with_location(spec.location.clone()));
+        let message = format!("the name '{component}' is taken by a server ({at})");
+        return refused(message, "give this component another name", &spec.location);
     }
     let Some(target) = servers.iter_mut().find(|server_spec| server_spec.name == *server) else {
         return Err(unknown(configuration, server, &spot));
@@ -66,11 +56,8 @@ fn assign_alias(
     let is_projects = |entry: &EntryOrigin| entry.project().is_some();
     if spec.definition.entry.as_deref().is_some_and(is_projects) && !is_projects(&target.origin) {
         // The user's rules refer to servers by name.
-        return Err(Diagnostic::error(format!(
-            "the server '{server}' is not part of this project"
-        ))
-        .with_hint("only your own files can give its tools another name")
-        .with_location(spot));
+        let message = format!("the server '{server}' is not part of this project");
+        return refused(message, "only your own files can give its tools another name", &spot);
     }
     rename(target, component, spec);
     Ok(())
@@ -93,21 +80,19 @@ fn rename(server: &mut ServerSpec, component: &str, spec: &ToolSpec) {
 }
 
 fn unknown(configuration: &Configuration, server: &str, place: &SourceLocation) -> Diagnostic {
-    if let Some(entry) = configuration
-        .disabled
-        .iter()
-        .find(|entry| entry.role == FileRole::Servers && entry.name == server)
-    {
-        let why = &entry.diagnostic.message;
-        return Diagnostic::error(format!("the MCP server '{server}' is out of service: {why}"))
-            .with_location(place.clone());
-    }
+    let mut disabled = configuration.disabled.iter();
+    let broken = disabled.find(|entry| entry.role == FileRole::Servers && entry.name == server);
     let names: Vec<&str> = configuration.servers.iter().map(|s| s.name.as_str()).collect();
-    let diagnostic = Diagnostic::error(format!("there is no MCP server '{server}'"))
-        .with_location(place.clone());
-    if names.is_empty() {
-        diagnostic.with_hint("servers are defined in mcp.yaml")
-    } else {
-        diagnostic.with_hint(format!("known servers: {}", names.join(", ")))
-    }
+    let diagnostic = match broken.map(|entry| &entry.diagnostic.message) {
+        Some(why) => {
+            Diagnostic::error(format!("the MCP server '{server}' is out of service: {why}"))
+        }
+        None => Diagnostic::error(format!("there is no MCP server '{server}'")).with_hint(
+            match names.as_slice() {
+                [] => "servers are defined in mcp.yaml".to_owned(),
+                names => format!("known servers: {}", names.join(", ")),
+            },
+        ),
+    };
+    diagnostic.with_location(place.clone())
 }

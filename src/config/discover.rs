@@ -4,8 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use thiserror::Error;
-
 use super::environment::Environment;
 use super::read;
 use crate::model::{Diagnostic, Layer};
@@ -83,9 +81,7 @@ impl ConfigFileCandidate {
     /// The directory that relative paths in it are relative to: its own or, for an editor's file,
     /// the one that the editor was opened for.
     pub fn directory(&self) -> Option<&Path> {
-        let parent = self.path.parent()?;
-        let is_below = self.is_editors() && !self.path.ends_with(".mcp.json");
-        if is_below { parent.parent() } else { Some(parent) }
+        if self.is_editors() { directory_of(&self.path) } else { self.path.parent() }
     }
 }
 
@@ -119,27 +115,17 @@ impl DiscoveredFiles {
     fn add_directory(&mut self, dir: &Path, layer: Layer, takes_editors: bool) -> bool {
         let (mut any, mut has_servers) = (false, false);
         for (role, stem) in STEMS {
-            let mut taken: Option<PathBuf> = None;
-            for extension in EXTENSIONS {
-                let path = dir.join(format!("{stem}.{extension}"));
-                if !path.exists() {
-                    continue;
-                }
-                if let Some(taken) = &taken {
-                    let name = taken.file_name().unwrap_or_default().to_string_lossy();
-                    self.diagnostics.push(
-                        Diagnostic::warning(format!(
-                            "ignored, because {name} is in the same directory"
-                        ))
-                        .with_location(read::file_location(&path)),
-                    );
-                } else {
-                    self.add(path.clone(), role, layer);
-                    taken = Some(path);
-                    any = true;
-                    has_servers |= role == FileRole::Servers;
-                }
-            }
+            let paths = EXTENSIONS.map(|extension| dir.join(format!("{stem}.{extension}")));
+            let mut existing = paths.into_iter().filter(|path| path.exists());
+            let Some(path) = existing.next() else { continue };
+            self.diagnostics.extend(existing.map(|other| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                Diagnostic::warning(format!("ignored, because {name} is in the same directory"))
+                    .with_location(read::file_location(&other))
+            }));
+            self.add(path, role, layer);
+            any = true;
+            has_servers |= role == FileRole::Servers;
         }
         if layer == Layer::Project && !has_servers && (any || takes_editors) {
             for path in EDITOR_FILES.map(|name| dir.join(name)) {
@@ -240,21 +226,6 @@ fn directory_of(path: &Path) -> Option<&Path> {
     path.ancestors().nth(editors.map_or(1, |file| Path::new(file).components().count()))
 }
 
-/// Why the files of a `discover:` directory cannot be listed.
-#[derive(Debug, Error)]
-pub enum DiscoverError {
-    /// The system failed to open or list the directory.
-    #[error("cannot read {}: {}", directory.display(), read::reason(error))]
-    Unreadable {
-        directory: PathBuf,
-        /// The system's reason, for example that it does not exist.
-        error: io::Error,
-    },
-    /// The directory contains more tool files than the limit.
-    #[error("{} contains more than {MAX_DIRECTORY_FILES} files", .0.display())]
-    TooManyFiles(PathBuf),
-}
-
 /// The files of a `discover:` directory, by name; hidden ones are not among them.
 #[derive(Debug, Default)]
 pub struct DirectoryListing {
@@ -266,8 +237,11 @@ pub struct DirectoryListing {
 ///
 /// # Errors
 /// When the directory cannot be read or contains more than 1,000 files.
-pub fn directory(dir: &Path) -> Result<DirectoryListing, DiscoverError> {
-    let failed = |error| DiscoverError::Unreadable { directory: dir.to_owned(), error };
+pub fn directory(dir: &Path) -> Result<DirectoryListing, Diagnostic> {
+    let failed = |error: io::Error| {
+        let why = read::reason(&error);
+        Diagnostic::error(format!("cannot read {}: {why}", dir.display()))
+    };
     let mut listing = DirectoryListing::default();
     for entry in std::fs::read_dir(dir).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -278,7 +252,9 @@ pub fn directory(dir: &Path) -> Result<DirectoryListing, DiscoverError> {
         }
         let is_tools = matches!(extension, Some("yaml" | "yml" | "json" | "jsonc"));
         if listing.files.len() + listing.left_out.len() == MAX_DIRECTORY_FILES {
-            return Err(DiscoverError::TooManyFiles(dir.to_owned()));
+            let shown = dir.display();
+            let message = format!("{shown} contains more than {MAX_DIRECTORY_FILES} files");
+            return Err(Diagnostic::error(message));
         }
         if is_tools { &mut listing.files } else { &mut listing.left_out }.push(path);
     }
@@ -398,6 +374,6 @@ mod tests {
         assert_eq!(listing.files, [dir.path().join("a.yml"), dir.path().join("b.yaml")]);
         assert_eq!(listing.left_out, [dir.path().join("greet.py"), dir.path().join("notes.txt")]);
         let error = directory(&dir.path().join("none")).unwrap_err();
-        assert!(matches!(error, DiscoverError::Unreadable { .. }), "{error}");
+        assert!(error.message.starts_with("cannot read "), "{error:?}");
     }
 }

@@ -44,20 +44,13 @@ pub fn misspelled<'e, 'k>(
     unknown.find_map(|key| Some((key, spelling::nearest(&key.text, keys.iter().copied())?)))
 }
 
-pub fn written_name(entry: &ConfigNode) -> Option<String> {
-    name(entry).ok()
-}
-
 pub fn name(entry: &ConfigNode) -> Result<String, Diagnostic> {
     entry.as_map()?;
     let Some((_, node)) = entry.get_any(&NAMES) else {
-        return Err(Diagnostic::error("this entry has no name")
-            .with_hint("add 'name: …'")
-            .with_location(entry.location()));
+        return Err(entry.error("this entry has no name").with_hint("add 'name: …'"));
     };
     let name = node.as_scalar_text()?;
-    check_name(&name)
-        .map_err(|error| Diagnostic::error(error.to_string()).with_location(node.location()))?;
+    check_name(&name).map_err(|error| node.error(error.to_string()))?;
     Ok(name)
 }
 
@@ -78,16 +71,10 @@ pub fn is_bare(root: &ConfigNode) -> bool {
 
 /// Every entry of a file with its name, as the resolver finds them.
 pub fn servers_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &ConfigNode)> {
-    let of_map = |node: &'_ ConfigNode| -> Vec<(String, SourceLocation)> {
-        node.entries().iter().map(|(key, _)| (key.text.clone(), node.location_of(key))).collect()
-    };
-    let pairs = |node| {
-        let names = of_map(node);
-        names
-            .into_iter()
-            .zip(node.entries())
-            .map(|((name, location), (_, value))| (name, location, value))
-    };
+    fn pairs(node: &ConfigNode) -> impl Iterator<Item = (String, SourceLocation, &ConfigNode)> {
+        let pairs = node.entries().iter();
+        pairs.map(|(key, value)| (key.text.clone(), node.location_of(key), value))
+    }
     if is_bare(root) {
         return pairs(root).collect();
     }

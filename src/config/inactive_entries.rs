@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::discover::FileRole;
-use crate::model::{Diagnostic, Error, SourceLocation, ToolDefinition};
+use crate::model::{Diagnostic, Error, ErrorKind, SourceLocation, ToolDefinition};
 
 #[derive(Debug, Clone)]
 pub struct DisabledEntry {
@@ -32,24 +32,16 @@ impl DisabledEntry {
         if let Some(refusal) = &self.refusal {
             return refusal.clone();
         }
-        let Diagnostic { message, .. } = &self.diagnostic;
-        self.placed(Error::config(format!("'{}' is out of service: {message}", self.name)))
+        self.problem(format!("'{}' is out of service: {}", self.name, self.diagnostic.message))
     }
 
     pub fn state_error(&self) -> Error {
-        self.placed(Error::config(format!("out of service: {}", self.diagnostic.message)))
+        self.problem(format!("out of service: {}", self.diagnostic.message))
     }
 
-    fn placed(&self, error: Error) -> Error {
-        let Diagnostic { location, hint, .. } = &self.diagnostic;
-        let error = match location {
-            Some(location) => error.with_location(location.clone()),
-            None => error,
-        };
-        match hint {
-            Some(hint) => error.with_hint(hint),
-            None => error,
-        }
+    fn problem(&self, message: String) -> Error {
+        let problem = Diagnostic { message, ..self.diagnostic.clone() };
+        Error::of_diagnostic(ErrorKind::Config, problem)
     }
 
     /// The tools that it has according to its file, as unavailable; none for a disabled entry.

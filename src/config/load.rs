@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::consent::{self, Consent, EnvironmentAccess};
+use super::consent::{self, Consent, Expander, Grant};
 use super::discover::{self, LoadRequest};
 use super::entries::{self, file_key};
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
 use super::node::ConfigNode;
-use super::parse;
-use super::project_root::ProjectRoot;
+use super::parse::DuplicateKey;
 use super::resolve::settings::{self, SettingsLayers, ToolsFile};
 use super::resolve::{ConfigurationBuilder, FileContext, ok_or_report, servers, tools};
 use super::source_file::SourceFile;
@@ -30,6 +29,29 @@ pub fn load(
     load_beside(request, &[], kinds, environment)
 }
 
+/// What all files of one load share.
+pub(super) struct LoadContext<'a> {
+    pub environment: &'a dyn Environment,
+    pub kinds: &'a [KindDescriptor],
+    pub consent: &'a Consent,
+    pub expanded: ExpandedValues,
+    /// The directory of the project's files.
+    pub project: Option<PathBuf>,
+    /// The command-line arguments that name the ad-hoc server again; there is no other entry then.
+    pub command_end: Option<String>,
+}
+
+impl LoadContext<'_> {
+    /// Replaces references in a file by values; `None` without its grant.
+    pub fn expander<'s>(
+        &'s self,
+        grant: Option<&Grant>,
+        base_dir: &'s Path,
+    ) -> Option<Expander<'s>> {
+        Some(Expander::new(grant?, self.environment, base_dir, &self.expanded))
+    }
+}
+
 /// The same for files whose entries may name credentials from an earlier load.
 pub fn load_beside(
     request: &LoadRequest,
@@ -38,49 +60,47 @@ pub fn load_beside(
     environment: &dyn Environment,
 ) -> Configuration {
     let expanded = ExpandedValues::default();
-    let discovered = discover::find(request, environment);
-    let sources = ConfigSources::read(discovered, environment, &expanded);
-    let consent = consent::decide(&sources.files, kinds, environment, request.trust_all);
-    let mut loader = Loader {
+    let sources = ConfigSources::read(discover::find(request, environment), environment, &expanded);
+    let ConfigSources { files, diagnostics, unreadable, searched, directories } = sources;
+    let consent = consent::decide(&files, kinds, environment, request.trust_all);
+    let project = files.iter().find(|file| file.candidate.layer == Layer::Project);
+    let shared = LoadContext {
         environment,
         kinds,
         consent: &consent,
-        builder: ConfigurationBuilder::new(&consent),
-        settings: SettingsLayers::default(),
-        project_root: environment.cwd(),
-        project: sources
-            .files
-            .iter()
-            .find(|file| file.candidate.layer == Layer::Project)
-            .and_then(|file| file.candidate.directory().map(Path::to_path_buf)),
+        expanded: expanded.clone(),
+        project: project.and_then(|file| file.candidate.directory().map(Path::to_path_buf)),
         command_end: request.command_end.clone(),
     };
-    loader.builder.configuration.expanded = expanded;
-    loader.builder.configuration.diagnostics = sources.diagnostics;
-    loader.builder.configuration.unusable = sources.unreadable;
-    loader.builder.configuration.searched = sources.searched;
-    loader.builder.configuration.directories = sources.directories;
-    loader.scopes(&sources.files);
-    loader.credentials(&sources.files);
+    let mut loader = Loader {
+        shared: &shared,
+        builder: ConfigurationBuilder::default(),
+        settings: SettingsLayers::default(),
+        project_root: environment.cwd(),
+    };
+    loader.builder.configuration = Configuration {
+        expanded,
+        diagnostics,
+        unusable: unreadable,
+        searched,
+        directories,
+        ..Configuration::default()
+    };
+    loader.scopes(&files);
+    loader.credentials(&files);
     for section in credentials {
         // Its errors were reported when its file was read.
-        let _told_before = loader.credential_section(section);
+        let _told_before = loader.builder.credentials.read(section);
     }
-    for file in sources.files {
-        loader.file(&file);
-    }
+    files.iter().for_each(|file| loader.file(file));
     let mut configuration = loader.finish();
+    let named = configuration.files.iter().find(|file| file.layer.is_named());
+    let (cwd, user) = (environment.cwd(), environment.config_dir());
     configuration.project_root = match consent.root() {
-        root if root.as_os_str().is_empty() => {
-            let mut files = configuration.files.iter();
-            let named = files.find(|file| file.layer.is_named());
-            let path = named.map(|file| file.path.clone());
-            path.map(|path| ProjectRoot::of_named(path, environment)).unwrap_or_default()
-        }
-        root => ProjectRoot::at(root.to_path_buf()),
+        root if !root.as_os_str().is_empty() => Some(root.to_path_buf()),
+        _ => named.and_then(|file| discover::project_of_named(&file.path, &cwd, user.as_deref())),
     };
-    configuration.is_agreed_for_run =
-        request.trust_all || configuration.files.iter().any(|file| file.layer.is_named());
+    configuration.is_agreed_for_run = request.trust_all || named.is_some();
     configuration.trusted_root = consent.trusted_root();
     configuration.trust_record = consent.record().cloned();
     configuration.trust_request = consent.request;
@@ -88,21 +108,16 @@ pub fn load_beside(
 }
 
 struct Loader<'a> {
-    environment: &'a dyn Environment,
-    kinds: &'a [KindDescriptor],
-    consent: &'a Consent,
-    builder: ConfigurationBuilder<'a>,
+    shared: &'a LoadContext<'a>,
+    builder: ConfigurationBuilder,
     settings: SettingsLayers,
     /// The scope `PROJECT_ROOT` if no file defines it.
     project_root: PathBuf,
-    project: Option<PathBuf>,
-    /// The command-line arguments that name the ad-hoc server again; there is no other entry then.
-    command_end: Option<String>,
 }
 
 impl<'a> Loader<'a> {
     /// Reads the named directories of all files before any entry uses one.
-    fn scopes(&mut self, files: &[SourceFile]) {
+    fn scopes(&mut self, files: &'a [SourceFile]) {
         let mut unplaced = true;
         for file in files.iter().filter(|file| file.candidate.role == FileRole::Tools) {
             let candidate = &file.candidate;
@@ -114,9 +129,7 @@ impl<'a> Loader<'a> {
             }
             if let Some(node) = file.parsed.root.get("scopes") {
                 let file = self.context(file, Vec::new());
-                let mut diagnostics = Vec::new();
-                self.settings.scopes(node, &file, &mut diagnostics);
-                self.builder.configuration.diagnostics.extend(diagnostics);
+                self.settings.scopes(node, &file, &mut self.builder.configuration.diagnostics);
             }
         }
     }
@@ -128,62 +141,45 @@ impl<'a> Loader<'a> {
             if entries::is_bare(&file.parsed.root) {
                 continue;
             }
-            self.builder.literals.credentials(node, &mut self.builder.configuration.diagnostics);
+            let ConfigurationBuilder { configuration, literals, credentials, .. } =
+                &mut self.builder;
+            literals.credentials(node, &mut configuration.diagnostics);
             let section = CredentialSection {
                 node: node.clone(),
                 layer: file.candidate.layer,
-                grant: self.consent.grant(file),
-                base_dir: file.base_dir(&self.environment.cwd()),
+                grant: self.shared.consent.grant(file),
+                base_dir: file.base_dir(&self.shared.environment.cwd()),
             };
-            let diagnostics = self.credential_section(&section);
-            self.builder.configuration.diagnostics.extend(diagnostics);
-            self.builder.configuration.credential_sections.push(section);
+            configuration.diagnostics.extend(credentials.read(&section));
+            configuration.credential_sections.push(section);
         }
     }
 
-    fn credential_section(&mut self, section: &CredentialSection) -> Vec<Diagnostic> {
-        let expanded = self.builder.configuration.expanded.clone();
-        let access = EnvironmentAccess::new(self.environment, section.grant.clone(), expanded);
-        let CredentialSection { node, layer, base_dir, .. } = section;
-        self.builder.credentials.read(node, *layer, &access, base_dir)
-    }
-
-    fn access(&self, source: &SourceFile) -> EnvironmentAccess<'a> {
-        EnvironmentAccess::new(
-            self.environment,
-            self.consent.grant(source),
-            self.builder.configuration.expanded.clone(),
-        )
-    }
-
-    fn file(&mut self, source: &SourceFile) {
+    fn file(&mut self, source: &'a SourceFile) {
+        let root = &source.parsed.root;
         let role = source.candidate.role;
         self.builder.configuration.files.push(LoadedFile {
             path: source.candidate.path.clone(),
             role,
             layer: source.candidate.layer,
-            text: Arc::clone(&source.parsed.root.source),
+            text: Arc::clone(&root.source),
         });
         let mut file = self.context(source, source.parsed.duplicates.clone());
-        let root = &source.parsed.root;
+        file.defaults = root.get("defaults").cloned();
+        let diagnostics = &mut self.builder.configuration.diagnostics;
+        reserved_keys(root, file.layer, diagnostics);
         match role {
             FileRole::Servers => {
-                file.defaults = root.get("defaults").cloned();
-                let mut diagnostics = Vec::new();
-                reserved_keys(root, file.layer, &mut diagnostics);
                 if let Some(node) = &file.defaults {
-                    self.settings.read("defaults", node, &file, &mut diagnostics);
+                    self.settings.read("defaults", node, &file, diagnostics);
                 }
-                self.builder.configuration.diagnostics.extend(diagnostics);
                 servers::file(root, &mut file, &mut self.builder);
             }
             FileRole::Tools => {
-                if source.is_discovered
-                    && let Some(node) = root.get("discover").filter(|node| !node.is_null())
-                {
-                    let diagnostic =
-                        Diagnostic::warning("'discover' is not allowed in a discovered file");
-                    self.add_diagnostic(diagnostic.with_location(node.location()));
+                let discovers = root.get("discover").filter(|node| !node.is_null());
+                if let Some(node) = discovers.filter(|_| source.is_discovered) {
+                    let message = "'discover' is not allowed in a discovered file";
+                    diagnostics.push(node.warning(message));
                 }
                 self.tools(root, &mut file);
             }
@@ -193,66 +189,51 @@ impl<'a> Loader<'a> {
         self.builder.configuration.diagnostics.extend(rest);
     }
 
-    fn context<'f>(
-        &self,
-        source: &'f SourceFile,
-        duplicates: Vec<parse::DuplicateKey>,
-    ) -> FileContext<'f>
-    where
-        'a: 'f,
-    {
-        let cwd = self.environment.cwd();
-        let candidate = &source.candidate;
+    fn context(&self, source: &'a SourceFile, duplicates: Vec<DuplicateKey>) -> FileContext<'a> {
+        let cwd = self.shared.environment.cwd();
+        let layer = source.candidate.layer;
         let base_dir = source.base_dir(&cwd);
-        let default_cwd = match candidate.layer {
+        let default_cwd = match layer {
             Layer::User | Layer::Embedded => cwd,
             _ => base_dir.clone(),
         };
+        let scopes = self.settings.scopes_for(layer, &self.project_root, self.shared.environment);
         FileContext {
-            access: self.access(source),
-            kinds: self.kinds,
-            layer: candidate.layer,
+            shared: self.shared,
+            grant: self.shared.consent.grant(source),
+            layer,
             is_project: source.is_project(),
-            root: self.consent.root(),
             base_dir,
-            project_root: self.project.clone(),
             default_cwd,
-            command_end: self.command_end.clone(),
             duplicates,
             schemas: None,
             defaults: None,
-            scopes: Arc::new(self.settings.scopes_for(
-                candidate.layer,
-                &self.project_root,
-                self.environment,
-            )),
+            scopes: Arc::new(scopes),
         }
     }
 
-    fn tools(&mut self, root: &ConfigNode, file: &mut FileContext<'_>) {
+    fn tools(&mut self, root: &'a ConfigNode, file: &mut FileContext<'a>) {
+        let builder = &mut self.builder;
         if root.is_null() {
             return;
         }
         if root.as_map().is_err() {
-            self.add_diagnostic(root.expected("a mapping with 'tools'"));
+            builder.configuration.diagnostics.push(root.expected("a mapping with 'tools'"));
             return;
         }
-        file.schemas = root.get("schemas").cloned();
-        file.defaults = root.get("defaults").cloned();
+        file.schemas = root.get("schemas");
         if let Some(mut defaults) = file.defaults.take() {
             if let Some(expander) = file.expander() {
-                let diagnostics = &mut self.builder.configuration.diagnostics;
-                expander.entry(&mut defaults, &[], diagnostics);
+                expander.entry(&mut defaults, &[], &mut builder.configuration.diagnostics);
             }
             file.defaults = Some(defaults);
         }
-        let mut diagnostics = Vec::new();
-        reserved_keys(root, file.layer, &mut diagnostics);
         for (key, value) in root.entries() {
-            let Some(word) = file_key(FileRole::Tools, &key.text) else {
-                if settings::reserved(&key.text, file.layer).is_none() {
-                    let keys = typed::names::<ToolsFile>();
-                    let unknown = typed::unknown_key(root, key, keys);
+            let diagnostics = &mut builder.configuration.diagnostics;
+            match file_key(FileRole::Tools, &key.text) {
+                None if settings::reserved(&key.text, file.layer).is_some() => {}
+                None => {
+                    let unknown = typed::unknown_key(root, key, typed::names::<ToolsFile>());
                     diagnostics.extend(unknown.map(|diagnostic| {
                         match file_key(FileRole::Servers, &key.text) {
                             Some(_) => diagnostic.with_hint("servers belong in mcp.yaml (--mcp)"),
@@ -260,32 +241,25 @@ impl<'a> Loader<'a> {
                         }
                     }));
                 }
-                continue;
-            };
-            match word {
-                "tools" => tools::list(value, "tools", file, &mut self.builder),
-                "toolkits" => tools::list(value, "toolkits", file, &mut self.builder),
-                "components" => tools::list(value, "components", file, &mut self.builder),
-                "version" => check_version(value, &mut diagnostics),
+                Some(list @ ("tools" | "toolkits" | "components")) => {
+                    tools::list(value, list, file, builder);
+                }
+                Some("version") => check_version(value, diagnostics),
                 // Read before the entries of any file.
-                "scopes" | "discover" | "credentials" => {}
-                _ => {
-                    self.settings.read(word, value, file, &mut diagnostics);
+                Some("scopes" | "discover" | "credentials") => {}
+                Some(word) => {
+                    self.settings.read(word, value, file, diagnostics);
                 }
             }
         }
-        self.builder.configuration.diagnostics.extend(diagnostics);
-    }
-
-    fn add_diagnostic(&mut self, diagnostic: Diagnostic) {
-        self.builder.configuration.diagnostics.push(diagnostic);
     }
 
     fn finish(self) -> Configuration {
         let ConfigurationBuilder { mut configuration, literals, .. } = self.builder;
-        self.settings.apply(&mut configuration, &self.project_root, self.environment);
+        let LoadContext { environment, consent, .. } = self.shared;
+        self.settings.apply(&mut configuration, &self.project_root, *environment);
         configuration.tools.shrink_to_fit();
-        configuration.diagnostics.extend(self.consent.diagnostics.iter().cloned());
+        configuration.diagnostics.extend(consent.diagnostics.iter().cloned());
         sort_diagnostics(&mut configuration);
         let unusable = configuration.unusable.iter_mut();
         configuration.diagnostics.iter_mut().chain(unusable).for_each(|p| literals.mask(p));
@@ -307,10 +281,8 @@ fn check_version(node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
     if let Some(text) = ok_or_report(diagnostics, node.as_scalar_text())
         && text != "1"
     {
-        let diagnostic = Diagnostic::error(format!("unsupported configuration version {text}"));
-        diagnostics.push(
-            diagnostic.with_hint("this build reads version 1").with_location(node.location()),
-        );
+        let diagnostic = node.error(format!("unsupported configuration version {text}"));
+        diagnostics.push(diagnostic.with_hint("this build reads version 1"));
     }
 }
 

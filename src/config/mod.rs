@@ -22,7 +22,6 @@ pub mod node;
 pub mod parse;
 mod permissions;
 pub mod plain_http;
-pub mod project_root;
 pub mod read;
 pub mod references;
 mod resolve;

@@ -109,10 +109,19 @@ impl ConfigNode {
         location_in(&self.source, key.position)
     }
 
-    /// The place of it, without what is at or below it.
-    pub fn without_value(&self) -> Self {
-        let source = Arc::clone(&self.source);
-        Self { value: NodeValue::Null, position: self.position, source }
+    /// Another value in its place.
+    pub fn with_value(&self, value: NodeValue) -> Self {
+        Self { value, position: self.position, source: Arc::clone(&self.source) }
+    }
+
+    /// An error about it.
+    pub fn error(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(message).with_location(self.location())
+    }
+
+    /// A warning about it.
+    pub fn warning(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::warning(message).with_location(self.location())
     }
 
     /// The value under `key`; also `None` if this is not a mapping.
@@ -167,7 +176,7 @@ impl ConfigNode {
             NodeValue::Text(text) if text.is_empty() => "an empty string",
             _ => self.kind(),
         };
-        Diagnostic::error(format!("expected {what}, found {actual}")).with_location(self.location())
+        self.error(format!("expected {what}, found {actual}"))
     }
 
     pub fn text(&self) -> Option<&str> {
@@ -200,12 +209,11 @@ impl ConfigNode {
 
     /// A whole number that is not negative.
     pub fn as_count(&self) -> Result<u64, Diagnostic> {
-        match &self.value {
-            NodeValue::Number(number) => {
-                number.as_u64().ok_or_else(|| self.expected("a whole number, 0 or more"))
-            }
-            _ => Err(self.expected("a whole number, 0 or more")),
-        }
+        let count = match &self.value {
+            NodeValue::Number(number) => number.as_u64(),
+            _ => None,
+        };
+        count.ok_or_else(|| self.expected("a whole number, 0 or more"))
     }
 
     pub fn as_list(&self) -> Result<&[Self], Diagnostic> {
@@ -228,16 +236,6 @@ impl ConfigNode {
             NodeValue::List(items) => items.iter().map(Self::as_scalar_text).collect(),
             _ => Err(self.expected("a list of texts")),
         }
-    }
-
-    /// A duration: a number of seconds, or text such as `500ms`, `30s`, `2m`, `1h`.
-    pub fn as_duration(&self) -> Result<std::time::Duration, Diagnostic> {
-        let parsed = match &self.value {
-            NodeValue::Number(number) => crate::util::units::duration(&number.to_string()),
-            NodeValue::Text(text) => crate::util::units::duration(text),
-            _ => None,
-        };
-        parsed.ok_or_else(|| self.expected("a duration such as 30, 500ms, 30s or 2m"))
     }
 
     /// Hands every value at or below it that holds no others to `look`, with the keys that lead

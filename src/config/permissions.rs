@@ -55,7 +55,7 @@ pub(super) fn contradictions(
     entry: &EntryParts<'_>,
 ) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
-    let of = |key: &str| node.get(key).unwrap_or(node).location();
+    let of = |key: &str| node.get(key).unwrap_or(node);
     let lists = [
         ("tools", &permissions.tools),
         ("prompts", &permissions.prompts),
@@ -67,39 +67,30 @@ pub(super) fn contradictions(
             if let Some(excluded) = excluded {
                 let message =
                     format!("'{permitted}' is both permitted and excluded (by '{excluded}')");
-                diagnostics.push(
-                    Diagnostic::error(message)
-                        .with_hint("remove it from 'exclude' or from 'permissions'")
-                        .with_location(of(key)),
-                );
+                let hint = "remove it from 'exclude' or from 'permissions'";
+                diagnostics.push(of(key).error(message).with_hint(hint));
             } else if !permitted.contains(['*', '?'])
                 && entry.include.is_some_and(|i| i.iter().all(|p| !pattern::matches(p, permitted)))
             {
-                diagnostics.push(
-                    Diagnostic::error(format!("'{permitted}' is permitted but not included"))
-                        .with_hint("add it to 'include', or remove it from 'permissions'")
-                        .with_location(of(key)),
-                );
+                let message = format!("'{permitted}' is permitted but not included");
+                let hint = "add it to 'include', or remove it from 'permissions'";
+                diagnostics.push(of(key).error(message).with_hint(hint));
             }
         }
     }
     if lists.iter().all(|(_, patterns)| patterns.as_ref().is_some_and(Vec::is_empty)) {
-        diagnostics.push(
-            Diagnostic::error("these permissions permit nothing that the server offers")
-                .with_hint("name what may be used, or disable the entry with 'disabled: true'")
-                .with_location(node.location()),
-        );
+        let message = "these permissions permit nothing that the server offers";
+        let hint = "name what may be used, or disable the entry with 'disabled: true'";
+        diagnostics.push(node.error(message).with_hint(hint));
     }
-    diagnostics.extend(network(permissions, entry).map(|d| d.with_location(of("network"))));
+    diagnostics
+        .extend(network(permissions, entry).map(|d| d.with_location(of("network").location())));
     for named in entry.credentials {
         let kinds = permissions.credentials.as_ref();
         if kinds.is_some_and(|kinds| !kinds.contains(&named.kind)) {
             let message = format!("the credential {named} is of a type that is not permitted");
-            diagnostics.push(
-                Diagnostic::error(message)
-                    .with_hint("add the type to 'permissions.credentials'")
-                    .with_location(of("credentials")),
-            );
+            let hint = "add the type to 'permissions.credentials'";
+            diagnostics.push(of("credentials").error(message).with_hint(hint));
         }
     }
     diagnostics

@@ -29,28 +29,22 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagn
 /// The text of a file of at most so many bytes, like [`read`].
 pub fn text(path: &Path, named: bool, limit: u64) -> Result<String, Diagnostic> {
     let shown = path.display();
-    let failed = |why: std::io::Error| {
-        Diagnostic::error(format!("cannot read {shown}: {}", reason(&why)))
-            .with_location(file_location(path))
-    };
+    let failed =
+        |why: std::io::Error| about(path, format!("cannot read {shown}: {}", reason(&why)));
     let mut bytes = Vec::new();
     let is_pipe = || std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo());
     if named && is_pipe() {
         read_pipe(path, &mut bytes, limit).map_err(failed)?;
         if bytes.is_empty() {
-            let what = format!("{shown} is a pipe without a writer");
-            return Err(Diagnostic::error(what).with_location(file_location(path)));
+            return Err(about(path, format!("{shown} is a pipe without a writer")));
         }
     } else {
         let (file, meta) = regular_file::open(path).map_err(|why| match why {
             UnreadableFile::System(why) => failed(why),
             UnreadableFile::Special(what) => {
-                Diagnostic::error(format!("{shown} is {what}, not a regular file"))
-                    .with_location(file_location(path))
+                about(path, format!("{shown} is {what}, not a regular file"))
             }
-            other => {
-                Diagnostic::error(format!("{shown}: {other}")).with_location(file_location(path))
-            }
+            other => about(path, format!("{shown}: {other}")),
         })?;
         check(path, &meta, limit)?;
         file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -86,25 +80,25 @@ fn check(path: &Path, meta: &Metadata, limit: u64) -> Result<(), Diagnostic> {
         return Err(too_large(path, limit));
     }
     if meta.permissions().mode() & 0o002 != 0 {
-        return Err(Diagnostic::error(format!("{shown} is refused: anyone can write to it"))
-            .with_hint(format!("chmod o-w {shown}"))
-            .with_location(file_location(path)));
+        return Err(about(path, format!("{shown} is refused: anyone can write to it"))
+            .with_hint(format!("chmod o-w {shown}")));
     }
     let owner = meta.uid();
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        return Err(Diagnostic::error(format!(
-            "{shown} is refused: it belongs to another user (uid {owner})"
-        ))
-        .with_hint("change its owner with chown, or copy it")
-        .with_location(file_location(path)));
+        let message = format!("{shown} is refused: it belongs to another user (uid {owner})");
+        return Err(about(path, message).with_hint("change its owner with chown, or copy it"));
     }
     Ok(())
 }
 
 fn too_large(path: &Path, limit: u64) -> Diagnostic {
     let limit = crate::util::units::show_size(limit);
-    Diagnostic::error(format!("{} is larger than {limit}", path.display()))
-        .with_location(file_location(path))
+    about(path, format!("{} is larger than {limit}", path.display()))
+}
+
+/// An error about a file as a whole.
+fn about(path: &Path, message: String) -> Diagnostic {
+    Diagnostic::error(message).with_location(file_location(path))
 }
 
 fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {

@@ -143,11 +143,9 @@ pub fn read(
     let before = diagnostics.len();
     let level = node.get("level").unwrap_or(node);
     if matches!(level.as_text(), Ok("namespaces")) {
-        diagnostics.push(
-            Diagnostic::error("the sandbox level 'namespaces' no longer exists")
-                .with_hint("use bwrap, which needs bubblewrap, or landlock; auto takes what works")
-                .with_location(level.location()),
-        );
+        let message = "the sandbox level 'namespaces' no longer exists";
+        let hint = "use bwrap, which needs bubblewrap, or landlock; auto takes what works";
+        diagnostics.push(level.error(message).with_hint(hint));
         return None;
     }
     let spec = match typed::read::<SandboxValue>(node, diagnostics)? {

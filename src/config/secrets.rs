@@ -35,6 +35,11 @@ pub fn looks_secret(text: &str) -> bool {
     after_scheme || tokens(text).next().is_some()
 }
 
+/// Whether it is an address with a password in it.
+pub fn has_password(text: &str) -> bool {
+    url::Url::parse(text).is_ok_and(|url| url.password().is_some())
+}
+
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).filter(|piece| {
         PREFIXES.iter().any(|p| piece.starts_with(p) && piece.len() >= p.len() + SHORTEST)
@@ -112,17 +117,13 @@ impl LiteralSecrets {
                 let literal = named && !has_reference(text) && text.len() >= SHORTEST;
                 if literal || looks_secret(text) {
                     self.0.push(text.clone());
-                    diagnostics.push(
-                        Diagnostic::warning(format!("'{path}' looks like a hard-coded secret"))
-                            .with_hint("use a reference instead: ${VAR}, ${file:PATH}, or env_keys")
-                            .with_location(node.location()),
-                    );
+                    let message = format!("'{path}' looks like a hard-coded secret");
+                    let hint = "use a reference instead: ${VAR}, ${file:PATH}, or env_keys";
+                    diagnostics.push(node.warning(message).with_hint(hint));
                 }
             }
             NodeValue::List(items) => {
-                for item in items.iter() {
-                    self.value(item, path, named, diagnostics);
-                }
+                items.iter().for_each(|item| self.value(item, path, named, diagnostics));
             }
             _ => {}
         }

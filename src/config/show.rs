@@ -1,8 +1,8 @@
 //! Every loaded value with its source: the data of `toolhost config show`.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
-use super::discover::{self, ConfigFileCandidate, LoadRequest};
+use super::discover::{self, LoadRequest};
 use super::entries::file_key;
 use super::environment::Environment;
 use super::node::{ConfigNode, NodeValue};
@@ -28,89 +28,79 @@ pub struct ConfigValue {
 /// Every value of every file that `load` would read, in order of precedence. Files that cannot be
 /// read are skipped: `load` reports what is wrong with them.
 pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ConfigValue> {
-    let mut listing = ValueListing { values: Vec::new(), taken: HashSet::new() };
-    for candidate in discover::find(request, environment).files {
-        let Ok(file) = open(&candidate) else { continue };
-        listing.file(&candidate, &file.parsed.root);
+    let candidates = discover::find(request, environment).files;
+    let (mut values, mut taken) = (Vec::new(), BTreeSet::new());
+    for candidate in &candidates {
+        let Ok(file) = open(candidate) else { continue };
+        let (role, layer) = (candidate.role, candidate.layer);
+        FileValues { role, layer, values: &mut values, taken: &mut taken }.list(&file.parsed.root);
     }
-    listing.values
+    values
 }
 
-struct ValueListing {
-    values: Vec<ConfigValue>,
-    taken: HashSet<(&'static str, String)>,
+/// The values of one file, beside those of the files before it.
+struct FileValues<'a> {
+    role: FileRole,
+    layer: Layer,
+    values: &'a mut Vec<ConfigValue>,
+    taken: &'a mut BTreeSet<(FileRole, String)>,
 }
 
-impl ValueListing {
-    fn file(&mut self, candidate: &ConfigFileCandidate, root: &ConfigNode) {
-        let role = match candidate.role {
-            FileRole::Tools => "tool",
-            FileRole::Servers => "server",
-        };
+impl FileValues<'_> {
+    fn list(&mut self, root: &ConfigNode) {
         for (key, value) in root.entries() {
-            let word = file_key(candidate.role, &key.text);
-            match (&value.value, word) {
+            match (&value.value, file_key(self.role, &key.text)) {
                 (NodeValue::List(items), Some("tools" | "toolkits" | "components" | "clients")) => {
                     for (index, item) in items.iter().enumerate() {
                         let name =
                             item.get_any(&["name", "tool_name", "original_tool_name", "client_id"]);
                         let name = name.and_then(|(_, node)| node.as_scalar_text().ok());
                         let name = name.unwrap_or_else(|| format!("[{index}]"));
-                        self.entry(role, &key.text, &name, item, candidate.layer);
+                        self.entry(&format!("{}.", key.text), &name, item);
                     }
                 }
                 (NodeValue::Map(entries), Some("mcp_servers")) => {
                     for (name, item) in entries.iter() {
-                        self.entry(role, &key.text, &name.text, item, candidate.layer);
+                        self.entry(&format!("{}.", key.text), &name.text, item);
                     }
                 }
-                (_, None) if candidate.role == FileRole::Servers => {
-                    self.entry(role, "", &key.text, value, candidate.layer);
-                }
+                (_, None) if self.role == FileRole::Servers => self.entry("", &key.text, value),
                 (NodeValue::Map(handles), Some("credentials")) => {
                     for (handle, credential) in handles.iter() {
-                        self.credential(&handle.text, credential, candidate.layer);
+                        self.credential(&handle.text, credential);
                     }
                 }
-                _ => self.value(&key.text, &key.text, value, candidate.layer, false),
+                _ => self.value(&key.text, &key.text, value, false),
             }
         }
     }
 
-    fn credential(&mut self, handle: &str, node: &ConfigNode, layer: Layer) {
+    fn credential(&mut self, handle: &str, node: &ConfigNode) {
         if node.entries().is_empty() {
-            self.value(&format!("credentials.{handle}"), "secret", node, layer, false);
+            self.value(&format!("credentials.{handle}"), "secret", node, false);
         }
         for (key, value) in node.entries() {
             let path = format!("credentials.{handle}.{}", key.text);
             let name = if key.text == "value" { "secret" } else { &key.text };
-            self.value(&path, name, value, layer, false);
+            self.value(&path, name, value, false);
         }
     }
 
-    fn entry(
-        &mut self,
-        role: &'static str,
-        list: &str,
-        name: &str,
-        item: &ConfigNode,
-        layer: Layer,
-    ) {
-        let shadowed = !self.taken.insert((role, name.to_owned()));
-        let path = if list.is_empty() { name.to_owned() } else { format!("{list}.{name}") };
-        self.value(&path, name, item, layer, shadowed);
+    fn entry(&mut self, list: &str, name: &str, item: &ConfigNode) {
+        let is_shadowed = !self.taken.insert((self.role, name.to_owned()));
+        self.value(&format!("{list}{name}"), name, item, is_shadowed);
     }
 
-    fn value(&mut self, path: &str, key: &str, node: &ConfigNode, layer: Layer, shadowed: bool) {
+    fn value(&mut self, path: &str, key: &str, node: &ConfigNode, is_shadowed: bool) {
         match &node.value {
             NodeValue::Map(entries) if !entries.is_empty() => {
                 for (key, value) in entries.iter() {
-                    self.value(&format!("{path}.{}", key.text), &key.text, value, layer, shadowed);
+                    self.value(&format!("{path}.{}", key.text), &key.text, value, is_shadowed);
                 }
             }
             NodeValue::List(items) if !items.is_empty() => {
                 for (index, item) in items.iter().enumerate() {
-                    self.value(&format!("{path}[{index}]"), key, item, layer, shadowed);
+                    self.value(&format!("{path}[{index}]"), key, item, is_shadowed);
                 }
             }
             scalar => {
@@ -127,8 +117,8 @@ impl ValueListing {
                     path: path.to_owned(),
                     value,
                     location,
-                    layer,
-                    is_shadowed: shadowed,
+                    layer: self.layer,
+                    is_shadowed,
                 });
             }
         }

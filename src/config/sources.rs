@@ -11,10 +11,11 @@ use super::editors;
 use super::entries::file_key;
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
-use super::node::SourceText;
+use super::node::{ConfigNode, SourceText};
 use super::parse;
 use super::read;
 use super::references::{AllowedReferences, is_literal};
+use super::resolve::ok_or_report;
 use super::source_file::SourceFile;
 use crate::model::{Diagnostic, Layer};
 
@@ -41,13 +42,8 @@ impl ConfigSources {
         let mut sources = Self { diagnostics, searched, ..Self::default() };
         let mut taken = BTreeSet::new();
         for candidate in discovered.files {
-            let file = match open(&candidate) {
-                Ok(mut file) => {
-                    if file.candidate.is_editors() {
-                        drop_repeated_servers(&mut file, &mut taken);
-                    }
-                    file
-                }
+            let mut file = match open(&candidate) {
+                Ok(file) => file,
                 Err(diagnostic) => {
                     if candidate.layer.is_named() {
                         sources.unreadable.get_or_insert_with(|| diagnostic.clone());
@@ -56,11 +52,13 @@ impl ConfigSources {
                     continue;
                 }
             };
+            if candidate.is_editors() {
+                drop_repeated_servers(&mut file, &mut taken);
+            }
             let directories = sources.directories(&file, environment, expanded);
-            let from = file.candidate.clone();
             sources.files.push(file);
             for directory in directories {
-                sources.discovered(&directory, &from);
+                sources.discovered(&directory, &candidate);
             }
         }
         sources
@@ -81,33 +79,21 @@ impl ConfigSources {
         let base_dir = file.base_dir(&environment.cwd());
         if file.is_project() {
             if !is_literal(&node) {
-                let diagnostic = Diagnostic::error(
-                    "'discover' in a project's file must name literal directories",
-                )
-                .with_hint("variables are expanded only after the project is trusted");
-                self.diagnostics.push(diagnostic.with_location(node.location()));
+                let message = "'discover' in a project's file must name literal directories";
+                let hint = "variables are expanded only after the project is trusted";
+                self.diagnostics.push(node.error(message).with_hint(hint));
                 return Vec::new();
             }
         } else {
             let expander = Expander::new(&Grant::own(), environment, &base_dir, expanded);
-            expander.value(
-                &mut node,
-                "discover",
-                AllowedReferences::Variables,
-                &mut self.diagnostics,
-            );
+            let allowed = AllowedReferences::Variables;
+            expander.value(&mut node, "discover", allowed, &mut self.diagnostics);
         }
-        let texts = match node.as_texts() {
-            Ok(texts) => texts,
-            Err(diagnostic) => {
-                self.diagnostics.push(diagnostic);
-                return Vec::new();
-            }
-        };
+        let texts = ok_or_report(&mut self.diagnostics, node.as_texts()).unwrap_or_default();
         let root = file.is_project().then(|| base_dir.canonicalize().unwrap_or(base_dir.clone()));
         let directory = |text: String| Directory {
             path: base_dir.join(text).components().collect(),
-            location: node.location(),
+            node: node.clone(),
             root: root.clone(),
         };
         texts.into_iter().map(directory).collect()
@@ -115,41 +101,30 @@ impl ConfigSources {
 
     fn discovered(&mut self, directory: &Directory, from: &ConfigFileCandidate) {
         self.searched.push(directory.path.clone());
-        if !directory.may_be_read(&directory.path) {
-            let diagnostic = Diagnostic::error(
-                "'discover' in a project's file must stay below the project's directory",
-            )
-            .with_hint("pass the files with --tools, or 'discover' them in your own configuration");
-            self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
+        let Directory { path, node, .. } = directory;
+        if !directory.may_be_read(path) {
+            let message = "'discover' in a project's file must stay below the project's directory";
+            let hint = "pass the files with --tools, or 'discover' them in your own configuration";
+            self.diagnostics.push(node.error(message).with_hint(hint));
             return;
         }
-        self.directories.push(directory.path.clone());
-        let paths = match discover::directory(&directory.path) {
-            Ok(listing) => {
-                if let Some(diagnostic) = left_out(&listing.left_out) {
-                    self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
-                }
-                listing.files
-            }
-            Err(error) => {
-                let diagnostic = Diagnostic::error(error.to_string());
-                self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
-                return;
-            }
-        };
+        self.directories.push(path.clone());
+        let listing = discover::directory(path).map_err(|why| why.with_location(node.location()));
+        let Some(listing) = ok_or_report(&mut self.diagnostics, listing) else { return };
+        let left_out = left_out(&listing.left_out);
+        let located = left_out.map(|warning| warning.with_location(node.location()));
+        self.diagnostics.extend(located);
         let (inside, outside): (Vec<PathBuf>, Vec<PathBuf>) =
-            paths.into_iter().partition(|path| directory.may_be_read(path));
+            listing.files.into_iter().partition(|path| directory.may_be_read(path));
         for path in outside {
-            let diagnostic =
-                Diagnostic::error("not followed: a symbolic link is outside the project");
-            self.diagnostics.push(diagnostic.with_location(read::file_location(&path)));
+            let message = "not followed: a symbolic link is outside the project";
+            let at = read::file_location(&path);
+            self.diagnostics.push(Diagnostic::error(message).with_location(at));
         }
         for path in inside {
             let candidate = ConfigFileCandidate { path, inline_text: None, ..from.clone() };
-            match open(&candidate) {
-                Ok(file) => self.files.push(SourceFile { is_discovered: true, ..file }),
-                Err(diagnostic) => self.diagnostics.push(diagnostic),
-            }
+            let file = ok_or_report(&mut self.diagnostics, open(&candidate));
+            self.files.extend(file.map(|file| SourceFile { is_discovered: true, ..file }));
         }
     }
 }
@@ -169,7 +144,7 @@ fn left_out(paths: &[PathBuf]) -> Option<Diagnostic> {
     };
     let mut names: Vec<String> = paths.iter().take(SHOWN).map(describe).collect();
     names.extend((paths.len() > SHOWN).then(|| format!("{} more", paths.len() - SHOWN)));
-    let diagnostic = Diagnostic::warning(format!("'discover' leaves out {}", names.join(", ")));
+    let warning = Diagnostic::warning(format!("'discover' leaves out {}", names.join(", ")));
     let module = paths.iter().find(|path| is_module(path)).and_then(|path| path.file_stem());
     let hint = module.map(|module| {
         let module = module.to_string_lossy();
@@ -178,10 +153,7 @@ fn left_out(paths: &[PathBuf]) -> Option<Diagnostic> {
              {{ name: {module}, module: {module}, functions: typed }}"
         )
     });
-    (!paths.is_empty()).then_some(match hint {
-        Some(hint) => diagnostic.with_hint(hint),
-        None => diagnostic,
-    })
+    (!paths.is_empty()).then_some(Diagnostic { hint, ..warning })
 }
 
 /// Removes servers that are also in another editor's file: a project often lists the same ones for
@@ -201,7 +173,8 @@ fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
 
 struct Directory {
     path: PathBuf,
-    location: crate::model::SourceLocation,
+    /// Where it is named.
+    node: ConfigNode,
     /// The root that a project's directories must be below, links resolved.
     root: Option<PathBuf>,
 }

@@ -16,7 +16,6 @@ pub use super::discover::FileRole;
 use super::expanded::ExpandedValues;
 pub use super::inactive_entries::{DisabledEntry, UntrustedEntry};
 use super::node::{ConfigNode, SourceText};
-use super::project_root::ProjectRoot;
 pub use super::resolve::settings::DefaultsKeys;
 use super::sandbox::SandboxSpec;
 use super::typed::{self, words};
@@ -59,7 +58,7 @@ pub struct Configuration {
     /// The root of the project that calls belong to, trusted or not, links resolved: for files
     /// named by a flag or a variable, the project that contains them; for an ad-hoc server, the
     /// project of the working directory. `None` if there is none.
-    pub project_root: ProjectRoot,
+    pub project_root: Option<PathBuf>,
     /// The root of the project, if the user agreed to it.
     pub trusted_root: Option<PathBuf>,
     /// Whether files act because of this run's options: `--trust`, or naming them.
@@ -88,7 +87,7 @@ impl Configuration {
 
     /// The root of the project that calls belong to, as records spell it.
     pub fn project(&self) -> Option<String> {
-        Some(self.project_root.get()?.to_string_lossy().into_owned())
+        Some(self.project_root.as_ref()?.to_string_lossy().into_owned())
     }
 }
 
@@ -210,8 +209,11 @@ impl ServerSpec {
 }
 
 /// What happens when a tool differs from its pin, or from an earlier listing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum DriftPolicy {
     /// The call is refused until the definition is pinned again.
     #[default]
@@ -225,11 +227,7 @@ pub enum DriftPolicy {
 impl DriftPolicy {
     /// The value used in files and output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Block => "block",
-            Self::Warn => "warn",
-            Self::Allow => "allow",
-        }
+        self.into()
     }
 }
 
@@ -315,6 +313,20 @@ pub enum AuthSpec {
         /// Scopes and issuer to insist on.
         request: Box<OAuthRequestSpec>,
     },
+}
+
+impl AuthSpec {
+    /// The secret in it, with its name in messages.
+    pub fn secret(&self) -> Option<(&str, &SecretString)> {
+        match self {
+            Self::Unset | Self::None => None,
+            Self::Bearer { token, variable } => {
+                Some((variable.as_deref().unwrap_or("token"), token))
+            }
+            Self::OAuth { client_secret: secret, .. } => Some(("client_secret", secret.as_ref()?)),
+            Self::ClientCredentials { client_secret, .. } => Some(("client_secret", client_secret)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

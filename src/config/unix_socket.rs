@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
 use url::Url;
 
 use crate::config::spec::HttpTransport;
+use crate::model::Diagnostic;
 
 /// The longest socket path that works on every system, in bytes.
 const MAX_SOCKET_PATH: usize = 103;
@@ -17,31 +17,9 @@ pub struct UnixSocketAddress {
     pub url: Url,
 }
 
-/// Why a text is not a valid socket address.
-#[derive(Debug, Error)]
-pub enum UnixSocketError {
-    /// There is a host where the path belongs (`unix://mcp.sock`).
-    #[error("a socket path must follow 'unix://'")]
-    NoAbsolutePath,
-    /// The path is empty or that of a directory.
-    #[error("this does not name a socket")]
-    NoSocket,
-    #[error("a socket path cannot contain a NUL character")]
-    NulCharacter,
-    /// The path has this many bytes, which is more than some systems allow.
-    #[error("the socket path is {0} bytes long; at most {MAX_SOCKET_PATH} are allowed")]
-    TooLong(usize),
-    #[error("invalid request path: {0}")]
-    RequestPath(url::ParseError),
-}
-
-impl UnixSocketError {
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::TooLong(_) => "move the socket to a shorter path",
-            _ => "write unix:///path.sock, or unix:./path.sock relative to this file",
-        }
-    }
+fn invalid(why: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(why)
+        .with_hint("write unix:///path.sock, or unix:./path.sock relative to this file")
 }
 
 pub fn is_unix_address(text: &str) -> bool {
@@ -55,11 +33,11 @@ pub fn read(
     text: &str,
     base: &Path,
     transport: HttpTransport,
-) -> Result<UnixSocketAddress, UnixSocketError> {
+) -> Result<UnixSocketAddress, Diagnostic> {
     let rest = text.get(5..).unwrap_or_default();
     let rest = match rest.strip_prefix("//") {
         Some(absolute) if absolute.starts_with('/') => absolute,
-        Some(_) => return Err(UnixSocketError::NoAbsolutePath),
+        Some(_) => return Err(invalid("a socket path must follow 'unix://'")),
         None => rest,
     };
     let (path, request_path) = match rest.find(":/") {
@@ -67,21 +45,24 @@ pub fn read(
         None => (Some(rest), None),
     };
     let path = path.filter(|path| !path.is_empty() && !path.ends_with('/'));
-    let Some(path) = path else { return Err(UnixSocketError::NoSocket) };
+    let path = path.ok_or_else(|| invalid("this does not name a socket"))?;
     if path.contains('\0') {
-        return Err(UnixSocketError::NulCharacter);
+        return Err(invalid("a socket path cannot contain a NUL character"));
     }
     let socket: PathBuf = base.join(path).components().collect();
     let length = socket.as_os_str().len();
     if length > MAX_SOCKET_PATH {
-        return Err(UnixSocketError::TooLong(length));
+        let message = format!(
+            "the socket path is {length} bytes long; at most {MAX_SOCKET_PATH} are allowed"
+        );
+        return Err(Diagnostic::error(message).with_hint("move the socket to a shorter path"));
     }
     let request_path = request_path.unwrap_or(match transport {
         HttpTransport::Sse => "/sse",
         _ => "/mcp",
     });
     let url = Url::parse(&format!("http://localhost{request_path}"))
-        .map_err(UnixSocketError::RequestPath)?;
+        .map_err(|why| invalid(format!("invalid request path: {why}")))?;
     Ok(UnixSocketAddress { socket, url })
 }
 
@@ -95,7 +76,7 @@ pub fn show(socket: &Path, url: &Url) -> String {
 mod tests {
     use super::*;
 
-    fn read_auto(text: &str) -> Result<UnixSocketAddress, UnixSocketError> {
+    fn read_auto(text: &str) -> Result<UnixSocketAddress, Diagnostic> {
         read(text, Path::new("/project"), HttpTransport::Auto)
     }
 
@@ -140,6 +121,6 @@ mod tests {
             assert!(read_auto(text).is_err(), "{text:?}");
         }
         let error = read_auto(&format!("unix:///{}", "x".repeat(200))).unwrap_err();
-        assert!(matches!(error, UnixSocketError::TooLong(201)), "{error}");
+        assert!(error.message.contains("is 201 bytes long"), "{error:?}");
     }
 }

@@ -16,10 +16,7 @@ const DRAFT_DIGITS: usize = 32;
 /// Waits until this process is the only writer of the files in the directory of `path`, which is
 /// made, readable by its owner only, when it is missing. The turn ends when the file is closed.
 pub fn lock(path: &Path) -> io::Result<File> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let directory = directory_of(path);
     if !directory.is_dir() {
         private_file::make_directory(directory)?;
     }

@@ -17,13 +17,7 @@ impl JsonLineWriter {
     /// Adds a text. The name must need no escape.
     pub fn text(&mut self, name: &'static str, text: &str) -> &mut Self {
         self.name(name);
-        if text.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
-            return self.written(text);
-        }
-        self.0.push(b'"');
-        self.0.extend_from_slice(text.as_bytes());
-        self.0.push(b'"');
-        self
+        self.written(text)
     }
 
     pub fn text_if(&mut self, name: &'static str, text: Option<&str>) -> &mut Self {

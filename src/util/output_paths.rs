@@ -3,12 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Extensions that a text does not have.
-const MEDIA_EXTENSIONS: [&str; 20] = [
-    "png", "jpg", "jpeg", "gif", "webp", "avif", "bmp", "tiff", "wav", "mp3", "ogg", "flac", "aac",
-    "m4a", "webm", "mp4", "pdf", "zip", "gz", "tar",
-];
-
 /// The files for payloads of these media types: the path itself, or `name-1.ext`, `name-2.ext`, …
 /// A name without an extension gets the usual one of a picture, a sound or another file. Of several
 /// payloads a text is `.txt`, unless the given extension may be that of a text.
@@ -83,9 +77,11 @@ fn is_text(media_type: &str) -> bool {
     media_type.starts_with("text/") || media_type.starts_with("application/json")
 }
 
+/// Whether an extension is none that a text has.
 fn is_media(extension: &str) -> bool {
     let extension = extension.to_ascii_lowercase();
-    MEDIA_EXTENSIONS.contains(&extension.as_str())
+    let is_binary = |(_, usual): &(&str, &str)| *usual == extension && *usual != "svg";
+    extension == "tar" || MEDIA_TYPES.iter().any(is_binary)
 }
 
 #[cfg(test)]

@@ -49,25 +49,24 @@ impl Since {
 
 /// The calendar day of a time since the Unix epoch, local: `2026-07-28`.
 pub fn local_date(unix: Duration) -> String {
-    local(unix.as_secs_f64())
-        .map_or_else(String::new, |zoned| zoned.strftime("%Y-%m-%d").to_string())
+    local(unix.as_secs_f64(), "%Y-%m-%d")
 }
 
 /// A time for people: local, to the second, without the offset, which is the same in every row.
 pub fn local_time(unix: f64) -> String {
-    local(unix).map_or_else(String::new, |zoned| zoned.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    local(unix, "%Y-%m-%d %H:%M:%S")
 }
 
 /// A time for programs: RFC 3339 with the local offset, to the microsecond.
 pub fn rfc3339(unix: f64) -> String {
-    let exact = "%Y-%m-%dT%H:%M:%S%.6f%:z";
-    local(unix).map_or_else(String::new, |zoned| zoned.strftime(exact).to_string())
+    local(unix, "%Y-%m-%dT%H:%M:%S%.6f%:z")
 }
 
-fn local(unix: f64) -> Option<jiff::Zoned> {
+fn local(unix: f64, format: &str) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "what does not fit is refused below")]
-    let micros = (unix * 1e6) as i64;
-    Some(Timestamp::from_microsecond(micros).ok()?.to_zoned(TimeZone::system()))
+    let time = Timestamp::from_microsecond((unix * 1e6) as i64).ok();
+    let local = time.map(|time| time.to_zoned(TimeZone::system()));
+    local.map_or_else(String::new, |local| local.strftime(format).to_string())
 }
 
 /// The time of day for people: local, to the second; `at` is the time since the Unix epoch.

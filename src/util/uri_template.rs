@@ -1,18 +1,31 @@
 //! URI templates (RFC 6570), as far as a client needs them: their variables, and whether a URI can
 //! have been expanded from one.
 
-use std::fmt::Write as _;
-
 use regex::Regex;
+
+use super::percent;
 
 /// Maximum length of a template, in bytes.
 const LONGEST: usize = 8 * 1024;
 
+/// What may stand in an address with a meaning of its own.
+const RESERVED: &str = ":/?#[]@!$&'()*+,;=";
 const OPERATORS: [char; 7] = ['+', '#', '.', '/', ';', '?', '&'];
 
+/// The names of all variables, in order, each once.
 pub fn variables(template: &str) -> Vec<&str> {
+    variables_of(template, |_| true)
+}
+
+/// The names of the variables without which an address has a hole, in order, each once.
+pub fn required_variables(template: &str) -> Vec<&str> {
+    variables_of(template, |inner| !inner.starts_with(['#', '.', '/', ';', '?', '&']))
+}
+
+fn variables_of(template: &str, is_meant: impl Fn(&str) -> bool) -> Vec<&str> {
     let mut variables = Vec::new();
-    for name in parts(template).filter_map(|(_, expression)| expression).flat_map(names) {
+    let expressions = parts(template).filter_map(|(_, inner)| inner);
+    for name in expressions.filter(|inner| is_meant(inner)).flat_map(names) {
         if !variables.contains(&name) {
             variables.push(name);
         }
@@ -25,19 +38,6 @@ fn names(expression: &str) -> impl Iterator<Item = &str> {
     // `{name*}` is a list, `{name:3}` its beginning.
     let names = names.map(|name| name.split([':', '*']).next().unwrap_or_default().trim());
     names.filter(|name| !name.is_empty())
-}
-
-/// The names of the variables without which an address has a hole, in order, each once.
-pub fn required_variables(template: &str) -> Vec<&str> {
-    let needed = |expression: &&str| !expression.starts_with(['#', '.', '/', ';', '?', '&']);
-    let inside: Vec<&str> = parts(template).filter_map(|(_, inner)| inner).filter(needed).collect();
-    let mut required = Vec::new();
-    for name in inside.iter().flat_map(|expression| names(expression)) {
-        if !required.contains(&name) {
-            required.push(name);
-        }
-    }
-    required
 }
 
 /// The address that a template makes of texts; a variable without one is left out.
@@ -61,9 +61,10 @@ pub fn expand<'v>(template: &str, value: impl Fn(&str) -> Option<&'v str>) -> St
                 uri.push_str(name);
                 uri.push_str(if text.is_empty() { how.empty } else { "=" });
             }
-            for c in text.chars().take(length) {
-                encode(c, how.keeps_reserved, &mut uri);
-            }
+            let kept = if how.keeps_reserved { RESERVED } else { "" };
+            let end = text.char_indices().nth(length).map_or(text.len(), |(at, _)| at);
+            let text = text.get(..end).unwrap_or_default();
+            uri.push_str(&percent::encode(text, &format!("-._~{kept}")));
         }
     }
     uri
@@ -92,18 +93,6 @@ impl Expansion {
             _ => ("", ",", false, "", false),
         };
         Self { before, between, is_named, empty, keeps_reserved }
-    }
-}
-
-/// Appends a character, percent-encoded unless it may stand there.
-fn encode(c: char, keeps_reserved: bool, uri: &mut String) {
-    let is_unreserved = c.is_ascii_alphanumeric() || "-._~".contains(c);
-    if is_unreserved || (keeps_reserved && ":/?#[]@!$&'()*+,;=".contains(c)) {
-        return uri.push(c);
-    }
-    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-        // Writing into a string cannot fail.
-        let _always_works = write!(uri, "%{byte:02X}");
     }
 }
 

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{FrontEnd, kinds, mcp_setup, secrets};
+use super::{FrontEnd, kinds, masked_builder, mcp_setup, secrets};
 use crate::audit::Masker;
 use crate::config;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, CredentialSection, FileRole, KindDescriptor};
-use crate::host::ToolHost;
 use crate::host::builder::ToolHostBuilder;
-use crate::host::questions::QuestionQueue;
 use crate::model::{Diagnostic, Error, EventSink, HostEvent};
 use crate::provider::{
     ComponentConfig, ComponentFactory, ProviderDeps, ProviderKind, ToolProvider,
@@ -29,25 +27,13 @@ use crate::providers::storage::server_alias;
 /// host nothing of this process.
 pub fn host_builder(environment: &Arc<dyn Environment>, front_end: FrontEnd) -> ToolHostBuilder {
     let masker = Masker::default();
-    let questions = Arc::new(QuestionQueue::new(front_end.inbox, masker.clone()));
-    let front_end = FrontEnd {
-        inbox: Arc::clone(&questions) as _,
-        events: masker.events(front_end.events),
-        traffic: masker.traffic(front_end.traffic),
-        ..front_end
-    };
+    let (builder, front_end) = masked_builder(front_end, environment.as_ref(), &masker);
     let deps = ProviderDeps {
         state_dir: environment.state_dir(),
         events: front_end.events.clone(),
         ..ProviderDeps::bare(Arc::clone(environment))
     };
     let setup = mcp_setup(&super::AssemblyOptions::default(), environment, &front_end, &masker);
-    let builder = ToolHost::builder()
-        .approver(front_end.approver)
-        .questions(questions)
-        .masker(masker.clone())
-        .cwd(environment.cwd())
-        .events(front_end.events);
     with_factories(builder, &deps, setup, &masker, Vec::new())
 }
 

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::*;
 use crate::config::environment::{FixedEnvironment, ProcessEnvironment};
-use crate::host::RegistrationError;
 use crate::host::request::{CallArguments, CallRequest, ListScope, LookupScope};
+use crate::host::{RegistrationError, ToolHost};
 use crate::model::{ErrorKind, JsonObject, Origin};
 
 fn environment(dir: &std::path::Path) -> Arc<dyn Environment> {

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::{ProviderOwner, ReloadReport};
 use crate::assembly::pins::PinFile;
 use crate::config::environment::Environment;
-use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
+use crate::config::spec::{Configuration, Endpoint, ServerSpec, ToolSpec};
 use crate::model::{Origin, SourceLocation, ToolDefinition};
 use crate::util::part_digest::PartDigest;
 
@@ -19,41 +19,36 @@ fn debug(digest: &mut PartDigest, value: &impl Debug) {
     digest.text(&format!("{value:?}"));
 }
 
-#[derive(Default)]
-pub(super) struct EntryFingerprints {
-    servers: BTreeMap<String, Fingerprint>,
-    /// By the type key of their kind, in file order.
-    tools: BTreeMap<&'static str, Vec<(String, Fingerprint)>>,
-}
+/// The entries in file order, each with what provides it and its name.
+pub(super) struct EntryFingerprints(Vec<(ProviderOwner, String, Fingerprint)>);
 
 impl EntryFingerprints {
     pub(super) fn of(configuration: &Configuration) -> Self {
-        let mut all = Self::default();
-        for spec in &configuration.servers {
-            all.servers.insert(spec.name.clone(), of_server(spec));
-        }
-        for spec in &configuration.tools {
-            let entry = (spec.definition.name.full(), of_tool(spec, configuration));
-            all.tools.entry(spec.kind).or_default().push(entry);
-        }
-        all
+        let servers = configuration.servers.iter().map(|spec| {
+            (ProviderOwner::Server(spec.name.clone()), spec.name.clone(), of_server(spec))
+        });
+        let tools = configuration.tools.iter().map(|spec| {
+            let name = spec.definition.name.full();
+            (ProviderOwner::Kind(spec.kind), name, of_tool(spec, configuration))
+        });
+        Self(servers.chain(tools).collect())
+    }
+
+    fn of_owner(&self, owner: &ProviderOwner) -> impl Iterator<Item = (&String, &Fingerprint)> {
+        let own = self.0.iter().filter(move |(own, ..)| own == owner);
+        own.map(|(_, name, fingerprint)| (name, fingerprint))
     }
 
     pub(super) fn is_same_for(&self, owner: &ProviderOwner, before: &Self) -> bool {
-        match owner {
-            ProviderOwner::Kind(kind) => self.tools.get(kind) == before.tools.get(kind),
-            ProviderOwner::Server(name) => self.servers.get(name) == before.servers.get(name),
-        }
+        self.of_owner(owner).eq(before.of_owner(owner))
     }
 
     /// Whether an owner of internal tools still has every entry, changed or not. A changed server
     /// is a different one.
     pub(super) fn has_all_of(&self, owner: &ProviderOwner, before: &Self) -> bool {
-        let ProviderOwner::Kind(kind) = owner else { return false };
-        let names = |all: &Self| -> BTreeSet<String> {
-            all.tools.get(kind).into_iter().flatten().map(|(name, _)| name.clone()).collect()
-        };
-        names(self).is_superset(&names(before))
+        let names: BTreeSet<&String> = self.of_owner(owner).map(|(name, _)| name).collect();
+        matches!(owner, ProviderOwner::Kind(_))
+            && before.of_owner(owner).all(|(name, _)| names.contains(name))
     }
 
     pub(super) fn compare(&self, before: &Self) -> ReloadReport {
@@ -72,9 +67,8 @@ impl EntryFingerprints {
     }
 
     fn by_name(&self) -> BTreeMap<&str, Vec<&Fingerprint>> {
-        let tools = self.tools.values().flatten().map(|(name, fingerprint)| (name, fingerprint));
         let mut all: BTreeMap<&str, Vec<&Fingerprint>> = BTreeMap::new();
-        for (name, fingerprint) in self.servers.iter().chain(tools) {
+        for (_, name, fingerprint) in &self.0 {
             all.entry(name).or_default().push(fingerprint);
         }
         all
@@ -127,12 +121,7 @@ fn secrets(endpoint: &Endpoint) -> Vec<&SecretString> {
     match endpoint {
         Endpoint::Stdio { env, .. } => env.values().collect(),
         Endpoint::Http { headers, auth, tls, .. } => {
-            let auth = match &**auth {
-                AuthSpec::Unset | AuthSpec::None => None,
-                AuthSpec::Bearer { token, .. } => Some(token),
-                AuthSpec::OAuth { client_secret, .. } => client_secret.as_ref(),
-                AuthSpec::ClientCredentials { client_secret, .. } => Some(client_secret),
-            };
+            let auth = auth.secret().map(|(_, secret)| secret);
             headers.iter().map(|(_, value)| value).chain(auth).chain(&tls.identity).collect()
         }
     }

@@ -35,6 +35,22 @@ struct CurrentContents {
 }
 
 impl CurrentContents {
+    fn new(
+        configuration: &Configuration,
+        entries: EntryFingerprints,
+        sources: ProviderSources,
+        environment: &dyn Environment,
+    ) -> Self {
+        Self {
+            sources,
+            entries,
+            rules: fingerprint::of_rules(configuration, environment),
+            records: fingerprint::of_records(configuration),
+            errors: errors(configuration).map(identity).collect(),
+            is_project_trusted: configuration.trusted_root.is_some(),
+        }
+    }
+
     fn superseded(&self, now: &EntryFingerprints) -> Vec<Arc<dyn ToolProvider>> {
         let lasts = |group: &&ProviderGroup| now.has_all_of(&group.owner, &self.entries);
         let groups = self.sources.groups.iter().filter(lasts);
@@ -89,14 +105,9 @@ pub enum ReloadError {
 impl HostReloader {
     pub fn new(assembly: &Assembly, environment: Arc<dyn Environment>) -> Self {
         let Assembly { host, configuration, masker, sources } = assembly;
-        let current = CurrentContents {
-            sources: sources.clone(),
-            entries: EntryFingerprints::of(configuration),
-            rules: fingerprint::of_rules(configuration, environment.as_ref()),
-            records: fingerprint::of_records(configuration),
-            errors: errors(configuration).map(identity).collect(),
-            is_project_trusted: configuration.trusted_root.is_some(),
-        };
+        let entries = EntryFingerprints::of(configuration);
+        let current =
+            CurrentContents::new(configuration, entries, sources.clone(), environment.as_ref());
         Self {
             host: Arc::clone(host),
             environment,
@@ -158,18 +169,18 @@ impl HostReloader {
         if accepts == NewErrors::Refused && !new_errors.is_empty() {
             return Err(ReloadError::Invalid(new_errors));
         }
-        let rules = fingerprint::of_rules(&configuration, self.environment.as_ref());
-        let records = fingerprint::of_records(&configuration);
-        let mut report = entries.compare(&current.entries);
-        report.has_new_rules = rules != current.rules;
-        report.needs_restart = records != current.records;
+        let environment = self.environment.as_ref();
+        let now = CurrentContents::new(&configuration, entries, sources, environment);
+        let mut report = now.entries.compare(&current.entries);
+        report.has_new_rules = now.rules != current.rules;
+        report.needs_restart = now.records != current.records;
         report.diagnostics.clone_from(&configuration.diagnostics);
         if !report.is_empty() {
-            let pins = pins::load(&configuration, self.environment.as_ref(), &self.masker)
+            let pins = pins::load(&configuration, environment, &self.masker)
                 .map_err(|error| self.masker.error(error))?;
             let contents = HostContents {
-                providers: sources.providers(&configuration),
-                superseded: current.superseded(&entries),
+                providers: now.sources.providers(&configuration),
+                superseded: current.superseded(&now.entries),
                 disabled: disabled_entries(&configuration),
                 pins,
                 profile,
@@ -178,14 +189,7 @@ impl HostReloader {
             };
             self.host.replace_contents(contents).map_err(Error::from)?;
         }
-        *current = CurrentContents {
-            sources,
-            entries,
-            rules,
-            records,
-            errors: errors(&configuration).map(identity).collect(),
-            is_project_trusted: configuration.trusted_root.is_some(),
-        };
+        *current = now;
         Ok(report)
     }
 }

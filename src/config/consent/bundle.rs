@@ -1,6 +1,6 @@
 //! The bundle a person is asked to trust: a project's files, code, programs and overrides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -57,22 +57,16 @@ impl Bundle {
         root: &Path,
         allows_code_changes: bool,
     ) -> Vec<Difference> {
-        let mut differences = Vec::new();
         // A missing file removes its entries, which is no reason to ask; but its content
         // may have been why another entry was harmless, so it counts.
-        for name in self.files.keys().chain(trusted.files.keys()) {
-            let difference = Difference::File(name.clone());
-            if self.files.get(name) != trusted.files.get(name) && !differences.contains(&difference)
-            {
-                differences.push(difference);
-            }
-        }
+        let names: BTreeSet<&String> = self.files.keys().chain(trusted.files.keys()).collect();
+        let changed =
+            names.into_iter().filter(|name| self.files.get(*name) != trusted.files.get(*name));
+        let mut differences: Vec<_> = changed.cloned().map(Difference::File).collect();
         differences.extend(self.code_differences(trusted, root, allows_code_changes));
-        for name in &self.replaced_names {
-            if !trusted.replaced_names.contains(name) {
-                differences.push(Difference::Replaces(name.clone()));
-            }
-        }
+        let replaced = self.replaced_names.iter();
+        let replaced = replaced.filter(|name| !trusted.replaced_names.contains(name));
+        differences.extend(replaced.cloned().map(Difference::Replaces));
         for (handle, now) in &self.credentials {
             if trusted.credentials.get(handle) != Some(now) {
                 differences.push(Difference::Credential(handle.clone()));

@@ -98,9 +98,7 @@ impl<'a> EntrySite<'a> {
     /// written, or the user's own. `None` if they depend on another variable.
     pub fn search_path(&self, written: Option<&str>) -> Option<String> {
         match written {
-            Some(written) => {
-                local_value::resolve(written, self.base_dir, self.environment).resolved()
-            }
+            Some(written) => local_value::resolve(written, self.base_dir, self.environment).ok(),
             None => self.environment.var("PATH"),
         }
     }

@@ -166,36 +166,29 @@ impl<'a> Expander<'a> {
         allowed: AllowedReferences,
         out: &mut String,
     ) -> Result<(), Diagnostic> {
-        if let Some(path) = reference.strip_prefix("file:") {
+        let (source, name) = reference.split_once(':').unwrap_or_default();
+        if matches!(source, "file" | "keyring") {
             if allowed != AllowedReferences::Secrets {
-                return Err(Diagnostic::error(
-                    "${file:…} is only allowed in headers, auth and env",
-                ));
-            }
-            out.push_str(&self.file(path)?);
-            return Ok(());
-        }
-        if let Some(name) = reference.strip_prefix("keyring:") {
-            if allowed != AllowedReferences::Secrets {
-                return Err(Diagnostic::error(
-                    "${keyring:…} is only allowed in headers, auth and env",
-                ));
+                let message = format!("${{{source}:…}} is only allowed in headers, auth and env");
+                return Err(Diagnostic::error(message));
             }
             let read = |service: &str, account: &str| self.environment.keychain(service, account);
-            out.push_str(&keyring::secret(name, read, self.expanded)?);
+            out.push_str(&match source {
+                "file" => self.file(name)?,
+                _ => keyring::secret(name, read, self.expanded)?,
+            });
             return Ok(());
         }
         if let Some(place) = editor_references::place(reference, self.base_dir, self.environment) {
             out.push_str(&place);
             return Ok(());
         }
-        if let Some(input) = reference.strip_prefix("input:") {
-            let name = editor_references::input_variable(input);
-            let Some(value) = self.environment.expand(&name, self.expanded) else {
-                let what = format!("an editor would ask for '{input}' here");
-                return Err(Diagnostic::error(what)
-                    .with_hint(format!("set {name}, or write a variable instead: ${{VAR}}")));
-            };
+        if source == "input" {
+            let variable = editor_references::input_variable(name);
+            let value = self.environment.expand(&variable, self.expanded).ok_or_else(|| {
+                Diagnostic::error(format!("an editor would ask for '{name}' here"))
+                    .with_hint(format!("set {variable}, or write a variable instead: ${{VAR}}"))
+            })?;
             out.push_str(&value);
             return Ok(());
         }
@@ -214,16 +207,17 @@ impl<'a> Expander<'a> {
             _ => self.environment.expand(name, self.expanded),
         };
         match (value, default) {
-            (Some(value), None) => out.push_str(&value),
-            (Some(value), Some(_)) if !value.is_empty() => out.push_str(&value),
+            (Some(value), default) if default.is_none() || !value.is_empty() => {
+                out.push_str(&value);
+            }
+            (_, Some(default)) if default.contains("${") => {
+                return Err(Diagnostic::error("a default cannot contain another '${…}'"));
+            }
             (_, Some(default)) => {
-                if default.contains("${") {
-                    return Err(Diagnostic::error("a default cannot contain another '${…}'"));
-                }
                 let rest = if out.is_empty() { self.tilde(default, out)? } else { default };
                 out.push_str(rest);
             }
-            (None, None) => {
+            (_, None) => {
                 return Err(Diagnostic::error(format!("the variable {name} is not set"))
                     .with_hint(format!("set {name}, or write ${{{name}:-default}}")));
             }

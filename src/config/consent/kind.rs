@@ -98,8 +98,7 @@ pub fn kind_of<'k>(
         let message = format!("{problem}; known kinds: {}", known_kinds());
         let spellings =
             kinds.iter().flat_map(|k| std::iter::once(k.key).chain(k.aliases.iter().copied()));
-        let diagnostic = Diagnostic::error(message).with_suggestion(word, spellings);
-        return Err(diagnostic.with_location(node.location()));
+        return Err(node.error(message).with_suggestion(word, spellings));
     }
     let claims: Vec<_> = kinds.iter().map(|k| ((k.claims)(entry, base_dir), k)).collect();
     let first =
@@ -124,9 +123,9 @@ pub fn kind_of<'k>(
             "the key 'openapi' makes this a tool of a kind that is not available in this version",
         ))
         .with_location(entry.location_of(key)),
-        None => Diagnostic::error(missing("the kind of this tool is missing"))
-            .with_hint("add 'command', 'module' and 'function', or 'kind'")
-            .with_location(entry.location()),
+        None => entry
+            .error(missing("the kind of this tool is missing"))
+            .with_hint("add 'command', 'module' and 'function', or 'kind'"),
     })
 }
 

@@ -8,27 +8,13 @@ use crate::config::editor_references;
 use crate::config::environment::Environment;
 use crate::config::references::{ReferencePiece, pieces, variable};
 
-/// A text without references, or the references that it depends on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LocalValue {
-    /// The text after its references were resolved.
-    Resolved(String),
-    /// The references in it that are not resolved before consent, as written.
-    Unresolved(Vec<String>),
-}
-
-impl LocalValue {
-    /// The text, if it is known.
-    pub(super) fn resolved(self) -> Option<String> {
-        match self {
-            Self::Resolved(text) => Some(text),
-            Self::Unresolved(_) => None,
-        }
-    }
-}
-
-/// Resolves what may be resolved before consent. `base` is the directory of the file with the text.
-pub(super) fn resolve(text: &str, base: &Path, environment: &dyn Environment) -> LocalValue {
+/// Resolves what may be resolved before consent, in a text of a file in `base`. Fails with the references
+/// that are not resolved, as written.
+pub(super) fn resolve(
+    text: &str,
+    base: &Path,
+    environment: &dyn Environment,
+) -> Result<String, Vec<String>> {
     let mut out = String::with_capacity(text.len());
     let mut undecided = Vec::new();
     let home = || environment.home().map(|home| home.to_string_lossy().into_owned());
@@ -38,7 +24,7 @@ pub(super) fn resolve(text: &str, base: &Path, environment: &dyn Environment) ->
                 out.push_str(&home);
                 rest
             }
-            None => return LocalValue::Unresolved(vec!["~".to_owned()]),
+            None => return Err(vec!["~".to_owned()]),
         },
         _ => text,
     };
@@ -65,12 +51,12 @@ pub(super) fn resolve(text: &str, base: &Path, environment: &dyn Environment) ->
             }
         }
     }
-    if undecided.is_empty() { LocalValue::Resolved(out) } else { LocalValue::Unresolved(undecided) }
+    if undecided.is_empty() { Ok(out) } else { Err(undecided) }
 }
 
 /// A path as returned by [`resolve`], below `base` if it is relative.
 pub(super) fn path(text: &str, base: &Path, environment: &dyn Environment) -> Option<PathBuf> {
-    let resolved = resolve(text, base, environment).resolved()?;
+    let resolved = resolve(text, base, environment).ok()?;
     Some(base.join(resolved).components().collect())
 }
 
@@ -86,7 +72,7 @@ mod tests {
         environment.vars.insert("PATH".into(), "/bin".into());
         environment.vars.insert("TOKEN".into(), "hunter2".into());
         let base = Path::new("/project");
-        let resolved = |text: &str| resolve(text, base, &environment).resolved();
+        let resolved = |text: &str| resolve(text, base, &environment).ok();
         assert_eq!(resolved("~/x").as_deref(), Some("/r/home/x"));
         assert_eq!(resolved("${workspaceFolder}/x").as_deref(), Some("/project/x"));
         assert_eq!(resolved("${userHome}/x").as_deref(), Some("/r/home/x"));
@@ -100,11 +86,8 @@ mod tests {
             ("${keyring:x}", "${keyring:x}"),
             ("${input:x}", "${input:x}"),
         ] {
-            assert_eq!(
-                resolve(text, base, &environment),
-                LocalValue::Unresolved(vec![decided_by.to_owned()]),
-                "{text}"
-            );
+            let unresolved = Err(vec![decided_by.to_owned()]);
+            assert_eq!(resolve(text, base, &environment), unresolved, "{text}");
         }
     }
 }

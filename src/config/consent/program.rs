@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::command_files::{CommandFiles, CommandLine};
 use super::effect::{EntrySite, ProgramEffect};
-use super::local_value::{self, LocalValue};
+use super::local_value;
 use crate::config::environment::Environment;
 use crate::util::process::DEFAULT_PATH;
 
@@ -26,12 +26,9 @@ pub(super) fn inspect(
     environment: &dyn Environment,
 ) -> (ProgramInfo, CommandLine) {
     let mut decided_by = Vec::new();
-    let mut resolve_text = |text: &str| match local_value::resolve(text, base_dir, environment) {
-        LocalValue::Resolved(text) => Some(text),
-        LocalValue::Unresolved(references) => {
-            decided_by.extend(references);
-            None
-        }
+    let mut resolve_text = |text: &str| {
+        let resolved = local_value::resolve(text, base_dir, environment);
+        resolved.map_err(|references| decided_by.extend(references)).ok()
     };
     let word = effect.argv.first().and_then(|word| resolve_text(word));
     let cwd = match &effect.cwd {
@@ -44,7 +41,7 @@ pub(super) fn inspect(
         Some(written) => resolve_text(written),
         None => Some(environment.var("PATH").unwrap_or_else(|| DEFAULT_PATH.to_owned())),
     };
-    let local = |text: &String| local_value::resolve(text, base_dir, environment).resolved();
+    let local = |text: &String| local_value::resolve(text, base_dir, environment).ok();
     let line = CommandLine {
         argv: effect.argv.iter().map(local).collect(),
         found_from: effect.found_from.clone().or_else(|| cwd.clone()),

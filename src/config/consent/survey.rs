@@ -31,37 +31,30 @@ pub(super) struct WrittenEntry<'n> {
 }
 
 pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEntry<'n>> {
-    match role {
-        FileRole::Servers => {
-            let server = |(name, location, node): (String, SourceLocation, &'n ConfigNode)| {
+    if role == FileRole::Servers {
+        let servers = entries::servers_as_written(root).into_iter();
+        return servers
+            .map(|(name, location, node)| {
                 let name = safe_name(&name);
                 WrittenEntry { role, name, location, node, is_component: true }
-            };
-            entries::servers_as_written(root).into_iter().map(server).collect()
+            })
+            .collect();
+    }
+    let mut entries = Vec::new();
+    for (key, list) in root.entries() {
+        let word = entries::file_key(role, &key.text);
+        let NodeValue::List(items) = &list.value else { continue };
+        if !matches!(word, Some("tools" | "toolkits" | "components")) {
+            continue;
         }
-        FileRole::Tools => {
-            let mut entries = Vec::new();
-            for (key, list) in root.entries() {
-                let word = entries::file_key(role, &key.text);
-                let NodeValue::List(items) = &list.value else { continue };
-                if !matches!(word, Some("tools" | "toolkits" | "components")) {
-                    continue;
-                }
-                for node in items.iter() {
-                    let Some(name) = entries::written_name(node) else { continue };
-                    let is_component = entries::may_be_component(node, &key.text);
-                    entries.push(WrittenEntry {
-                        role,
-                        name,
-                        location: node.location(),
-                        node,
-                        is_component,
-                    });
-                }
-            }
-            entries
+        for node in items.iter() {
+            let Ok(name) = entries::name(node) else { continue };
+            let is_component = entries::may_be_component(node, &key.text);
+            let location = node.location();
+            entries.push(WrittenEntry { role, name, location, node, is_component });
         }
     }
+    entries
 }
 
 #[derive(Debug)]
@@ -101,45 +94,36 @@ pub(super) fn survey(
     let cwd = environment.cwd();
     let root_dir = files.first().map_or_else(|| cwd.clone(), |file| file.base_dir(&cwd));
     let root = root_dir.canonicalize().unwrap_or(root_dir);
-    let scopes = written_scopes(files, &root);
     let mut bundle = Bundle::default();
     let mut described: Vec<DescribedEntry> = Vec::new();
     let mut named = EntryFiles::default();
-    let mut needs_consent = false;
     for file in files {
-        let base_dir = file.base_dir(&cwd);
         let tree = &file.parsed.root;
-        let name = relative(&file.candidate.path, &root);
-        let resolved = file.candidate.path.canonicalize();
-        let resolved = resolved.unwrap_or_else(|_| file.candidate.path.clone());
+        let path = &file.candidate.path;
+        let name = relative(path, &root);
+        let resolved = path.canonicalize().unwrap_or_else(|_| path.clone());
         let bound = BoundFile { resolved, sha256: Some(digest_of(tree)), stamp: None };
-        bundle.files.insert(name.clone(), bound);
-        let site = EntrySite::new(&base_dir, &root, &scopes, tree.get("defaults"), environment);
-        if let Some(record) = settings(tree, file.candidate.role, &name) {
-            needs_consent = true;
-            bundle.entries.push(record);
-        }
-        named.documents.extend(documents(tree, &site));
-        for entry in entries(tree, file.candidate.role) {
-            if entries::is_off(entry.node) {
-                continue;
-            }
-            let mut effects = effects(&entry, kinds, &site);
-            let (lines, users) = credentials.used_by(entry.node);
-            effects.extend(lines.into_iter().map(EntryEffect::Other));
-            bundle.credentials.extend(users);
-            let mut one = describe(&entry, &name, &effects, &site, environment);
-            for taken in own.taken_by(&entry, &effects) {
-                let line =
-                    format!("replaces your own '{}' ({})", taken.name, taken.describe_location());
-                one.record.lines.push(line);
-                if !bundle.replaced_names.contains(&taken.name) {
-                    bundle.replaced_names.push(taken.name.clone());
-                }
-            }
-            described.push(one);
-        }
+        bundle.entries.extend(settings(tree, file.candidate.role, &name));
+        bundle.files.insert(name, bound);
+        named.documents.extend(documents(tree, &file.base_dir(&cwd), &root));
     }
+    let mut needs_consent = !bundle.entries.is_empty();
+    for_each_entry(files, &root, environment, |file, entry, site| {
+        let mut effects = effects(&entry, kinds, site);
+        let (lines, users) = credentials.used_by(entry.node);
+        effects.extend(lines.into_iter().map(EntryEffect::Other));
+        bundle.credentials.extend(users);
+        let mut one = describe(&entry, file, &effects, site, environment);
+        for taken in own.taken_by(&entry, &effects) {
+            let line =
+                format!("replaces your own '{}' ({})", taken.name, taken.describe_location());
+            one.record.lines.push(line);
+            if !bundle.replaced_names.contains(&taken.name) {
+                bundle.replaced_names.push(taken.name.clone());
+            }
+        }
+        described.push(one);
+    });
     bundle.replaced_names.sort_unstable();
     let harmless = harmless(&described, own);
     let mut starts = BTreeMap::new();
@@ -176,42 +160,49 @@ pub(super) fn list_loaded_code(
     environment: &dyn Environment,
     hashing: &mut Hashing<'_>,
 ) -> Vec<Diagnostic> {
-    let cwd = environment.cwd();
-    let scopes = written_scopes(files, &survey.root);
+    let EntrySurvey { root, bundle, .. } = survey;
     let mut diagnostics = Vec::new();
-    for file in files {
-        let base_dir = file.base_dir(&cwd);
-        let tree = &file.parsed.root;
-        let site =
-            EntrySite::new(&base_dir, &survey.root, &scopes, tree.get("defaults"), environment);
-        for entry in entries(tree, file.candidate.role) {
-            if entry.role != FileRole::Tools || entries::is_off(entry.node) {
-                continue;
-            }
-            let kind = kind_of(entry.node, &base_dir, kinds).ok();
-            let Some(list) = kind.and_then(|descriptor| descriptor.code) else { continue };
-            match list(entry.node, &site) {
-                Ok(paths) => {
-                    for path in paths {
-                        // Listed files are verified when loaded, so each has a hash.
-                        if let Some(bound) = BoundFile::by_content(&path, hashing) {
-                            survey.bundle.code.insert(path, bound);
-                        }
-                    }
+    for_each_entry(files, root, environment, |_, entry, site| {
+        if entry.role != FileRole::Tools {
+            return;
+        }
+        let kind = kind_of(entry.node, site.base_dir, kinds).ok();
+        let Some(list) = kind.and_then(|descriptor| descriptor.code) else { return };
+        match list(entry.node, site) {
+            // Listed files are verified when loaded, so each has a hash.
+            Ok(paths) => bundle.code.extend(paths.into_iter().filter_map(|path| {
+                let bound = BoundFile::by_content(&path, hashing)?;
+                Some((path, bound))
+            })),
+            Err(diagnostic) => {
+                let mut records = bundle.entries.iter_mut();
+                if let Some(record) = records.find(|record| record.name == entry.name) {
+                    let line = format!("warning: {}", diagnostic.message);
+                    record.lines.extend(trust_request::safe(&[line]));
                 }
-                Err(diagnostic) => {
-                    let name = &entry.name;
-                    let records = survey.bundle.entries.iter_mut();
-                    if let Some(record) = records.into_iter().find(|r| r.name == *name) {
-                        let line = format!("warning: {}", diagnostic.message);
-                        record.lines.extend(trust_request::safe(&[line]));
-                    }
-                    diagnostics.push(diagnostic.with_entry(entry.name));
-                }
+                diagnostics.push(diagnostic.with_entry(entry.name));
             }
         }
-    }
+    });
     diagnostics
+}
+
+/// Hands over every entry that is not switched off, with the name of its file and what is around it.
+fn for_each_entry<'f>(
+    files: &[&'f SourceFile],
+    root: &Path,
+    environment: &dyn Environment,
+    mut look: impl FnMut(&str, WrittenEntry<'f>, &EntrySite<'_>),
+) {
+    let (cwd, scopes) = (environment.cwd(), written_scopes(files, root));
+    for file in files {
+        let (name, base_dir) = (relative(&file.candidate.path, root), file.base_dir(&cwd));
+        let tree = &file.parsed.root;
+        let site = EntrySite::new(&base_dir, root, &scopes, tree.get("defaults"), environment);
+        let mut entries = entries(tree, file.candidate.role);
+        entries.retain(|entry| !entries::is_off(entry.node));
+        entries.into_iter().for_each(|entry| look(&name, entry, &site));
+    }
 }
 
 fn effects(
@@ -346,14 +337,14 @@ fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord
 }
 
 /// Files that schemas anywhere in a file refer to, and those that they refer to in turn.
-fn documents(tree: &ConfigNode, site: &EntrySite<'_>) -> Vec<PathBuf> {
+fn documents(tree: &ConfigNode, base_dir: &Path, root: &Path) -> Vec<PathBuf> {
     let (mut paths, mut seen) = (Vec::new(), BTreeSet::new());
     let mut add = |paths: &mut Vec<PathBuf>, tree: &ConfigNode| {
         tree.for_each_leaf(&mut |keys, leaf| {
             let NodeValue::Text(text) = &leaf.value else { return };
             let is_reference = keys.rsplit('.').next() == Some("$ref");
             let Some((path, _)) = file_part(text).filter(|_| is_reference) else { return };
-            let path: PathBuf = site.base_dir.join(path).components().collect();
+            let path: PathBuf = base_dir.join(path).components().collect();
             if seen.insert(path.clone()) {
                 paths.push(path);
             }
@@ -364,7 +355,7 @@ fn documents(tree: &ConfigNode, site: &EntrySite<'_>) -> Vec<PathBuf> {
     while let Some(path) = paths.get(next) {
         next += 1;
         // No schema is read that lies elsewhere.
-        if site.is_inside(path)
+        if path.canonicalize().is_ok_and(|real| real.starts_with(root))
             && let Ok((source, text)) = read::read(path, false)
             && let Ok(document) = parse::parse(&source, &text)
         {

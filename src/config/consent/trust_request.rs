@@ -12,7 +12,7 @@ use super::project_record::ProjectRecord;
 use super::seal::{BoundFile, MAX_HASHED, is_system};
 use crate::config::env_file;
 use crate::config::references::has_reference;
-use crate::config::secrets::{display_value, names_secret};
+use crate::config::secrets::{display_value, has_password, names_secret};
 use crate::util::regular_file;
 use crate::util::text::safe_line;
 use crate::util::timestamp::local_date;
@@ -73,17 +73,15 @@ impl TrustRequest {
             many => format!("{many} files"),
         };
         if !hashed.is_empty() {
-            lines.push(TrustRequestLine::Heading(format!(
-                "bound by content: {} of code and documents",
-                count(&hashed)
-            )));
+            let files = count(&hashed);
+            let text = format!("bound by content: {files} of code and documents");
+            lines.push(TrustRequestLine::Heading(text));
         }
         if !stamped.is_empty() {
-            lines.push(TrustRequestLine::Heading(format!(
-                "bound by size and time of change only: {}, beyond the {} that are hashed",
-                count(&stamped),
-                show_size(MAX_HASHED)
-            )));
+            let (files, limit) = (count(&stamped), show_size(MAX_HASHED));
+            let by = "bound by size and time of change only";
+            let text = format!("{by}: {files}, beyond the {limit} that are hashed");
+            lines.push(TrustRequestLine::Heading(text));
         }
         lines
     }
@@ -231,9 +229,7 @@ pub(super) fn entry_lines(
         }));
         more.extend(chosen_by(info));
         if !info.files.data.is_empty() {
-            let files: Vec<String> =
-                info.files.data.iter().map(|path| path.display().to_string()).collect();
-            more.push(format!("is given {} (not bound by content)", files.join(", ")));
+            more.push(format!("is given {} (not bound by content)", joined(&info.files.data)));
         }
         let warnings = program::warnings(&effect.argv, info.program.as_deref());
         more.extend(warnings.into_iter().map(|text| format!("{WARNING}{text}")));
@@ -272,19 +268,21 @@ pub(super) fn entry_lines(
     safe(&lines)
 }
 
+fn joined<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> String {
+    paths.into_iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// The files that decide which code a runner of packages fetches, if there are any.
 fn chosen_by(info: &ProgramInfo) -> Option<String> {
     let files = info.files.settings.iter().filter(|path| path.is_file());
-    let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
-    (!files.is_empty()).then(|| format!("what it runs is decided by {} too", files.join(", ")))
+    let files = joined(files);
+    (!files.is_empty()).then(|| format!("what it runs is decided by {files} too"))
 }
 
 /// The variables in a file that the entry passes to its program; of a file outside the project,
 /// which may be anybody's, only the names.
 fn variables(file: &Path, site: &EntrySite<'_>) -> Vec<String> {
     let text = regular_file::text(file, env_file::MAX_BYTES).unwrap_or_default();
-    let has_password =
-        |value: &str| url::Url::parse(value).is_ok_and(|url| url.password().is_some());
     let line = |(name, value): (String, String)| match display_value(&name, &value) {
         _ if !site.is_inside(file) => name,
         _ if has_password(&value) => format!("{name}=***"),
@@ -322,14 +320,11 @@ fn starts(effect: &ProgramEffect, info: &ProgramInfo, site: &EntrySite<'_>) -> S
         .filter(|path| !path.starts_with(site.root) && is_own(path))
         .chain(named)
         .partition(|path| path.starts_with(site.root));
-    let list = |paths: BTreeSet<&PathBuf>| {
-        paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
-    };
     if !inside.is_empty() {
-        about.push(format!("runs {} of the project", list(inside)));
+        about.push(format!("runs {} of the project", joined(inside)));
     }
     if !outside.is_empty() {
-        about.push(format!("runs {} from outside the project", list(outside)));
+        about.push(format!("runs {} from outside the project", joined(outside)));
     }
     let mut text = format!("starts {}", program::shell_quoted(&effect.argv));
     if !about.is_empty() {

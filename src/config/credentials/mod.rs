@@ -9,16 +9,15 @@ mod apply;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{BTreeSet, HashMap};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Map;
 
-use super::consent::EnvironmentAccess;
-use super::node::{ConfigNode, NodeValue};
+use super::node::ConfigNode;
 use super::resolve::auth::AuthKeys;
+use super::spec::CredentialSection;
 use super::typed::{self, Keys, Located};
 use super::variables;
 use crate::model::{CredentialKind, Diagnostic, Layer, check_name};
@@ -27,75 +26,58 @@ use crate::util::spelling::did_you_mean;
 pub(super) use apply::{CredentialTarget, EntryCredentials};
 
 /// One handle, as its file defines it.
-#[derive(Clone)]
-struct CredentialEntry<'a> {
+struct CredentialEntry {
     handle: String,
     kind: CredentialKind,
     /// Its keys, unexpanded.
     keys: CredentialKeys,
     /// The mapping under the handle, unexpanded.
     node: ConfigNode,
-    layer: Layer,
-    /// The way from its references to their values.
-    access: EnvironmentAccess<'a>,
-    /// What `${file:…}` is relative to.
-    base_dir: PathBuf,
+    section: CredentialSection,
 }
 
 /// The handles of all files, highest precedence first.
 #[derive(Default)]
-pub(super) struct CredentialTable<'a> {
-    entries: Vec<CredentialEntry<'a>>,
+pub(super) struct CredentialTable {
+    entries: Vec<CredentialEntry>,
     broken: HashMap<(Layer, String), Diagnostic>,
 }
 
-impl<'a> CredentialTable<'a> {
-    /// Reads the value of `credentials` of one file. Diagnostics are returned; a handle with an
-    /// error cannot be used.
-    pub fn read(
-        &mut self,
-        node: &ConfigNode,
-        layer: Layer,
-        access: &EnvironmentAccess<'a>,
-        base_dir: &std::path::Path,
-    ) -> Vec<Diagnostic> {
+impl CredentialTable {
+    /// Reads the `credentials` of one file. Diagnostics are returned; a handle with an error cannot be
+    /// used.
+    pub fn read(&mut self, section: &CredentialSection) -> Vec<Diagnostic> {
+        let CredentialSection { node, layer, .. } = section;
         let mut diagnostics = Vec::new();
-        let NodeValue::Map(handles) = &node.value else {
-            if !node.is_null() {
-                diagnostics.push(node.expected("a mapping of handles").with_hint(
-                    "write credentials: { github: { type: bearer, value: \"${GITHUB_TOKEN}\" } }",
-                ));
-            }
-            return diagnostics;
-        };
-        for (key, value) in handles.iter() {
+        if !node.is_null() && node.as_map().is_err() {
+            diagnostics.push(node.expected("a mapping of handles").with_hint(
+                "write credentials: { github: { type: bearer, value: \"${GITHUB_TOKEN}\" } }",
+            ));
+        }
+        for (key, value) in node.entries() {
             let location = node.location_of(key);
             let handle = key.text.clone();
-            if self.entries.iter().any(|entry| entry.layer == layer && entry.handle == handle) {
+            let is_same =
+                |entry: &CredentialEntry| entry.section.layer == *layer && entry.handle == handle;
+            if self.entries.iter().any(is_same) {
                 let message = format!("duplicate credential '{handle}'");
                 diagnostics.push(Diagnostic::error(message).with_location(location));
                 continue;
             }
             let before = diagnostics.len();
             if let Err(error) = check_name(&handle) {
-                let diagnostic = Diagnostic::error(error.to_string()).with_location(location);
-                diagnostics.push(diagnostic);
+                diagnostics.push(Diagnostic::error(error.to_string()).with_location(location));
             }
             let checked = check(&handle, value, &mut diagnostics);
-            let added = diagnostics.get(before..).unwrap_or_default();
-            match (checked, added.iter().find(|diagnostic| diagnostic.is_error())) {
-                (Some((kind, keys)), None) => self.entries.push(CredentialEntry {
-                    handle,
-                    kind,
-                    keys,
-                    node: value.clone(),
-                    layer,
-                    access: access.clone(),
-                    base_dir: base_dir.to_path_buf(),
-                }),
+            let first = diagnostics.iter().skip(before).find(|diagnostic| diagnostic.is_error());
+            match (checked, first) {
+                (Some((kind, keys)), None) => {
+                    let (node, section) = (value.clone(), section.clone());
+                    self.entries.push(CredentialEntry { handle, kind, keys, node, section });
+                }
                 (_, first) => {
                     let reason = first.cloned().unwrap_or_else(|| value.expected("a credential"));
-                    self.broken.insert((layer, handle), reason);
+                    self.broken.insert((*layer, handle), reason);
                 }
             }
         }
@@ -104,39 +86,31 @@ impl<'a> CredentialTable<'a> {
 
     /// The handle that an entry of this layer refers to: an entry of a project sees those of its
     /// project before those of the user; any other entry sees none of a project's.
-    fn find(&self, handle: &str, layer: Layer) -> Option<&CredentialEntry<'a>> {
+    fn find(&self, handle: &str, layer: Layer) -> Option<&CredentialEntry> {
         let named = || self.entries.iter().filter(|entry| entry.handle == handle);
-        let own = named().find(|entry| entry.layer == layer);
-        own.or_else(|| named().find(|entry| entry.layer != Layer::Project))
-    }
-
-    fn handles(&self, layer: Layer) -> Vec<&str> {
-        let may_name =
-            |entry: &&CredentialEntry<'_>| entry.layer == layer || entry.layer != Layer::Project;
-        let mut handles: Vec<&str> =
-            self.entries.iter().filter(may_name).map(|entry| entry.handle.as_str()).collect();
-        handles.sort_unstable();
-        handles.dedup();
-        handles
+        let own = named().find(|entry| entry.section.layer == layer);
+        own.or_else(|| named().find(|entry| entry.section.layer != Layer::Project))
     }
 
     fn missing(&self, handle: &str, layer: Layer, at: &ConfigNode) -> Diagnostic {
-        let broken = [layer, Layer::User].into_iter();
-        let broken = broken.filter_map(|layer| self.broken.get(&(layer, handle.to_owned())));
-        if let Some(reason) = broken.into_iter().next() {
+        let broken = [layer, Layer::User].map(|layer| self.broken.get(&(layer, handle.to_owned())));
+        if let Some(reason) = broken.into_iter().flatten().next() {
             let message = format!("the credential '{handle}' cannot be used: {}", reason.message);
-            return Diagnostic::error(message).with_location(at.location());
+            return at.error(message);
         }
-        let handles = self.handles(layer);
-        let diagnostic = Diagnostic::error(format!("unknown credential '{handle}'"));
-        let diagnostic = match did_you_mean(handle, handles.iter().copied()) {
-            Some(hint) => diagnostic.with_hint(hint),
-            None if handles.is_empty() => diagnostic.with_hint(
-                "no file defines one; define them under 'credentials' at the top of a file",
-            ),
-            None => diagnostic.with_hint(format!("known credentials: {}", handles.join(", "))),
+        let visible = self.entries.iter().filter(|entry| {
+            let owner = entry.section.layer;
+            owner == layer || owner != Layer::Project
+        });
+        let handles: BTreeSet<&str> = visible.map(|entry| entry.handle.as_str()).collect();
+        let hint = match did_you_mean(handle, handles.iter().copied()) {
+            Some(hint) => hint,
+            None if handles.is_empty() => {
+                "no file defines one; define them under 'credentials' at the top of a file".into()
+            }
+            None => format!("known credentials: {}", Vec::from_iter(handles).join(", ")),
         };
-        diagnostic.with_location(at.location())
+        at.error(format!("unknown credential '{handle}'")).with_hint(hint)
     }
 }
 
@@ -156,6 +130,10 @@ pub(super) struct CredentialKeys {
     /// What it is for.
     #[expect(dead_code, reason = "for people")]
     description: Option<String>,
+}
+
+pub(super) fn is_header_name(name: &str) -> bool {
+    http::HeaderName::try_from(name).is_ok()
 }
 
 /// The schema of `credentials`.
@@ -184,13 +162,9 @@ fn check(
     let keys: CredentialKeys = typed::read_part(node, diagnostics)?;
     let Some(kind) = keys.kind else {
         if node.get("type").is_none_or(ConfigNode::is_null) {
-            diagnostics.push(
-                Diagnostic::error(format!("the credential '{handle}' has no 'type'"))
-                    .with_hint(
-                        "add type: bearer, header, api_key, env, oauth or client_credentials",
-                    )
-                    .with_location(node.location()),
-            );
+            let diagnostic = node.error(format!("the credential '{handle}' has no 'type'"));
+            let types = "add type: bearer, header, api_key, env, oauth or client_credentials";
+            diagnostics.push(diagnostic.with_hint(types));
         }
         return None;
     };
@@ -215,7 +189,7 @@ fn check(
             }
             None if is_required && node.get(key).is_none_or(ConfigNode::is_null) => {
                 let message = format!("a credential of the type {} needs '{key}'", kind.as_str());
-                diagnostics.push(Diagnostic::error(message).with_location(node.location()));
+                diagnostics.push(node.error(message));
             }
             _ => {}
         }
@@ -225,18 +199,13 @@ fn check(
             diagnostics.push(name.error(format!("'{}' is not a valid variable name", name.value)));
         } else if !variables::is_setting(name) {
             // The trust question shows every other variable in full, but never a credential.
-            let message = format!("'{}' cannot be set by a credential", name.value);
-            diagnostics.push(
-                name.error(message)
-                    .with_hint("it may decide which code runs: set it under 'env' of the entry"),
-            );
+            let diagnostic = name.error(format!("'{}' cannot be set by a credential", name.value));
+            let hint = "it may decide which code runs: set it under 'env' of the entry";
+            diagnostics.push(diagnostic.with_hint(hint));
         }
     }
-    if let Some(name) = &keys.header {
-        let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        if name.is_empty() || !name.bytes().all(is_token) {
-            diagnostics.push(name.error(format!("invalid header name '{}'", name.value)));
-        }
+    if let Some(name) = keys.header.as_ref().filter(|name| !is_header_name(name)) {
+        diagnostics.push(name.error(format!("invalid header name '{}'", name.value)));
     }
     Some((kind, keys))
 }

@@ -4,6 +4,7 @@ mod entry;
 mod secret_values;
 mod toml;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -15,139 +16,95 @@ use crate::model::Diagnostic;
 
 pub use entry::ImportedServer;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EditorBase {
-    Project,
-    Home,
-    /// The directory for program configuration: `~/.config`, or its macOS counterpart.
-    Configuration,
-}
-
 /// An editor or agent that stores servers in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Editor {
     pub name: &'static str,
     pub title: &'static str,
-    files: &'static [(EditorBase, &'static str)],
     /// The key that holds them.
     pub servers: &'static str,
+    /// Its files: below the project (`./`), the home directory (`~/`), or the directory for program
+    /// configuration (`*/`), which is `~/.config` or its macOS counterpart.
+    files: &'static [&'static str],
 }
 
-use EditorBase::{Configuration, Home, Project};
-
-/// One that keeps its servers where most do.
-const fn usual(
+const fn editor(
     name: &'static str,
     title: &'static str,
-    files: &'static [(EditorBase, &'static str)],
+    servers: &'static str,
+    files: &'static [&'static str],
 ) -> Editor {
-    Editor { name, title, files, servers: "mcpServers" }
+    Editor { name, title, servers, files }
 }
 
+/// Where most keep their servers.
+const USUAL: &str = "mcpServers";
+
 pub const EDITORS: &[Editor] = &[
-    usual(
+    editor(
         "claude",
         "Claude Code",
+        USUAL,
         &[
-            (Project, ".mcp.json"),
-            (Project, ".claude/settings.local.json"),
-            (Project, ".claude/settings.json"),
-            (Home, ".claude.json"),
-            (Home, ".claude/settings.json"),
+            "./.mcp.json",
+            "./.claude/settings.local.json",
+            "./.claude/settings.json",
+            "~/.claude.json",
+            "~/.claude/settings.json",
         ],
     ),
-    usual(
-        "claude-desktop",
-        "Claude Desktop",
-        &[(Configuration, "Claude/claude_desktop_config.json")],
+    editor("claude-desktop", "Claude Desktop", USUAL, &["*/Claude/claude_desktop_config.json"]),
+    editor("cursor", "Cursor", USUAL, &["./.cursor/mcp.json", "~/.cursor/mcp.json"]),
+    editor("vscode", "VS Code", "servers", &["./.vscode/mcp.json", "*/Code/User/mcp.json"]),
+    editor("windsurf", "Windsurf", USUAL, &["~/.codeium/windsurf/mcp_config.json"]),
+    editor(
+        "zed",
+        "Zed",
+        "context_servers",
+        &["./.zed/settings.json", "*/zed/settings.json", "~/.config/zed/settings.json"],
     ),
-    usual("cursor", "Cursor", &[(Project, ".cursor/mcp.json"), (Home, ".cursor/mcp.json")]),
-    Editor {
-        servers: "servers",
-        ..usual(
-            "vscode",
-            "VS Code",
-            &[(Project, ".vscode/mcp.json"), (Configuration, "Code/User/mcp.json")],
-        )
-    },
-    usual("windsurf", "Windsurf", &[(Home, ".codeium/windsurf/mcp_config.json")]),
-    Editor {
-        servers: "context_servers",
-        ..usual(
-            "zed",
-            "Zed",
-            &[
-                (Project, ".zed/settings.json"),
-                (Configuration, "zed/settings.json"),
-                (Home, ".config/zed/settings.json"),
-            ],
-        )
-    },
-    Editor {
-        servers: "mcp_servers",
-        ..usual("codex", "Codex", &[(Project, ".codex/config.toml"), (Home, ".codex/config.toml")])
-    },
-    usual(
-        "gemini",
-        "Gemini CLI",
-        &[(Project, ".gemini/settings.json"), (Home, ".gemini/settings.json")],
-    ),
-    usual("antigravity", "Antigravity", &[(Home, ".gemini/antigravity/mcp_config.json")]),
-    usual("qwen", "Qwen Code", &[(Project, ".qwen/settings.json"), (Home, ".qwen/settings.json")]),
-    usual("copilot", "GitHub Copilot CLI", &[(Home, ".copilot/mcp-config.json")]),
-    usual(
-        "kiro",
-        "Kiro",
-        &[(Project, ".kiro/settings/mcp.json"), (Home, ".kiro/settings/mcp.json")],
-    ),
-    usual(
+    editor("codex", "Codex", "mcp_servers", &["./.codex/config.toml", "~/.codex/config.toml"]),
+    editor("gemini", "Gemini CLI", USUAL, &["./.gemini/settings.json", "~/.gemini/settings.json"]),
+    editor("antigravity", "Antigravity", USUAL, &["~/.gemini/antigravity/mcp_config.json"]),
+    editor("qwen", "Qwen Code", USUAL, &["./.qwen/settings.json", "~/.qwen/settings.json"]),
+    editor("copilot", "GitHub Copilot CLI", USUAL, &["~/.copilot/mcp-config.json"]),
+    editor("kiro", "Kiro", USUAL, &["./.kiro/settings/mcp.json", "~/.kiro/settings/mcp.json"]),
+    editor(
         "amazonq",
         "Amazon Q Developer",
-        &[(Project, ".amazonq/mcp.json"), (Home, ".aws/amazonq/mcp.json")],
+        USUAL,
+        &["./.amazonq/mcp.json", "~/.aws/amazonq/mcp.json"],
     ),
-    usual("junie", "Junie", &[(Project, ".junie/mcp/mcp.json"), (Home, ".junie/mcp/mcp.json")]),
-    usual(
+    editor("junie", "Junie", USUAL, &["./.junie/mcp/mcp.json", "~/.junie/mcp/mcp.json"]),
+    editor(
         "cline",
         "Cline",
-        &[(
-            Configuration,
-            "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-        )],
+        USUAL,
+        &["*/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"],
     ),
-    usual(
+    editor(
         "roo",
         "Roo Code",
+        USUAL,
         &[
-            (Project, ".roo/mcp.json"),
-            (
-                Configuration,
-                "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
-            ),
+            "./.roo/mcp.json",
+            "*/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
         ],
     ),
-    usual("lmstudio", "LM Studio", &[(Home, ".lmstudio/mcp.json")]),
-    Editor {
-        servers: "mcp",
-        ..usual(
-            "opencode",
-            "opencode",
-            &[
-                (Project, "opencode.json"),
-                (Project, "opencode.jsonc"),
-                (Configuration, "opencode/opencode.json"),
-                (Configuration, "opencode/opencode.jsonc"),
-                (Home, ".config/opencode/opencode.json"),
-            ],
-        )
-    },
-    Editor {
-        servers: "extensions",
-        ..usual(
-            "goose",
-            "goose",
-            &[(Configuration, "goose/config.yaml"), (Home, ".config/goose/config.yaml")],
-        )
-    },
+    editor("lmstudio", "LM Studio", USUAL, &["~/.lmstudio/mcp.json"]),
+    editor(
+        "opencode",
+        "opencode",
+        "mcp",
+        &[
+            "./opencode.json",
+            "./opencode.jsonc",
+            "*/opencode/opencode.json",
+            "*/opencode/opencode.jsonc",
+            "~/.config/opencode/opencode.json",
+        ],
+    ),
+    editor("goose", "goose", "extensions", &["*/goose/config.yaml", "~/.config/goose/config.yaml"]),
 ];
 
 impl Editor {
@@ -170,13 +127,14 @@ impl Editor {
         let (home, config) = (environment.home(), environment.config_dir());
         let config = config.as_deref().and_then(Path::parent).map(Path::to_path_buf);
         let cwd = environment.cwd();
-        self.files.iter().filter_map(move |(base, path)| {
+        self.files.iter().filter_map(move |file| {
+            let (base, path) = file.split_once('/')?;
             let directory = match base {
-                Project => Some(&cwd),
-                Home => home.as_ref(),
-                Configuration => config.as_ref(),
+                "." => Some(&cwd),
+                "~" => home.as_ref(),
+                _ => config.as_ref(),
             };
-            Some((*base == Project, directory?.join(path)))
+            Some((base == ".", directory?.join(path)))
         })
     }
 
@@ -225,9 +183,10 @@ pub fn read_file(
     let matching =
         editors.iter().find_map(|editor| Some((editor, root.get(editor.servers)?.as_object()?)));
     let Some((editor, servers)) = matching else {
-        let keys: Vec<&str> = editors.iter().map(|editor| editor.servers).collect();
+        let keys: BTreeSet<&str> = editors.iter().map(|editor| editor.servers).collect();
+        let keys = Vec::from_iter(keys).join(", ");
         return Err(Diagnostic::warning(format!("{} contains no servers", path.display()))
-            .with_hint(format!("servers are expected under {}", unique(keys).join(", ")))
+            .with_hint(format!("servers are expected under {keys}"))
             .with_location(read::file_location(path)));
     };
     let own = root.get("projects").and_then(|all| all.get(&*cwd.to_string_lossy()));
@@ -251,12 +210,6 @@ pub fn parse_file(path: &Path, text: &str) -> Result<Value, Diagnostic> {
         return toml::parse(&source, text);
     }
     Ok(parse::parse(&source, text)?.root.to_json())
-}
-
-fn unique(mut values: Vec<&str>) -> Vec<&str> {
-    values.sort_unstable();
-    values.dedup();
-    values
 }
 
 /// Whether an editor's entry starts `toolhost serve`.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::config::secrets::{looks_secret, names_secret};
+use crate::config::secrets::{has_password, looks_secret, names_secret};
 
 /// Replaces the secrets of one entry, and records the variables that must hold them.
 #[derive(Debug)]
@@ -134,11 +134,8 @@ impl SecretValues {
 }
 
 fn is_secret(name: &str, value: &str) -> bool {
-    if value.is_empty() || value.contains("${") {
-        return false;
-    }
-    let holds_password = || url::Url::parse(value).is_ok_and(|url| url.password().is_some());
-    names_secret(name) || looks_secret(value) || holds_password()
+    let is_literal = !value.is_empty() && !value.contains("${");
+    is_literal && (names_secret(name) || looks_secret(value) || has_password(value))
 }
 
 fn shouted(text: &str) -> String {

@@ -9,12 +9,11 @@ mod json;
 mod scalar;
 mod yaml;
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::Diagnostic;
 
 pub const MAX_DEPTH: usize = 64;
 
@@ -73,47 +72,33 @@ impl TreeBuilder {
     ) -> Result<(), Diagnostic> {
         self.nodes += more;
         if self.nodes > MAX_NODES {
-            return Err(
-                self.diagnostic(position, format!("more than {MAX_NODES} values in one file"))
-            );
+            return self.fail(position, format!("more than {MAX_NODES} values in one file"));
         }
         if depth > MAX_DEPTH {
-            return Err(self.diagnostic(position, format!("nested deeper than {MAX_DEPTH} levels")));
+            return self.fail(position, format!("nested deeper than {MAX_DEPTH} levels"));
         }
         Ok(())
     }
 
-    fn location(&self, position: TextPosition) -> SourceLocation {
-        self.node(NodeValue::Null, position).location()
+    fn diagnostic(&self, position: TextPosition, message: impl Into<String>) -> Diagnostic {
+        self.node(NodeValue::Null, position).error(message)
     }
 
-    fn diagnostic(&self, position: TextPosition, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::error(message).with_location(self.location(position))
+    fn fail<T>(&self, position: TextPosition, message: impl Into<String>) -> Result<T, Diagnostic> {
+        Err(self.diagnostic(position, message))
     }
 
     fn find_duplicates(&mut self, entries: &[(ConfigKey, ConfigNode)]) {
-        /// Below this size comparing all pairs is cheaper than hashing.
-        const SMALL: usize = 12;
-        let repeated: Vec<usize> = if entries.len() <= SMALL {
-            (1..entries.len())
-                .filter(|&i| entries[..i].iter().any(|(k, _)| k.text == entries[i].0.text))
-                .collect()
-        } else {
-            let mut keys = HashSet::with_capacity(entries.len());
-            (0..entries.len()).filter(|&i| !keys.insert(entries[i].0.text.as_str())).collect()
-        };
-        for index in repeated {
-            let key = &entries[index].0;
-            let first = entries.iter().find(|(k, _)| k.text == key.text).map(|(k, _)| k.position);
-            let first = first.unwrap_or_default();
-            let diagnostic = self.diagnostic(
-                key.position,
-                format!(
-                    "duplicate key '{}', first defined at line {} column {}",
-                    key.text, first.line, first.column
-                ),
-            );
-            self.duplicates.push(DuplicateKey { position: key.position, diagnostic });
+        let mut keys: Vec<&ConfigKey> = entries.iter().map(|(key, _)| key).collect();
+        keys.sort_by(|a, b| a.text.cmp(&b.text));
+        for same in keys.chunk_by(|a, b| a.text == b.text) {
+            let TextPosition { line, column } = same[0].position;
+            for key in &same[1..] {
+                let first = format!("first defined at line {line} column {column}");
+                let message = format!("duplicate key '{}', {first}", key.text);
+                let diagnostic = self.diagnostic(key.position, message);
+                self.duplicates.push(DuplicateKey { position: key.position, diagnostic });
+            }
         }
     }
 }

@@ -57,12 +57,10 @@ impl<'a> Composer<'a> {
                 Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
                 Event::StreamEnd => break,
                 _ if root.is_some() => {
-                    return Err(self
-                        .builder
-                        .diagnostic(position(&span.start), "a second document starts here")
-                        .with_hint(
-                            "keep one document per file; `discover:` reads a whole directory",
-                        ));
+                    let hint = "keep one document per file; `discover:` reads a whole directory";
+                    let at = position(&span.start);
+                    let second = self.builder.diagnostic(at, "a second document starts here");
+                    return Err(second.with_hint(hint));
                 }
                 event => root = Some(self.value(event, &span, 0)?),
             }
@@ -110,15 +108,12 @@ impl<'a> Composer<'a> {
             }
             Event::Alias(id) => return self.alias(id, depth, at),
             other => {
-                let message = format!("unexpected YAML structure ({other:?})");
-                return Err(self.builder.diagnostic(at, message));
+                return self.builder.fail(at, format!("unexpected YAML structure ({other:?})"));
             }
         };
         if anchor != 0 {
             if self.anchors.len() >= MAX_ANCHORS {
-                return Err(self
-                    .builder
-                    .diagnostic(at, format!("more than {MAX_ANCHORS} anchors")));
+                return self.builder.fail(at, format!("more than {MAX_ANCHORS} anchors"));
             }
             let size = 1 + self.builder.nodes - before;
             let height = height(&node);
@@ -135,18 +130,15 @@ impl<'a> Composer<'a> {
     ) -> Result<ConfigNode, Diagnostic> {
         self.aliases += 1;
         if self.aliases > MAX_ALIASES {
-            return Err(self.builder.diagnostic(at, format!("more than {MAX_ALIASES} aliases")));
+            return self.builder.fail(at, format!("more than {MAX_ALIASES} aliases"));
         }
         let Some(anchored) = self.anchors.get(&id) else {
-            return Err(self
-                .builder
-                .diagnostic(at, "the alias refers to a value that contains it"));
+            return self.builder.fail(at, "the alias refers to a value that contains it");
         };
         // Counted before it is copied, so that an alias bomb costs nothing.
         self.copied += anchored.size;
         if self.copied > MAX_COPIED {
-            let message = format!("aliases repeat more than {MAX_COPIED} values");
-            return Err(self.builder.diagnostic(at, message));
+            return self.builder.fail(at, format!("aliases repeat more than {MAX_COPIED} values"));
         }
         self.builder.count(anchored.size, depth + anchored.height, at)?;
         Ok(anchored.node.clone())
@@ -177,9 +169,9 @@ impl<'a> Composer<'a> {
                 }
                 Event::Alias(id) => match self.alias(id, depth, key_at)?.value {
                     NodeValue::Text(text) => (text.into(), false),
-                    _ => return Err(self.builder.diagnostic(key_at, "a key must be a string")),
+                    _ => return self.builder.fail(key_at, "a key must be a string"),
                 },
-                _ => return Err(self.builder.diagnostic(key_at, "a key must be a string")),
+                _ => return self.builder.fail(key_at, "a key must be a string"),
             };
             let (event, span) = self.expect(key_at)?;
             let value = self.value(event, &span, depth + 1)?;
@@ -212,9 +204,7 @@ impl<'a> Composer<'a> {
                 Ok(())
             }
             NodeValue::List(items) => items.iter().try_for_each(|item| self.merge(entries, item)),
-            _ => {
-                Err(self.builder.diagnostic(value.position, "only a mapping can be merged with <<"))
-            }
+            _ => self.builder.fail(value.position, "only a mapping can be merged with <<"),
         }
     }
 
@@ -248,11 +238,10 @@ impl<'a> Composer<'a> {
                 | (NodeValue::Bool(_), Some("bool"))
                 | (NodeValue::Number(_), Some("int" | "float"))
         );
-        if fits {
-            Ok(value)
-        } else {
-            Err(self.builder.diagnostic(at, format!("'{text}' does not match its tag")))
+        if !fits {
+            return self.builder.fail(at, format!("'{text}' does not match its tag"));
         }
+        Ok(value)
     }
 
     fn check_collection_tag(

@@ -7,6 +7,7 @@ use url::Url;
 
 use super::servers::ServerKeys;
 use crate::config::consent::Expander;
+use crate::config::credentials::is_header_name;
 use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, OAuthRequestSpec};
 use crate::config::typed::{self, Either, Located, Scalar, Texts};
@@ -64,8 +65,7 @@ pub fn headers(
 ) -> Vec<(String, SecretString)> {
     let mut headers = Vec::new();
     for (name, value) in keys.headers.iter().flatten() {
-        let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        if name.is_empty() || !name.bytes().all(is_token) {
+        if !is_header_name(name) {
             diagnostics.push(value.error(format!("invalid header name '{name}'")));
         } else if value.0.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
             let message = format!("the value of the header '{name}' contains a control character");

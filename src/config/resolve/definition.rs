@@ -124,7 +124,7 @@ pub fn resolve(
     {
         if !schemas::accepts_object(&schema) {
             let message = "arguments are always an object, but this schema does not accept one";
-            diagnostics.push(Diagnostic::warning(message).with_location(node.location()));
+            diagnostics.push(node.warning(message));
         }
         tool.input_schema = schema.into();
     }

@@ -8,8 +8,8 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::servers::{ServerKeys, Transport};
-use super::{FileContext, auth, tls};
-use crate::config::consent::{Expander, interpreter_of};
+use super::{FileContext, auth, ok_or_report, tls};
+use crate::config::consent::Expander;
 use crate::config::entries::{self, URL_KEYS};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
@@ -25,13 +25,13 @@ pub struct EntryContext<'a> {
     pub credentials: &'a [CredentialUse],
 }
 
-/// The endpoint of an expanded entry; `None` if an error leaves none.
+/// The endpoint of an expanded entry; `None` if what says where it is was reported as wrong.
 pub fn resolve(
     entry: &ConfigNode,
     keys: &ServerKeys,
     context: &EntryContext<'_>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Endpoint> {
+) -> Result<Option<Endpoint>, Diagnostic> {
     let transport = match keys.transport {
         Some(Transport::Stdio) | None => HttpTransport::Auto,
         Some(Transport::Http) => HttpTransport::Streamable,
@@ -39,45 +39,34 @@ pub fn resolve(
         Some(Transport::Lines) => HttpTransport::Lines,
         Some(Transport::WebSocket) => HttpTransport::WebSocket,
     };
-    match (&keys.url, keys.command.as_ref().or(keys.server_path.as_ref())) {
-        (Some(url), Some(_)) => {
-            diagnostics.push(url.error("'url' and 'command' cannot be used together"));
-            None
-        }
-        (None, None) => {
-            // One that is there and wrong was reported.
-            let sources = ["command", "server_path"].iter().chain(&URL_KEYS);
-            let mut sources = sources.filter_map(|key| entry.get(key));
-            if sources.any(|node| !node.is_null()) {
-                return None;
-            }
-            let message = "this server has neither a command nor a URL";
-            let is_known = |key: &str| typed::names::<ServerKeys>().contains(&key);
-            let diagnostic = match entries::misspelled(entry, &["command", "url"], is_known) {
-                Some((key, meant)) => {
-                    Diagnostic::error(format!("{message}; unknown key '{}'", key.text))
-                        .with_suggestion(&key.text, [meant])
-                        .with_location(entry.location_of(key))
-                }
-                None => Diagnostic::error(message)
-                    .with_hint("add 'command' or 'url'")
-                    .with_location(entry.location()),
-            };
-            diagnostics.push(diagnostic);
-            None
-        }
+    match (&keys.url, keys.program()) {
+        (Some(url), Some(_)) => Err(url.error("'url' and 'command' cannot be used together")),
+        (None, None) => missing(entry).map_or(Ok(None), Err),
         (Some(url), None) if keys.transport == Some(Transport::Stdio) => {
-            diagnostics.push(url.error("a stdio server needs 'command', not 'url'"));
-            None
+            Err(url.error("a stdio server needs 'command', not 'url'"))
         }
-        (Some(url), None) => http(entry, keys, url, transport, context, diagnostics),
+        (Some(url), None) => http(entry, keys, url, transport, context, diagnostics).map(Some),
         (None, Some(program)) if transport != HttpTransport::Auto => {
             let word = word(transport);
-            diagnostics.push(program.error(format!("an {word} server needs 'url', not 'command'")));
-            None
+            Err(program.error(format!("an {word} server needs 'url', not 'command'")))
         }
-        (None, Some(program)) => stdio(entry, keys, program, context, diagnostics),
+        (None, Some(program)) => stdio(entry, keys, program, context, diagnostics).map(Some),
     }
+}
+
+fn missing(entry: &ConfigNode) -> Option<Diagnostic> {
+    let mut sources = ["command", "server_path"].iter().chain(&URL_KEYS);
+    if sources.any(|key| entry.get(key).is_some_and(|node| !node.is_null())) {
+        return None;
+    }
+    let message = "this server has neither a command nor a URL";
+    let is_known = |key: &str| typed::names::<ServerKeys>().contains(&key);
+    Some(match entries::misspelled(entry, &["command", "url"], is_known) {
+        Some((key, meant)) => Diagnostic::error(format!("{message}; unknown key '{}'", key.text))
+            .with_suggestion(&key.text, [meant])
+            .with_location(entry.location_of(key)),
+        None => entry.error(message).with_hint("add 'command' or 'url'"),
+    })
 }
 
 fn word(transport: HttpTransport) -> &'static str {
@@ -96,21 +85,12 @@ fn http(
     transport: HttpTransport,
     context: &EntryContext<'_>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Endpoint> {
-    let (url, socket, transport) = match address(written, transport, context.file) {
-        Ok(address) => address,
-        Err(diagnostic) => {
-            diagnostics.push(diagnostic);
-            return None;
-        }
-    };
+) -> Result<Endpoint, Diagnostic> {
+    let (url, socket, transport) = address(written, transport, context.file)?;
     if !url.username().is_empty() || url.password().is_some() {
-        diagnostics.push(
-            written
-                .error("a URL must not contain a user name or password")
-                .with_hint("use headers or auth: URLs are shown and logged"),
-        );
-        return None;
+        return Err(written
+            .error("a URL must not contain a user name or password")
+            .with_hint("use headers or auth: URLs are shown and logged"));
     }
     warn_unused(entry, &["args", "env", "env_keys", "envFile", "cwd"], "url", diagnostics);
     let headers = auth::headers(keys, diagnostics);
@@ -118,21 +98,17 @@ fn http(
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || !context.credentials.is_empty()
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
-    let tls = keys
-        .tls
-        .as_ref()
-        .map(|tls| tls::resolve(tls, url.scheme() == "https", &context.file.base_dir, diagnostics));
-    let insecure = plain_http::insecure(keys.insecure.as_ref(), Some(context.origin))
-        .unwrap_or_else(|diagnostic| {
-            diagnostics.push(diagnostic);
-            false
-        });
-    diagnostics.extend(
-        plain_http::unencrypted(&url, secret, insecure)
-            .map(|diagnostic| diagnostic.with_location(written.location.clone())),
-    );
+    let tls = keys.tls.as_ref().map(|tls| {
+        let read = tls::read(tls, url.scheme() == "https", &context.file.base_dir);
+        ok_or_report(diagnostics, read).unwrap_or_default()
+    });
+    let insecure = plain_http::insecure(keys.insecure.as_ref(), Some(context.origin));
+    let insecure = ok_or_report(diagnostics, insecure).unwrap_or_default();
+    let unencrypted = plain_http::unencrypted(&url, secret, insecure);
+    let located = |problem: Diagnostic| problem.with_location(written.location.clone());
+    diagnostics.extend(unencrypted.map(located));
     let (auth, tls) = (Box::new(auth), Box::new(tls.unwrap_or_default()));
-    Some(Endpoint::Http { url, socket, transport, headers, auth, insecure, tls })
+    Ok(Endpoint::Http { url, socket, transport, headers, auth, insecure, tls })
 }
 
 fn warn_unused(entry: &ConfigNode, keys: &[&str], with: &str, diagnostics: &mut Vec<Diagnostic>) {
@@ -151,7 +127,7 @@ fn address(
     if unix_socket::is_unix_address(written) && transport != HttpTransport::WebSocket {
         return unix_socket::read(written, &file.base_dir, transport)
             .map(|address| (address.url, Some(address.socket), transport))
-            .map_err(|error| written.error(error.to_string()).with_hint(error.hint()));
+            .map_err(|error| error.with_location(written.location.clone()));
     }
     let mut url =
         Url::parse(written).map_err(|why| written.error(format!("invalid URL: {why}")))?;
@@ -184,38 +160,21 @@ fn stdio(
     program: &Located<Texts>,
     context: &EntryContext<'_>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Endpoint> {
+) -> Result<Endpoint, Diagnostic> {
     let file = context.file;
-    let mut argv = program.0.iter().cloned();
-    let Some(mut command) = argv.next().filter(|c| !c.trim().is_empty()) else {
-        diagnostics.push(program.error("the command is empty"));
-        return None;
-    };
-    let mut args: Vec<String> = argv.collect();
-    if keys.command.is_none() {
-        let path = file.base_dir.join(&command).to_string_lossy().into_owned();
-        match interpreter_of(Path::new(&path)) {
-            Some(interpreter) => {
-                args.insert(0, path);
-                interpreter.clone_into(&mut command);
-            }
-            None => command = path,
-        }
+    if program.0.first().is_none_or(|command| command.trim().is_empty()) {
+        return Err(program.error("the command is empty"));
     }
-    args.extend(keys.args.iter().flat_map(|args| args.0.iter().cloned()));
+    let mut args = keys.argv(|path| Some(file.base_dir.join(path)));
+    let mut command = args.remove(0);
     if command.contains('/') {
         command = normalize_path(&file.base_dir.join(command)).to_string_lossy().into_owned();
     } else if command.contains(char::is_whitespace) {
         let message = "the command must be a single program; it is not split at spaces";
-        diagnostics.push(
-            Diagnostic::warning(message)
-                .with_hint("write a list, or use 'args'")
-                .with_location(program.location.clone()),
-        );
+        diagnostics.push(program.warning(message).with_hint("write a list, or use 'args'"));
     }
     if std::iter::once(&command).chain(&args).any(|text| text.contains('\0')) {
-        diagnostics.push(program.error("a command cannot contain a NUL character"));
-        return None;
+        return Err(program.error("a command cannot contain a NUL character"));
     }
     let cwd = match &keys.cwd {
         Some(cwd) => normalize_path(&file.base_dir.join(cwd)),
@@ -224,21 +183,16 @@ fn stdio(
     warn_unused(entry, &["headers", "auth", "oauth", "tls"], "command", diagnostics);
     let mut env = variables(keys, diagnostics);
     if let Some(path) = &keys.env_file {
-        match context.expander.env_file(path) {
-            Ok(variables) => {
-                for (name, value) in variables {
-                    env.entry(name).or_insert_with(|| SecretString::from(value));
-                }
-            }
-            Err(why) => {
-                let mut diagnostic = path.error(format!("in 'envFile': {}", why.message));
-                diagnostic.hint = why.hint;
-                diagnostics.push(diagnostic);
-            }
+        let variables = context.expander.env_file(path).map_err(|why| {
+            let message = format!("in 'envFile': {}", why.message);
+            Diagnostic { hint: why.hint, ..path.error(message) }
+        });
+        for (name, value) in ok_or_report(diagnostics, variables).unwrap_or_default() {
+            env.entry(name).or_insert_with(|| SecretString::from(value));
         }
     }
     let env_keys = keys.env_keys.as_ref().map(|names| names.0.clone()).unwrap_or_default();
-    Some(Endpoint::Stdio { command, args, env, env_keys, cwd })
+    Ok(Endpoint::Stdio { command, args, env, env_keys, cwd })
 }
 
 fn variables(

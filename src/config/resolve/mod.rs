@@ -16,36 +16,34 @@ mod tls;
 pub mod tools;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::consent::{Consent, EnvironmentAccess, Expander, TrustRequest};
+use super::consent::{Expander, Grant, TrustRequest};
 use super::credentials::CredentialTable;
-use super::node::ConfigNode;
+use super::load::LoadContext;
+use super::node::{ConfigNode, NodeValue};
 use super::parse::DuplicateKey;
 use super::secrets::LiteralSecrets;
-use super::spec::{Configuration, DisabledEntry, FileRole, KindDescriptor, Layer, UntrustedEntry};
+use super::spec::{Configuration, DisabledEntry, FileRole, Layer, UntrustedEntry};
 use super::typed;
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 use settings::DefaultsKeys;
 
 pub(super) struct FileContext<'a> {
-    pub access: EnvironmentAccess<'a>,
-    pub kinds: &'a [KindDescriptor],
+    pub shared: &'a LoadContext<'a>,
+    /// The proof that it may act; `None` while it is untrusted.
+    pub grant: Option<Grant>,
     pub layer: Layer,
     /// Relative paths are relative to this: the file's directory.
     pub base_dir: PathBuf,
-    pub project_root: Option<PathBuf>,
     /// The working directory for a server without `cwd`.
     pub default_cwd: PathBuf,
     /// Whether it belongs to a project, whose entries cannot replace the user's without consent.
     pub is_project: bool,
-    pub root: &'a Path,
-    /// For an ad-hoc server: the command-line arguments that name it again.
-    pub command_end: Option<String>,
     pub duplicates: Vec<DuplicateKey>,
     /// The file's `schemas`, which its entries refer to by name.
-    pub schemas: Option<ConfigNode>,
+    pub schemas: Option<&'a ConfigNode>,
     pub defaults: Option<ConfigNode>,
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
 }
@@ -53,7 +51,13 @@ pub(super) struct FileContext<'a> {
 impl FileContext<'_> {
     /// Replaces references by values; `None` while the file is untrusted.
     pub fn expander(&self) -> Option<Expander<'_>> {
-        self.access.expander(&self.base_dir)
+        self.shared.expander(self.grant.as_ref(), &self.base_dir)
+    }
+
+    /// The diagnostics of the duplicate keys in an entry, which are no longer the file's.
+    fn take_duplicates(&mut self, entry: &ConfigNode) -> Vec<Diagnostic> {
+        let own = self.duplicates.extract_if(.., |duplicate| contains_duplicate(entry, duplicate));
+        own.map(|duplicate| duplicate.diagnostic).collect()
     }
 
     /// The defaults for entries of the file. What is wrong with them is reported for the file.
@@ -62,49 +66,56 @@ impl FileContext<'_> {
     }
 }
 
-pub(super) struct ConfigurationBuilder<'a> {
+#[derive(Default)]
+pub(super) struct ConfigurationBuilder {
     pub configuration: Configuration,
-    pub consent: &'a Consent,
     pub literals: LiteralSecrets,
-    pub credentials: CredentialTable<'a>,
+    pub credentials: CredentialTable,
     tools: NameTable,
     servers: NameTable,
 }
 
-impl<'a> ConfigurationBuilder<'a> {
-    pub fn new(consent: &'a Consent) -> Self {
-        Self {
-            configuration: Configuration::default(),
-            consent,
-            literals: LiteralSecrets::default(),
-            credentials: CredentialTable::default(),
-            tools: NameTable::default(),
-            servers: NameTable::default(),
-        }
-    }
-
-    /// Reports the diagnostics of an entry, and puts it out of service if there is an error.
-    /// Returns whether it stays in service.
-    fn report_entry(&mut self, name: &str, role: FileRole, diagnostics: Vec<Diagnostic>) -> bool {
-        let mut first = None;
+impl ConfigurationBuilder {
+    /// Reports the diagnostics of an entry. Returns it if one of them puts it out of service.
+    fn report_entry(
+        &mut self,
+        name: &str,
+        role: FileRole,
+        diagnostics: Vec<Diagnostic>,
+    ) -> Option<&mut DisabledEntry> {
+        let Configuration { disabled, diagnostics: all, .. } = &mut self.configuration;
+        let before = disabled.len();
         for diagnostic in diagnostics {
             let diagnostic = diagnostic.with_entry(name);
-            if diagnostic.is_error() && first.is_none() {
-                first = Some(diagnostic.clone());
+            if diagnostic.is_error() && disabled.len() == before {
+                disabled.push(DisabledEntry::new(name, role, diagnostic.clone()));
             }
-            self.configuration.diagnostics.push(diagnostic);
+            all.push(diagnostic);
         }
-        let in_service = first.is_none();
-        if let Some(diagnostic) = first {
-            self.configuration.disabled.push(DisabledEntry::new(name, role, diagnostic));
-        }
-        in_service
+        disabled.get_mut(before)
     }
 
-    fn record_definitions(&mut self, definitions: Vec<ToolDefinition>) {
-        if let Some(entry) = self.configuration.disabled.last_mut() {
-            entry.definitions = definitions;
+    /// Whether an entry is read: not if its name belongs to the user or to a file with higher precedence.
+    /// What is wrong is reported.
+    fn admits(
+        &mut self,
+        (name, role, is_component): (&str, FileRole, bool),
+        location: &SourceLocation,
+        file: &FileContext<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> bool {
+        if self.is_users_name((name, is_component), location, file) {
+            return false;
         }
+        let names = match role {
+            FileRole::Tools => &mut self.tools,
+            FileRole::Servers => &mut self.servers,
+        };
+        names.claim(name, location.clone(), file.layer).unwrap_or_else(|diagnostic| {
+            diagnostics.push(diagnostic);
+            self.report_entry(name, role, std::mem::take(diagnostics));
+            false
+        })
     }
 
     /// Whether the user's own files reserve a name that an entry of a project has; if so, warns.
@@ -114,18 +125,17 @@ impl<'a> ConfigurationBuilder<'a> {
         location: &SourceLocation,
         file: &FileContext<'_>,
     ) -> bool {
-        let users_entry = if file.is_project {
-            self.consent.user_entry_location(name, is_component)
-        } else {
-            None
-        };
-        let Some(own) = users_entry else { return false };
-        let diagnostic = Diagnostic::warning(format!("ignored: it would replace your own {own}"))
-            .with_hint("'toolhost trust' shows what a project would replace, and allows it");
-        self.configuration
-            .diagnostics
-            .push(diagnostic.with_location(location.clone()).with_entry(name));
-        true
+        let consent = file.shared.consent;
+        let own = consent.user_entry_location(name, is_component).filter(|_| file.is_project);
+        let warning = own.map(|own| {
+            Diagnostic::warning(format!("ignored: it would replace your own {own}"))
+                .with_hint("'toolhost trust' shows what a project would replace, and allows it")
+                .with_location(location.clone())
+                .with_entry(name)
+        });
+        let is_reserved = warning.is_some();
+        self.configuration.diagnostics.extend(warning);
+        is_reserved
     }
 
     /// Lists an entry that may not act, with what it would do and the command that allows it.
@@ -135,19 +145,22 @@ impl<'a> ConfigurationBuilder<'a> {
         location: SourceLocation,
         description: Option<String>,
         definitions: Vec<ToolDefinition>,
+        file: &FileContext<'_>,
         diagnostics: Vec<Diagnostic>,
     ) {
-        if !self.report_entry(name, role, diagnostics) {
-            return self.record_definitions(definitions);
+        if let Some(disabled) = self.report_entry(name, role, diagnostics) {
+            disabled.definitions = definitions;
+            return;
         }
-        let request = self.consent.request.as_ref();
+        let consent = file.shared.consent;
+        let request = consent.request.as_ref();
         self.configuration.untrusted.push(UntrustedEntry {
             name: name.to_owned(),
             role,
             kind,
             description,
             definitions,
-            effects: request.map(|_| self.consent.effects_of(name)).unwrap_or_default(),
+            effects: request.map(|_| consent.effects_of(name)).unwrap_or_default(),
             trust_command: request
                 .map_or_else(|| "toolhost trust".to_owned(), TrustRequest::command),
             reason: request.map_or_else(|| TrustRequest::default().reason(), TrustRequest::reason),
@@ -157,45 +170,45 @@ impl<'a> ConfigurationBuilder<'a> {
     }
 
     /// Puts an entry out of service without reporting a diagnostic.
-    fn add_switched_off(&mut self, name: &str, role: FileRole, location: SourceLocation) {
+    fn add_switched_off(
+        &mut self,
+        name: &str,
+        role: FileRole,
+        location: SourceLocation,
+        definitions: Vec<ToolDefinition>,
+    ) {
         let diagnostic =
             Diagnostic::warning("disabled in the file").with_location(location).with_entry(name);
-        self.configuration.disabled.push(DisabledEntry::new(name, role, diagnostic));
+        let entry = DisabledEntry::new(name, role, diagnostic);
+        self.configuration.disabled.push(DisabledEntry { definitions, ..entry });
     }
 }
 
 #[derive(Default)]
 struct NameTable(HashMap<String, (SourceLocation, Layer)>);
 
-enum NameClaim {
-    Claimed,
-    Shadowed,
-    Taken(Diagnostic),
-}
-
 impl NameTable {
-    fn claim(&mut self, name: &str, location: SourceLocation, layer: Layer) -> NameClaim {
+    /// Whether the name is free: not if a file with higher precedence has it.
+    fn claim(
+        &mut self,
+        name: &str,
+        location: SourceLocation,
+        layer: Layer,
+    ) -> Result<bool, Diagnostic> {
         match self.0.get(name) {
             None => {
                 self.0.insert(name.to_owned(), (location, layer));
-                NameClaim::Claimed
+                Ok(true)
             }
-            Some((_, owner)) if *owner != layer => NameClaim::Shadowed,
-            Some((first, _)) => NameClaim::Taken(
-                Diagnostic::error(format!(
-                    "duplicate name '{name}': first defined at {}:{}:{}",
-                    first.file.display(),
-                    first.line,
-                    first.column
-                ))
-                .with_hint("rename one of them")
-                .with_location(location),
-            ),
+            Some((_, owner)) if *owner != layer => Ok(false),
+            Some((first, _)) => {
+                let (file, line, column) = (first.file.display(), first.line, first.column);
+                let message =
+                    format!("duplicate name '{name}': first defined at {file}:{line}:{column}");
+                let diagnostic = Diagnostic::error(message).with_hint("rename one of them");
+                Err(diagnostic.with_location(location))
+            }
         }
-    }
-
-    fn owner(&self, name: &str) -> Option<&SourceLocation> {
-        self.0.get(name).map(|(location, _)| location)
     }
 }
 
@@ -207,23 +220,7 @@ pub(super) fn ok_or_report<T>(
     result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
 }
 
-/// Moves the duplicate keys of an entry from the file's list to the diagnostics of the entry.
-fn take_duplicates(
-    entry: &ConfigNode,
-    duplicates: &mut Vec<DuplicateKey>,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
-    duplicates.retain(|duplicate| {
-        let mine = contains_duplicate(entry, duplicate);
-        if mine {
-            diagnostics.push(duplicate.diagnostic.clone());
-        }
-        !mine
-    });
-}
-
 fn contains_duplicate(node: &ConfigNode, duplicate: &DuplicateKey) -> bool {
-    use super::node::NodeValue;
     match &node.value {
         NodeValue::Map(entries) => entries
             .iter()

@@ -41,7 +41,7 @@ fn origin(
 ) -> Arc<EntryOrigin> {
     let mut parts = Vec::new();
     keys.filter_map(|key| entry.get(key)).for_each(|node| texts(node, &mut parts));
-    let project = file.project_root.as_ref().filter(|_| file.layer == Layer::Project);
+    let project = file.shared.project.as_ref().filter(|_| file.layer == Layer::Project);
     // The user's own entries are identified by content, regardless of the location of their file.
     let directory = project.map(|root| root.canonicalize().unwrap_or_else(|_| root.clone()));
     let directory: PathBuf = directory.unwrap_or_default();
@@ -49,7 +49,7 @@ fn origin(
         layer: file.layer,
         directory,
         declaration: parts.join(" "),
-        command_end: file.command_end.clone(),
+        command_end: file.shared.command_end.clone(),
     })
 }
 

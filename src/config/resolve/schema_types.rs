@@ -69,14 +69,14 @@ fn check(value: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
     if value.is_null() {
         let message =
             "null is not a type (the type \"null\" must be quoted), so nothing is checked";
-        return diagnostics.push(Diagnostic::warning(message).with_location(value.location()));
+        return diagnostics.push(value.warning(message));
     }
     let word = value.as_scalar_text().unwrap_or_else(|_| value.kind().to_owned());
     if TYPES.contains(&word.as_str()) {
         return;
     }
-    let message = format!("JSON Schema has no type '{word}', so nothing is checked");
-    let diagnostic = Diagnostic::warning(message).with_location(value.location());
+    let diagnostic =
+        value.warning(format!("JSON Schema has no type '{word}', so nothing is checked"));
     let meant = FOREIGN.iter().find(|(foreign, _)| word.eq_ignore_ascii_case(foreign));
     diagnostics.push(match meant {
         Some((_, name)) => diagnostic.with_hint(format!("did you mean '{name}'?")),

@@ -6,9 +6,8 @@
 use std::path::{Component, Path};
 
 use serde_json::{Map, Value};
-use thiserror::Error;
 
-use super::{FileContext, schema_types};
+use super::{FileContext, ok_or_report, schema_types};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::typed::Located;
 use crate::config::{parse, read};
@@ -16,20 +15,6 @@ use crate::model::Diagnostic;
 use crate::util::schema;
 
 const MAX_FILES: usize = 32;
-
-#[derive(Debug, Error)]
-enum SchemaReferenceError {
-    #[error("{path} contains nothing at '#{fragment}'")]
-    NoFragment { path: String, fragment: String },
-    #[error("'$ref' to {0}: only files in or below the directory of this file can be used")]
-    OutsideDirectory(String),
-    #[error("'$ref' to {0}: a symbolic link is outside the project")]
-    OutsideProject(String),
-    #[error("more than {MAX_FILES} schema files")]
-    TooManyFiles,
-    #[error("'$ref' to {path}: {}", diagnostic.message)]
-    Unreadable { path: String, diagnostic: Box<Diagnostic> },
-}
 
 pub fn inline(
     node: &ConfigNode,
@@ -48,9 +33,9 @@ pub fn inline(
     if !refers_to_files(&mut schema) {
         return Some(schema);
     }
-    let schema = complete(schema, &file.base_dir, file.is_project.then_some(file.root));
-    let error = |error: SchemaReferenceError| Diagnostic::error(error.to_string());
-    schema.map_err(|why| diagnostics.push(error(why).with_location(node.location()))).ok()
+    let schema =
+        complete(schema, &file.base_dir, file.is_project.then(|| file.shared.consent.root()));
+    ok_or_report(diagnostics, schema.map_err(|why| why.with_location(node.location())))
 }
 
 pub fn named(
@@ -58,7 +43,7 @@ pub fn named(
     file: &FileContext<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Value> {
-    let schemas = file.schemas.as_ref().map(ConfigNode::entries).unwrap_or_default();
+    let schemas = file.schemas.map(ConfigNode::entries).unwrap_or_default();
     if let Some((_, schema)) = schemas.iter().find(|(key, _)| key.text == name.value) {
         return inline(schema, file, diagnostics);
     }
@@ -95,11 +80,7 @@ fn refers_to_files(schema: &mut Value) -> bool {
 }
 
 /// `within` is the directory that a project's files must stay in, links resolved.
-fn complete(
-    schema: Value,
-    base: &Path,
-    within: Option<&Path>,
-) -> Result<Value, SchemaReferenceError> {
+fn complete(schema: Value, base: &Path, within: Option<&Path>) -> Result<Value, Diagnostic> {
     let mut files = SchemaFiles { base, within, loaded: Vec::new() };
     let root = match schema.get("$ref").and_then(Value::as_str).and_then(file_part) {
         Some((path, fragment)) => {
@@ -135,8 +116,8 @@ fn def_name(index: usize) -> String {
     format!("file{index}")
 }
 
-fn nothing_at(path: &str, fragment: &str) -> SchemaReferenceError {
-    SchemaReferenceError::NoFragment { path: path.to_owned(), fragment: fragment.to_owned() }
+fn nothing_at(path: &str, fragment: &str) -> Diagnostic {
+    Diagnostic::error(format!("{path} contains nothing at '#{fragment}'"))
 }
 
 struct SchemaFiles<'a> {
@@ -154,11 +135,7 @@ struct SchemaFile {
 
 impl SchemaFiles<'_> {
     /// Makes every reference point into the finished schema. `owner` is the file `value` is from.
-    fn rewrite(
-        &mut self,
-        mut value: Value,
-        owner: Option<usize>,
-    ) -> Result<Value, SchemaReferenceError> {
+    fn rewrite(&mut self, mut value: Value, owner: Option<usize>) -> Result<Value, Diagnostic> {
         let mut rewritten = Ok(());
         schema::for_each(&mut value, &mut String::new(), &mut |_, keywords| {
             if let Some(Value::String(reference)) = keywords.get_mut("$ref")
@@ -170,11 +147,7 @@ impl SchemaFiles<'_> {
         rewritten.map(|()| value)
     }
 
-    fn reference(
-        &mut self,
-        text: &str,
-        owner: Option<usize>,
-    ) -> Result<String, SchemaReferenceError> {
+    fn reference(&mut self, text: &str, owner: Option<usize>) -> Result<String, Diagnostic> {
         let (index, fragment) = match (file_part(text), owner, text.strip_prefix('#')) {
             (Some((path, fragment)), ..) => {
                 let index = self.load(path)?;
@@ -190,28 +163,26 @@ impl SchemaFiles<'_> {
         Ok(format!("#/$defs/{}{fragment}", def_name(index)))
     }
 
-    fn load(&mut self, path: &str) -> Result<usize, SchemaReferenceError> {
+    fn load(&mut self, path: &str) -> Result<usize, Diagnostic> {
         if let Some(index) = self.loaded.iter().position(|file| file.path == path) {
             return Ok(index);
         }
+        let failed = |why: &str| Diagnostic::error(format!("'$ref' to {path}: {why}"));
         let inside = Path::new(path)
             .components()
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !inside {
-            return Err(SchemaReferenceError::OutsideDirectory(path.to_owned()));
+            return Err(failed("only files in or below the directory of this file can be used"));
         }
         if self.loaded.len() == MAX_FILES {
-            return Err(SchemaReferenceError::TooManyFiles);
+            return Err(Diagnostic::error(format!("more than {MAX_FILES} schema files")));
         }
         let whole = self.base.join(path);
         let leaves = |root| whole.canonicalize().is_ok_and(|real| !real.starts_with(root));
         if self.within.is_some_and(leaves) {
-            return Err(SchemaReferenceError::OutsideProject(path.to_owned()));
+            return Err(failed("a symbolic link is outside the project"));
         }
-        let unreadable = |diagnostic| SchemaReferenceError::Unreadable {
-            path: path.to_owned(),
-            diagnostic: Box::new(diagnostic),
-        };
+        let unreadable = |why: Diagnostic| failed(&why.message);
         let (source, text) = read::read(&whole, false).map_err(unreadable)?;
         let mut document = parse::parse(&source, &text).map_err(unreadable)?.root.to_json();
         schema::localize(&mut document);
@@ -235,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    fn completed(schema: Value, files: &[(&str, &str)]) -> Result<Value, SchemaReferenceError> {
+    fn completed(schema: Value, files: &[(&str, &str)]) -> Result<Value, Diagnostic> {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             std::fs::write(dir.path().join(name), text).unwrap();
@@ -269,7 +240,7 @@ mod tests {
     fn nothing_outside_the_directory_is_read() {
         for path in ["../x.json", "/etc/passwd", "a/../../x.json"] {
             let why = completed(json!({"$ref": path}), &[]).unwrap_err();
-            assert!(matches!(why, SchemaReferenceError::OutsideDirectory(_)), "{why}");
+            assert!(why.message.contains("only files in or below the directory"), "{why:?}");
         }
         assert!(!refers_to_files(&mut json!({"$ref": "https://example.com/x.json"})));
         assert!(!refers_to_files(&mut json!({"$ref": "#/$defs/x"})));

@@ -1,6 +1,7 @@
 //! Resolving server files, in every common format, to [`ServerSpec`]s.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -11,7 +12,7 @@ use super::definition::{self, SERVER_KIND, ToolKeys};
 use super::endpoint::{self, EntryContext};
 use super::settings::DefaultsKeys;
 use super::tls::TlsKeys;
-use super::{ConfigurationBuilder, FileContext, NameClaim, ok_or_report, origin, take_duplicates};
+use super::{ConfigurationBuilder, FileContext, ok_or_report, origin};
 use crate::config::credentials::{self, CredentialTarget, EntryCredentials};
 use crate::config::entries::{self, file_key};
 use crate::config::node::{ConfigNode, NodeValue};
@@ -169,6 +170,15 @@ pub struct ServerKeys {
     requires_approval: Option<bool>,
 }
 
+/// The interpreter for a file of this type if the entry names only the file.
+fn interpreter_of(path: &Path) -> Option<&'static str> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("py") => Some("python3"),
+        Some("js" | "mjs" | "cjs") => Some("node"),
+        _ => None,
+    }
+}
+
 /// What an editor does while a server is developed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = typed::object::<Self>)]
@@ -181,6 +191,26 @@ pub struct DevKeys {
 }
 
 impl ServerKeys {
+    pub fn program(&self) -> Option<&Located<Texts>> {
+        self.command.as_ref().or(self.server_path.as_ref())
+    }
+
+    /// The program and its arguments; `place` says where a `server_path` is.
+    pub fn argv(&self, place: impl FnOnce(&str) -> Option<PathBuf>) -> Vec<String> {
+        let mut argv = self.program().map(|program| program.0.clone()).unwrap_or_default();
+        if self.command.is_none()
+            && let Some(first) = argv.first_mut()
+            && let Some(path) = place(first)
+        {
+            *first = path.to_string_lossy().into_owned();
+            if let Some(interpreter) = interpreter_of(&path) {
+                argv.insert(0, interpreter.to_owned());
+            }
+        }
+        argv.extend(self.args.iter().flat_map(|args| args.0.iter().cloned()));
+        argv
+    }
+
     /// The patterns of the files whose changes restart it.
     pub fn watched(&self) -> Option<&Located<Texts>> {
         self.watch.as_ref().or(match &self.dev {
@@ -218,107 +248,87 @@ struct RootKeys {
     capabilities: Option<Texts>,
 }
 
-pub fn file(root: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
+pub fn file(root: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder) {
     if root.is_null() {
         return;
+    }
+    if entries::is_bare(root) {
+        return entries(root, file, builder);
     }
     if root.as_map().is_err() {
         let diagnostic = root.expected("a mapping with 'mcp_servers'");
         builder.configuration.diagnostics.push(diagnostic);
-        return;
     }
-    if entries::is_bare(root) {
-        entries(root, file, builder);
-        return;
-    }
-    let mut diagnostics = Vec::new();
     for (key, value) in root.entries() {
         match file_key(FileRole::Servers, &key.text) {
             Some("mcp_servers") if !value.is_null() => entries(value, file, builder),
             Some("clients") => clients(value, file, builder),
             Some(_) => {}
             None => {
-                let keys = typed::names::<ServersFile>();
-                diagnostics.extend(typed::unknown_key(root, key, keys));
+                let unknown = typed::unknown_key(root, key, typed::names::<ServersFile>());
+                builder.configuration.diagnostics.extend(unknown);
             }
         }
     }
-    builder.configuration.diagnostics.extend(diagnostics);
 }
 
-fn entries(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
-    if let NodeValue::Map(pairs) = &node.value {
-        for (key, value) in pairs.iter() {
-            // A duplicate name is reported as such, not as a duplicate key.
-            file.duplicates.retain(|duplicate| duplicate.position != key.position);
-            let at = value.location_of(key);
-            server(&key.text, at, value, file, builder);
-        }
-    } else {
+fn entries(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder) {
+    if node.as_map().is_err() {
         let diagnostic = node.expected("a mapping of servers by name");
         builder.configuration.diagnostics.push(diagnostic);
+    }
+    for (key, value) in node.entries() {
+        // A duplicate name is reported as such, not as a duplicate key.
+        file.duplicates.retain(|duplicate| duplicate.position != key.position);
+        server(&key.text, value.location_of(key), value, file, builder);
     }
 }
 
 /// The documents' own form: a list in which each server carries its `client_id`.
-fn clients(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
+fn clients(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder) {
     let NodeValue::List(items) = &node.value else {
         builder.configuration.diagnostics.push(node.expected("a list of clients"));
         return;
     };
     for (index, item) in items.iter().enumerate() {
-        let named =
-            match item.get_any(&["client_id", "name"]) {
-                Some((_, node)) => node.as_scalar_text().map(|name| (name, node.location())),
-                None => Err(Diagnostic::error("this client has no 'client_id'")
-                    .with_location(item.location())),
-            };
+        let named = match item.get_any(&["client_id", "name"]) {
+            Some((_, node)) => node.as_scalar_text().map(|name| (name, node.location())),
+            None => Err(item.error("this client has no 'client_id'")),
+        };
         match named {
             Ok((name, location)) => server(&name, location, item, file, builder),
             Err(diagnostic) => {
                 let client = format!("clients[{index}]");
-                let diagnostics = vec![diagnostic];
-                builder.report_entry(&client, FileRole::Servers, diagnostics);
+                builder.report_entry(&client, FileRole::Servers, vec![diagnostic]);
             }
         }
     }
 }
 
 fn server(
-    name: &str,
+    written: &str,
     location: SourceLocation,
     entry: &ConfigNode,
     file: &mut FileContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
+    builder: &mut ConfigurationBuilder,
 ) {
-    let mut diagnostics = Vec::new();
-    take_duplicates(entry, &mut file.duplicates, &mut diagnostics);
-    let written = name;
+    let role = FileRole::Servers;
+    let mut diagnostics = file.take_duplicates(entry);
     let name = &safe_name(written);
     if let Err(error) = crate::model::check_name(name) {
-        diagnostics.push(Diagnostic::error(error.to_string()).with_location(location.clone()));
-        builder.report_entry(name, FileRole::Servers, diagnostics);
+        diagnostics.push(Diagnostic::error(error.to_string()).with_location(location));
+        builder.report_entry(name, role, diagnostics);
         return;
     }
-    if builder.is_users_name((name, true), &location, file) {
+    if !builder.admits((name, role, true), &location, file, &mut diagnostics) {
         return;
-    }
-    match builder.servers.claim(name, location.clone(), file.layer) {
-        NameClaim::Claimed => {}
-        NameClaim::Shadowed => return,
-        NameClaim::Taken(diagnostic) => {
-            diagnostics.push(diagnostic);
-            builder.report_entry(name, FileRole::Servers, diagnostics);
-            return;
-        }
     }
     if ok_or_report(&mut diagnostics, entry.as_map()).is_none() {
-        builder.report_entry(name, FileRole::Servers, diagnostics);
+        builder.report_entry(name, role, diagnostics);
         return;
     }
     if entries::is_off(entry) && diagnostics.is_empty() {
-        builder.add_switched_off(name, FileRole::Servers, location);
-        builder.record_definitions(named_tools(name, entry));
+        builder.add_switched_off(name, role, location, named_tools(name, entry));
         return;
     }
     if name != written {
@@ -330,7 +340,11 @@ fn server(
     builder.literals.inspect(entry, &mut diagnostics);
     let origin = origin::of_server(entry, file);
     let Some(expander) = file.expander() else {
-        untrusted(name, entry, (location, origin), file, builder, diagnostics);
+        let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
+        let mut tools = declared_tools(name, entry, &origin, None, file, builder, &mut diagnostics);
+        tools.iter_mut().for_each(|tool| tool.status = ToolStatus::Untrusted);
+        let listed = (name.as_str(), role, SERVER_KIND);
+        builder.add_untrusted(listed, location, description, tools, file, diagnostics);
         return;
     };
     let mut entry = entry.clone();
@@ -339,7 +353,7 @@ fn server(
         Some(_) => CredentialTarget::Program,
         None => CredentialTarget::Server,
     };
-    let named = EntryCredentials { entry: &mut entry, written: None, target, layer: file.layer };
+    let named = EntryCredentials { entry: &mut entry, written: None, target, file };
     let credentials = named.apply(&builder.credentials, &mut diagnostics);
     let context =
         EntryContext { file, expander: &expander, origin: &origin, credentials: &credentials };
@@ -348,30 +362,10 @@ fn server(
         Some(spec) => spec.provides_tools.clone(),
         None => declared_tools(name, &entry, &origin, None, file, builder, &mut diagnostics),
     };
-    if builder.report_entry(name, FileRole::Servers, diagnostics) {
-        builder.configuration.servers.extend(spec);
-    } else {
-        builder.record_definitions(declared);
+    match builder.report_entry(name, role, diagnostics) {
+        None => builder.configuration.servers.extend(spec),
+        Some(disabled) => disabled.definitions = declared,
     }
-}
-
-/// Lists an untrusted entry: its name, and the tools that it declares.
-fn untrusted(
-    name: &str,
-    entry: &ConfigNode,
-    (location, origin): (SourceLocation, Arc<EntryOrigin>),
-    file: &FileContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
-    mut diagnostics: Vec<Diagnostic>,
-) {
-    let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
-    let mut definitions =
-        declared_tools(name, entry, &origin, None, file, builder, &mut diagnostics);
-    for tool in &mut definitions {
-        tool.status = ToolStatus::Untrusted;
-    }
-    let entry = (name, FileRole::Servers, SERVER_KIND);
-    builder.add_untrusted(entry, location, description, definitions, diagnostics);
 }
 
 /// The tools a server is expected to offer, with what its entry says about all of them.
@@ -381,7 +375,7 @@ fn declared_tools(
     origin: &Arc<EntryOrigin>,
     spec: Option<&ServerSpec>,
     file: &FileContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
+    builder: &mut ConfigurationBuilder,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<ToolDefinition> {
     let node = entry.get("provides_tools").filter(|node| !node.is_null());
@@ -417,12 +411,13 @@ fn resolve(
     entry: &ConfigNode,
     location: SourceLocation,
     context: &EntryContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
+    builder: &mut ConfigurationBuilder,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<ServerSpec> {
     let file = context.file;
     let keys: ServerKeys = typed::read(entry, diagnostics)?;
-    let endpoint = endpoint::resolve(entry, &keys, context, diagnostics)?;
+    let endpoint = endpoint::resolve(entry, &keys, context, diagnostics);
+    let endpoint = ok_or_report(diagnostics, endpoint)??;
     let is_program = matches!(endpoint, Endpoint::Stdio { .. });
     let protocol = keys.protocol.as_ref().map_or_else(ProtocolChoice::default, |named| named.value);
     if let (Some(named), ProtocolChoice::Modern) = (&keys.protocol, protocol)
@@ -450,7 +445,7 @@ fn resolve(
         watch,
         description: keys.description,
         credentials: context.credentials.to_vec(),
-        seal: builder.consent.seal(FileRole::Servers, name),
+        seal: file.shared.consent.seal(FileRole::Servers, name),
         protocol,
         timeout: keys.timeout.or(defaults.timeout).map(|limit| limit.0),
         max_total: keys.max_total.map(|limit| limit.0),
@@ -508,7 +503,7 @@ fn sandbox(
     }
     if !is_program {
         let message = "'sandbox' needs a server with a 'command', not a 'url'";
-        diagnostics.push(Diagnostic::error(message).with_location(node.location()));
+        diagnostics.push(node.error(message));
         return None;
     }
     Some(spec)
@@ -577,44 +572,32 @@ fn declared_tool(
     origin: &Arc<EntryOrigin>,
     spec: Option<&ServerSpec>,
     file: &FileContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
+    builder: &mut ConfigurationBuilder,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<ToolDefinition> {
     ok_or_report(diagnostics, item.as_map())?;
     let Some((_, name)) = item.get_any(&["name", "tool_name"]) else {
-        diagnostics.push(
-            Diagnostic::error("this declared tool has no name").with_location(item.location()),
-        );
+        diagnostics.push(item.error("this declared tool has no name"));
         return None;
     };
     // A server may use names that a file may not: MCP also allows '/'.
     let tool = ok_or_report(diagnostics, name.as_scalar_text())?;
     if tool.is_empty() || tool.len() > 128 {
-        diagnostics.push(
-            Diagnostic::error("a tool name must have 1 to 128 characters")
-                .with_location(name.location()),
-        );
+        diagnostics.push(name.error("a tool name must have 1 to 128 characters"));
         return None;
     }
     let full = ToolName::of(server, tool);
-    if builder.is_users_name((&full.to_string(), false), &name.location(), file) {
+    let text = full.to_string();
+    if builder.is_users_name((&text, false), &name.location(), file) {
         return None;
     }
-    match builder.tools.claim(&full.to_string(), name.location(), file.layer) {
-        NameClaim::Claimed => {}
+    let claimed = builder.tools.claim(&text, name.location(), file.layer);
+    if !ok_or_report(diagnostics, claimed)? {
         // A plain tool in a file with higher precedence has the same name.
-        NameClaim::Shadowed => {
-            let owner =
-                builder.tools.owner(&full.to_string()).map(|p| p.file.display().to_string());
-            let owner = owner.unwrap_or_default();
-            let message = format!("hidden by the tool '{full}' of {owner}");
-            diagnostics.push(Diagnostic::warning(message).with_location(name.location()));
-            return None;
-        }
-        NameClaim::Taken(diagnostic) => {
-            diagnostics.push(diagnostic);
-            return None;
-        }
+        let owner = builder.tools.0.get(&text).map(|(owner, _)| owner.file.display().to_string());
+        let owner = owner.unwrap_or_default();
+        diagnostics.push(name.warning(format!("hidden by the tool '{full}' of {owner}")));
+        return None;
     }
     let mut tool = definition::resolve(
         item,

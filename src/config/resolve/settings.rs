@@ -49,7 +49,7 @@ pub fn reserved(key: &str, layer: Layer) -> Option<String> {
 pub struct SettingsLayers {
     profiles: BTreeMap<String, (Layer, ProfileSpec)>,
     rules: Vec<(Layer, PolicyRule)>,
-    records: [Vec<(Layer, RecordOptions)>; 3],
+    records: [Vec<(Layer, RecordLayer)>; 3],
     scopes: Vec<(Layer, String, PathBuf)>,
 }
 
@@ -142,7 +142,7 @@ pub struct ProfileKeys {
 }
 
 /// Whether and where something is recorded.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(transform = typed::object::<Self>)]
 pub struct RecordKeys {
     /// Whether to record it.
@@ -169,12 +169,12 @@ pub struct RuleKeys {
     project: Option<String>,
 }
 
+/// What one file says about a record.
 #[derive(Default)]
-struct RecordOptions {
-    enabled: Option<bool>,
-    path: Option<(PathBuf, SourceLocation)>,
-    sync: Option<bool>,
-    retention: Option<std::time::Duration>,
+struct RecordLayer {
+    keys: RecordKeys,
+    /// What its path is relative to.
+    base_dir: PathBuf,
     /// What a project's file may not say.
     ignored: Vec<Diagnostic>,
 }
@@ -241,13 +241,9 @@ impl SettingsLayers {
         for item in ok_or_report(diagnostics, node.as_list()).unwrap_or_default() {
             let Some(rule) = rule(item, file, diagnostics) else { continue };
             if layer == Layer::Project && rule.action == PolicyAction::Allow {
-                diagnostics.push(
-                    Diagnostic::warning(
-                        "a project's file may only tighten the policy: this rule is ignored",
-                    )
-                    .with_hint("put it in your own configuration directory")
-                    .with_location(rule.location),
-                );
+                let message = "a project's file may only tighten the policy: this rule is ignored";
+                let hint = "put it in your own configuration directory";
+                diagnostics.push(item.warning(message).with_hint(hint));
             } else {
                 self.rules.push((layer, rule));
             }
@@ -360,18 +356,24 @@ fn rank(layer: Layer) -> u8 {
     }
 }
 
-fn merge(mut options: Vec<(Layer, RecordOptions)>) -> (RecordSpec, Option<SourceLocation>) {
-    options.sort_by_key(|(layer, _)| rank(*layer));
-    let fallback = RecordSpec::default();
-    let first =
-        |pick: fn(&RecordOptions) -> Option<bool>| options.iter().find_map(|(_, r)| pick(r));
-    let (path, location) = options.iter().find_map(|(_, r)| r.path.clone()).unzip();
+fn merge(mut layers: Vec<(Layer, RecordLayer)>) -> (RecordSpec, Option<SourceLocation>) {
+    layers.sort_by_key(|(layer, _)| rank(*layer));
+    let keys = || layers.iter().map(|(_, record)| &record.keys);
+    let path = layers.iter().find_map(|(_, record)| {
+        let path = record.keys.path.as_ref()?;
+        let absolute = record.base_dir.join(&path.value).components().collect();
+        Some((absolute, path.location.clone()))
+    });
+    let (path, location) = path.unzip();
+    let usual = RecordSpec::default();
     let record = RecordSpec {
-        enabled: first(|r| r.enabled).unwrap_or(fallback.enabled),
+        enabled: keys().find_map(|keys| keys.enabled.as_deref()).copied().unwrap_or(usual.enabled),
         path,
-        sync: first(|r| r.sync).unwrap_or(fallback.sync),
-        retention: options.iter().find_map(|(_, r)| r.retention).unwrap_or(fallback.retention),
-        ignored: options.iter().flat_map(|(_, r)| r.ignored.iter().cloned()).collect(),
+        sync: keys().find_map(|keys| keys.sync.as_deref()).copied().unwrap_or(usual.sync),
+        retention: keys()
+            .find_map(|keys| keys.retention.as_ref())
+            .map_or(usual.retention, |time| time.0),
+        ignored: layers.iter().flat_map(|(_, record)| record.ignored.iter().cloned()).collect(),
     };
     (record, location)
 }
@@ -390,10 +392,7 @@ fn shared_file(records: &[(RecordSpec, Option<SourceLocation>); 3]) -> Option<Di
                 let message =
                     format!("'{other}' and '{name}' have the same file: {}", path.display());
                 let diagnostic = Diagnostic::error(message).with_hint("give each its own 'path'");
-                return Some(match location {
-                    Some(location) => diagnostic.with_location(location.clone()),
-                    None => diagnostic,
-                });
+                return Some(Diagnostic { location: location.clone(), ..diagnostic });
             }
         }
     }
@@ -404,45 +403,33 @@ fn record(
     node: &ConfigNode,
     file: &FileContext<'_>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> RecordOptions {
+) -> RecordLayer {
     let mut node = node.clone();
     if let Some(expander) = file.expander() {
         expander.entry(&mut node, &[], diagnostics);
     }
-    let Some(keys) = typed::read::<RecordKeys>(&node, diagnostics) else {
-        return RecordOptions::default();
-    };
+    let mut keys: RecordKeys = typed::read(&node, diagnostics).unwrap_or_default();
     let mut ignored = Vec::new();
-    let mut tightening = |key: &str, location: &SourceLocation, loosens: bool| {
-        let is_allowed = !loosens || file.layer != Layer::Project;
-        if !is_allowed {
+    if file.layer == Layer::Project {
+        let shortest = RecordSpec::default().retention;
+        let loosening = [
+            ("enabled", keys.enabled.take_if(|on| !on.value).map(|on| on.location)),
+            ("path", keys.path.take().map(|path| path.location)),
+            ("sync", keys.sync.take_if(|on| !on.value).map(|on| on.location)),
+            (
+                "retention",
+                keys.retention.take_if(|time| time.0 < shortest).map(|time| time.location),
+            ),
+        ];
+        for (key, location) in loosening {
+            let Some(location) = location else { continue };
             let text = format!("a project's file may only tighten this: '{key}' is ignored");
-            let diagnostic = Diagnostic::warning(text)
-                .with_hint("put it in your own configuration directory")
-                .with_location(location.clone());
-            ignored.push(diagnostic.clone());
-            diagnostics.push(diagnostic);
+            let diagnostic = Diagnostic::warning(text).with_location(location);
+            ignored.push(diagnostic.with_hint("put it in your own configuration directory"));
         }
-        is_allowed
-    };
-    let absolute = |text: &str| file.base_dir.join(text).components().collect();
-    let shortest = RecordSpec::default().retention;
-    RecordOptions {
-        enabled: keys
-            .enabled
-            .filter(|on| tightening("enabled", &on.location, !on.value))
-            .map(|on| on.value),
-        path: keys
-            .path
-            .filter(|path| tightening("path", &path.location, true))
-            .map(|path| (absolute(&path), path.location)),
-        sync: keys.sync.filter(|on| tightening("sync", &on.location, !on.value)).map(|on| on.value),
-        retention: keys
-            .retention
-            .filter(|time| tightening("retention", &time.location, time.0 < shortest))
-            .map(|time| time.value.0),
-        ignored,
+        diagnostics.extend(ignored.iter().cloned());
     }
+    RecordLayer { keys, base_dir: file.base_dir.clone(), ignored }
 }
 
 /// One rule. A rule that cannot be read may have been a 'deny': it is treated as one.
@@ -461,8 +448,7 @@ fn rule(
     for (key, is_missing) in [("match", keys.pattern.is_none()), ("action", keys.action.is_none())]
     {
         if is_missing && item.get(key).is_none_or(ConfigNode::is_null) {
-            let message = format!("this rule has no '{key}'");
-            diagnostics.push(Diagnostic::error(message).with_location(location.clone()));
+            diagnostics.push(item.error(format!("this rule has no '{key}'")));
         }
     }
     let pattern = keys.pattern?;

@@ -37,19 +37,7 @@ impl TlsKeys {
 }
 
 /// The content of the files, if a connection can be made with it.
-pub fn resolve(
-    keys: &Located<TlsKeys>,
-    is_encrypted: bool,
-    base_dir: &Path,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> TlsPem {
-    read(keys, is_encrypted, base_dir).unwrap_or_else(|diagnostic| {
-        diagnostics.push(diagnostic);
-        TlsPem::default()
-    })
-}
-
-fn read(
+pub fn read(
     keys: &Located<TlsKeys>,
     is_encrypted: bool,
     base_dir: &Path,
@@ -61,16 +49,14 @@ fn read(
         regular_file::text(&base_dir.join(&path.value), MAX_BYTES)
             .map_err(|why| path.error(format!("in 'tls.{name}': cannot read the file: {why}")))
     };
-    let certificates =
-        |name: &str, path: &Located<String>, pem: &str| match CertificateDer::pem_slice_iter(
-            pem.as_bytes(),
-        )
-        .collect::<Result<Vec<_>, _>>()
-        {
+    let certificates = |name: &str, path: &Located<String>, pem: &str| {
+        let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+        match all {
             Ok(all) if !all.is_empty() => Ok(all),
             Ok(_) => Err(path.error(format!("in 'tls.{name}': no PEM certificate in the file"))),
             Err(why) => Err(path.error(format!("in 'tls.{name}': {why}"))),
-        };
+        }
+    };
     let identity = match (&keys.cert, &keys.key) {
         (Some(cert), Some(key)) => {
             let (chain, private) = (text("cert", cert)?, text("key", key)?);
@@ -86,13 +72,9 @@ fn read(
         (None, Some(key)) => return Err(key.error("'tls.key' needs 'cert'")),
         (None, None) => None,
     };
-    let authorities = match &keys.ca {
-        Some(ca) => {
-            let pem = text("ca", ca)?;
-            certificates("ca", ca, &pem)?;
-            Some(pem)
-        }
-        None => None,
-    };
-    Ok(TlsPem { identity, authorities })
+    let authorities = keys.ca.as_ref().map(|ca| {
+        let pem = text("ca", ca)?;
+        certificates("ca", ca, &pem).map(|_| pem)
+    });
+    Ok(TlsPem { identity, authorities: authorities.transpose()? })
 }

@@ -2,137 +2,105 @@
 
 use std::sync::Arc;
 
-use super::{
-    ConfigurationBuilder, FileContext, NameClaim, definition, ok_or_report, origin, take_duplicates,
-};
+use super::{ConfigurationBuilder, FileContext, definition, ok_or_report, origin};
 use crate::config::consent::{Expander, kind_of};
 use crate::config::credentials::{CredentialTarget, EntryCredentials};
 use crate::config::entries;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::{FileRole, KindDescriptor, ToolSpec};
-use crate::model::{Diagnostic, ToolName, ToolSource, ToolStatus};
+use crate::model::{Diagnostic, ToolDefinition, ToolName, ToolSource, ToolStatus};
 
 const UNKNOWN_KIND: &str = "unknown";
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
 pub fn list(
     node: &ConfigNode,
-    list: &'static str,
+    list: &str,
     file: &mut FileContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
+    builder: &mut ConfigurationBuilder,
 ) {
-    let location = node.location();
-    match &node.value {
-        NodeValue::Null => {}
+    let diagnostic = match &node.value {
+        NodeValue::Null => return,
         NodeValue::List(items) => {
             for (index, item) in items.iter().enumerate() {
                 tool(item, list, index, file, builder);
             }
+            return;
         }
-        NodeValue::Map(_) => builder.configuration.diagnostics.push(
-            node.expected("a list of entries").with_hint("start each entry with '- name: …'"),
-        ),
-        _ => {
-            let diagnostic = Diagnostic::error(format!("'{list}' must be a list of entries"));
-            builder.configuration.diagnostics.push(diagnostic.with_location(location));
+        NodeValue::Map(_) => {
+            node.expected("a list of entries").with_hint("start each entry with '- name: …'")
         }
-    }
+        _ => node.error(format!("'{list}' must be a list of entries")),
+    };
+    builder.configuration.diagnostics.push(diagnostic);
 }
 
 fn tool(
     entry: &ConfigNode,
-    list: &'static str,
+    list: &str,
     index: usize,
     file: &mut FileContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
+    builder: &mut ConfigurationBuilder,
 ) {
-    let mut diagnostics = Vec::new();
-    take_duplicates(entry, &mut file.duplicates, &mut diagnostics);
+    let role = FileRole::Tools;
+    let mut diagnostics = file.take_duplicates(entry);
     let location = entry.location();
-    let name = match entries::name(entry) {
-        Ok(name) => name,
-        Err(diagnostic) => {
-            diagnostics.push(diagnostic);
-            let shown = entry
-                .get_any(&entries::NAMES)
-                .and_then(|(_, n)| n.as_scalar_text().ok())
-                .filter(|text| !text.trim().is_empty())
-                .unwrap_or_else(|| format!("{list}[{index}]"));
-            builder.report_entry(&shown, FileRole::Tools, diagnostics);
-            return;
-        }
+    let named = entry.get_any(&entries::NAMES).map(|(_, node)| node);
+    let Some(name) = ok_or_report(&mut diagnostics, entries::name(entry)) else {
+        let shown = named.and_then(|name| name.as_scalar_text().ok());
+        let shown = shown.filter(|text| !text.trim().is_empty());
+        let shown = shown.unwrap_or_else(|| format!("{list}[{index}]"));
+        builder.report_entry(&shown, role, diagnostics);
+        return;
     };
-    let name_location =
-        entry.get_any(&entries::NAMES).map_or(location.clone(), |(_, n)| n.location());
-    if builder.is_users_name((&name, entries::may_be_component(entry, list)), &name_location, file)
-    {
+    let claim = (name.as_str(), role, entries::may_be_component(entry, list));
+    let name_location = named.unwrap_or(entry).location();
+    if !builder.admits(claim, &name_location, file, &mut diagnostics) {
         return;
     }
-    match builder.tools.claim(&name, name_location, file.layer) {
-        NameClaim::Claimed => {}
-        NameClaim::Shadowed => return,
-        NameClaim::Taken(diagnostic) => {
-            diagnostics.push(diagnostic);
-            builder.report_entry(&name, FileRole::Tools, diagnostics);
-            return;
-        }
-    }
     if entries::is_off(entry) && diagnostics.is_empty() {
-        builder.add_switched_off(&name, FileRole::Tools, location);
+        builder.add_switched_off(&name, role, location, Vec::new());
         return;
     }
     builder.literals.inspect(entry, &mut diagnostics);
-    let Some(kind) = ok_or_report(&mut diagnostics, kind_of(entry, &file.base_dir, file.kinds))
-    else {
-        let plain = ToolName::plain(&name);
+    let kind = kind_of(entry, &file.base_dir, file.shared.kinds);
+    let Some(kind) = ok_or_report(&mut diagnostics, kind) else {
         // Errors in the other keys are reported once the allowed keys are known.
-        let mut untold = Vec::new();
-        let source = ToolSource::Internal;
-        let definition =
-            definition::resolve(entry, plain, source, UNKNOWN_KIND, &[], file, &mut untold);
-        builder.report_entry(&name, FileRole::Tools, diagnostics);
-        builder.record_definitions(vec![definition]);
+        let definition = define(entry, &name, None, file, &mut Vec::new());
+        if let Some(disabled) = builder.report_entry(&name, role, diagnostics) {
+            disabled.definitions = vec![definition];
+        }
         return;
     };
-    let may_act =
-        file.access.grant().is_some() || builder.consent.is_harmless(FileRole::Tools, &name);
-    if !may_act {
-        untrusted(entry, &name, kind, file, builder, diagnostics);
+    if file.grant.is_none() && !file.shared.consent.is_harmless(role, &name) {
+        // If it may provide several tools, only its own name is known.
+        let mut definition = define(entry, &name, Some(kind), file, &mut diagnostics);
+        definition.entry = Some(origin::of_tool(entry, file));
+        definition.status = ToolStatus::Untrusted;
+        let description = definition.description.clone();
+        let listed = (name.as_str(), role, kind.key);
+        builder.add_untrusted(listed, location, description, vec![definition], file, diagnostics);
         return;
     }
     let spec = resolve(entry, &name, kind, file, builder, &mut diagnostics);
-    if builder.report_entry(&name, FileRole::Tools, diagnostics) {
-        builder.configuration.tools.push(spec);
-    } else {
-        builder.record_definitions(vec![spec.definition]);
+    match builder.report_entry(&name, role, diagnostics) {
+        None => builder.configuration.tools.push(spec),
+        Some(disabled) => disabled.definitions = vec![spec.definition],
     }
 }
 
-/// Lists an untrusted entry. If it may provide several tools, only its own name is known.
-fn untrusted(
+/// What the keys say that every kind has.
+fn define(
     entry: &ConfigNode,
     name: &str,
-    kind: &KindDescriptor,
+    kind: Option<&KindDescriptor>,
     file: &FileContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
-    mut diagnostics: Vec<Diagnostic>,
-) {
-    let plain = ToolName::plain(name);
-    let source = ToolSource::Internal;
-    let mut definition = definition::resolve(
-        entry,
-        plain,
-        source,
-        kind.key,
-        &kind.spellings().collect::<Vec<_>>(),
-        file,
-        &mut diagnostics,
-    );
-    definition.entry = Some(origin::of_tool(entry, file));
-    definition.status = ToolStatus::Untrusted;
-    let description = definition.description.clone();
-    let listed = (name, FileRole::Tools, kind.key);
-    builder.add_untrusted(listed, entry.location(), description, vec![definition], diagnostics);
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ToolDefinition {
+    let name = ToolName::plain(name);
+    let keys: Vec<&str> = kind.into_iter().flat_map(KindDescriptor::spellings).collect();
+    let kind = kind.map_or(UNKNOWN_KIND, |kind| kind.key);
+    definition::resolve(entry, name, ToolSource::Internal, kind, &keys, file, diagnostics)
 }
 
 fn resolve(
@@ -140,17 +108,16 @@ fn resolve(
     name: &str,
     kind: &KindDescriptor,
     file: &FileContext<'_>,
-    builder: &mut ConfigurationBuilder<'_>,
+    builder: &mut ConfigurationBuilder,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ToolSpec {
-    let written = Arc::new(entry.clone());
+    let mut written = Arc::new(entry.clone());
     let mut entry = Arc::clone(&written);
     if let Some(expander) = file.expander()
         && Expander::has_references_in(&entry, kind.expand)
     {
         expander.entry(Arc::make_mut(&mut entry), kind.expand, diagnostics);
     }
-    let mut written = written;
     let mut credentials = Vec::new();
     if entry.get("credentials").is_some() {
         let target = if kind.has_key("headers") {
@@ -164,20 +131,11 @@ fn resolve(
             entry: Arc::make_mut(&mut entry),
             written: Some(Arc::make_mut(&mut written)),
             target,
-            layer: file.layer,
+            file,
         };
         credentials = named.apply(&builder.credentials, diagnostics);
     }
-    let plain = ToolName::plain(name);
-    let mut definition = definition::resolve(
-        &entry,
-        plain,
-        ToolSource::Internal,
-        kind.key,
-        &kind.spellings().collect::<Vec<_>>(),
-        file,
-        diagnostics,
-    );
+    let mut definition = define(&entry, name, Some(kind), file, diagnostics);
     definition.entry = Some(origin::of_tool(&written, file));
     definition.credentials = credentials.into();
     ToolSpec {
@@ -189,7 +147,7 @@ fn resolve(
         base_dir: file.base_dir.clone(),
         defaults: file.defaults.clone(),
         scopes: Arc::clone(&file.scopes),
-        grant: file.access.grant().cloned(),
-        seal: builder.consent.seal(FileRole::Tools, name),
+        grant: file.grant.clone(),
+        seal: file.shared.consent.seal(FileRole::Tools, name),
     }
 }

@@ -60,9 +60,8 @@ pub fn append(path: &Path, tests: &[NewTest]) -> Result<(), Error> {
         ];
         for (at, (key, value)) in keys.into_iter().enumerate() {
             let mark = if at == 0 { "- " } else { "  " };
-            let value = json::compact(&value);
-            let value = json::escape_invisible(&value);
-            let _infallible = writeln!(text, "{:indent$}{mark}{key}: {value}", "");
+            let _infallible =
+                writeln!(text, "{:indent$}{mark}{key}: {}", "", json::compact(&value));
         }
     }
     if let Err(problems) = Suite::parse(&SourceText::new(path, &text), &text) {

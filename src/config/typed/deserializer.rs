@@ -240,7 +240,10 @@ impl<'n> Deserializer<'n> for NodeDeserializer<'n, '_> {
     ) -> Result<V::Value, Self::Error> {
         match (name, &self.node.value) {
             (NODE, _) => hand_over(self.node.clone(), || visitor.visit_unit()),
-            (LOCATED, _) => hand_over(self.node.without_value(), || visitor.visit_some(self)),
+            (LOCATED, _) => {
+                let place = self.node.with_value(NodeValue::Null);
+                hand_over(place, || visitor.visit_some(self))
+            }
             (EITHER, NodeValue::List(_) | NodeValue::Map(_)) => visitor.visit_some(self),
             _ => visitor.visit_newtype_struct(self),
         }

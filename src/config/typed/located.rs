@@ -43,6 +43,11 @@ impl<T> Located<T> {
     pub fn error(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(message).with_location(self.location.clone())
     }
+
+    /// A warning about the value.
+    pub fn warning(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::warning(message).with_location(self.location.clone())
+    }
 }
 
 impl<T> Deref for Located<T> {

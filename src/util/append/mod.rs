@@ -18,6 +18,7 @@ use rustix::fs::AtFlags;
 use thiserror::Error;
 
 use open::OpenAppendFile;
+pub(super) use open::failed;
 pub use open::{FileIdentity, RecordLocation};
 
 use super::json::escape_invisible;

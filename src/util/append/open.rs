@@ -59,7 +59,7 @@ impl RecordLocation {
     }
 
     pub(super) fn failed(&self, what: &str, error: &io::Error) -> AppendError {
-        AppendError::Failed(format!("{} {what}: {error}", self.path.display()))
+        failed(&self.path, what, error)
     }
 
     /// Opens the file for appending, and makes it and its directory when they are missing. What
@@ -132,11 +132,7 @@ impl RecordLocation {
             // Linux says "not a directory" of a link that must not be followed. Anything else in
             // the directory's place is a mishap and leads nowhere.
             Errno::LOOP | Errno::NOTDIR if is_link(path) => refused(path, "is a symbolic link"),
-            errno => AppendError::Failed(format!(
-                "{} cannot be opened: {}",
-                path.display(),
-                io::Error::from(errno)
-            )),
+            errno => failed(path, "cannot be opened", &errno.into()),
         }
     }
 
@@ -146,9 +142,8 @@ impl RecordLocation {
         let open = || rustix::fs::open(path, self.flags(), Mode::empty());
         let opened = match open() {
             Err(Errno::NOENT) => {
-                private_file::make_directory(path).map_err(|e| {
-                    AppendError::Failed(format!("{} cannot be created: {e}", path.display()))
-                })?;
+                private_file::make_directory(path)
+                    .map_err(|error| failed(path, "cannot be created", &error))?;
                 open()
             }
             other => other,
@@ -187,12 +182,12 @@ fn open_at(
         Ok(file) => Ok(Some(file)),
         Err(Errno::LOOP) => Err(refused(path, "is a symbolic link")),
         Err(Errno::NOENT) => Ok(None),
-        Err(errno) => Err(AppendError::Failed(format!(
-            "{} cannot be opened: {}",
-            path.display(),
-            io::Error::from(errno)
-        ))),
+        Err(errno) => Err(failed(path, "cannot be opened", &errno.into())),
     }
+}
+
+pub(in crate::util) fn failed(path: &Path, what: &str, error: &io::Error) -> AppendError {
+    AppendError::Failed(format!("{} {what}: {error}", path.display()))
 }
 
 fn refused(path: &Path, why: &str) -> AppendError {

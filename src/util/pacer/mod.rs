@@ -18,7 +18,10 @@ const COARSE: Duration = Duration::from_millis(2);
 #[derive(Debug, Default)]
 pub struct Pacer {
     #[cfg(target_os = "linux")]
-    timer: timer::LazyTimer,
+    timer: Option<timer::Timer>,
+    /// Whether the system was asked for a timer; it is not asked again.
+    #[cfg(target_os = "linux")]
+    is_asked: bool,
 }
 
 impl Pacer {
@@ -39,7 +42,11 @@ impl Pacer {
                 return;
             }
             #[cfg(target_os = "linux")]
-            if let Some(timer) = self.timer.get()
+            if !std::mem::replace(&mut self.is_asked, true) {
+                self.timer = timer::Timer::new().ok();
+            }
+            #[cfg(target_os = "linux")]
+            if let Some(timer) = &mut self.timer
                 && timer.wait(moment, left).await.is_ok()
             {
                 continue;
@@ -100,7 +107,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn the_system_has_a_timer_and_gives_it_once() {
-        let mut timer = timer::LazyTimer::default();
-        assert!(timer.get().is_some() && timer.get().is_some());
+        let mut pacer = Pacer::new();
+        pacer.until(SystemClock.now() + Duration::from_millis(1)).await;
+        assert!(pacer.timer.is_some() && pacer.is_asked);
     }
 }

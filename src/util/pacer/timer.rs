@@ -9,27 +9,6 @@ use rustix::time::{
 };
 use tokio::net::unix::pipe::Receiver;
 
-#[derive(Debug, Default)]
-pub(super) enum LazyTimer {
-    #[default]
-    NotCreated,
-    Ready(Timer),
-    /// The system would not give one; it is not asked again.
-    Unavailable,
-}
-
-impl LazyTimer {
-    pub(super) fn get(&mut self) -> Option<&mut Timer> {
-        if matches!(self, Self::NotCreated) {
-            *self = Timer::new().map_or(Self::Unavailable, Self::Ready);
-        }
-        match self {
-            Self::Ready(timer) => Some(timer),
-            Self::NotCreated | Self::Unavailable => None,
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Timer {
     /// No pipe, but read like one: eight bytes come when the time has.
@@ -38,7 +17,7 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Self { fd: Receiver::from_owned_fd_unchecked(fd)?, armed: None })

@@ -24,7 +24,7 @@ use rustix::io::Errno;
 pub use follow::LineFollower;
 pub use reverse::{RecordLine, ReverseLines};
 
-use super::append::{AppendError, AppendFile, FileIdentity, RecordLocation};
+use super::append::{AppendError, AppendFile, FileIdentity, RecordLocation, failed};
 
 /// How many names are tried for a file that is set aside.
 const NAMES: i64 = 1_000;
@@ -245,20 +245,16 @@ pub fn files(location: &RecordLocation) -> Result<Vec<RecordLocation>, AppendErr
     let directory = match File::open(location.parent()) {
         Ok(directory) => directory,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(location, &error)),
+        Err(error) => return Err(failed(location.parent(), "cannot be read", &error)),
     };
     let set_aside = SegmentNames::of(&location.path)
         .list(directory.as_fd())
-        .map_err(|errno| unreadable(location, &errno.into()))?;
+        .map_err(|errno| failed(location.parent(), "cannot be read", &errno.into()))?;
     let at = |name: OsString| RecordLocation {
         path: location.parent().join(name),
         directory_owner: location.directory_owner,
     };
     Ok(set_aside.into_iter().map(at).chain([location.clone()]).collect())
-}
-
-fn unreadable(location: &RecordLocation, error: &std::io::Error) -> AppendError {
-    AppendError::Failed(format!("{} cannot be read: {error}", location.parent().display()))
 }
 
 /// The names of files that were set aside: `{stem}-{time}.{extension}`.
