@@ -79,7 +79,9 @@ pub async fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
             let schema = match of.as_str() {
                 "tools" => schema::tools_file(&assembly::kind_words()),
                 "mcp" => schema::servers_file(),
-                "console" => context.console_file.map(|console| (console.schema)()).unwrap_or_default(),
+                "console" => {
+                    context.console_file.map(|console| (console.schema)()).unwrap_or_default()
+                }
                 "tests" => suite::schema(),
                 name => OUTPUTS
                     .iter()

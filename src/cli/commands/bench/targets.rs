@@ -22,10 +22,9 @@ pub(super) async fn target_specs(
         return Err(Error::usage("--args - and --vs-args - cannot both read standard input"));
     }
     let arguments = match &args.args_lines {
-        Some(file) => ArgumentInput::Lines(read_lines(
-            "--args-lines",
-            &context.environment.cwd().join(file),
-        )?),
+        Some(file) => {
+            ArgumentInput::Lines(read_lines("--args-lines", &context.environment.cwd().join(file))?)
+        }
         None => {
             ArgumentInput::Single(read_arguments(&args.words, args.args.as_ref(), context).await?)
         }
