@@ -22,7 +22,7 @@ pub struct NoSuchHost {
 
 /// A host name leads to addresses that may not be asked and nowhere else.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is a {} address", address_kind(*.0))]
+#[error("{address} is a {kind} address", address = .0, kind = address_kind(*.0))]
 pub struct RefusedAddress(pub IpAddr);
 
 fn address_kind(address: IpAddr) -> &'static str {
