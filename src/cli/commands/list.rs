@@ -153,7 +153,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             };
             broken.retain(|s| reach.includes_server(&s.name) && !is_off(&s.name));
             let listed = ListedServers { catalogue: &catalogue, untrusted, broken: &broken };
-            let usages = usage.of(tools.iter().copied(), context).await;
+            let usages = usage.of(tools.iter().copied()).await;
             let value = ListJson::new(&tools, flagged.as_ref(), &usages, &listed, problems);
             context.output.value(format, &value)?;
         }
@@ -161,7 +161,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
             let none = FindingsByTool::new();
             let flagged = flagged.as_ref().unwrap_or(&none);
-            let usages = usage.of(tools.iter().copied(), context).await;
+            let usages = usage.of(tools.iter().copied()).await;
             context.output.page(&present::catalogue::page(
                 &tools,
                 flagged,

@@ -31,11 +31,9 @@ pub struct StatsJson<'a> {
     pub from: Option<String>,
     /// When the statistics were read (RFC 3339).
     pub until: String,
-    /// Calls read from the spool because they are not in the store yet.
-    pub not_folded: u64,
     /// Whether the whole spool was read.
     pub complete: bool,
-    /// Total number of spool lines that could not be read.
+    /// Number of spool lines that could not be read.
     pub damaged_lines: u64,
 }
 
@@ -56,7 +54,6 @@ impl<'a> StatsJson<'a> {
             total: summary.total().as_ref().map(|usage| (&usage.counts).into()),
             from: summary.from.map(|from| rfc3339(from.as_secs_f64())),
             until: rfc3339(summary.now.as_secs_f64()),
-            not_folded: summary.unfolded,
             complete: !summary.is_behind,
             damaged_lines: summary.damaged_lines,
         }
