@@ -33,8 +33,6 @@ CONFIG = "config/toolhost"
 HOUR = 3600
 DAY = 24 * HOUR
 YEAR = 365 * DAY
-DAMAGE = b"no database"
-VERSION = 2  # of the schema of statistics
 
 problems: list[str] = []
 unable: set[str] = set()
@@ -66,7 +64,6 @@ class Room:
     def __init__(self, root: Path, binary: Path) -> None:
         self.root, self.binary = root, binary
         self.number = 0  # of the last run of the writer
-        self.spooled = 0  # calls that statistics have to count
         self.may_tear = False  # the last line of an appended file may be incomplete
         for name in ["home", "work", "bin", "tmp", "cache", "data", "run", CONFIG, STATE]:
             (root / name).mkdir(parents=True, mode=0o700)
@@ -274,26 +271,6 @@ def stored(column: str) -> Reader:
     return read
 
 
-def store(_: Room, path: Path) -> object:
-    """The version of a store of statistics; 0 for one that is damaged or not there."""
-    if not path.exists() or path.read_bytes().startswith(DAMAGE):
-        return 0
-    with database(path) as db:
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        columns = {row[1] for row in db.execute("PRAGMA table_info(tool)")}
-    if ("project" in columns) != (version == VERSION):
-        raise Broken(f"version {version} has the columns {sorted(columns)}")
-    return version
-
-
-def count_all(room: Room) -> None:
-    """Statistics count every call once. Reading them folds what is left of the spool."""
-    rows = json.loads(room.must("stats", "--json", "--all-projects").out)["tools"]
-    calls = sum(row["calls"] for row in rows)
-    if calls != room.spooled:
-        raise Broken(f"statistics count {calls} calls of {room.spooled}")
-
-
 def logged_in(room: Room, _: Path) -> object:
     return len(json.loads(room.must("auth", "list", "--json").out)["logins"])
 
@@ -338,7 +315,6 @@ class Writer:
     stdin: str = ""
     answer: Callable[[int], str] | None = None  # what is printed, whatever becomes of the records
     is_cache: bool = False  # may be lost without a word
-    check: Callable[[Room], None] = lambda room: None  # after a run
     most: int = 12  # calls of each kind that are made to fail
     only_removes: bool = False
 
@@ -356,45 +332,17 @@ def words(line: str) -> Callable[[int], list[str]]:
     return lambda n: line.format(n=n).split()
 
 
-def spool_row(room: Room, n: int, padding: int = 0) -> str:
-    room.spooled += 1
-    row = {"t": int(time.time() * 1000), "id": f"{n}-{room.spooled}", "tool": "calculator", "k": "ok",
+def spool_row(n: int, at: int, padding: int) -> str:
+    row = {"t": int(time.time() * 1000), "id": f"{n}-{at}", "tool": "calculator", "k": "ok",
            "us": 5, "n": 1, "b": 1, "padding": "x" * padding}
     return json.dumps(row) + "\n"
-
-
-def spool(room: Room, n: int) -> None:
-    with open(room.root / STATE / "stats.spool", "a") as file:
-        file.write(spool_row(room, n))
 
 
 def full_spool(room: Room, n: int) -> None:
     """The next line sets it aside."""
     for path in (room.root / STATE).glob("stats*.spool"):
         path.unlink()
-    room.write(f"{STATE}/stats.spool", "".join(spool_row(room, n, 60_000) for _ in range(70)))
-
-
-def older_store(room: Room, n: int) -> None:
-    """What the first version of the schema of src/stats/store/schema.rs made: no places of calls."""
-    store = room.root / STATE / "stats.db"
-    spool(room, n)
-    room.must("stats")
-    with contextlib.closing(sqlite3.connect(store)) as db:
-        db.executescript("""BEGIN; CREATE TABLE older (id INTEGER PRIMARY KEY, name TEXT NOT NULL, server TEXT NOT NULL,
-            first INTEGER NOT NULL, last INTEGER NOT NULL, UNIQUE (name, server)) STRICT;
-            INSERT INTO older SELECT id, name, server, first, last FROM tool; DROP TABLE tool;
-            ALTER TABLE older RENAME TO tool; PRAGMA user_version = 1; COMMIT;""")
-    spool(room, n)
-
-
-def damaged_store(room: Room, n: int) -> None:
-    """What was counted in it is lost; the spool is counted again."""
-    spool(room, n)
-    room.must("stats")
-    no_file(f"{STATE}/stats.db-wal", f"{STATE}/stats.db-shm")(room, n)
-    with open(room.root / STATE / "stats.db", "r+b") as file:
-        file.write(DAMAGE * 400)
+    room.write(f"{STATE}/stats.spool", "".join(spool_row(n, at, 60_000) for at in range(70)))
 
 
 def no_file(*names: str) -> Callable[[Room, int], None]:
@@ -403,12 +351,6 @@ def no_file(*names: str) -> Callable[[Room, int], None]:
             for ending in ["", "-wal", "-shm"]:
                 (room.root / f"{name}{ending}").unlink(missing_ok=True)
     return prepare
-
-
-def no_statistics(room: Room, n: int) -> None:
-    no_file(f"{STATE}/stats.db", f"{STATE}/stats.spool")(room, n)
-    room.spooled = 0
-    spool(room, n)
 
 
 def project(room: Room, n: int) -> None:
@@ -538,17 +480,6 @@ WRITERS = [
            words("call calculator expression={n}"), RECORDS, one_more, answer=lambda n: f"{n}\n"),
     Writer("rotation", "util/segments (for all records and logs)", words("call calculator expression={n}"),
            {f"{STATE}/stats.spool": row_count()}, one_more, prepare=full_spool, answer=lambda n: f"{n}\n"),
-    Writer("statistics", "stats/store/fold.rs stats/store/prune.rs", words("stats"),
-           {f"{STATE}/stats.db": store},
-           becomes(f"{STATE}/stats.db", lambda n: VERSION), prepare=spool, check=count_all, is_cache=True),
-    Writer("new statistics", "util/database/path.rs", words("stats"), {f"{STATE}/stats.db": store},
-           becomes(f"{STATE}/stats.db", lambda n: VERSION), prepare=no_statistics, check=count_all, is_cache=True,
-           most=6),
-    Writer("migration", "util/database/schema.rs stats/store/schema.rs", words("stats"), {f"{STATE}/stats.db": store},
-           becomes(f"{STATE}/stats.db", lambda n: VERSION), prepare=older_store, check=count_all, is_cache=True),
-    Writer("damaged store", "stats/store/open.rs (move_aside)", words("stats"), {f"{STATE}/stats.db": store},
-           becomes(f"{STATE}/stats.db", lambda n: VERSION), prepare=damaged_store, check=count_all, is_cache=True,
-           most=4),
     Writer("storage", "providers/engines/disk providers/storage", words("call s-write key=k{n} value=v"),
            {f"{CONFIG}/s.db": stored("key")}, adds(f"{CONFIG}/s.db", "k{n}")),
     Writer("new storage", "providers/engines/disk/open.rs", words("call s-write key=k{n} value=v"),

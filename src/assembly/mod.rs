@@ -370,7 +370,7 @@ fn recorders(
     let stats = &configuration.stats;
     let keep = stats::spool::segment_retention(stats.retention);
     let spool = stats_place(stats, state_dir.as_deref()).filter(|_| stats.enabled);
-    let spool = spool.map(|place| SegmentedLog::new(place.spool, stats.sync, keep));
+    let spool = spool.map(|at| SegmentedLog::new(at, stats.sync, keep));
     let history = &configuration.history;
     let keep = SegmentRetention::for_age(history.retention);
     let past = place(history, history::log::FILE);
@@ -388,10 +388,10 @@ fn recorders(
 
 /// Where the statistics are stored, whether enabled or not; `None` without a place to
 /// store them.
-pub fn stats_place(spec: &RecordSpec, state_dir: Option<&Path>) -> Option<stats::StatsLocation> {
+pub fn stats_place(spec: &RecordSpec, state_dir: Option<&Path>) -> Option<RecordLocation> {
     match &spec.path {
-        Some(path) => Some(stats::StatsLocation::named(path.clone())),
-        None => state_dir.map(stats::StatsLocation::own),
+        Some(path) => Some(stats::spool::named(path)),
+        None => state_dir.map(|dir| RecordLocation::own(dir, stats::spool::FILE)),
     }
 }
 

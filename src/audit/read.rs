@@ -1,6 +1,6 @@
 //! Reading the audit log: intents and outcomes joined into calls.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Deserialize;
 
@@ -110,90 +110,59 @@ pub fn newest(
     filter: &CallFilter,
     limit: usize,
 ) -> Result<AuditCalls, AppendError> {
-    let mut page = AuditCalls::default();
-    // Newest first; `None` is a call that the filter leaves out.
-    let mut slots: Vec<Option<AuditedCall>> = Vec::new();
-    // Outcomes whose intent was not met yet, and their slots.
-    let mut pending: HashMap<String, usize> = HashMap::new();
-    // Outcomes that the filter leaves out: their intents are not calls without an outcome.
-    let mut rejected: HashSet<String> = HashSet::new();
-    let mut selected = 0;
-    let mut waited = 0;
+    // Each with the number of its last line, from the newest.
+    let mut calls: Vec<(usize, AuditedCall)> = Vec::new();
+    // Outcomes whose intent was not met yet.
+    let mut ended: HashMap<String, (usize, AuditedCall)> = HashMap::new();
+    let (mut damaged, mut waited) = (0, 0);
     // The line after this one in the file: when it was written, and the call it belongs to.
     let mut later: Option<(f64, String)> = None;
-    for line in lines {
-        let row = match line? {
-            RecordLine::Text(text) => AuditRow::parse(&text),
-            RecordLine::TooLong => None,
-        };
-        let Some(row) = row else {
-            page.damaged += 1;
+    for (at, line) in lines.enumerate() {
+        let Some(row) = AuditRow::of(&line?) else {
+            damaged += 1;
             continue;
         };
-        if let Some((written, call)) = later.replace((row.unix, row.call.clone()))
+        if let Some((written, id)) = later.replace((row.unix, row.call.clone()))
             && row.unix - written > CLOCK_STEP
-            && let Some(call) = slots.iter_mut().rev().flatten().find(|slot| slot.call == call)
         {
-            call.clock_set_back_by = Some(row.unix - written);
+            let joined = calls.iter_mut().rev().find(|(_, call)| call.call == id);
+            if let Some((_, call)) = ended.get_mut(&id).or(joined) {
+                call.clock_set_back_by = Some(row.unix - written);
+            }
         }
-        let full = selected >= limit;
-        match pending.remove(&row.call) {
-            Some(at) if row.is_intent() => {
-                if let Some(slot) = slots.get_mut(at)
-                    && let Some(call) = slot
-                {
-                    row.add_intent(call);
-                    if !filter.matches(&call.facts()) {
-                        *slot = None;
-                        selected -= 1;
-                    }
-                }
+        let call = match ended.remove(&row.call) {
+            Some((at, mut call)) if row.is_intent() => {
+                row.add_intent(&mut call);
+                Some((at, call))
             }
             // A second outcome of one call: the newer one counts.
-            Some(at) => {
-                pending.insert(row.call, at);
+            Some(newer) => {
+                ended.insert(row.call, newer);
+                None
             }
-            None if full => {}
-            None if row.is_intent() && rejected.remove(&row.call) => {}
-            None if filter.ends_at(row.unix) => {
-                if pending.is_empty() {
-                    break;
-                }
+            None if calls.len() >= limit => None,
+            None if filter.ends_at(row.unix) && ended.is_empty() => break,
+            None if filter.ends_at(row.unix) => None,
+            None if row.has_intent() => {
+                ended.insert(row.call.clone(), (at, row.into_call()));
+                None
             }
-            None => {
-                let waits = row.has_intent();
-                let call = row.into_call();
-                // What an intent would still tell cannot be judged yet.
-                let early_filter = if waits { filter.without_beginning() } else { filter.clone() };
-                if early_filter.matches(&call.facts()) {
-                    if waits {
-                        pending.insert(call.call.clone(), slots.len());
-                    }
-                    slots.push(Some(call));
-                    selected += 1;
-                } else if waits {
-                    rejected.insert(call.call);
-                }
-            }
-        }
-        if selected >= limit {
-            if pending.is_empty() || waited == MAX_INTENT_DISTANCE {
+            None => Some((at, row.into_call())),
+        };
+        calls.extend(call.filter(|(_, call)| filter.matches(&call.facts())));
+        if calls.len() >= limit {
+            if ended.is_empty() || waited == MAX_INTENT_DISTANCE {
                 break;
             }
             waited += 1;
-        } else {
-            waited = 0;
         }
     }
     // An intent that was never found tells nothing, and what was asked for is not known of it.
-    for at in pending.into_values() {
-        if let Some(slot) = slots.get_mut(at) {
-            *slot = slot.take().filter(|call| filter.matches(&call.facts()));
-        }
-    }
-    page.calls = slots.into_iter().flatten().take(limit).collect();
-    page.calls.reverse();
-    Ok(page)
+    calls.extend(ended.into_values().filter(|(_, call)| filter.matches(&call.facts())));
+    calls.sort_by_key(|(at, _)| *at);
+    calls.truncate(limit);
+    let calls = calls.into_iter().rev().map(|(_, call)| call).collect();
+    Ok(AuditCalls { calls, damaged })
 }
 
 #[derive(Debug, Default)]
@@ -214,11 +183,7 @@ impl AuditJoiner {
 
     /// Takes a line; gives the call that it ends.
     pub fn push(&mut self, line: &RecordLine) -> Option<AuditedCall> {
-        let row = match line {
-            RecordLine::Text(text) => AuditRow::parse(text),
-            RecordLine::TooLong => None,
-        };
-        let Some(row) = row else {
+        let Some(row) = AuditRow::of(line) else {
             self.damaged += 1;
             return None;
         };
@@ -266,8 +231,9 @@ struct AuditRow {
 }
 
 impl AuditRow {
-    fn parse(line: &[u8]) -> Option<Self> {
-        let row: Self = serde_json::from_slice(line).ok()?;
+    fn of(line: &RecordLine) -> Option<Self> {
+        let RecordLine::Text(text) = line else { return None };
+        let row: Self = serde_json::from_slice(text).ok()?;
         let is_complete = row.is_intent() || (row.event == "outcome" && row.result.is_some());
         (is_complete && row.unix.is_finite()).then_some(row)
     }

@@ -10,8 +10,7 @@ use super::bench_runner::PreparedTarget;
 use super::environment::ServerIdentity;
 use super::report::{BenchReport, TargetReport};
 use crate::host::ToolHost;
-use crate::host::load::LoadTargetRequest;
-use crate::host::request::CallArguments;
+use crate::host::request::{CallArguments, CallRequest};
 use crate::model::{Error, JsonObject};
 
 /// A tool as it was asked for.
@@ -61,17 +60,16 @@ pub async fn prepare(
 ) -> Result<Vec<PreparedTarget>, Error> {
     let mut all = Vec::with_capacity(specs.len());
     for TargetSpec { name, arguments: given } in specs {
-        let request = LoadTargetRequest {
+        let call = CallRequest {
             servers: options.servers.clone(),
             timeout: options.timeout,
             validate: !options.skips_validation,
-            allow_writes: options.allow_writes,
+            assume_yes: options.allow_writes,
             assume_yes_nested: options.assume_yes_nested,
-            inspect_every: options.inspect_every,
             cancel: options.cancel.clone(),
-            ..LoadTargetRequest::new(&name)
+            ..CallRequest::new(name, CallArguments::Object(JsonObject::new()))
         };
-        let target = host.load_target(&request).await?;
+        let target = host.load_target(&call, options.inspect_every).await?;
         target.warnings().iter().for_each(|warning| warn(warning));
         let tool = target.definition();
         if !options.allow_writes && tool.annotations.read_only.is_none() {

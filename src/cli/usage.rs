@@ -10,8 +10,7 @@ use crate::model::{CallFilter, ToolDefinition};
 use crate::stats::{ReadBudget, Statistics, Usage};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// The statistics that are being read, and what is to be known about them.
-pub struct UsageReading(Option<JoinHandle<Option<(Vec<Usage>, Vec<String>)>>>);
+pub struct UsageReading(Option<JoinHandle<Vec<Usage>>>);
 
 impl UsageReading {
     pub fn none() -> Self {
@@ -22,26 +21,19 @@ impl UsageReading {
         let spec = &assembly.configuration.stats;
         let state_dir = context.environment.state_dir();
         let place = assembly::stats_place(spec, state_dir.as_deref()).filter(|_| spec.enabled);
-        let (retention, project) = (spec.retention, assembly.configuration.project());
+        let project = assembly.configuration.project();
         let filter = CallFilter { project, ..CallFilter::default() };
         Self(place.map(|place| {
             tokio::task::spawn_blocking(move || {
-                read(Statistics::new(place, retention, ReadBudget::BRIEF), &filter)
+                read(Statistics::new(place, ReadBudget::Newest), &filter)
             })
         }))
     }
 
     /// The statistics of these tools for their current definitions.
-    pub async fn of<'t>(
-        self,
-        tools: impl IntoIterator<Item = &'t ToolDefinition>,
-        context: &CommandContext,
-    ) -> Vec<Usage> {
+    pub async fn of<'t>(self, tools: impl IntoIterator<Item = &'t ToolDefinition>) -> Vec<Usage> {
         let Some(reading) = self.0 else { return Vec::new() };
-        let Some((mut usages, notes)) = reading.await.ok().flatten() else {
-            return Vec::new();
-        };
-        notes.iter().for_each(|note| context.output.warn(note));
+        let mut usages = reading.await.unwrap_or_default();
         let tools = tools.into_iter().map(|tool| (tool.name.full(), tool));
         let tools: HashMap<String, &ToolDefinition> = tools.collect();
         usages
@@ -50,8 +42,9 @@ impl UsageReading {
     }
 }
 
-fn read(mut statistics: Statistics, filter: &CallFilter) -> Option<(Vec<Usage>, Vec<String>)> {
-    let now = SystemClock.unix();
-    statistics.refresh(now).ok()?;
-    Some((statistics.summary(filter, now).ok()?.tools, statistics.take_notes()))
+fn read(mut statistics: Statistics, filter: &CallFilter) -> Vec<Usage> {
+    match statistics.refresh() {
+        Ok(()) => statistics.summary(filter, SystemClock.unix()).tools,
+        Err(_) => Vec::new(),
+    }
 }

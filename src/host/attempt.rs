@@ -11,8 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::limits::{self, CallLimits};
 use super::roster;
 use crate::model::{
-    Error, ErrorKind, ErrorPhase, Signal, ToolCall, ToolContext, ToolDefinition, ToolResult,
-    ToolSource,
+    Error, ErrorKind, ErrorPhase, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSource,
 };
 use crate::provider::ToolProvider;
 use crate::util::units::show_duration;
@@ -103,10 +102,7 @@ impl Attempt<'_> {
         let name = &self.definition.name;
         let CallLimits { attempt, set_by, remedy, total, is_total_requested } = self.limits;
         let error = match stop {
-            StopReason::Interrupt => Error::new(
-                ErrorKind::Interrupted(Signal::Interrupt),
-                format!("'{name}' was interrupted"),
-            ),
+            StopReason::Interrupt => Error::interrupted(format!("'{name}' was interrupted")),
             StopReason::Removed => roster::cancelled_by_removal(name),
             StopReason::AttemptTimeout => Error::timeout(format!(
                 "'{name}' did not finish within {} ({set_by})",

@@ -7,12 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-
 use super::ToolHost;
 use super::dispatch::prepare_arguments;
 use super::link::HostQuery;
@@ -27,6 +21,10 @@ use crate::model::{
 use crate::util::json;
 use crate::util::pattern;
 use crate::util::units::show_span;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 /// How often the client of a stopped call hears that it is still there.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
@@ -315,7 +313,7 @@ impl ToolHost {
         if self.link.get().is_none() {
             return Some(self.pipeline.breakpoints.change(change));
         }
-        self.ask_link(|| HostQuery::Breakpoints(change), &CancellationToken::new()).await
+        self.ask_link(HostQuery::Breakpoints(change)).await
     }
 
     /// Decides about a stopped call; whether it still waited.
@@ -323,8 +321,7 @@ impl ToolHost {
         if self.link.get().is_none() {
             return self.pipeline.breakpoints.answer(hold, (answer, by));
         }
-        let query = || HostQuery::Release { hold, answer, by };
-        self.ask_link(query, &CancellationToken::new()).await.unwrap_or(false)
+        self.ask_link(HostQuery::Release { hold, answer, by }).await.unwrap_or(false)
     }
 
     /// Watches stopped calls, as a console that shows them.
@@ -373,21 +370,12 @@ impl ToolHost {
                 time_left: until.saturating_duration_since(Instant::now()),
                 problem: problem.take(),
             };
-            let (answer, by) = match self.wait_at_breakpoint(held, until, root).await {
-                Ok(verdict) => verdict,
-                Err(why) => {
-                    record.by = why;
-                    let outcome =
-                        if rule.continues { HoldOutcome::Continued } else { HoldOutcome::Refused };
-                    record.outcome = outcome;
-                    let reason = format!("no person decided: {}", record.by);
-                    break if rule.continues {
-                        Ok(StopVerdict::Unchanged)
-                    } else {
-                        Err(refusal(name, on, &reason))
-                    };
-                }
-            };
+            let verdict = self.wait_at_breakpoint(held, until, root).await;
+            // Without a person the rule decides.
+            let (answer, by) = verdict.unwrap_or_else(|why| {
+                let refusal = HoldAnswer::Refuse(Some(format!("no person decided: {why}")));
+                (if rule.continues { HoldAnswer::Continue } else { refusal }, why)
+            });
             record.by = by;
             let changed = match answer {
                 HoldAnswer::Refuse(reason) => {

@@ -1,10 +1,8 @@
 //! What a caller says about its call: the user, the trace, the metadata.
 
-use std::fmt;
-
 use crate::audit::Masker;
 use crate::model::{Error, JsonObject, ToolContext, ToolDefinition, ToolSource};
-use crate::util::json::map_json;
+use crate::util::json::{self, map_json};
 use crate::util::units::show_size;
 
 /// Maximum size of the metadata in bytes of JSON. It is sent with every attempt, and as one
@@ -15,9 +13,9 @@ const MAX_USER_BYTES: usize = 256;
 
 pub(super) fn check(user_id: Option<&str>, metadata: &JsonObject) -> Result<(), Error> {
     user_id.map_or(Ok(()), check_user)?;
-    let size = metadata_size(metadata);
-    if size > MAX_METADATA_BYTES {
-        let (size, limit) = (show_size(size as u64), show_size(MAX_METADATA_BYTES as u64));
+    let (size, limit) = (json::size(metadata), MAX_METADATA_BYTES as u64);
+    if size > limit {
+        let (size, limit) = (show_size(size), show_size(limit));
         return Err(Error::usage(format!("the metadata of the call is {size}, more than {limit}"))
             .with_hint("pass large data as an argument, or pass a file name"));
     }
@@ -43,24 +41,6 @@ pub(crate) fn is_reserved(key: &str) -> bool {
     let Some((prefix, _)) = key.split_once('/') else { return false };
     let second = prefix.split('.').nth(1).unwrap_or_default();
     ["modelcontextprotocol", "mcp", "toolhost"].contains(&second)
-}
-
-/// The bytes of metadata as JSON; counted, and not built.
-fn metadata_size(metadata: &JsonObject) -> usize {
-    #[derive(Default)]
-    struct Counter(usize);
-    impl fmt::Write for Counter {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0 += text.len();
-            Ok(())
-        }
-    }
-    let mut counter = Counter::default();
-    for (key, value) in metadata {
-        // Counting does not fail.
-        let _counted = fmt::write(&mut counter, format_args!("{key}{value}\"\":,"));
-    }
-    counter.0
 }
 
 /// The context as the tool may see it: known secrets are none of a server's business, even if a caller passes

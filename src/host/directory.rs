@@ -35,7 +35,6 @@ pub(super) struct ToolDirectory {
     /// are defined in files.
     pub(super) command_end: String,
     version: AtomicU64,
-    registrations: AtomicU64,
     /// Counts the servers that were registered, removed or replaced.
     server_changes: watch::Sender<u64>,
     starts: AtomicU64,
@@ -69,7 +68,6 @@ impl ToolDirectory {
             disabled: Current::new(parts.disabled),
             command_end: parts.command_end,
             version: AtomicU64::new(0),
-            registrations: AtomicU64::new(0),
             server_changes: watch::Sender::new(0),
             starts: AtomicU64::new(0),
         }
@@ -87,13 +85,9 @@ impl ToolDirectory {
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn count_registration(&self) {
-        self.version.fetch_add(1, Ordering::Relaxed);
-        self.registrations.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn registration_version(&self) -> u64 {
-        self.registrations.load(Ordering::Relaxed)
+    /// The next version of the catalogue.
+    pub(super) fn count_version(&self) -> u64 {
+        self.version.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(super) fn count_server_change(&self) {
@@ -153,8 +147,7 @@ impl ToolDirectory {
         let (own, of_servers) = self.out_of_service(scope, &local, &servers);
         local.extend(own);
         servers.extend(of_servers);
-        let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut catalogue = build::build(version, local, servers);
+        let mut catalogue = build::build(self.count_version(), local, servers);
         catalogue.tools.retain(|tool| view.shows(tool));
         if let ListScope::Servers(names) = scope {
             let missing = names.iter().filter_map(|name| {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::approval::{self, Approval, ApprovalRequest};
 use super::attempt::Attempt;
 use super::breakpoints::{Stop, StopVerdict, StoppedCall};
-use super::call_record::{ActiveCallRecord, new_call_record, require_audit};
+use super::call_record::{OpenCall, require_audit};
 use super::failover::is_unsent;
 use super::limits::{self, CallLimits};
 use super::link::HostQuery;
@@ -19,18 +19,25 @@ use super::policy::Decision;
 use super::profiles::ProfileView;
 use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
-use super::unsent_call::UnsentCall;
 use super::{ToolHost, arguments, caller, coerce, content, output_check, retry, roster, variables};
 use crate::model::{
-    BreakpointRecord, CallId, CallMetadata, Error, ErrorKind, HoldOutcome, HostEvent, JsonObject,
-    Signal, SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    BreakpointRecord, CallId, CallMetadata, Error, HoldOutcome, HostEvent, JsonObject,
+    SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
 use crate::provider::Preview;
 
 /// A call whose tool is found and whose arguments are ready.
-struct PreparedCall {
-    route: Route,
+pub(super) struct PreparedCall {
+    pub(super) route: Route,
     call: ToolCall,
+}
+
+/// What was decided about a call that may be made.
+struct Permission {
+    /// In the words of the audit log.
+    decision: String,
+    /// The result that a person gave in the tool's place.
+    given: Option<Box<ToolResult>>,
 }
 
 impl ToolHost {
@@ -40,14 +47,14 @@ impl ToolHost {
     /// As [`ToolHost::call`], as far as nothing is sent.
     pub async fn dry_run(&self, request: &CallRequest) -> Result<DryRun, Error> {
         let query = || HostQuery::DryRun(Box::new(self.complete_request(request)));
-        if let Some(outcome) = self.ask_link(query, &request.cancel).await {
+        if let Some(outcome) = self.ask_link_within(query, &request.cancel).await {
             return outcome;
         }
         let work = async {
             let view = self.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, &[]);
-            let prepared = self.prepare(request, &Nesting::default(), &search, None).await?;
-            let PreparedCall { route, call } = prepared;
+            let PreparedCall { route, call } =
+                self.prepare(request, &Nesting::default(), &search, &mut None).await?;
             let tool = &route.tool.definition;
             let masked = self.pipeline.masked_arguments(&call.arguments, &tool.input_schema);
             Ok(DryRun {
@@ -58,11 +65,7 @@ impl ToolHost {
                     .concat(),
             })
         };
-        tokio::select! {
-            biased;
-            () = request.cancel.cancelled() => Err(interrupted_error(&request.name)),
-            preview = work => preview,
-        }
+        unless_interrupted(request, work).await
     }
 
     /// Runs one call through its whole life.
@@ -89,89 +92,46 @@ impl ToolHost {
         skipped: &[SkippedServer],
     ) -> Result<CallOutcome, Error> {
         require_audit(self, &request.name)?;
-        let call_id = request.id.clone().unwrap_or_else(|| self.new_call_id());
-        let parent = nesting.parent.as_ref();
-        let unsent = UnsentCall::new(self, request, &call_id, parent);
-        let before = async {
-            let view = self.view(request.profile.as_deref())?;
-            let search = Self::search(request, &view, skipped);
-            let mut prepared = self.prepare(request, nesting, &search, Some(&unsent)).await?;
-            let decided = async {
-                // Before it is decided, so that policy and approval are about what is sent.
-                if self.may_stop(&prepared.route.tool.definition)
-                    && let Some(given) = self
-                        .stop_unsent(&mut prepared.call, &prepared.route.tool, request, &unsent)
-                        .await?
-                {
-                    return Ok(("answered by a person".to_owned(), Some(given)));
-                }
-                Ok((self.decide(&prepared, request, nesting, &unsent).await?, None))
-            };
-            match decided.await {
-                Ok((decision, given)) => Ok((prepared, decision, given)),
+        let id = request.id.clone().unwrap_or_else(|| self.new_call_id());
+        let mut open = OpenCall::new(self, request, id, nesting.parent.as_ref());
+        let ready = self.ready(request, nesting, skipped, &mut open);
+        let (PreparedCall { route, call }, permission) =
+            match unless_interrupted(request, ready).await {
+                Ok(ready) => ready,
                 Err(error) => {
-                    unsent.set_arguments(prepared.call.arguments);
-                    Err(error)
+                    // The server that failed already has its record; that no other accepts the
+                    // call is not a call.
+                    if !skipped.is_empty() && open.tool.is_none() {
+                        open.discard();
+                    } else {
+                        open.fail(&error);
+                    }
+                    return Err(error);
                 }
-            }
-        };
-        let ready = tokio::select! {
-            biased;
-            () = request.cancel.cancelled() => Err(interrupted_error(&request.name)),
-            ready = before => ready,
-        };
-        let (PreparedCall { route, call }, mut decision, given) = match ready {
-            Ok(ready) => ready,
-            // The server that failed already has its record; that no other accepts the call is not
-            // a call.
-            Err(error) if !skipped.is_empty() && !unsent.has_tool() => {
-                unsent.close();
-                return Err(error);
-            }
-            Err(error) => {
-                unsent.fail(&error);
-                return Err(error);
-            }
-        };
-        let person_wait = unsent.person_wait();
-        let breakpoint = unsent.breakpoint();
-        unsent.close();
-        if let Some(BreakpointRecord { outcome, pattern, .. }) = &breakpoint {
+            };
+        let Permission { mut decision, given } = permission;
+        if let Some(BreakpointRecord { outcome, pattern, .. }) = &open.breakpoint {
             let outcome = outcome.as_str();
             decision = format!("{decision}; {outcome} at the breakpoint '{pattern}'");
         }
         let tool = Arc::clone(&route.tool);
-        let call_input = (request, &call.arguments);
-        let mut recorded =
-            new_call_record(self, &tool.definition, &call_id, parent, call_input, &decision);
-        recorded.protocol.clone_from(&route.protocol);
-        recorded.breakpoint = breakpoint;
-        let trace = self.sessions.trace_of(request);
-        let mut record = ActiveCallRecord::open(self, recorded, trace)?;
-        record.earlier_wait = person_wait;
+        open.dispatch(&tool.definition, &call.arguments, route.protocol.as_ref(), &decision)?;
         // Refusals ended the call before; what is left are warnings.
-        record.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
-        record.warnings.extend(route.warnings.iter().cloned());
+        open.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
+        open.warnings.extend(route.warnings.iter().cloned());
         if request.retries.is_some_and(|retries| retries > 0)
             && self.max_retries(&tool.definition, request) == 0
         {
-            record.warnings.push("not retried: it is not marked safe to repeat".into());
+            open.warnings.push("not retried: it is not marked safe to repeat".into());
         }
-        tracing::debug!(
-            call = call_id.0,
-            tool = record.call.tool,
-            parent = record.call.parent.as_ref().map(|parent| parent.0.as_str()),
-            session = record.call.caller.session,
-            "call started"
-        );
         let total = CallLimits::of(&tool.definition, request.timeout, request.idle_timeout).total;
-        self.pipeline.questions.begin_call(&call_id, parent, total);
+        self.pipeline.questions.begin_call(&open.id, open.parent, total);
         let was_given = given.is_some();
-        let was_edited = record.call.breakpoint.as_ref();
-        let was_edited = was_edited.is_some_and(|stop| stop.outcome == HoldOutcome::Edited);
+        let was_edited =
+            open.breakpoint.as_ref().is_some_and(|stop| stop.outcome == HoldOutcome::Edited);
         let mut result = match given {
             Some(given) => Ok(*given),
-            None => self.run(request, nesting, &route, &call, &mut record).await,
+            None => self.run(request, nesting, &route, &call, &mut open).await,
         };
         if let Ok(result) = &mut result {
             output_check::check_output(&tool, result, request.validate).await;
@@ -182,8 +142,8 @@ impl ToolHost {
         if !was_given && (was_edited || !goes_elsewhere) {
             let stopped = StoppedCall {
                 request,
-                call: &call_id,
-                waiting: Some(&call_id),
+                call: &open.id,
+                waiting: Some(&open.id),
                 tool: &tool,
                 arguments: &call.arguments,
             };
@@ -193,7 +153,7 @@ impl ToolHost {
                 stop = self.stop_at_breakpoint(&stopped, Some(&result)) => stop,
             };
             if let Some(Stop { record: breakpoint, verdict, .. }) = stop {
-                record.result_stop = Some(breakpoint);
+                open.result_stop = Some(breakpoint);
                 match verdict {
                     Ok(StopVerdict::Result(given)) => result = Ok(*given),
                     Ok(_) => {}
@@ -201,13 +161,13 @@ impl ToolHost {
                 }
             }
         }
-        record.call_questions = self.pipeline.questions.end_call(&call_id);
+        open.questions = self.pipeline.questions.end_call(&open.id);
         let metadata = CallMetadata {
-            call_id,
-            duration: record.duration(),
-            person_wait: record.person_wait(),
+            call_id: open.id.clone(),
+            duration: open.duration(),
+            person_wait: open.person_wait(),
             connect: route.connect,
-            attempts: record.attempts,
+            attempts: open.attempts,
             protocol: route.protocol.clone(),
             // An edited call is not made of another server as it was before.
             routing: route
@@ -218,23 +178,40 @@ impl ToolHost {
             host_pid: None,
         };
         let bytes = result.as_ref().map_or(0, content::size);
-        record.close(&mut result, bytes);
+        open.close(&mut result, bytes);
         Ok(CallOutcome { definition: Arc::clone(&tool.definition), result, metadata })
     }
 
-    /// Finds the tool and readies the arguments; contacts at most the tool's server.
-    async fn prepare(
+    /// All that comes before a call is dispatched: nothing of it was sent yet.
+    async fn ready(
+        &self,
+        request: &CallRequest,
+        nesting: &Nesting,
+        skipped: &[SkippedServer],
+        open: &mut OpenCall<'_>,
+    ) -> Result<(PreparedCall, Permission), Error> {
+        let view = self.view(request.profile.as_deref())?;
+        let search = Self::search(request, &view, skipped);
+        let mut ready = self.prepare(request, nesting, &search, &mut open.tool).await?;
+        let permitted = self.permit(&mut ready, request, nesting, open).await;
+        if permitted.is_err() {
+            open.arguments = Some(ready.call.arguments.clone());
+        }
+        Ok((ready, permitted?))
+    }
+
+    /// Finds the tool, which is put into `tool`, and readies the arguments; contacts at most the tool's
+    /// server.
+    pub(super) async fn prepare(
         &self,
         request: &CallRequest,
         nesting: &Nesting,
         search: &Search<'_>,
-        unsent: Option<&UnsentCall<'_>>,
+        tool: &mut Option<Arc<ToolDefinition>>,
     ) -> Result<PreparedCall, Error> {
         let route = self.directory.route(search).await;
         let mut route = route.map_err(|error| self.pipeline.masker.error(error))?;
-        if let Some(unsent) = unsent {
-            unsent.set_tool(&route.tool.definition);
-        }
+        *tool = Some(Arc::clone(&route.tool.definition));
         nesting.check_nesting(&route.tool.definition.name.full())?;
         if let Some(error) = &route.tool.definition.unavailable_reason {
             return Err(error.clone());
@@ -276,34 +253,35 @@ impl ToolHost {
         }
     }
 
-    /// Whether a call of the tool may be shown to a person at a breakpoint: one that is refused anyway
-    /// is not.
-    fn may_stop(&self, tool: &ToolDefinition) -> bool {
-        !matches!(self.pipeline.decision(tool), Decision::Deny(_)) && self.check_pin(tool).is_ok()
-    }
-
-    /// Stops a call that could be sent, if a breakpoint says so; returns the result that a person
-    /// gives in the tool's place.
-    async fn stop_unsent(
+    /// Lets a person change the call at a breakpoint, and then decides: policy and approval are about
+    /// what is sent. A call that is refused anyway is not shown to a person.
+    async fn permit(
         &self,
-        call: &mut ToolCall,
-        tool: &ListedTool,
+        ready: &mut PreparedCall,
         request: &CallRequest,
-        unsent: &UnsentCall<'_>,
-    ) -> Result<Option<Box<ToolResult>>, Error> {
-        let (call_id, waiting) = unsent.place();
-        let arguments = &call.arguments;
-        let stopped = StoppedCall { request, call: call_id, waiting, tool, arguments };
-        let Some(stop) = self.stop_at_breakpoint(&stopped, None).await else { return Ok(None) };
-        unsent.set_breakpoint(stop.record, stop.waited);
-        match stop.verdict? {
-            StopVerdict::Unchanged => Ok(None),
-            StopVerdict::Arguments(edited) => {
-                call.arguments = edited;
-                Ok(None)
+        nesting: &Nesting,
+        open: &mut OpenCall<'_>,
+    ) -> Result<Permission, Error> {
+        let tool = &*ready.route.tool;
+        let is_refused = matches!(self.pipeline.decision(&tool.definition), Decision::Deny(_))
+            || self.check_pin(&tool.definition).is_err();
+        let arguments = &ready.call.arguments;
+        let (call, waiting) = (&open.id, open.parent);
+        let stopped = StoppedCall { request, call, waiting, tool, arguments };
+        let stop = if is_refused { None } else { self.stop_at_breakpoint(&stopped, None).await };
+        if let Some(stop) = stop {
+            open.breakpoint = Some(stop.record);
+            open.earlier_wait += stop.waited;
+            match stop.verdict? {
+                StopVerdict::Unchanged => {}
+                StopVerdict::Arguments(edited) => ready.call.arguments = edited,
+                StopVerdict::Result(given) => {
+                    let decision = "answered by a person".to_owned();
+                    return Ok(Permission { decision, given: Some(given) });
+                }
             }
-            StopVerdict::Result(given) => Ok(Some(given)),
         }
+        Ok(Permission { decision: self.decide(ready, request, nesting, open).await?, given: None })
     }
 
     /// Applies the policy and asks a person where that is needed. Returns the decision in the
@@ -313,7 +291,7 @@ impl ToolHost {
         ready: &PreparedCall,
         request: &CallRequest,
         nesting: &Nesting,
-        unsent: &UnsentCall<'_>,
+        open: &mut OpenCall<'_>,
     ) -> Result<String, Error> {
         let tool = &ready.route.tool.definition;
         let name = &tool.name;
@@ -342,7 +320,7 @@ impl ToolHost {
             call: request.id.clone(),
         };
         let (answer, waited) = self.pipeline.approve(&approval, nesting.parent.as_ref()).await;
-        unsent.set_approval_wait(waited);
+        open.earlier_wait += waited;
         tracing::info!(tool = name.full(), ?answer, "approval asked");
         match answer {
             Approval::Granted => Ok(format!("approved by a person: {reason}")),
@@ -374,7 +352,7 @@ impl ToolHost {
         nesting: &Nesting,
         route: &Route,
         call: &ToolCall,
-        record: &mut ActiveCallRecord<'_>,
+        open: &mut OpenCall<'_>,
     ) -> Result<ToolResult, Error> {
         let definition = &route.tool.definition;
         let limits = if nesting.is_nested() {
@@ -402,9 +380,9 @@ impl ToolHost {
                 call.name
             )));
         };
-        let _turn = self.pipeline.questions.hold_turn(&record.call.id, permit);
+        let _turn = self.pipeline.questions.hold_turn(&open.id, permit);
         // The wait for a turn does not count as the tool's time.
-        record.started = self.pipeline.clock.now();
+        open.started = self.pipeline.clock.now();
         let attempt = Attempt {
             provider: &*route.provider.inner,
             definition,
@@ -414,17 +392,17 @@ impl ToolHost {
             removed: route.provider.usage.stop(),
         };
         loop {
-            record.attempts += 1;
+            open.attempts += 1;
             let ended = CancellationToken::new();
             let _ends_what_it_calls = ended.clone().drop_guard();
-            let owner = (record.call.id.clone(), call.name.full());
-            let trace = record.trace.clone();
+            let owner = (open.id.clone(), call.name.full());
+            let trace = open.trace.clone();
             let nested = HostCaller::new(self, request, nesting, owner, (trace.clone(), ended));
             let context = ToolContext {
                 caller: Some(Arc::new(nested)),
                 ancestors: nesting.chain.clone(),
                 trace,
-                ..self.sessions.context(request, record.call.id.clone(), definition, &limits)
+                ..self.sessions.context(request, open.id.clone(), definition, &limits)
             };
             let context = caller::without_secrets(context, definition, &self.pipeline.masker);
             self.directory.mark_start([&*route.provider]);
@@ -433,27 +411,27 @@ impl ToolHost {
                 return outcome;
             }
             let Some(error) = retry::retryable_error(&outcome).cloned() else { return outcome };
-            let is_last = record.attempts > further || total.is_elapsed();
+            let is_last = open.attempts > further || total.is_elapsed();
             if is_last || route.provider.usage.is_removed() {
                 return outcome;
             }
             let jitter = retry::jitter(&self.pipeline.ids.next());
-            let delay = retry::delay(&error, definition, record.attempts, jitter);
+            let delay = retry::delay(&error, definition, open.attempts, jitter);
             let left = total.deadline().saturating_duration_since(tokio::time::Instant::now());
             if delay >= left {
                 return retry::no_time_for_retry(outcome, delay, left);
             }
             tracing::warn!(
-                call = record.call.id.0,
-                tool = record.call.tool,
-                attempt = record.attempts,
+                call = open.id.0,
+                tool = definition.name.full(),
+                attempt = open.attempts,
                 kind = error.kind().as_str(),
                 delay_ms = delay.as_millis(),
                 "attempt failed, another follows"
             );
             self.sessions.events.emit(HostEvent::AttemptFailed {
-                call_id: record.call.id.clone(),
-                attempt: record.attempts,
+                call_id: open.id.clone(),
+                attempt: open.attempts,
                 error: error.clone(),
                 delay,
             });
@@ -500,6 +478,17 @@ pub(super) async fn prepare_arguments(
     }
 }
 
+async fn unless_interrupted<T>(
+    request: &CallRequest,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::select! {
+        biased;
+        () = request.cancel.cancelled() => Err(interrupted_error(&request.name)),
+        outcome = work => outcome,
+    }
+}
+
 fn interrupted_error(name: &str) -> Error {
-    Error::new(ErrorKind::Interrupted(Signal::Interrupt), format!("'{name}' was interrupted"))
+    Error::interrupted(format!("'{name}' was interrupted"))
 }

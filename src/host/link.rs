@@ -287,7 +287,12 @@ impl ToolHost {
     }
 
     /// What the other host answers; `None` when there is none, or it does not answer.
-    pub(super) async fn ask_link<T: DeserializeOwned>(
+    pub(super) async fn ask_link<T: DeserializeOwned>(&self, query: HostQuery) -> Option<T> {
+        self.ask_link_within(|| query, &CancellationToken::new()).await
+    }
+
+    /// The same, given up soon after `cancel` fires. `query` is made only when it is asked.
+    pub(super) async fn ask_link_within<T: DeserializeOwned>(
         &self,
         query: impl FnOnce() -> HostQuery,
         cancel: &CancellationToken,

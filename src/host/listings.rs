@@ -279,14 +279,20 @@ impl RegisteredProvider {
         }
     }
 
+    /// What it is registered as.
+    pub(super) fn sort(&self) -> &'static str {
+        match (&self.server, &self.component_type) {
+            (Some(_), _) => "MCP server",
+            (None, Some(_)) => "component",
+            (None, None) => "provider",
+        }
+    }
+
     /// How it is spoken of when it has a name that another one wants.
     pub(super) fn describe(&self) -> String {
-        let name = self.source.as_deref().unwrap_or_default();
-        match (&self.server, &self.component_type) {
-            (Some(server), _) => format!("the MCP server '{server}'"),
-            (None, Some(component_type)) => format!("the {component_type} component '{name}'"),
-            (None, None) => format!("the provider '{name}'"),
-        }
+        let name = self.server.as_ref().or(self.source.as_ref()).map_or("", String::as_str);
+        let component_type = self.component_type.iter().map(|kind| format!("{kind} "));
+        format!("the {}{} '{name}'", component_type.collect::<String>(), self.sort())
     }
 
     /// The list as it was asked for last, unless it changed since.

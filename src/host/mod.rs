@@ -60,7 +60,6 @@ mod router;
 mod session_manager;
 
 mod silent_servers;
-mod unsent_call;
 mod variables;
 
 #[cfg(test)]
@@ -70,16 +69,12 @@ mod tests;
 
 use std::sync::{Arc, Weak};
 
-use futures_util::future::join_all;
-use tokio_util::sync::CancellationToken;
-
 use crate::catalogue::Catalogue;
-use crate::model::{
-    Browser, Error, JsonObject, LoginReport, ServerState, ServerStatus, ToolDefinition,
-};
+use crate::model::{Browser, Error, LoginReport, ServerState, ServerStatus, ToolDefinition};
 use crate::provider::LoginSupport;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;
+use futures_util::future::join_all;
 use link::{HostQuery, LinkSlot};
 use offerings::OpenSubscriptions;
 use pipeline::CallPipeline;
@@ -141,8 +136,7 @@ impl ToolHost {
     /// affect the others: its declared tools stay, marked unavailable. The profile of requests that
     /// name none is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
-        let query = || HostQuery::Catalogue(scope.clone());
-        if let Some(catalogue) = self.ask_link(query, &CancellationToken::new()).await {
+        if let Some(catalogue) = self.ask_link(HostQuery::Catalogue(scope.clone())).await {
             return catalogue;
         }
         self.catalogue_in(scope, &self.profiles.default_view()).await
@@ -213,8 +207,9 @@ impl ToolHost {
     /// Unknown and ambiguous names (with suggestions), tools that the profile hides, and failures
     /// during the search.
     pub async fn find(&self, name: &str, scope: &LookupScope) -> Result<ToolDefinition, Error> {
-        let query = || HostQuery::Find { name: name.to_owned(), scope: scope.clone() };
-        if let Some(answer) = self.ask_link(query, &CancellationToken::new()).await {
+        if let Some(answer) =
+            self.ask_link(HostQuery::Find { name: name.to_owned(), scope: scope.clone() }).await
+        {
             return answer;
         }
         let view = self.view(scope.profile.as_deref())?;
@@ -256,18 +251,10 @@ impl ToolHost {
         self.pipeline.decision(tool)
     }
 
-    /// Arguments as recorded: values that are secret, by value, by name or by the schema, are
-    /// replaced.
-    #[doc(hidden)] // for the program's own commands
-    pub fn mask_arguments(&self, arguments: &JsonObject, schema: &serde_json::Value) -> JsonObject {
-        self.pipeline.masked_arguments(arguments, schema)
-    }
-
     /// The servers of which something may be shown, as known to the host that makes the calls,
     /// without contacting them.
     pub async fn server_statuses(&self) -> Vec<ServerStatus> {
-        let query = || HostQuery::Servers;
-        let linked = self.ask_link(query, &CancellationToken::new()).await;
+        let linked = self.ask_link(HostQuery::Servers).await;
         linked.unwrap_or_else(|| self.servers())
     }
 
@@ -319,8 +306,7 @@ impl ToolHost {
 
     /// Pings the named servers (if empty, all of which something may be shown), concurrently.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
-        let query = || HostQuery::CheckServers(names.to_vec());
-        if let Some(checked) = self.ask_link(query, &CancellationToken::new()).await {
+        if let Some(checked) = self.ask_link(HostQuery::CheckServers(names.to_vec())).await {
             return checked;
         }
         let view = self.profiles.default_view();

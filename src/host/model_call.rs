@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::ToolHost;
+use super::call_record::OpenCall;
 use super::request::{CallArguments, CallRequest};
-use super::unsent_call::UnsentCall;
 use crate::audit::mask::MASK;
 use crate::formats::{CallAnswer, ExportedCatalogue, RAW_ARGUMENTS, RequestedCall};
 use crate::model::{Error, ToolResult};
@@ -27,9 +27,8 @@ impl ToolHost {
                 let masked = [(RAW_ARGUMENTS.to_owned(), Value::from(MASK))].into_iter().collect();
                 let mut request = CallRequest::new(name, CallArguments::Object(masked));
                 adjust(&mut request);
-                let id = self.new_call_id();
                 let error = Error::usage(unparsed.to_string());
-                UnsentCall::new(self, &request, &id, None).fail(&error);
+                OpenCall::new(self, &request, self.new_call_id(), None).fail(&error);
                 return CallAnswer::failure(
                     json!({ "error": error.message(), RAW_ARGUMENTS: unparsed.text }).to_string(),
                 );

@@ -1,74 +1,59 @@
-//! Tracks the users of a provider, so that it is not closed while in use.
+//! Who uses a provider, so that it is closed when nobody does any more.
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
+#[derive(Default)]
 pub(super) struct ProviderUsage {
-    state: watch::Sender<UsageState>,
+    /// Closed once the provider is removed.
+    users: TaskTracker,
     stop: CancellationToken,
 }
 
-#[derive(Default)]
-struct UsageState {
-    users: usize,
-    is_removed: bool,
-}
-
-impl Default for ProviderUsage {
-    fn default() -> Self {
-        Self { state: watch::Sender::new(UsageState::default()), stop: CancellationToken::new() }
-    }
-}
-
 /// Counts as one user of a provider until it is dropped.
-pub(super) struct UsageGuard(Arc<ProviderUsage>);
+pub(super) struct UsageGuard {
+    usage: Arc<ProviderUsage>,
+    _user: TaskTrackerToken,
+}
 
 impl UsageGuard {
     /// Fires when its holder has to stop: the provider was removed, and is about to be closed.
     pub(super) fn stop(&self) -> &CancellationToken {
-        &self.0.stop
+        &self.usage.stop
     }
 
     pub(super) fn is_removed(&self) -> bool {
-        self.0.is_removed()
-    }
-}
-
-impl Drop for UsageGuard {
-    fn drop(&mut self) {
-        self.0.state.send_modify(|state| state.users -= 1);
+        self.usage.is_removed()
     }
 }
 
 impl ProviderUsage {
     /// Begins to use the provider; `None` once it is removed.
     pub(super) fn begin(self: &Arc<Self>) -> Option<UsageGuard> {
-        let has_begun = self.state.send_if_modified(|state| {
-            state.users += usize::from(!state.is_removed);
-            !state.is_removed
-        });
-        has_begun.then(|| UsageGuard(Arc::clone(self)))
+        // Counted first: whoever removes the provider after that waits for this one.
+        let user = self.users.token();
+        (!self.is_removed()).then(|| UsageGuard { usage: Arc::clone(self), _user: user })
     }
 
     pub(super) fn is_removed(&self) -> bool {
-        self.state.borrow().is_removed
+        self.users.is_closed()
     }
 
     /// Prevents new uses. Running ones continue.
     pub(super) fn remove(&self) {
-        self.state.send_modify(|state| state.is_removed = true);
+        self.users.close();
     }
 
     pub(super) fn stop_users(&self) -> usize {
         self.stop.cancel();
-        self.state.borrow().users
+        self.users.len()
     }
 
+    /// Waits until a removed provider is unused.
     pub(super) async fn idle(&self) {
-        let mut state = self.state.subscribe();
-        // The sender lives as long as this.
-        let _closed = state.wait_for(|state| state.users == 0).await;
+        self.users.wait().await;
     }
 }

@@ -4,9 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
-use serde_json::value::RawValue;
-
 use super::recorder::{RecordError, Recorder};
 use crate::audit::{self, log::AuditedProcess};
 use crate::catalogue::fingerprint;
@@ -54,7 +51,8 @@ impl AuditTarget {
 
 pub struct RecorderSet {
     stores: RecordStores,
-    fingerprints: Mutex<HashMap<String, CachedFingerprint>>,
+    /// By the name of the tool; a new listing makes a new definition.
+    fingerprints: Mutex<HashMap<String, (Arc<ToolDefinition>, String)>>,
     clock: Arc<dyn Clock>,
     events: EventSink,
     scope: RecordScope,
@@ -87,17 +85,17 @@ impl RecorderSet {
         CallPlace { project: self.scope.project.clone(), program }
     }
 
-    fn fingerprint(&self, tool: &ToolDefinition) -> String {
+    fn fingerprint(&self, tool: &Arc<ToolDefinition>) -> String {
         let mut fingerprints = self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
         let name = tool.name.full();
-        if let Some(cached) = fingerprints.get(&name).filter(|cached| cached.is_of(tool)) {
-            return cached.value.clone();
+        if let Some((_, value)) = fingerprints.get(&name).filter(|(of, _)| Arc::ptr_eq(of, tool)) {
+            return value.clone();
         }
         let value = fingerprint::fingerprint(tool);
         if fingerprints.len() >= MAX_FINGERPRINTS {
             fingerprints.clear();
         }
-        fingerprints.insert(name, CachedFingerprint::new(tool, value.clone()));
+        fingerprints.insert(name, (Arc::clone(tool), value.clone()));
         value
     }
 
@@ -190,36 +188,6 @@ impl Recorder for RecorderSet {
         outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
         self.write_audit_outcome(self.clock.unix(), call, outcome)
-    }
-}
-
-/// The fingerprint of a definition, and what shows that the definition is unchanged without
-/// computing it again: a new listing allocates its parts again.
-struct CachedFingerprint {
-    schema: Arc<Value>,
-    raw: Option<Arc<RawValue>>,
-    description: Option<String>,
-    value: String,
-}
-
-impl CachedFingerprint {
-    fn new(tool: &ToolDefinition, value: String) -> Self {
-        Self {
-            schema: Arc::clone(tool.input_schema.whole()),
-            raw: tool.raw.clone(),
-            description: tool.description.clone(),
-            value,
-        }
-    }
-
-    fn is_of(&self, tool: &ToolDefinition) -> bool {
-        let same_raw = match (&self.raw, &tool.raw) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (one, other) => one.is_none() && other.is_none(),
-        };
-        same_raw
-            && Arc::ptr_eq(&self.schema, tool.input_schema.whole())
-            && self.description == tool.description
     }
 }
 

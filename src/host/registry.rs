@@ -1,9 +1,9 @@
 //! Tools registered at run time: functions of the embedding program.
 
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use indexmap::IndexMap;
 use serde_json::json;
 
 use super::handler::ToolHandler;
@@ -23,8 +23,6 @@ pub(super) enum HandlerSource {
 struct RegisteredTool {
     definition: Arc<ToolDefinition>,
     handler: HandlerSource,
-    /// Its place in the list: that of its registration.
-    at: u64,
 }
 
 pub(super) struct ToolRegistry {
@@ -34,8 +32,8 @@ pub(super) struct ToolRegistry {
 
 #[derive(Default)]
 struct ToolTable {
-    by_name: HashMap<String, Arc<RegisteredTool>>,
-    next: u64,
+    /// By their full names, in the order in which they were registered.
+    by_name: IndexMap<String, Arc<RegisteredTool>>,
     /// How often a tool was added or removed.
     changes: u64,
 }
@@ -47,13 +45,11 @@ impl ToolRegistry {
 
     pub(super) fn add(&self, definition: ToolDefinition, code: HandlerSource) {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
-        let at = tools.next;
-        tools.next += 1;
         tools.changes += 1;
         let full = definition.name.full();
         tools.by_name.insert(
             full,
-            Arc::new(RegisteredTool { definition: Arc::new(definition), handler: code, at }),
+            Arc::new(RegisteredTool { definition: Arc::new(definition), handler: code }),
         );
     }
 
@@ -61,7 +57,7 @@ impl ToolRegistry {
     /// one.
     pub(super) fn remove(&self, full: &str) -> Option<Arc<ToolDefinition>> {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
-        let removed = tools.by_name.remove(full);
+        let removed = tools.by_name.shift_remove(full);
         tools.changes += u64::from(removed.is_some());
         drop(tools);
         self.sessions.drop_tool(full);
@@ -70,9 +66,7 @@ impl ToolRegistry {
 
     pub(super) fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<&Arc<RegisteredTool>> = tools.by_name.values().collect();
-        all.sort_unstable_by_key(|tool| tool.at);
-        all.into_iter().map(|tool| Arc::clone(&tool.definition)).collect()
+        tools.by_name.values().map(|tool| Arc::clone(&tool.definition)).collect()
     }
 
     fn tool(&self, name: &ToolName) -> Result<Arc<RegisteredTool>, Error> {

@@ -11,6 +11,7 @@ use super::profiles::ProfileView;
 use super::provider_table::{ProviderLease, ProviderTable};
 use super::roster;
 use super::silent_servers::SilentServers;
+use crate::catalogue::build::describe_origin;
 use crate::catalogue::naming::{self, NameResolution};
 use crate::model::{Error, ErrorKind, Origin, Routing, SkippedServer, ToolName};
 use crate::util::spelling::did_you_mean;
@@ -231,26 +232,32 @@ impl ToolDirectory {
                 [listed.collect(), spelled.collect()];
             for round in rounds {
                 let names: Vec<&ToolName> = round.iter().map(|(_, name)| *name).collect();
-                let candidate = |at: usize| round.get(at).map(|(candidate, _)| *candidate);
-                match naming::resolve(search.name, &names) {
-                    NameResolution::Found(at) => {
-                        return Ok(candidate(at).map(|candidate| {
-                            let server = candidate.0.provider.server.as_deref();
-                            let skipped = self.passed_over(search.skipped, failed_servers(bad));
-                            (candidate, self.routing_for_only(server, skipped))
-                        }));
-                    }
-                    NameResolution::Ambiguous(all) => {
-                        let all: Vec<ToolCandidate<'a>> =
-                            all.into_iter().filter_map(candidate).collect();
-                        return self.choose_weighted(search, &all, bad).map(Some);
-                    }
-                    NameResolution::Unknown => {}
-                }
+                let fitting = match naming::resolve(search.name, &names) {
+                    NameResolution::Found(at) => vec![at],
+                    NameResolution::Ambiguous(all) => all,
+                    NameResolution::Unknown => continue,
+                };
+                let all: Vec<ToolCandidate<'a>> =
+                    fitting.iter().filter_map(|at| Some(round.get(*at)?.0)).collect();
+                let servers = all.iter().map(|(answer, _)| answer.provider.server.as_deref());
+                let servers: Vec<&str> = servers.map(Option::unwrap_or_default).collect();
+                let choice = self.choose_server(&servers, search.skipped, failed_servers(bad));
+                let chosen = choice.and_then(|(at, routing)| Some((*all.get(at)?, routing)));
+                return chosen.map(Some).ok_or_else(|| ambiguous(search.name, &all));
             }
         }
         Ok(None)
     }
+}
+
+fn ambiguous(name: &str, all: &[ToolCandidate<'_>]) -> Error {
+    let names = all.iter().take(SHOWN).map(|(_, tool)| {
+        let definition = &tool.definition;
+        format!("{} ({})", definition.name, describe_origin(&definition.origin))
+    });
+    Error::usage(format!("'{name}' is offered by {} components", all.len()))
+        .with_details(names)
+        .with_hint("use one of these full names")
 }
 
 /// Local lists in file order, so that of two equal names the first is found.

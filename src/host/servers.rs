@@ -1,7 +1,5 @@
 //! Managing servers: stop, restart, log level.
 
-use tokio_util::sync::CancellationToken;
-
 use super::link::HostQuery;
 use super::provider_table::ProviderLease;
 use super::{ToolHost, limits};
@@ -14,8 +12,7 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there.
     pub async fn stop_server(&self, name: &str) -> Result<ServerStatus, Error> {
-        let query = || HostQuery::StopServer(name.to_owned());
-        if let Some(status) = self.ask_link(query, &CancellationToken::new()).await {
+        if let Some(status) = self.ask_link(HostQuery::StopServer(name.to_owned())).await {
             return status;
         }
         let provider = self.find_server(name)?;
@@ -33,8 +30,7 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there.
     pub async fn restart_server(&self, name: &str) -> Result<ServerStatus, Error> {
-        let query = || HostQuery::RestartServer(name.to_owned());
-        if let Some(status) = self.ask_link(query, &CancellationToken::new()).await {
+        if let Some(status) = self.ask_link(HostQuery::RestartServer(name.to_owned())).await {
             return status;
         }
         let provider = self.find_server(name)?;
@@ -56,8 +52,9 @@ impl ToolHost {
     /// # Errors
     /// An unknown server, or one that refuses.
     pub async fn set_log_level(&self, name: &str, level: &'static str) -> Result<(), Error> {
-        let query = || HostQuery::SetLogLevel { server: name.to_owned(), level };
-        if let Some(set) = self.ask_link(query, &CancellationToken::new()).await {
+        if let Some(set) =
+            self.ask_link(HostQuery::SetLogLevel { server: name.to_owned(), level }).await
+        {
             return set;
         }
         let provider = self.find_server(name)?;

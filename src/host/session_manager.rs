@@ -73,17 +73,11 @@ impl SessionManager {
         let session = request.session.as_deref().unwrap_or(&self.base.session_id);
         let mut info = self.info(session, request.user_id.as_ref(), &request.metadata);
         info.environment.retain(|name, _| call_may_set(name, context_env));
+        let trace = request.trace.as_ref().or(self.trace.as_ref());
         ToolContext {
-            session_id: info.session_id,
-            user_id: info.user_id,
-            trace: request.trace.clone().or_else(|| self.trace.clone()),
-            cwd: info.cwd,
-            environment: info.environment,
-            metadata: info.metadata,
             cancel: request.cancel.clone(),
             client: request.client,
-            events: self.events.clone(),
-            ..ToolContext::empty(call_id)
+            ..self.context_of(call_id, info, trace)
         }
     }
 
@@ -99,23 +93,31 @@ impl SessionManager {
         tool: &ToolDefinition,
         limits: &CallLimits,
     ) -> ToolContext {
-        let SessionInfo { session_id, cwd, mut environment, metadata, user_id } =
-            self.caller_info(request);
-        variables::retain(&mut environment, tool);
+        let mut info = self.caller_info(request);
+        variables::retain(&mut info.environment, tool);
         ToolContext {
-            call_id,
-            session_id,
-            user_id,
-            trace: self.trace_of(request).cloned(),
-            cwd,
-            environment,
-            metadata,
             cancel: request.cancel.clone(),
             client: request.client,
-            events: self.events.clone(),
             idle_limit: limits.attempt,
-            caller: None,
-            ancestors: Vec::new(),
+            ..self.context_of(call_id, info, self.trace_of(request))
+        }
+    }
+
+    fn context_of(
+        &self,
+        call_id: CallId,
+        info: SessionInfo,
+        trace: Option<&TraceContext>,
+    ) -> ToolContext {
+        ToolContext {
+            session_id: info.session_id,
+            user_id: info.user_id,
+            trace: trace.cloned(),
+            cwd: info.cwd,
+            environment: info.environment,
+            metadata: info.metadata,
+            events: self.events.clone(),
+            ..ToolContext::empty(call_id)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::JsonObject;
 
@@ -16,8 +17,9 @@ pub enum HoldPoint {
 }
 
 /// What became of a call at a breakpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum HoldOutcome {
     /// It went on unchanged.
     Continued,
@@ -28,19 +30,14 @@ pub enum HoldOutcome {
     /// It was refused.
     Refused,
     /// It was not stopped, because no console was attached.
+    #[strum(serialize = "not stopped")]
     NotStopped,
 }
 
 impl HoldOutcome {
     /// The outcome as a decision about the call.
     pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Continued => "continued",
-            Self::Edited => "edited",
-            Self::Answered => "answered",
-            Self::Refused => "refused",
-            Self::NotStopped => "not stopped",
-        }
+        self.into()
     }
 }
 

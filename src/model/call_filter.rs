@@ -64,12 +64,6 @@ impl CallFilter {
     pub fn ends_at(&self, at: f64) -> bool {
         self.since.is_some_and(|since| at < since.as_secs_f64() - CLOCK_SLACK)
     }
-
-    /// The same filter without the criteria that only the record of a call's start can match.
-    #[must_use]
-    pub fn without_beginning(&self) -> Self {
-        Self { session: None, decision: None, ..self.clone() }
-    }
 }
 
 #[cfg(test)]
@@ -110,7 +104,6 @@ mod tests {
         ] {
             assert!(!other.matches(&CALL), "{other:?}");
         }
-        assert!(all.without_beginning().matches(&CallFacts { session: None, ..CALL }));
         assert!(all.ends_at(13_599.0) && !all.ends_at(13_600.0));
     }
 }

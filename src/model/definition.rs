@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use strum::IntoStaticStr;
 
 use super::diagnostic::SourceLocation;
 use super::entry::EntryOrigin;
@@ -19,16 +20,7 @@ use crate::util::static_text::{self, StaticText};
 
 /// How fast a tool says it is; sets the default timeout.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::IntoStaticStr,
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, IntoStaticStr,
 )]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
@@ -69,8 +61,11 @@ impl Speed {
 }
 
 /// How a tool is isolated while it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Safety {
     /// With the user's own rights (the default of internal tools).
     #[default]
@@ -84,11 +79,7 @@ pub enum Safety {
 impl Safety {
     /// The word used in files and output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Sandboxed => "sandboxed",
-            Self::External => "external",
-        }
+        self.into()
     }
 
     /// Parses the word used in files.
@@ -98,10 +89,14 @@ impl Safety {
 }
 
 /// Which half of the catalogue a tool belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ToolSource {
     /// Declared in a `tools.yaml` and run by toolhost.
+    #[default]
     Internal,
     /// Offered by an MCP server.
     Mcp,
@@ -110,15 +105,13 @@ pub enum ToolSource {
 impl ToolSource {
     /// The word used in files and output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Internal => "internal",
-            Self::Mcp => "mcp",
-        }
+        self.into()
     }
 }
 
 /// Whether a tool exists once or once per session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum ToolScope {
     /// One tool shared by all sessions.
     #[default]
@@ -130,17 +123,12 @@ pub enum ToolScope {
 impl ToolScope {
     /// The word used in files and output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Global => "global",
-            Self::Session => "session",
-        }
+        self.into()
     }
 }
 
 /// What the catalogue knows about a tool right now.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ToolStatus {
     /// Seen on its live source, or local and ready.
@@ -208,20 +196,21 @@ pub struct Annotations {
 }
 
 /// Where a definition was read.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub enum Origin {
     /// An entry of a configuration file.
     File(SourceLocation),
     /// Reported by the named server.
     Server(String),
     /// Registered by the program that toolhost is part of.
+    #[default]
     Program,
 }
 
 /// Everything the catalogue knows about one tool.
 ///
 /// Text from a server is kept as sent and made safe when shown.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ToolDefinition {
     /// The name by which it is listed and called.
     pub name: ToolName,
@@ -359,41 +348,6 @@ impl ToolDefinition {
             ToolSource::Internal => Safety::Native,
             ToolSource::Mcp => Safety::External,
         };
-        Self {
-            name,
-            aliases: Vec::new(),
-            title: None,
-            description: None,
-            input_schema: serde_json::json!({ "type": "object" }).into(),
-            output_schema: None,
-            category: None,
-            speed: Speed::default(),
-            has_declared_speed: false,
-            safety,
-            source,
-            kind,
-            timeout: None,
-            max_total: None,
-            retries: 0,
-            backoff: None,
-            is_repeatable: false,
-            has_own_retries: false,
-            requires_approval: false,
-            scope: ToolScope::default(),
-            version: None,
-            annotations: Annotations::default(),
-            raw: None,
-            origin,
-            entry: None,
-            context_env: Arc::default(),
-            credentials: Arc::default(),
-            status: ToolStatus::default(),
-            unavailable_reason: None,
-            pin_state: PinState::default(),
-            warnings: Vec::new(),
-            touches: Vec::new(),
-            sandbox: None,
-            calls: Vec::new(),
-        }
+        Self { name, safety, source, kind, origin, ..Self::default() }
     }
 }

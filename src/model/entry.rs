@@ -4,20 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use strum::IntoStaticStr;
+
+use crate::util::hex::hex;
 
 /// How a file was found. This decides whether it needs trust and which settings it may contain.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
 )]
 #[strum(serialize_all = "snake_case")]
 pub enum Layer {
@@ -70,9 +63,7 @@ impl EntryOrigin {
     /// Distinguishes the programs behind one name in statistics and history: 12 hexadecimal digits
     /// of a hash of the declaration. It is hashed because the declaration may contain a secret.
     pub fn program_id(&self) -> String {
-        let hash = Sha256::digest(self.declaration.as_bytes());
-        let digits = hash.iter().take(6).flat_map(|byte| [byte >> 4, byte & 15]);
-        digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
+        hex(&Sha256::digest(self.declaration.as_bytes())[..6])
     }
 
     /// The root of the project whose file declares the entry; `None` for every other layer.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use strum::IntoStaticStr;
 
 use super::diagnostic::SourceLocation;
 use super::error_cause::ErrorCause;
@@ -15,17 +16,7 @@ use crate::util::append::AppendError;
 
 /// The classes of failure, one for each documented exit code.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
 )]
 #[strum(serialize_all = "snake_case")]
 pub enum ErrorKind {
@@ -135,7 +126,7 @@ impl ErrorKind {
 }
 
 /// The step of a server's or call's life in which something went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ErrorPhase {
     /// While files are read and resolved.
@@ -213,6 +204,11 @@ impl Error {
             retry_advice: RetryAdvice::Unspecified,
             cause: ErrorCause::Unspecified,
         }))
+    }
+
+    /// An error of what a person stopped.
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Interrupted(Signal::Interrupt), message)
     }
 
     /// Record files that cannot be read.

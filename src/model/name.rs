@@ -10,7 +10,7 @@ use thiserror::Error;
 /// A tool declared in `tools.yaml` has no component and keeps its name; a tool of a component or
 /// an MCP server is written `{component}-{tool}`. The two parts are kept apart because a component
 /// or a tool may contain `-` itself.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ToolName {
     component: Option<String>,
     tool: String,

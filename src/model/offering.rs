@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use strum::IntoStaticStr;
 
 use super::diagnostic::Diagnostic;
 use super::error::Error;
@@ -203,7 +204,10 @@ pub struct Completion {
 }
 
 /// A list of a server whose changes it reports. Templates belong to the resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum ListKind {
     /// The list of `tools/list`.
     Tools,
@@ -219,11 +223,7 @@ impl ListKind {
 
     /// The word used in output; also the capability by which a server declares the list.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Prompts => "prompts",
-            Self::Resources => "resources",
-        }
+        self.into()
     }
 }
 

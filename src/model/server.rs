@@ -10,7 +10,8 @@ use crate::util::confine::Coverage;
 use crate::util::static_text::{self, StaticText};
 
 /// Which lifecycle a connection speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Era {
     /// `initialize`, up to revision 2025-11-25.
     Legacy,
@@ -21,10 +22,7 @@ pub enum Era {
 impl Era {
     /// The word used in output and in the era cache.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Legacy => "legacy",
-            Self::Modern => "modern",
-        }
+        self.into()
     }
 }
 

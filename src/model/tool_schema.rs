@@ -65,6 +65,13 @@ impl Deref for ToolSchema {
     }
 }
 
+impl Default for ToolSchema {
+    /// Of any object.
+    fn default() -> Self {
+        serde_json::json!({ "type": "object" }).into()
+    }
+}
+
 impl From<Value> for ToolSchema {
     fn from(schema: Value) -> Self {
         Arc::new(schema).into()

@@ -121,10 +121,9 @@ fn dependencies(context: &CommandContext, assembly: &Assembly) -> ConsoleDeps {
     let state = context.environment.state_dir();
     let variable =
         |name: &'static str| context.environment.var(name).filter(|value| !value.is_empty());
-    let statistics = assembly::stats_place(&configuration.stats, state.as_deref());
     ConsoleDeps {
         host: Arc::clone(&assembly.host),
-        statistics: statistics.map(|place| (place, configuration.stats.retention)),
+        statistics: assembly::stats_place(&configuration.stats, state.as_deref()),
         history: assembly::record_location(
             &configuration.history,
             history::log::FILE,

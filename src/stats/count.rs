@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::granularity::Granularity;
 use super::spool::SpoolRow;
 use crate::model::{CallFilter, CallPlace, ErrorKind, RecordedOutcome, ToolDefinition};
 use crate::util::histogram::Durations;
@@ -139,17 +138,12 @@ impl CallCounts {
     pub fn add_call(&mut self, outcome: &RecordedOutcome) {
         let kind = outcome.failure.map(ErrorKind::as_str).unwrap_or_default();
         self.add(&CountedCall {
+            ended_at_ms: 0,
             kind: kind.into(),
             duration: outcome.duration,
             attempts: outcome.attempts.max(1),
             bytes: outcome.result_bytes,
         });
-    }
-
-    /// What went wrong in how many calls, and how many were cancelled, by the words of the spool.
-    pub(super) fn unsuccessful(&self) -> BTreeMap<String, u64> {
-        let cancelled = (self.cancelled > 0).then(|| (CANCELLED.to_owned(), self.cancelled));
-        self.failures.clone().into_iter().chain(cancelled).collect()
     }
 
     /// Adds calls that did not succeed, by the word of the spool: failures of a kind, or cancelled
@@ -168,30 +162,6 @@ impl CallCounts {
 
     /// Adds what was counted of other calls.
     pub fn merge(&mut self, other: &Self) {
-        self.add_numbers(other);
-        self.durations.merge(&other.durations);
-    }
-
-    /// What was counted since `earlier`, which these began as.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        let newer = |(kind, count): (&String, &u64)| {
-            let newer = count.saturating_sub(earlier.failed_by(kind));
-            (newer > 0).then(|| (kind.clone(), newer))
-        };
-        Self {
-            ok: self.ok.saturating_sub(earlier.ok),
-            failures: self.failures.iter().filter_map(newer).collect(),
-            cancelled: self.cancelled.saturating_sub(earlier.cancelled),
-            attempts: self.attempts.saturating_sub(earlier.attempts),
-            recovered: self.recovered.saturating_sub(earlier.recovered),
-            bytes: self.bytes.saturating_sub(earlier.bytes),
-            durations: self.durations.since(&earlier.durations),
-        }
-    }
-
-    /// The same without the durations.
-    pub(super) fn add_numbers(&mut self, other: &Self) {
         self.ok = self.ok.saturating_add(other.ok);
         for (kind, count) in &other.failures {
             self.add_failures(kind, *count);
@@ -200,9 +170,10 @@ impl CallCounts {
         self.attempts = self.attempts.saturating_add(other.attempts);
         self.recovered = self.recovered.saturating_add(other.recovered);
         self.bytes = self.bytes.saturating_add(other.bytes);
+        self.durations.merge(&other.durations);
     }
 
-    fn add(&mut self, call: &CountedCall) {
+    pub(super) fn add(&mut self, call: &CountedCall) {
         if call.kind.is_empty() {
             self.ok = self.ok.saturating_add(1);
             self.recovered = self.recovered.saturating_add(u64::from(call.attempts > 1));
@@ -225,7 +196,7 @@ pub struct UsagePeriod {
 }
 
 impl UsagePeriod {
-    fn at(time: u64) -> Self {
+    pub(super) fn at(time: u64) -> Self {
         Self { first: time, last: time }
     }
 
@@ -236,98 +207,27 @@ impl UsagePeriod {
     }
 }
 
-/// Calls that were read from the spool and are in no store yet.
-#[derive(Debug, Clone, Default)]
-pub struct SpoolBatch {
-    tools: BTreeMap<ToolKey, ToolCalls>,
-    pub calls: u64,
-    /// Lines that were no row.
-    pub damaged: u64,
-}
-
+/// One call, as far as it counts.
 #[derive(Debug, Clone)]
-struct ToolCalls {
-    period: UsagePeriod,
-    /// By their minute. Single calls need far less room than a histogram for each minute.
-    minutes: BTreeMap<i64, Vec<CountedCall>>,
-}
-
-#[derive(Debug, Clone)]
-struct CountedCall {
+pub(super) struct CountedCall {
+    /// When it ended: milliseconds since the Unix epoch.
+    pub(super) ended_at_ms: u64,
+    /// The word of the failure's kind; empty for success.
     kind: Box<str>,
     duration: Duration,
     attempts: u32,
     bytes: u64,
 }
 
-impl SpoolBatch {
-    pub fn add(&mut self, row: SpoolRow) {
-        let time = row.ended_at_ms.min(LAST_SECOND * 1_000);
-        let minute = Granularity::Minute.floor(i64::try_from(time / 1_000).unwrap_or(i64::MAX));
-        let call = CountedCall {
+impl CountedCall {
+    pub(super) fn of(row: &SpoolRow) -> Self {
+        Self {
+            ended_at_ms: row.ended_at_ms.min(LAST_SECOND * 1_000),
+            kind: if row.outcome == "ok" { "" } else { &row.outcome }.into(),
             duration: row.duration(),
-            kind: if row.outcome == "ok" { Box::default() } else { row.outcome.into_boxed_str() },
             attempts: row.attempts,
             bytes: row.bytes,
-        };
-        let tool = ToolKey { name: row.tool, server: row.server, place: row.place };
-        let calls = self.tools.entry(tool).or_insert_with(|| ToolCalls {
-            period: UsagePeriod::at(time),
-            minutes: BTreeMap::new(),
-        });
-        calls.period = calls.period.merge(UsagePeriod::at(time));
-        calls.minutes.entry(minute).or_default().push(call);
-        self.calls += 1;
-    }
-
-    /// Whether there is nothing in it, not even a damaged line.
-    pub fn is_empty(&self) -> bool {
-        self.calls == 0 && self.damaged == 0
-    }
-
-    pub fn merge(&mut self, other: Self) {
-        for (tool, calls) in other.tools {
-            match self.tools.entry(tool) {
-                std::collections::btree_map::Entry::Vacant(entry) => drop(entry.insert(calls)),
-                std::collections::btree_map::Entry::Occupied(mut entry) => {
-                    let total = entry.get_mut();
-                    total.period = total.period.merge(calls.period);
-                    for (minute, mut more) in calls.minutes {
-                        total.minutes.entry(minute).or_default().append(&mut more);
-                    }
-                }
-            }
         }
-        self.calls += other.calls;
-        self.damaged += other.damaged;
-    }
-
-    pub fn tools(&self) -> impl Iterator<Item = (&ToolKey, UsagePeriod)> {
-        self.tools.iter().map(|(tool, calls)| (tool, calls.period))
-    }
-
-    /// What was counted of a tool in each grain of a level, the earliest first.
-    pub fn grains(
-        &self,
-        tool: &ToolKey,
-        level: Granularity,
-    ) -> impl Iterator<Item = (i64, CallCounts)> {
-        let mut minutes =
-            self.tools.get(tool).into_iter().flat_map(|calls| &calls.minutes).peekable();
-        std::iter::from_fn(move || {
-            let (minute, first) = minutes.next()?;
-            let start = level.floor(*minute);
-            let mut counts = CallCounts::default();
-            for call in first {
-                counts.add(call);
-            }
-            while let Some((_, more)) = minutes.next_if(|(next, _)| level.floor(**next) == start) {
-                for call in more {
-                    counts.add(call);
-                }
-            }
-            Some((start, counts))
-        })
     }
 }
 
@@ -349,46 +249,30 @@ mod tests {
         }
     }
 
+    fn counts(rows: &[SpoolRow]) -> CallCounts {
+        let mut counts = CallCounts::default();
+        rows.iter().for_each(|row| counts.add(&CountedCall::of(row)));
+        counts
+    }
+
     #[test]
-    fn a_batch_counts_in_every_grain() {
-        let mut batch = SpoolBatch::default();
-        let hour = 3_600_000 * 400_000;
-        for row in [
-            row(hour, "ok", 5, 1),
-            row(hour + 59_999, "timeout", 900, 3),
-            row(hour + 60_000, "ok", 7, 2),
-            row(hour + 3_600_000, "tool", 1, 1),
-        ] {
-            batch.add(row);
-        }
-        let tool = ToolKey { name: "t".into(), ..ToolKey::default() };
-        let calls = |level| -> Vec<(i64, u64)> {
-            let start = i64::try_from(hour / 1_000).unwrap();
-            batch.grains(&tool, level).map(|(at, counts)| (at - start, counts.calls())).collect()
-        };
-        assert_eq!(calls(Granularity::Minute), [(0, 2), (60, 1), (3_600, 1)]);
-        assert_eq!(calls(Granularity::Hour), [(0, 3), (3_600, 1)]);
-        let (_, all) = batch.grains(&tool, Granularity::Day).next().unwrap();
+    fn calls_are_counted_by_how_they_ended() {
+        let all = counts(&[
+            row(1, "ok", 5, 1),
+            row(2, "timeout", 900, 3),
+            row(3, "ok", 7, 2),
+            row(4, "tool", 1, 1),
+        ]);
         assert_eq!((all.ok, all.failed(), all.retries(), all.recovered), (2, 2, 3, 1));
         assert_eq!((all.failed_by("timeout"), all.failed_by("tool"), all.bytes), (1, 1, 40));
         assert_eq!(all.durations.mean(), Some(Duration::from_millis(6)));
-        let used = batch.tools().next().unwrap().1;
-        assert_eq!((used.first, used.last), (hour, hour + 3_600_000));
     }
 
     #[test]
     fn a_cancelled_call_is_no_failure_and_lowers_no_share() {
-        let mut batch = SpoolBatch::default();
-        for row in [row(1_000, "ok", 5, 1), row(2_000, "interrupted", 900, 1)] {
-            batch.add(row);
-        }
-        let tool = ToolKey { name: "t".into(), ..ToolKey::default() };
-        let (_, counts) = batch.grains(&tool, Granularity::Day).next().unwrap();
+        let counts = counts(&[row(1_000, "ok", 5, 1), row(2_000, "interrupted", 900, 1)]);
         assert_eq!((counts.calls(), counts.failed(), counts.cancelled), (2, 0, 1));
         assert_eq!((counts.success_rate(), counts.failures_text()), (Some(1.0), String::new()));
-        let again = CallCounts { cancelled: 3, ..CallCounts::default() }.since(&counts);
-        assert_eq!((again.cancelled, again.success_rate()), (2, None));
-        assert_eq!(counts.unsuccessful().get("interrupted"), Some(&1));
     }
 
     #[test]
@@ -403,8 +287,7 @@ mod tests {
 
     #[test]
     fn a_time_beyond_all_measure_is_the_last_one() {
-        let mut batch = SpoolBatch::default();
-        batch.add(row(u64::MAX, "ok", 1, 1));
-        assert_eq!(batch.tools().next().unwrap().1.last, LAST_SECOND * 1_000);
+        let call = CountedCall::of(&row(u64::MAX, "ok", 1, 1));
+        assert_eq!(call.ended_at_ms, LAST_SECOND * 1_000);
     }
 }

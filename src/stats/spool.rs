@@ -1,18 +1,24 @@
-//! The statistics spool: one compact JSON line for each call, appended and never read here.
+//! The statistics spool: one compact JSON line for each call, appended by whoever makes it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{CallPlace, CallRecord, RecordedOutcome};
+use crate::util::append::RecordLocation;
 use crate::util::segments::SegmentRetention;
 
 pub const FILE: &str = "stats.spool";
 
-/// How much is kept of rows that are never folded: a file is set aside at 4 MiB, some 30,000 calls,
-/// and of more than 256 MiB the oldest are removed.
+/// As of all records, in files of 4 MiB, some 30,000 calls.
 pub fn segment_retention(age: Duration) -> SegmentRetention {
-    SegmentRetention { max_segment_bytes: 4 << 20, max_total_bytes: 256 << 20, max_age: age }
+    SegmentRetention { max_segment_bytes: 4 << 20, ..SegmentRetention::for_age(age) }
+}
+
+/// Where the spool is when a person named `path`: beside it, under the ending `.spool`.
+pub fn named(path: &Path) -> RecordLocation {
+    RecordLocation::named(path.with_extension("spool"))
 }
 
 /// One line of the spool: a call that ended.
@@ -67,8 +73,8 @@ impl SpoolRow {
     }
 
     /// Reads one line; `None` for a torn or foreign one.
-    pub fn parse(line: &str) -> Option<Self> {
-        serde_json::from_str(line).ok()
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
     }
 
     pub fn duration(&self) -> Duration {
@@ -95,7 +101,7 @@ mod tests {
         };
         let line = row.line();
         insta::assert_snapshot!(line, @r#"{"t":1700000000123,"id":"id-1","tool":"notes-read","project":"/p","program":"a1","k":"ok","us":1250,"n":1,"b":42}"#);
-        assert_eq!(SpoolRow::parse(&line), Some(row));
-        assert_eq!(SpoolRow::parse("{\"t\":17"), None);
+        assert_eq!(SpoolRow::parse(line.as_bytes()), Some(row));
+        assert_eq!(SpoolRow::parse(b"{\"t\":17"), None);
     }
 }

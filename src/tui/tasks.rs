@@ -23,7 +23,6 @@ use crate::host::arguments::unknown_keys;
 use crate::host::request::{CallArguments, CallRequest, ListScope};
 use crate::host::{ToolHost, form, rerun};
 use crate::model::{CallFilter, Diagnostic, TraceGate};
-use crate::stats::StatsLocation;
 use crate::tui::bridge::HostBridge;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::external_editor::ExternalEditor;
@@ -41,8 +40,8 @@ use crate::util::private_file;
 #[derive(Clone)]
 pub struct ConsoleDeps {
     pub host: Arc<ToolHost>,
-    /// Where statistics are stored, and for how long; `None` if nowhere.
-    pub statistics: Option<(StatsLocation, Duration)>,
+    /// Where statistics are stored; `None` if nowhere.
+    pub statistics: Option<RecordLocation>,
     /// Where past calls are stored; `None` if nowhere.
     pub history: Option<RecordLocation>,
     /// Whether calls are kept there at the moment.

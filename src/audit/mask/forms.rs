@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::MIN_SECRET_LEN;
 use super::unescape::UnescapedText;
+use crate::util::hex::hex;
 
 /// Lines of a value and parts of an address below this length are found everywhere.
 const SHORTEST_PART: usize = 8;
@@ -35,7 +36,7 @@ pub(super) fn forms(value: &str) -> BTreeSet<SecretForm> {
         for exact in encoded(text.as_bytes()) {
             forms.insert(SecretForm { text: exact, exact: true });
         }
-        for text in rewritten(text).into_iter().chain([hex(text)]) {
+        for text in rewritten(text).into_iter().chain([hex(text.as_bytes())]) {
             forms.insert(SecretForm { text, exact: false });
         }
     }
@@ -57,11 +58,6 @@ fn rewritten(text: &str) -> Vec<String> {
         all.extend([text.to_lowercase(), text.to_uppercase()]);
     }
     all
-}
-
-fn hex(text: &str) -> String {
-    let digits = text.bytes().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
 fn lines(value: &str) -> impl Iterator<Item = &str> {

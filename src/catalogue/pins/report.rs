@@ -42,6 +42,18 @@ pub struct ToolReport {
     pub changes: Vec<DefinitionChange>,
 }
 
+impl ToolReport {
+    /// Of a tool that is pinned and not listed.
+    fn unlisted(
+        name: String,
+        server: Option<String>,
+        state: PinReportState,
+        pinned: Option<String>,
+    ) -> Self {
+        Self { name, server, state, pinned, now: None, changes: Vec::new() }
+    }
+}
+
 /// A server whose instructions or location differ from what was pinned; all its tools count as
 /// changed.
 #[derive(Debug, Clone)]
@@ -122,14 +134,7 @@ impl PinReport {
         report.failures.extend(catalogue.failures.iter().map(|failure| failure.error.clone()));
         for name in internal {
             let state = if failed { PinReportState::Unchecked } else { PinReportState::Missing };
-            report.tools.push(ToolReport {
-                name: name.to_owned(),
-                server: None,
-                state,
-                pinned: None,
-                now: None,
-                changes: Vec::new(),
-            });
+            report.tools.push(ToolReport::unlisted(name.to_owned(), None, state, None));
         }
         report
     }
@@ -139,14 +144,8 @@ impl PinReport {
         for (tool, pin) in &group.tools {
             let name = format!("{server}-{tool}");
             if !names.contains(&name) {
-                self.tools.push(ToolReport {
-                    name,
-                    server: group.server.clone(),
-                    state,
-                    pinned: Some(pin.fingerprint.clone()),
-                    now: None,
-                    changes: Vec::new(),
-                });
+                let (server, pinned) = (group.server.clone(), Some(pin.fingerprint.clone()));
+                self.tools.push(ToolReport::unlisted(name, server, state, pinned));
             }
         }
     }

@@ -40,8 +40,11 @@ const QUOTE: usize = 80;
 pub type FindingsByTool = HashMap<String, Vec<Finding>>;
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum FindingSeverity {
     /// Worth knowing; ordinary servers have it too.
     Low,
@@ -54,11 +57,7 @@ pub enum FindingSeverity {
 impl FindingSeverity {
     /// The word used in output.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
+        self.into()
     }
 }
 

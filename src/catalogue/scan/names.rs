@@ -18,39 +18,11 @@ const SHORTEST: usize = 6;
 const LONGEST: usize = 200;
 
 /// First words of names that only look.
-const READING: [&str; 26] = [
-    "get", "list", "read", "search", "find", "fetch", "show", "describe", "check", "count",
-    "query", "view", "is", "has", "can", "validate", "preview", "lookup", "explain", "analyze",
-    "audit", "dry", "scan", "test", "verify", "compare",
-];
-const WRITING: [&str; 24] = [
-    "delete",
-    "remove",
-    "write",
-    "update",
-    "create",
-    "send",
-    "execute",
-    "exec",
-    "drop",
-    "destroy",
-    "insert",
-    "upload",
-    "rename",
-    "move",
-    "patch",
-    "modify",
-    "set",
-    "put",
-    "post",
-    "purge",
-    "wipe",
-    "kill",
-    "overwrite",
-    "edit",
-];
-const DESTROYING: [&str; 8] =
-    ["delete", "remove", "drop", "destroy", "purge", "wipe", "truncate", "erase"];
+const READING: &str = "get list read search find fetch show describe check count query view is \
+    has can validate preview lookup explain analyze audit dry scan test verify compare";
+const WRITING: &str = "delete remove write update create send execute exec drop destroy insert \
+    upload rename move patch modify set put post purge wipe kill overwrite edit";
+const DESTROYING: &str = "delete remove drop destroy purge wipe truncate erase";
 
 #[derive(Debug, Default)]
 pub struct ToolNameIndex {
@@ -74,6 +46,10 @@ impl ToolNameIndex {
         }
         all
     }
+}
+
+fn is_one_of(word: &str, list: &str) -> bool {
+    list.split(' ').any(|one| one == word)
 }
 
 fn owner(tool: &ToolDefinition) -> &str {
@@ -111,15 +87,15 @@ pub(super) fn check(
     }
     let head: String = name.chars().take(LONGEST).collect();
     let parts = identifier_words(&head);
-    let reads = parts.first().is_some_and(|first| READING.contains(&first.as_str()));
-    let word = |list: &[&str]| parts.iter().find(|word| list.contains(&word.as_str()));
+    let reads = parts.first().is_some_and(|first| is_one_of(first, READING));
+    let word = |list| parts.iter().find(|word| is_one_of(word, list));
     "annotations".clone_into(&mut findings.field);
-    if let (Some(true), Some(word), false) = (tool.annotations.read_only, word(&WRITING), reads) {
+    if let (Some(true), Some(word), false) = (tool.annotations.read_only, word(WRITING), reads) {
         let why = format!("it claims to be read-only, but its name says '{word}'");
         findings.add(FindingSeverity::Medium, "annotations", "readOnlyHint: true", why);
     }
     if let (Some(false), Some(word), false) =
-        (tool.annotations.destructive, word(&DESTROYING), reads)
+        (tool.annotations.destructive, word(DESTROYING), reads)
     {
         let why = format!("it claims not to be destructive, but its name says '{word}'");
         findings.add(FindingSeverity::Medium, "annotations", "destructiveHint: false", why);

@@ -44,7 +44,7 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     let neighbours = host.catalogue(&ListScope::Declared).await.tools;
     let findings =
         scan::scan(&tool, &ToolNameIndex::of(neighbours.iter().map(Arc::as_ref).chain([&tool])));
-    let used = usage.of([&tool], context).await.pop();
+    let used = usage.of([&tool]).await.pop();
     let slower = used.as_ref().and_then(|used| ExceededSpeed::of(&tool, used));
     let stats = used.as_ref().map(UsageJson::from);
     let value = ToolDetailJson::from((&tool, &decision, (stats, slower), &findings[..]));

@@ -133,14 +133,14 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             };
             broken.retain(|s| reach.includes_server(&s.name) && !is_off(&s.name));
             let listed = ListedServers { catalogue: &catalogue, untrusted, broken: &broken };
-            let usages = usage.of(tools.iter().copied(), context).await;
+            let usages = usage.of(tools.iter().copied()).await;
             let value = ListJson::new(&tools, flagged.as_ref(), &usages, &listed, problems);
             context.output.value(format, &value)?;
         }
         Names => context.output.names(tools.iter().map(|tool| tool.name.full()))?,
         Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
             let flagged = flagged.unwrap_or_default();
-            let usages = usage.of(tools.iter().copied(), context).await;
+            let usages = usage.of(tools.iter().copied()).await;
             let width = context.output.width();
             context.output.page(&present::catalogue::page(&tools, &flagged, &usages, width))?;
             remarks(&unreported_diagnostics(&catalogue), &context.output);

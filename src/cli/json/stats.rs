@@ -30,11 +30,9 @@ shape! {
         from: Option<String> = summary.from.map(|from| rfc3339(from.as_secs_f64())),
         /// When the statistics were read (RFC 3339).
         until: String = rfc3339(summary.now.as_secs_f64()),
-        /// Calls read from the spool because they are not in the store yet.
-        not_folded: u64 = summary.unfolded,
         /// Whether the whole spool was read.
         complete: bool = !summary.is_behind,
-        /// Total number of spool lines that could not be read.
+        /// Number of spool lines that could not be read.
         damaged_lines: u64 = summary.damaged_lines,
     }
 }

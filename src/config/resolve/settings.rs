@@ -382,9 +382,9 @@ fn shared_file(records: &[(RecordSpec, Option<SourceLocation>); 3]) -> Option<Di
     let mut files: BTreeMap<PathBuf, &str> = BTreeMap::new();
     for (name, (record, location)) in RECORDS.into_iter().zip(records) {
         let Some(path) = record.path.as_ref().filter(|_| record.enabled) else { continue };
-        // The statistics are two files of one name.
+        // The statistics have the name with an ending of their own.
         let own = match name {
-            "stats" => vec![path.clone(), path.with_extension("spool"), path.with_extension("db")],
+            "stats" => vec![path.clone(), path.with_extension("spool")],
             _ => vec![path.clone()],
         };
         for file in own {

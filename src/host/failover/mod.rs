@@ -1,15 +1,10 @@
 //! Failover between servers that offer the same tool, prompt or resource, by weight: the greatest
 //! goes first, of equals the first in the files, so that every process chooses the same.
 
-use std::sync::Arc;
-
 use super::ToolHost;
 use super::directory::ToolDirectory;
-use super::listings::{RegisteredProvider, failed_servers};
 use super::nested::Nesting;
 use super::request::{CallOutcome, CallRequest};
-use super::router::{RoutedCandidate, SHOWN, Search, ToolCandidate};
-use crate::catalogue::build::describe_origin;
 use crate::model::{Error, ErrorKind, ErrorPhase, Routing, SkippedServer};
 
 /// The servers that were tried for one request before anything of it was sent.
@@ -52,8 +47,6 @@ fn no_other_server(error: &Error) -> String {
     format!("and no other server accepted it: {error}")
 }
 
-pub(super) type WeightedServer<'a> = (&'a str, Option<f64>);
-
 impl ToolHost {
     /// The same for a call that may be part of others. When the server that the router chose could
     /// not be reached before anything was sent to it, the next one gets the call.
@@ -90,77 +83,34 @@ impl ToolHost {
 }
 
 impl ToolDirectory {
-    /// Of several servers with a weight each, the one that goes first; otherwise the name is
-    /// ambiguous.
-    pub(super) fn choose_weighted<'a>(
+    /// Which of the servers that offer one item goes first, and how it was chosen, if it was: the only
+    /// one, or that with the greatest weight, of equals the first. Nothing when there are several and
+    /// one of them has no weight. `tried` are those that were tried for the request before, `failed`
+    /// those that could not be asked.
+    pub(super) fn choose_server<'e>(
         &self,
-        search: &Search<'_>,
-        all: &[ToolCandidate<'a>],
-        bad: &[(Arc<RegisteredProvider>, Error)],
-    ) -> Result<RoutedCandidate<'a>, Error> {
-        let servers: Vec<WeightedServer<'_>> = all
-            .iter()
-            .map(|(answer, _)| {
-                let provider = &answer.provider;
-                (provider.server.as_deref().unwrap_or_default(), provider.weight)
-            })
-            .collect();
-        let skipped = self.passed_over(search.skipped, failed_servers(bad));
-        if let Some((at, routing)) = Self::choose_server(&servers, skipped)
-            && let Some(chosen) = all.get(at)
-        {
-            return Ok((*chosen, Some(routing)));
-        }
-        let names = all.iter().take(SHOWN).map(|(_, tool)| {
-            let definition = &tool.definition;
-            format!("{} ({})", definition.name, describe_origin(&definition.origin))
-        });
-        Err(Error::usage(format!("'{}' is offered by {} components", search.name, all.len()))
-            .with_details(names)
-            .with_hint("use one of these full names"))
-    }
-
-    /// Of several servers that offer one item and have a weight each, the one with the greatest
-    /// weight, of equals the first; nothing when one of them has none. `skipped` are those that were
-    /// skipped before.
-    pub(super) fn choose_server(
-        servers: &[WeightedServer<'_>],
-        skipped: Vec<SkippedServer>,
-    ) -> Option<(usize, Routing)> {
-        let weights = servers.iter().map(|(_, weight)| *weight).collect::<Option<Vec<_>>>()?;
-        // Of equal maxima `max_by` gives the last.
-        let (at, _) = weights.iter().enumerate().rev().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-        let (chosen, _) = servers.get(at)?;
-        let others = servers.iter().filter(|(server, _)| server != chosen);
-        let others = others.map(|(server, _)| (*server).to_owned()).collect();
-        Some((at, Routing { server: (*chosen).to_owned(), others, skipped }))
-    }
-
-    /// The same for the only one that is left of several servers with a weight each; nothing when
-    /// none was skipped.
-    pub(super) fn routing_for_only(
-        &self,
-        server: Option<&str>,
-        skipped: Vec<SkippedServer>,
-    ) -> Option<Routing> {
-        let server = server.filter(|server| self.weight_of(server).is_some())?.to_owned();
-        let routing = Routing { server, others: Vec::new(), skipped };
-        Some(routing).filter(|routing| !routing.skipped.is_empty())
-    }
-
-    /// The servers with a weight that were skipped so far: those that were tried for the request,
-    /// and those that could not be asked.
-    pub(super) fn passed_over<'e>(
-        &self,
+        servers: &[&str],
         tried: &[SkippedServer],
         failed: impl IntoIterator<Item = (&'e str, &'e Error)>,
-    ) -> Vec<SkippedServer> {
+    ) -> Option<(usize, Option<Routing>)> {
         let failed = failed.into_iter().filter(|(server, _)| self.weight_of(server).is_some());
         let failed = failed.map(|(server, error)| SkippedServer {
             server: server.to_owned(),
             reason: error.message().to_owned(),
         });
-        tried.iter().cloned().chain(failed).collect()
+        let skipped: Vec<SkippedServer> = tried.iter().cloned().chain(failed).collect();
+        let weights =
+            servers.iter().map(|server| self.weight_of(server)).collect::<Option<Vec<_>>>();
+        if servers.len() == 1 && (weights.is_none() || skipped.is_empty()) {
+            return Some((0, None));
+        }
+        // Of equal maxima `max_by` gives the last.
+        let by_weight = weights?.into_iter().enumerate().rev();
+        let (at, _) = by_weight.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+        let chosen = (*servers.get(at)?).to_owned();
+        let others = servers.iter().filter(|server| **server != chosen);
+        let others = others.map(|server| (*server).to_owned()).collect();
+        Some((at, Some(Routing { server: chosen, others, skipped })))
     }
 }
 

@@ -190,11 +190,7 @@ impl FormNode {
             _ if by < 0 => length - 1,
             _ => 0,
         };
-        let next = usize::try_from(next).unwrap_or(0);
-        if matches!(self.field.kind, FieldKind::Variants(_)) {
-            self.select_variant(next);
-        }
-        self.input = FieldInput::Choice(next);
+        self.choose(usize::try_from(next).unwrap_or(0));
         true
     }
 
@@ -212,12 +208,16 @@ impl FormNode {
         };
         let Some(at) = at else { return false };
         if self.input != FieldInput::Choice(at) {
-            if matches!(self.field.kind, FieldKind::Variants(_)) {
-                self.select_variant(at);
-            }
-            self.input = FieldInput::Choice(at);
+            self.choose(at);
         }
         true
+    }
+
+    fn choose(&mut self, at: usize) {
+        if matches!(self.field.kind, FieldKind::Variants(_)) {
+            self.select_variant(at);
+        }
+        self.input = FieldInput::Choice(at);
     }
 
     /// Whether one of its choices is taken by typing its beginning, and no text is kept.

@@ -24,13 +24,8 @@ impl FormNode {
     pub fn rows(&self) -> Vec<FieldRow> {
         let mut rows = Vec::new();
         if matches!(self.field.kind, FieldKind::Variants(_)) {
-            let whole = RowPart::Field;
-            rows.push(FieldRow {
-                index_path: Vec::new(),
-                part: whole,
-                depth: 0,
-                path: ValuePath::default(),
-            });
+            let (index_path, path) = (Vec::new(), ValuePath::default());
+            rows.push(FieldRow { index_path, part: RowPart::Field, depth: 0, path });
         }
         self.collect_rows(&mut Vec::new(), &ValuePath::default(), 0, &mut rows);
         rows
@@ -66,13 +61,8 @@ impl FormNode {
             let deeper = if is_bare && !matches!(child.input, FieldInput::Json(_)) {
                 depth
             } else {
-                let part = RowPart::Field;
-                rows.push(FieldRow {
-                    index_path: index_path.clone(),
-                    part,
-                    depth,
-                    path: path.clone(),
-                });
+                let (index_path, path) = (index_path.clone(), path.clone());
+                rows.push(FieldRow { index_path, part: RowPart::Field, depth, path });
                 depth + 1
             };
             child.collect_rows(index_path, &path, deeper, rows);

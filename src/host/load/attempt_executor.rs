@@ -22,6 +22,7 @@ use crate::model::{
     Error, ErrorKind, JsonObject, ServerState, ToolCall, ToolContext, ToolName, ToolResult,
 };
 use crate::provider::ToolProvider;
+use crate::util::json;
 use crate::util::pacer::Pacer;
 use crate::util::units::show_duration;
 
@@ -35,9 +36,6 @@ pub(super) struct AttemptExecutor {
     timeout: Duration,
     output_sample: Option<OutputSample>,
     context: ToolContext,
-    /// What calls that have ended left for later ones.
-    #[expect(clippy::vec_box, reason = "a slot is large, and moves with its call")]
-    idle: Vec<Box<AttemptSlot>>,
 }
 
 /// Which answers are checked against the output schema: the first, and then one in `every`.
@@ -47,22 +45,13 @@ pub(super) struct OutputSample {
     answers: u64,
 }
 
-/// What a call needs besides its arguments, reused for every call.
-struct AttemptSlot {
-    context: ToolContext,
-    call: ToolCall,
-    /// Whose members the call has.
-    arguments: Arc<JsonObject>,
-    bytes_out: u64,
-}
-
 struct FinishedAttempt {
     ticket: u64,
     sent_at: Instant,
     /// When a limit fired; else it ended when that is noticed.
     ended_at: Option<Instant>,
     result: Result<ToolResult, Error>,
-    slot: Box<AttemptSlot>,
+    bytes_out: u64,
 }
 
 impl OutputSample {
@@ -93,57 +82,37 @@ impl AttemptExecutor {
         output_sample: Option<OutputSample>,
         context: ToolContext,
     ) -> Self {
-        Self { provider, tool, timeout, output_sample, context, idle: Vec::new() }
-    }
-
-    fn slot(&mut self, arguments: &Arc<JsonObject>, run: &CancellationToken) -> Box<AttemptSlot> {
-        let mut slot = self.idle.pop().unwrap_or_else(|| {
-            let call =
-                ToolCall { name: self.tool.clone(), arguments: JsonObject::clone(arguments) };
-            let context = ToolContext { cancel: run.child_token(), ..self.context.clone() };
-            let bytes_out = json_size(arguments);
-            Box::new(AttemptSlot { context, call, arguments: Arc::clone(arguments), bytes_out })
-        });
-        if slot.context.cancel.is_cancelled() {
-            slot.context.cancel = run.child_token();
-        }
-        if !Arc::ptr_eq(&slot.arguments, arguments) {
-            slot.call.arguments.clone_from(arguments);
-            slot.arguments = Arc::clone(arguments);
-            slot.bytes_out = json_size(arguments);
-        }
-        slot
+        Self { provider, tool, timeout, output_sample, context }
     }
 
     fn start(
-        &mut self,
+        &self,
         request: &BenchRequest,
         sent_at: Instant,
         run: &CancellationToken,
     ) -> BoxFuture<'static, FinishedAttempt> {
-        let slot = self.slot(&request.arguments, run);
+        let context = ToolContext { cancel: run.child_token(), ..self.context.clone() };
+        let arguments = JsonObject::clone(&request.arguments);
+        let call = ToolCall { name: self.tool.clone(), arguments };
         let provider = Arc::clone(&self.provider);
         let (ticket, limit) = (request.ticket, self.timeout);
         Box::pin(async move {
-            let (result, ended_at) = {
-                let call = provider.call(&slot.context, &slot.call);
-                let mut work = pin!(AssertUnwindSafe(call).catch_unwind());
-                match tokio::time::timeout(limit, &mut work).await {
-                    Ok(Ok(result)) => (result, None),
-                    Ok(Err(_panic)) => {
-                        (Err(Error::internal("the code behind the tool panicked")), None)
-                    }
-                    Err(_elapsed) => {
-                        slot.context.cancel.cancel();
-                        // The slot is not free before the tool has let go.
-                        let last = tokio::time::timeout(limits::STOP_GRACE_PERIOD, work);
-                        let _last = Box::pin(last).await;
-                        let message = format!("no response within {}", show_duration(limit));
-                        (Err(Error::timeout(message)), Some(sent_at + limit))
-                    }
+            let bytes_out = json::size(&call.arguments);
+            let mut work = pin!(AssertUnwindSafe(provider.call(&context, &call)).catch_unwind());
+            let (result, ended_at) = match tokio::time::timeout(limit, &mut work).await {
+                Ok(Ok(result)) => (result, None),
+                Ok(Err(_panic)) => {
+                    (Err(Error::internal("the code behind the tool panicked")), None)
+                }
+                Err(_elapsed) => {
+                    context.cancel.cancel();
+                    // A call is not over before the tool has let go.
+                    let _last = tokio::time::timeout(limits::STOP_GRACE_PERIOD, work).await;
+                    let message = format!("no response within {}", show_duration(limit));
+                    (Err(Error::timeout(message)), Some(sent_at + limit))
                 }
             };
-            FinishedAttempt { ticket, sent_at, ended_at, result, slot }
+            FinishedAttempt { ticket, sent_at, ended_at, result, bytes_out }
         })
     }
 
@@ -171,10 +140,6 @@ impl AttemptExecutor {
                 .as_server()
                 .is_some_and(|server| !matches!(server.status().state, ServerState::Ready))
     }
-}
-
-fn json_size(arguments: &JsonObject) -> u64 {
-    serde_json::to_string(arguments).map_or(0, |text| text.len() as u64)
 }
 
 fn tool_error(result: &ToolResult) -> LoadOutcome {
@@ -287,11 +252,9 @@ impl AttemptRun<'_> {
     }
 
     fn report(&mut self, finished: FinishedAttempt, load: &mut dyn Load) {
-        let FinishedAttempt { ticket, sent_at, ended_at, result, slot } = finished;
+        let FinishedAttempt { ticket, sent_at, ended_at, result, bytes_out } = finished;
         let ended_at = ended_at.unwrap_or_else(|| load.now());
         self.open.remove(&ticket);
-        let bytes_out = slot.bytes_out;
-        self.executor.idle.push(slot);
         if let Err(error) = &result
             && self.executor.is_lost(error)
         {

@@ -4,69 +4,22 @@ mod attempt_executor;
 mod contract;
 mod load_run_record;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
-use super::call_record::require_audit;
+use super::call_record::{OpenCall, require_audit};
 use super::limits::{self, CallLimits};
 use super::nested::{HostCaller, Nesting};
 use super::policy::Decision;
 use super::request::{CallArguments, CallRequest};
 use super::router::{Route, Search};
-use super::unsent_call::UnsentCall;
-use super::{ToolHost, caller, dispatch, variables};
+use super::{ToolHost, caller, dispatch};
 use crate::model::{
-    CallId, ClientAbilities, Error, ErrorKind, JsonObject, QuestionAbilities, Signal, ToolContext,
-    ToolDefinition,
+    CallId, ClientAbilities, Error, JsonObject, QuestionAbilities, ToolContext, ToolDefinition,
 };
 use attempt_executor::{AttemptExecutor, OutputSample};
 pub use contract::{BenchRequest, CompletedRequest, Load, LoadDecision, LoadExecutor, LoadOutcome};
 pub use load_run_record::LoadRunRecord;
-
-#[derive(Debug, Clone)]
-pub struct LoadTargetRequest {
-    /// The name as typed: full, with another separator, or bare.
-    pub name: String,
-    /// Only these servers are considered (empty: everything).
-    pub servers: Vec<String>,
-    /// Limit for each call, instead of every configured timeout.
-    pub timeout: Option<Duration>,
-    pub validate: bool,
-    /// Call even what would ask a person first, or says that it changes something.
-    pub allow_writes: bool,
-    /// Approve the calls that its calls make without asking, too.
-    pub assume_yes_nested: bool,
-    /// One answer of so many is read whole and checked against the output schema; no one when not
-    /// set.
-    pub inspect_every: Option<u64>,
-    /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
-    pub environment: BTreeMap<String, String>,
-    /// Free metadata, as of [`CallRequest`].
-    pub metadata: JsonObject,
-    /// Ends the run at once.
-    pub cancel: CancellationToken,
-}
-
-impl LoadTargetRequest {
-    /// A tool that changes nothing, with checked arguments and every default.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            servers: Vec::new(),
-            timeout: None,
-            validate: true,
-            allow_writes: false,
-            assume_yes_nested: false,
-            inspect_every: None,
-            environment: BTreeMap::new(),
-            metadata: JsonObject::new(),
-            cancel: CancellationToken::new(),
-        }
-    }
-}
 
 /// A tool that may be called many times.
 pub struct LoadTarget {
@@ -81,34 +34,27 @@ pub struct LoadTarget {
 }
 
 impl ToolHost {
-    /// Finds a tool for a run of calls and makes sure that it may be called so.
+    /// Finds the tool of `call` for a run of calls and makes sure that it may be called so. One answer
+    /// of `inspect_every` is read whole and checked against the output schema.
     ///
     /// # Errors
     /// As for a call; and a tool that would ask a person, or says that it is not read-only, is
-    /// refused unless writes are allowed.
+    /// refused unless the call is approved.
     #[doc(hidden)] // for the program's own commands
-    pub async fn load_target(&self, request: &LoadTargetRequest) -> Result<LoadTarget, Error> {
-        require_audit(self, &request.name)?;
-        let call_id = self.pipeline.new_call_id();
-        let call = CallRequest {
-            servers: request.servers.clone(),
-            timeout: request.timeout,
-            validate: request.validate,
-            assume_yes: request.allow_writes,
-            assume_yes_nested: request.assume_yes_nested,
-            environment: request.environment.clone(),
-            metadata: request.metadata.clone(),
-            cancel: request.cancel.clone(),
-            ..CallRequest::new(&request.name, CallArguments::Object(JsonObject::new()))
-        };
-        let unsent = UnsentCall::new(self, &call, &call_id, None).of_batch();
-        match self.resolve_target(request, &call, &call_id, &unsent).await {
+    pub async fn load_target(
+        &self,
+        call: &CallRequest,
+        inspect_every: Option<u64>,
+    ) -> Result<LoadTarget, Error> {
+        require_audit(self, &call.name)?;
+        let mut open = OpenCall::new(self, call, self.new_call_id(), None).of_batch();
+        match self.resolve_target(call, inspect_every, &mut open).await {
             Ok(target) => {
-                unsent.close();
+                open.discard();
                 Ok(target)
             }
             Err(error) => {
-                unsent.fail(&error);
+                open.fail(&error);
                 Err(error)
             }
         }
@@ -116,29 +62,21 @@ impl ToolHost {
 
     async fn resolve_target(
         &self,
-        request: &LoadTargetRequest,
         call: &CallRequest,
-        call_id: &CallId,
-        unsent: &UnsentCall<'_>,
+        inspect_every: Option<u64>,
+        open: &mut OpenCall<'_>,
     ) -> Result<LoadTarget, Error> {
         let view = self.profiles.default_view();
         let search = Search {
-            servers: &request.servers,
-            ..Search::of(&request.name, &view, limits::LISTING_TIMEOUT)
+            servers: &call.servers,
+            ..Search::of(&call.name, &view, limits::LISTING_TIMEOUT)
         };
-        let route = self
-            .directory
-            .route(&search)
-            .await
-            .map_err(|error| self.pipeline.masker.error(error))?;
+        // The arguments of each call are checked when they are known.
+        let unchecked = CallRequest { validate: false, ..call.clone() };
+        let nesting = Nesting::default();
+        let route = self.prepare(&unchecked, &nesting, &search, &mut open.tool).await?.route;
         let tool = &route.tool.definition;
-        unsent.set_tool(tool);
-        if let Some(error) = &tool.unavailable_reason {
-            return Err(error.clone());
-        }
         self.check_pin(tool)?;
-        caller::check(None, &request.metadata)?;
-        variables::check(&request.environment, tool)?;
         let name = &tool.name;
         let refused = |why: &str| {
             Err(Error::denied(format!("'{name}' is not benchmarked: {why}"))
@@ -148,10 +86,8 @@ impl ToolHost {
             Decision::Deny(why) => {
                 return Err(Error::denied(format!("'{name}' is refused by {why}")));
             }
-            Decision::Ask(why) if !request.allow_writes => return refused(&why),
-            Decision::Allow(_)
-                if tool.annotations.read_only == Some(false) && !request.allow_writes =>
-            {
+            Decision::Ask(why) if !call.assume_yes => return refused(&why),
+            Decision::Allow(_) if tool.annotations.read_only == Some(false) && !call.assume_yes => {
                 return refused("it says that it is not read-only");
             }
             Decision::Ask(why) => format!("approved with --allow-writes: {why}"),
@@ -160,17 +96,10 @@ impl ToolHost {
         let Some(host) = self.weak_self.upgrade() else {
             return Err(Error::internal("the host is being closed"));
         };
-        let limits = CallLimits::of(tool, request.timeout, None);
+        let limits = CallLimits::of(tool, call.timeout, None);
         let call = CallRequest { name: name.full(), ..call.clone() };
-        Ok(LoadTarget {
-            host,
-            route,
-            call,
-            limits,
-            call_id: call_id.clone(),
-            inspect_every: request.inspect_every,
-            decision,
-        })
+        let call_id = open.id.clone();
+        Ok(LoadTarget { host, route, call, limits, call_id, inspect_every, decision })
     }
 }
 
@@ -219,7 +148,7 @@ impl LoadTarget {
             let connected = tokio::select! {
                 listed = provider.list() => listed.map(drop),
                 () = self.call.cancel.cancelled() => {
-                    Err(Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the run was abandoned"))
+                    Err(Error::interrupted("the run was abandoned"))
                 }
             };
             connected.map_err(|error| self.host.pipeline.masker.error(error))?;

@@ -1,6 +1,5 @@
 //! Calls that a tool makes as part of its own call.
 
-use std::collections::BTreeMap;
 use std::sync::Weak;
 
 use async_trait::async_trait;
@@ -9,8 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::ToolHost;
 use super::request::{CallArguments, CallRequest};
 use crate::model::{
-    CallId, Error, ErrorKind, JsonObject, NestedCall, Signal, ToolCaller, ToolContext, ToolResult,
-    TraceContext,
+    CallId, Error, JsonObject, NestedCall, ToolCaller, ToolContext, ToolResult, TraceContext,
 };
 
 /// How many calls may stand inside each other, the outermost included.
@@ -61,15 +59,8 @@ impl Nesting {
 pub(super) struct HostCaller {
     host: Weak<ToolHost>,
     nesting: Nesting,
-    session: String,
-    /// A call cannot see more through nested calls than it can itself.
-    profile: Option<String>,
-    environment: BTreeMap<String, String>,
-    metadata: JsonObject,
-    user_id: Option<String>,
-    trace: Option<TraceContext>,
-    /// Approval of the calls inside, see [`CallRequest::assume_yes_nested`].
-    assume_yes: bool,
+    /// What every call inside has of the call around it: no more than that can see and may do.
+    template: CallRequest,
     /// Fires when the attempt has ended, however it did.
     ended: CancellationToken,
 }
@@ -84,18 +75,18 @@ impl HostCaller {
         (id, name): (CallId, String),
         (trace, ended): (Option<TraceContext>, CancellationToken),
     ) -> Self {
-        Self {
-            host: host.weak_self.clone(),
-            nesting: outer.child(id, name),
-            session: host.sessions.session_of(request).to_owned(),
+        let template = CallRequest {
             profile: request.profile.clone(),
+            assume_yes: request.assume_yes_nested,
+            assume_yes_nested: request.assume_yes_nested,
             environment: request.environment.clone(),
             metadata: request.metadata.clone(),
             user_id: request.user_id.clone(),
             trace,
-            assume_yes: request.assume_yes_nested,
-            ended,
-        }
+            session: Some(host.sessions.session_of(request).to_owned()),
+            ..CallRequest::new(String::new(), CallArguments::Object(JsonObject::new()))
+        };
+        Self { host: host.weak_self.clone(), nesting: outer.child(id, name), template, ended }
     }
 }
 
@@ -103,25 +94,18 @@ impl HostCaller {
 impl ToolCaller for HostCaller {
     async fn run(&self, context: &ToolContext, call: NestedCall) -> Result<ToolResult, Error> {
         let Some(host) = self.host.upgrade().filter(|_| !self.ended.is_cancelled()) else {
-            let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
             let message = format!("'{}' was not called: the call around it has ended", call.name);
-            return Err(Error::new(interrupted, message));
+            return Err(Error::interrupted(message));
         };
         let cancel = self.ended.child_token();
         let request = CallRequest {
-            profile: self.profile.clone(),
+            name: call.name,
+            arguments: CallArguments::Object(call.arguments),
             timeout: call.timeout,
             retries: call.retries,
-            assume_yes: self.assume_yes,
-            assume_yes_nested: self.assume_yes,
-            environment: self.environment.clone(),
-            metadata: self.metadata.clone(),
-            user_id: self.user_id.clone(),
-            trace: self.trace.clone(),
-            session: Some(self.session.clone()),
             client: context.client,
             cancel: cancel.clone(),
-            ..CallRequest::new(call.name, CallArguments::Object(call.arguments))
+            ..self.template.clone()
         };
         let mut work = std::pin::pin!(host.call_within(request, &self.nesting));
         let outcome = tokio::select! {

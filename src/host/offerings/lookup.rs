@@ -4,8 +4,7 @@ use super::Offerings;
 use super::prompt_arguments::accepting;
 use crate::catalogue::{ServerListing, naming};
 use crate::host::ToolHost;
-use crate::host::directory::ToolDirectory;
-use crate::host::failover::{Failover, WeightedServer};
+use crate::host::failover::Failover;
 use crate::host::profiles::ProfileView;
 use crate::host::router::unknown_server;
 use crate::host::silent_servers::SilentServers;
@@ -77,23 +76,16 @@ impl ToolHost {
         if let Some(owner) = self.choose_owner(uri, &made, &templates.servers, failover)? {
             return Ok(owner);
         }
-        if let Some(refusal) = resources.refusal(uri) {
-            return Err(refusal);
-        }
-        let silent = SilentServers::of_listings(&resources.servers);
-        if let Some(error) = decisive_error(&silent, &resources.servers, servers) {
-            return Err(error);
-        }
-        let hint = did_you_mean(uri, resources.items.iter().map(|r| r.uri.as_str()));
-        let error = Error::usage(format!("no server lists the resource '{uri}'"));
-        let error = silent.annotate(error, &format!("'{uri}'"));
         let end = &self.directory.command_end;
-        Err(error.with_hint(hint.unwrap_or_else(|| {
+        let hint = did_you_mean(uri, resources.items.iter().map(|r| r.uri.as_str()));
+        let hint = hint.unwrap_or_else(|| {
             format!(
                 "`toolhost resources list{end}` shows all; --server asks one server for it all the \
                  same"
             )
-        })))
+        });
+        let error = Error::usage(format!("no server lists the resource '{uri}'")).with_hint(hint);
+        Err(resources.missing(uri, servers, error))
     }
 
     /// The prompt that a name means, and its server. With `arguments` it is one that takes them.
@@ -126,15 +118,11 @@ impl ToolHost {
             Ok(resolved) => return Ok(resolved),
             Err(prompts) => prompts,
         };
-        if let Some(refusal) = prompts.refusal(name) {
-            return Err(refusal);
-        }
-        let silent = SilentServers::of_listings(&prompts.servers);
         let anywhere = OfferingSearch { servers: &[], ..search };
         let owner = self.candidate_servers(name, anywhere).into_iter().next();
+        let silent = SilentServers::of_listings(&prompts.servers);
         let owner_failure = owner.and_then(|owner| silent.failure_of(&owner));
-        let failure = owner_failure.or_else(|| decisive_error(&silent, &prompts.servers, servers));
-        if let Some(error) = failure {
+        if let Some(error) = owner_failure.filter(|_| prompts.refusal(name).is_none()) {
             return Err(error);
         }
         let names: Vec<&ToolName> = prompts.items.iter().map(|prompt| &prompt.name).collect();
@@ -142,7 +130,7 @@ impl ToolHost {
         let hint = naming::did_you_mean(name, &names)
             .unwrap_or_else(|| format!("`toolhost prompts list{end}` shows all prompts"));
         let error = Error::usage(format!("unknown prompt '{name}'")).with_hint(hint);
-        Err(silent.annotate(error, &format!("'{name}'")))
+        Err(prompts.missing(name, servers, error))
     }
 
     /// The prompt that a name means, and whose; the list itself when it is on none of it. Of several
@@ -219,20 +207,13 @@ impl ToolHost {
         let providers = self.directory.providers();
         owners.retain(|owner| providers.server(owner).is_some());
         let failed = listings.iter().filter_map(|s| Some((s.name.as_str(), s.error.as_ref()?)));
-        let skipped = self.directory.passed_over(&failover.skipped, failed);
-        if let [] | [_] = owners[..] {
-            let only = owners.first().map(|server| OfferingOwner {
-                server: (*server).to_owned(),
-                routing: self.directory.routing_for_only(Some(server), skipped),
-            });
-            return Ok(only);
+        if owners.is_empty() {
+            return Ok(None);
         }
-        let weighted: Vec<WeightedServer<'_>> =
-            owners.iter().map(|owner| (*owner, self.directory.weight_of(owner))).collect();
-        match ToolDirectory::choose_server(&weighted, skipped) {
-            Some((_, routing)) => {
-                Ok(Some(OfferingOwner { server: routing.server.clone(), routing: Some(routing) }))
-            }
+        match self.directory.choose_server(&owners, &failover.skipped, failed) {
+            Some((at, routing)) => Ok(owners
+                .get(at)
+                .map(|server| OfferingOwner { server: (*server).to_owned(), routing })),
             None => Err(Error::usage(format!("'{item}' is offered by {} servers", owners.len()))
                 .with_details(owners.iter().take(SHOWN).map(|owner| (*owner).to_owned()))
                 .with_hint("name one of them with --server")),
@@ -259,7 +240,7 @@ impl ToolHost {
         mut query: CompletionQuery,
         search: OfferingSearch<'_>,
         failover: &Failover,
-    ) -> Result<(OfferingOwner, CompletionQuery), Error> {
+    ) -> Result<(CompletionQuery, OfferingOwner), Error> {
         let servers = search.servers;
         let (server, argument_names): (OfferingOwner, Vec<String>) = match &query.reference {
             CompletionReference::Prompt(name) => {
@@ -291,7 +272,7 @@ impl ToolHost {
                 return Err(unknown_argument(word, &argument_names));
             }
         }
-        Ok((server, query))
+        Ok((query, server))
     }
 
     pub(in crate::host) fn unknown_server(&self, name: &str) -> Error {
@@ -299,15 +280,19 @@ impl ToolHost {
     }
 }
 
-/// The failure that answers a search without a result: that of a server the caller asked for, or the
-/// decisive one when no server answered. Otherwise silent servers are only a note.
-fn decisive_error(
-    silent: &SilentServers<'_>,
-    listings: &[ServerListing],
-    servers: &[String],
-) -> Option<Error> {
-    let error = silent.decisive_failure()?;
-    (!servers.is_empty() || silent.count() == listings.len()).then_some(error)
+impl<T> Offerings<T> {
+    /// The error for something that is on none of the lists: that its entry withholds it; or the failure
+    /// of a server that was asked for, or the decisive one when no server answered; or `error`.
+    fn missing(&self, name: &str, servers: &[String], error: Error) -> Error {
+        if let Some(refusal) = self.refusal(name) {
+            return refusal;
+        }
+        let silent = SilentServers::of_listings(&self.servers);
+        match silent.decisive_failure() {
+            Some(failure) if !servers.is_empty() || silent.count() == self.servers.len() => failure,
+            _ => silent.annotate(error, &format!("'{name}'")),
+        }
+    }
 }
 
 fn no_template(
@@ -316,19 +301,12 @@ fn no_template(
     servers: &[String],
     command_end: &str,
 ) -> Error {
-    if let Some(refusal) = templates.refusal(template) {
-        return refusal;
-    }
-    let silent = SilentServers::of_listings(&templates.servers);
-    if let Some(error) = decisive_error(&silent, &templates.servers, servers) {
-        return error;
-    }
     let known_templates = templates.items.iter().map(|t| t.template.as_str());
     let hint = did_you_mean(template, known_templates).unwrap_or_else(|| {
         format!("`toolhost resources list --templates{command_end}` shows all templates")
     });
     let error = Error::usage(format!("unknown template '{template}'")).with_hint(hint);
-    silent.annotate(error, &format!("'{template}'"))
+    templates.missing(template, servers, error)
 }
 
 fn unknown_argument(word: &str, names: &[String]) -> Error {

@@ -19,8 +19,8 @@ use super::request::LookupScope;
 use super::{ToolHost, limits};
 use crate::catalogue::{ServerListing, naming};
 use crate::model::{
-    Diagnostic, Error, ErrorKind, Freshness, OfferingListing, Prompt, Resource, ResourceTemplate,
-    ServerStatus, Signal, ToolName, WithheldItem,
+    Diagnostic, Error, Freshness, OfferingListing, Prompt, Resource, ResourceTemplate,
+    ServerStatus, ToolName, WithheldItem,
 };
 use crate::provider::{ManagedServer, OfferingSupport};
 use crate::util::units::show_duration;
@@ -73,8 +73,7 @@ impl ToolHost {
     /// # Errors
     /// A usage error for an unknown profile.
     pub async fn prompts(&self, scope: &LookupScope) -> Result<Offerings<Prompt>, Error> {
-        let query = || HostQuery::Prompts(scope.clone());
-        if let Some(all) = self.ask_link(query, &CancellationToken::new()).await {
+        if let Some(all) = self.ask_link(HostQuery::Prompts(scope.clone())).await {
             return all;
         }
         let view = self.view(scope.profile.as_deref())?;
@@ -86,8 +85,7 @@ impl ToolHost {
     /// # Errors
     /// A usage error for an unknown profile.
     pub async fn resources(&self, scope: &LookupScope) -> Result<Offerings<Resource>, Error> {
-        let query = || HostQuery::Resources(scope.clone());
-        if let Some(all) = self.ask_link(query, &CancellationToken::new()).await {
+        if let Some(all) = self.ask_link(HostQuery::Resources(scope.clone())).await {
             return all;
         }
         let view = self.view(scope.profile.as_deref())?;
@@ -102,8 +100,7 @@ impl ToolHost {
         &self,
         scope: &LookupScope,
     ) -> Result<Offerings<ResourceTemplate>, Error> {
-        let query = || HostQuery::Templates(scope.clone());
-        if let Some(all) = self.ask_link(query, &CancellationToken::new()).await {
+        if let Some(all) = self.ask_link(HostQuery::Templates(scope.clone())).await {
             return all;
         }
         let view = self.view(scope.profile.as_deref())?;
@@ -256,8 +253,7 @@ async fn with_cancellation<T>(
         biased;
         outcome = work => outcome,
         () = late => {
-            let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-            Err(Error::new(interrupted, "the request was abandoned"))
+            Err(Error::interrupted("the request was abandoned"))
         }
     }
 }

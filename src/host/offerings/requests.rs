@@ -1,33 +1,38 @@
 //! Requests for one offering: reading a resource, filling in a prompt, completing an argument.
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
 use super::lookup::{OfferingOwner, OfferingSearch};
 use super::with_cancellation;
 use crate::host::failover::Failover;
 use crate::host::link::HostQuery;
-use crate::host::profiles::ProfileView;
 use crate::host::provider_table::ProviderLease;
 use crate::host::request::{ItemRequest, LookupScope};
 use crate::host::{ToolHost, caller};
 use crate::model::{
-    CallId, Completion, CompletionQuery, Error, JsonObject, Prompt, PromptMessages,
-    ResourceContents, ToolContext,
+    Completion, CompletionQuery, Error, JsonObject, Prompt, PromptMessages, ResourceContents,
+    Routing, ToolContext,
 };
 use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
 use crate::util::uri_template;
 
-/// A request whose profile is known and whose caller was checked.
-struct CheckedRequest<'a> {
-    request: &'a ItemRequest,
-    view: ProfileView,
-    id: CallId,
-}
+/// Finds the server of an item and what is to be asked of it.
+type FindItem<Q, P> = for<'a> fn(
+    &'a ToolHost,
+    &'a Q,
+    OfferingSearch<'a>,
+    &'a Failover,
+) -> BoxFuture<'a, Result<(P, OfferingOwner), Error>>;
 
-impl CheckedRequest<'_> {
-    fn search(&self) -> OfferingSearch<'_> {
-        OfferingSearch { servers: &self.request.scope.servers, view: &self.view }
-    }
-}
+/// Asks the server that was found.
+type AskServer<Q, P, T> = for<'a> fn(
+    &'a dyn OfferingSupport,
+    &'a ToolContext,
+    &'a Q,
+    &'a P,
+) -> BoxFuture<'a, Result<T, Error>>;
 
 /// Refuses a template: no URI has braces, and servers answer it as if it were one of their own.
 fn require_filled(uri: &str) -> Result<(), Error> {
@@ -50,30 +55,21 @@ impl ToolHost {
         require_filled(uri)?;
         let host_query =
             || HostQuery::Read { uri: uri.to_owned(), request: self.complete_item(request) };
-        if let Some(answer) = self.ask_link(host_query, &request.cancel).await {
+        if let Some(answer) = self.ask_link_within(host_query, &request.cancel).await {
             return answer;
         }
-        let work = async {
-            let checked = self.check_request(request)?;
-            let mut failover = Failover::default();
-            loop {
-                let owner = self.resource_owner(uri, checked.search(), &failover).await;
-                let owner = match owner {
-                    Ok(owner) => owner,
-                    Err(error) => return Err(failover.exhausted(error)),
-                };
-                let provider = self.offerings_of(&owner.server)?;
-                let offerings = provider.offerings()?;
-                let context = self.request_context(&checked, offerings);
-                let read = provider.while_registered(offerings.read(&context, uri)).await;
-                if let Some(read) = Self::answer(&owner, read, &mut failover) {
-                    return read.map(|read| ResourceContents { routing: owner.routing, ..read });
-                }
-            }
-        };
-        let read = with_cancellation(work, &request.cancel).await;
-        let mut read = read.map_err(|error| self.pipeline.masker.error(error))?;
-        read.routing = read.routing.map(|routing| self.pipeline.masked_routing(routing));
+        let (mut read, routing) = self
+            .request_item(
+                request,
+                &uri,
+                |host, uri, search, failover| {
+                    let owner = host.resource_owner(uri, search, failover);
+                    async move { Ok(((), owner.await?)) }.boxed()
+                },
+                |offers, context, uri, ()| offers.read(context, uri),
+            )
+            .await?;
+        read.routing = routing;
         if !self.pipeline.masker.is_empty() {
             let rewrite = |text: &str| self.pipeline.masker.text(text);
             read.contents.iter_mut().for_each(|part| *part = map_json(part, &rewrite));
@@ -110,33 +106,22 @@ impl ToolHost {
             arguments: arguments.clone(),
             request: self.complete_item(request),
         };
-        if let Some(answer) = self.ask_link(host_query, &request.cancel).await {
+        if let Some(answer) = self.ask_link_within(host_query, &request.cancel).await {
             return answer;
         }
-        let work = async {
-            let checked = self.check_request(request)?;
-            let mut failover = Failover::default();
-            loop {
-                let resolution =
-                    self.lookup_prompt(name, Some(arguments), checked.search(), &failover).await;
-                let (prompt, owner) = match resolution {
-                    Ok(resolution) => resolution,
-                    Err(error) => return Err(failover.exhausted(error)),
-                };
-                let provider = self.offerings_of(&owner.server)?;
-                let offerings = provider.offerings()?;
-                let context = self.request_context(&checked, offerings);
-                let filling = offerings.prompt(&context, prompt.name.tool(), arguments);
-                let filled = provider.while_registered(filling).await;
-                if let Some(filled) = Self::answer(&owner, filled, &mut failover) {
-                    return filled
-                        .map(|filled| PromptMessages { routing: owner.routing, ..filled });
-                }
-            }
-        };
-        let filled = with_cancellation(work, &request.cancel).await;
-        let mut filled = filled.map_err(|error| self.pipeline.masker.error(error))?;
-        filled.routing = filled.routing.map(|routing| self.pipeline.masked_routing(routing));
+        let (mut filled, routing) = self
+            .request_item(
+                request,
+                &(name, arguments),
+                |host, &(name, arguments), search, failover| {
+                    host.lookup_prompt(name, Some(arguments), search, failover).boxed()
+                },
+                |offers, context, &(_, arguments), prompt| {
+                    offers.prompt(context, prompt.name.tool(), arguments)
+                },
+            )
+            .await?;
+        filled.routing = routing;
         if !self.pipeline.masker.is_empty() {
             let rewrite = |text: &str| self.pipeline.masker.text(text);
             filled.messages.iter_mut().for_each(|m| *m = map_json(m, &rewrite));
@@ -159,61 +144,59 @@ impl ToolHost {
     ) -> Result<Completion, Error> {
         let host_query =
             || HostQuery::Complete { query: query.clone(), request: self.complete_item(request) };
-        if let Some(answer) = self.ask_link(host_query, &request.cancel).await {
+        if let Some(answer) = self.ask_link_within(host_query, &request.cancel).await {
             return answer;
         }
-        let work = async {
-            let checked = self.check_request(request)?;
-            let mut failover = Failover::default();
-            loop {
-                let query = query.clone();
-                let resolution = self.resolve_completion(query, checked.search(), &failover).await;
-                let (owner, query) = match resolution {
-                    Ok(resolution) => resolution,
-                    Err(error) => return Err(failover.exhausted(error)),
-                };
-                let provider = self.offerings_of(&owner.server)?;
-                let offerings = provider.offerings()?;
-                let context = self.request_context(&checked, offerings);
-                let outcome = provider.while_registered(offerings.complete(&context, &query)).await;
-                if let Some(outcome) = Self::answer(&owner, outcome, &mut failover) {
-                    return outcome;
-                }
-            }
-        };
-        let outcome = with_cancellation(work, &request.cancel).await;
-        let outcome = outcome.map_err(|error| self.pipeline.masker.error(error))?;
+        let (outcome, _routing) = self
+            .request_item(
+                request,
+                &query,
+                |host, query, search, failover| {
+                    host.resolve_completion(query.clone(), search, failover).boxed()
+                },
+                |offers, context, _, query| offers.complete(context, query),
+            )
+            .await?;
         let values = outcome.values.iter().map(|value| self.pipeline.masker.text(value)).collect();
         Ok(Completion { values, ..outcome })
     }
 
-    fn check_request<'a>(&self, request: &'a ItemRequest) -> Result<CheckedRequest<'a>, Error> {
-        caller::check(request.user_id.as_deref(), &request.metadata)?;
-        let view = self.view(request.scope.profile.as_deref())?;
-        let id = request.id.clone().unwrap_or_else(|| self.new_call_id());
-        Ok(CheckedRequest { request, view, id })
-    }
-
-    fn request_context(
+    /// Makes a request of the server of an item; when it could not be reached before anything was sent
+    /// to it, of the next one.
+    async fn request_item<Q, P, T>(
         &self,
-        checked: &CheckedRequest<'_>,
-        offerings: &dyn OfferingSupport,
-    ) -> ToolContext {
-        let (id, variables) = (checked.id.clone(), offerings.context_env());
-        let context = self.sessions.offering_context(checked.request, id, variables);
-        caller::masked_for_server(context, &self.pipeline.masker)
-    }
-
-    /// The answer of a request, unless another server gets it: then nothing of it was sent.
-    fn answer<T>(
-        owner: &OfferingOwner,
-        answer: Result<T, Error>,
-        failover: &mut Failover,
-    ) -> Option<Result<T, Error>> {
-        match answer {
-            Err(error) if failover.passes_on(owner.routing.as_ref(), &error) => None,
-            answer => Some(answer),
-        }
+        request: &ItemRequest,
+        query: &Q,
+        find: FindItem<Q, P>,
+        ask: AskServer<Q, P, T>,
+    ) -> Result<(T, Option<Routing>), Error> {
+        let work = async {
+            caller::check(request.user_id.as_deref(), &request.metadata)?;
+            let view = self.view(request.scope.profile.as_deref())?;
+            let search = OfferingSearch { servers: &request.scope.servers, view: &view };
+            let id = request.id.clone().unwrap_or_else(|| self.new_call_id());
+            let mut failover = Failover::default();
+            loop {
+                let (item, owner) = match find(self, query, search, &failover).await {
+                    Ok(found) => found,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
+                let provider = self.offerings_of(&owner.server)?;
+                let offers = provider.offerings()?;
+                let context =
+                    self.sessions.offering_context(request, id.clone(), offers.context_env());
+                let context = caller::masked_for_server(context, &self.pipeline.masker);
+                match provider.while_registered(ask(offers, &context, query, &item)).await {
+                    // Nothing of it was sent.
+                    Err(error) if failover.passes_on(owner.routing.as_ref(), &error) => {}
+                    answer => return Ok((answer?, owner.routing)),
+                }
+            }
+        };
+        let (answer, routing) = with_cancellation(work, &request.cancel)
+            .await
+            .map_err(|error| self.pipeline.masker.error(error))?;
+        Ok((answer, routing.map(|routing| self.pipeline.masked_routing(routing))))
     }
 
     pub(super) fn offerings_of(&self, server: &str) -> Result<ProviderLease, Error> {

@@ -108,13 +108,6 @@ impl ToolHost {
         self.sessions.live.end(id)
     }
 
-    /// The number of registrations and removals so far. Compare it with an earlier value to detect
-    /// a missed event.
-    #[doc(hidden)] // for the program's own commands
-    pub fn registration_version(&self) -> u64 {
-        self.directory.registration_version()
-    }
-
     /// Reports every server that is registered, removed or replaced.
     #[doc(hidden)] // for the program's own commands
     pub fn server_changes(&self) -> watch::Receiver<u64> {
@@ -151,7 +144,7 @@ impl ToolHost {
 
     /// Notifies listeners that the program registered or removed something.
     fn notify_list_changed(&self) {
-        self.directory.count_registration();
+        self.directory.count_version();
         let (owner, list) = (ListOwner::Program, ListKind::Tools);
         self.sessions.events.emit(HostEvent::ListChanged { owner, list });
     }

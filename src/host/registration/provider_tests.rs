@@ -73,7 +73,6 @@ async fn a_provider_comes_and_goes_and_everybody_is_told() {
         }
     });
     let host = host(&[]).events(sink).build();
-    let before = host.registration_version();
     let late = provider("late", "hello");
     host.register_provider("source", Arc::clone(&late) as _).unwrap();
     assert_eq!(names(&host).await, ["late-hello"]);
@@ -81,7 +80,7 @@ async fn a_provider_comes_and_goes_and_everybody_is_told() {
     assert_eq!(host.sources(), ["source"]);
     assert_eq!(host.unregister_provider("source").await.unwrap(), Removal { cancelled: 0 });
     assert_eq!((late.ended(), names(&host).await.len()), (1, 0));
-    assert_eq!((changes.load(Ordering::Relaxed), host.registration_version() - before), (2, 2));
+    assert_eq!(changes.load(Ordering::Relaxed), 2);
     let error = host.call(call("late-hello")).await.unwrap_err();
     assert_eq!(
         (error.message(), error.cause()),
@@ -437,7 +436,6 @@ fn calls_and_lists_go_on_while_providers_come_and_go() {
     }
     moved.into_iter().for_each(Result::unwrap);
     assert_eq!(host.sources(), ["steady"; 0]);
-    assert_eq!(host.registration_version(), 4 * ROUNDS as u64);
 }
 
 proptest! {

@@ -21,31 +21,6 @@ pub struct Removal {
     pub cancelled: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ProviderSort {
-    Provider,
-    Component,
-    Client,
-}
-
-impl ProviderSort {
-    fn of(provider: &RegisteredProvider) -> Self {
-        match (&provider.server, &provider.component_type) {
-            (Some(_), _) => Self::Client,
-            (None, Some(_)) => Self::Component,
-            (None, None) => Self::Provider,
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Provider => "provider",
-            Self::Component => "component",
-            Self::Client => "MCP server",
-        }
-    }
-}
-
 impl ToolHost {
     /// Adds a provider under its own name. Its tools are listed, found and called from now on like
     /// all others, and listeners receive [`HostEvent::ListChanged`]. Starts and contacts nothing.
@@ -74,7 +49,7 @@ impl ToolHost {
     /// # Errors
     /// A name that no provider is registered under.
     pub async fn unregister_provider(&self, source: &str) -> Result<Removal, RegistrationError> {
-        self.remove_provider(source, ProviderSort::Provider).await
+        self.remove_provider(source, "provider").await
     }
 
     /// Removes a component, like [`ToolHost::unregister_provider`] does a provider.
@@ -82,7 +57,7 @@ impl ToolHost {
     /// # Errors
     /// A name that no component is registered under.
     pub async fn unregister_component(&self, name: &str) -> Result<Removal, RegistrationError> {
-        self.remove_provider(name, ProviderSort::Component).await
+        self.remove_provider(name, "component").await
     }
 
     /// Removes an MCP server, like [`ToolHost::unregister_provider`] does a provider: its process
@@ -91,7 +66,7 @@ impl ToolHost {
     /// # Errors
     /// A name that no MCP server has.
     pub async fn unregister_client(&self, name: &str) -> Result<Removal, RegistrationError> {
-        self.remove_provider(name, ProviderSort::Client).await
+        self.remove_provider(name, "MCP server").await
     }
 
     /// The names of the providers, components and MCP servers that can be removed, in the order of
@@ -155,7 +130,7 @@ impl ToolHost {
     async fn remove_provider(
         &self,
         name: &str,
-        sort: ProviderSort,
+        sort: &'static str,
     ) -> Result<Removal, RegistrationError> {
         let provider = self.take_provider(name, sort)?;
         // A provider that panics while it is closed is gone as well.
@@ -189,15 +164,14 @@ impl ToolHost {
     fn take_provider(
         &self,
         name: &str,
-        sort: ProviderSort,
+        sort: &'static str,
     ) -> Result<Arc<RegisteredProvider>, RegistrationError> {
         let mut roster = self.directory.roster();
         let table = self.directory.providers();
         let registered = table.source(name);
-        let Some(provider) = registered.filter(|provider| ProviderSort::of(provider) == sort)
-        else {
+        let Some(provider) = registered.filter(|provider| provider.sort() == sort) else {
             let other = registered.map(|provider| provider.describe());
-            let (name, sort) = (name.to_owned(), sort.as_str());
+            let name = name.to_owned();
             return Err(RegistrationError::NotRegistered { name, sort, other });
         };
         let others = table.iter().filter(|other| !Arc::ptr_eq(other, provider));

@@ -12,7 +12,6 @@ use crate::catalogue::pins::content::PinnedText;
 use crate::catalogue::pins::{ConfiguredServer, PinContext, PinFileContent, PinnedEntry, Pins};
 use crate::config::spec::{DriftPolicy, PolicyAction};
 use crate::host::fake::{FakeProvider, MemoryRecorder, call, host, internal, variables};
-use crate::host::load::LoadTargetRequest;
 use crate::host::recorder::RecordError;
 use crate::host::request::{CallRequest, ListScope};
 use crate::model::{
@@ -27,9 +26,11 @@ async fn a_denied_call_does_not_run_although_its_entry_asks_and_a_person_says_ye
     let host = host(&[&fake]).policy(rule("dan*", PolicyAction::Deny)).build();
     let yes = CallRequest { assume_yes: true, assume_yes_nested: true, ..call("danger") };
     assert_eq!(host.call(yes).await.err().map(|error| error.kind()), Some(ErrorKind::Denied));
-    let mut many = LoadTargetRequest::new("danger");
-    many.allow_writes = true;
-    assert_eq!(host.load_target(&many).await.err().map(|f| f.kind()), Some(ErrorKind::Denied));
+    let many = CallRequest { assume_yes: true, ..call("danger") };
+    assert_eq!(
+        host.load_target(&many, None).await.err().map(|f| f.kind()),
+        Some(ErrorKind::Denied)
+    );
     assert_eq!(fake.called(), 0);
 }
 
@@ -46,14 +47,13 @@ async fn what_writes_is_not_called_many_times_unless_that_is_allowed() {
         |tool| tool.requires_approval = true,
     ];
     for change in writing {
-        let error = of(change).load_target(&LoadTargetRequest::new("danger")).await.err().unwrap();
+        let error = of(change).load_target(&call("danger"), None).await.err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Denied);
         assert_eq!(error.hint(), Some("pass --allow-writes to benchmark a tool that may write"));
-        let mut allowed = LoadTargetRequest::new("danger");
-        allowed.allow_writes = true;
-        assert!(of(change).load_target(&allowed).await.is_ok());
+        let allowed = CallRequest { assume_yes: true, ..call("danger") };
+        assert!(of(change).load_target(&allowed, None).await.is_ok());
     }
-    assert!(of(|_| ()).load_target(&LoadTargetRequest::new("danger")).await.is_ok());
+    assert!(of(|_| ()).load_target(&call("danger"), None).await.is_ok());
 }
 
 #[tokio::test]
@@ -81,9 +81,7 @@ async fn a_call_sets_only_the_variables_that_the_entry_declares() {
             assert_eq!(error.kind().exit_code(), 2, "{name}");
             assert!(error.hint().unwrap().contains(expected), "{name}: {error:?}");
         }
-        let mut many = LoadTargetRequest::new("danger");
-        many.environment = variables(&[(name, "1")]);
-        assert_eq!(host.load_target(&many).await.err().unwrap().kind().exit_code(), 2);
+        assert_eq!(host.load_target(&with(name), None).await.err().unwrap().kind().exit_code(), 2);
     }
     assert_eq!(fake.called(), 0);
     let environment = |name: &'static str| {
@@ -163,7 +161,7 @@ async fn a_run_of_calls_whose_outcome_was_lost_has_failed_where_a_record_is_requ
             ..MemoryRecorder::default()
         };
         let host = host(&[&tools]).recorder(Arc::new(book)).require_record(required).build();
-        let target = host.load_target(&LoadTargetRequest::new("t")).await.unwrap();
+        let target = host.load_target(&call("t"), None).await.unwrap();
         let record = target.record(&JsonObject::new(), "2 calls").unwrap();
         let (warnings, lost) = record.close(2, 2, 0);
         assert_eq!(warnings, ["not recorded: disk full"]);

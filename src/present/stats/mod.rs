@@ -134,16 +134,10 @@ pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<Line> {
         let notice = "more calls are in the spool; 'toolhost stats' counts them";
         lines.push(Line::styled(Role::Dim, notice));
     }
-    let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     if summary.damaged_lines > 0 {
-        let lines_of_spool = count(summary.damaged_lines);
+        let lines_of_spool = usize::try_from(summary.damaged_lines).unwrap_or(usize::MAX);
         let damaged = plural(lines_of_spool, "damaged spool line was", "damaged spool lines were");
         lines.push(Line::styled(Role::Dim, format!("{damaged} skipped")));
-    }
-    if summary.damaged_grains > 0 {
-        let spans = plural(count(summary.damaged_grains), "span", "spans");
-        let notice = format!("cannot read the durations of {spans}");
-        lines.push(Line::styled(Role::Warning, notice));
     }
     lines
 }

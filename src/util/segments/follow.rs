@@ -21,6 +21,7 @@ pub struct LineFollower {
     /// The files that may still grow, the oldest first: one that was just set aside may get the
     /// last line of a process that has not noticed yet.
     open: VecDeque<FollowedFile>,
+    has_skipped: bool,
 }
 
 #[derive(Debug)]
@@ -43,7 +44,38 @@ impl LineFollower {
             reading.offset = reading.file.metadata().map_or(0, |metadata| metadata.len());
             open.push_back(reading);
         }
-        Ok(Self { location, open })
+        Ok(Self { location, open, has_skipped: false })
+    }
+
+    /// Hands out the lines of the newest `segments` files, and follows the growing one from then on.
+    pub fn from_beginning(
+        location: RecordLocation,
+        segments: usize,
+        mut take: impl FnMut(RecordLine),
+    ) -> Result<Self, AppendError> {
+        // Opened first: should it be set aside now, it is among those that were.
+        let growing = location.open_to_read()?;
+        let mut set_aside = super::files(&location)?;
+        set_aside.pop();
+        let skipped = (set_aside.len() + 1).saturating_sub(segments);
+        for file in set_aside.iter().skip(skipped) {
+            if let Some((opened, identity)) = file.open_to_read()?
+                && growing.as_ref().is_none_or(|(_, growing)| *growing != identity)
+            {
+                let read = FollowedFile::new(opened, identity).read(&mut take);
+                read.map_err(|error| file.unreadable(&error))?;
+            }
+        }
+        let growing = growing.map(|(file, identity)| FollowedFile::new(file, identity));
+        let open = growing.into_iter().collect();
+        let mut lines = Self { location, open, has_skipped: skipped > 0 };
+        lines.poll_each(take)?;
+        Ok(lines)
+    }
+
+    /// Whether older files were left out.
+    pub fn has_skipped(&self) -> bool {
+        self.has_skipped
     }
 
     pub fn path(&self) -> &std::path::Path {
@@ -53,6 +85,12 @@ impl LineFollower {
     /// The lines that were appended since the last time.
     pub fn poll(&mut self) -> Result<Vec<RecordLine>, AppendError> {
         let mut lines = Vec::new();
+        self.poll_each(|line| lines.push(line))?;
+        Ok(lines)
+    }
+
+    /// Hands out the same one by one.
+    pub fn poll_each(&mut self, mut take: impl FnMut(RecordLine)) -> Result<(), AppendError> {
         let growing = self.location.open_to_read()?;
         let moved = match (&growing, self.open.back()) {
             (Some((_, identity)), Some(last)) => *identity != last.identity,
@@ -61,7 +99,7 @@ impl LineFollower {
         };
         // Read before anything newer is opened: whatever was in the old file is older.
         for reading in &mut self.open {
-            reading.read(&mut lines).map_err(|error| self.location.unreadable(&error))?;
+            reading.read(&mut take).map_err(|error| self.location.unreadable(&error))?;
         }
         if moved {
             self.advance(growing)?;
@@ -73,7 +111,7 @@ impl LineFollower {
         while self.open.len() > 1 && self.open.front().is_some_and(|old| old.lingered > LINGER) {
             self.open.pop_front();
         }
-        Ok(lines)
+        Ok(())
     }
 
     /// Opens what came after the last file.
@@ -107,7 +145,7 @@ impl FollowedFile {
         Self { file, identity, offset: 0, partial: Vec::new(), too_long: false, lingered: 0 }
     }
 
-    fn read(&mut self, lines: &mut Vec<RecordLine>) -> std::io::Result<()> {
+    fn read(&mut self, take: &mut impl FnMut(RecordLine)) -> std::io::Result<()> {
         let mut block = vec![0; BLOCK];
         loop {
             let length = self.file.read_at(&mut block, self.offset)?;
@@ -121,9 +159,9 @@ impl FollowedFile {
                         self.partial.extend_from_slice(text);
                         let text = std::mem::take(&mut self.partial);
                         if std::mem::take(&mut self.too_long) {
-                            lines.push(RecordLine::TooLong);
+                            take(RecordLine::TooLong);
                         } else if !text.is_empty() {
-                            lines.push(RecordLine::Text(text));
+                            take(RecordLine::Text(text));
                         }
                     }
                     _ => self.partial.extend_from_slice(piece),

@@ -11,7 +11,7 @@ fn calls_of_the_console_and_of_others_are_counted() {
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("milk\u{1b}[15~");
     pty.expect_shown(" OK ").type_keys("\u{1b}").expect_shown("filter");
     pty.type_keys("4").expect_shown("Tools by calls  last 1h").expect_shown("100.0");
-    pty.expect_shown("max ").expect_shown("store   ");
+    pty.expect_shown("max ").expect_shown("spool   ");
     // What another process does is seen as it happens.
     room.with_servers(["call", "srv-add", "a=1", "b=2"]).go().exits(0);
     pty.expect_shown("add");
@@ -22,19 +22,6 @@ fn calls_of_the_console_and_of_others_are_counted() {
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&room.log("srv"), "message");
     assert_eq!(messages.iter().filter(|message| message["method"] == "tools/call").count(), 2);
-}
-
-#[test]
-fn a_store_that_is_none_is_put_aside_and_said() {
-    let (room, _fixture) = room_with_server();
-    room.with_servers(["call", "srv-echo", "message=hi"]).check().exits(0);
-    room.with_servers(["stats"]).check().exits(0).out();
-    std::fs::write(room.path("state/toolhost/stats.db"), "this is no database").unwrap();
-    room.with_servers(["call", "srv-echo", "message=hi"]).check().exits(0);
-    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("echo").type_keys("4").expect_shown("was damaged");
-    pty.expect_shown("echo").type_keys("q");
-    assert_eq!(pty.finish().0, Some(0));
 }
 
 #[test]

@@ -22,8 +22,7 @@ pub struct StatsArgs {
     /// Only this tool, or the tools of this server
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub name: Option<String>,
-    /// Only calls since a time ago (30m, 7d) or a date (2026-11-01), rounded to a minute, beyond
-    /// two days to an hour, beyond five weeks to a day
+    /// Only calls since a time ago (30m, 7d) or a date (2026-11-01)
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
     /// Include calls of all projects, not only of the current one
@@ -55,7 +54,6 @@ const ROWS: &[Choice<StatsRows>] = &[
 pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::LIST)?;
     let work = perform(args, context, format);
-    // Another process may hold the store; an interrupt ends the wait.
     tokio::select! {
         biased;
         () = context.cancel.cancelled() => Ok(()),
@@ -67,11 +65,15 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     let output = &context.output;
     let now = context.now();
     let (statistics, project) = open(context)?;
+    if let Some(store) = statistics.older_store() {
+        let store = store.display();
+        output
+            .warn(&format!("{store}, where earlier versions counted calls, is not read any more"));
+    }
     let project = project.filter(|_| !args.all_projects);
     let has_name = args.name.is_some();
-    let (statistics, called) = on_thread(statistics, output, move |statistics| {
-        statistics.refresh(now)?;
-        if has_name { statistics.tools(now) } else { Ok(Vec::new()) }
+    let (statistics, called) = on_thread(statistics, move |statistics| {
+        if has_name { statistics.tools() } else { Vec::new() }
     })
     .await?;
     let scope =
@@ -80,11 +82,11 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     let (is_single, most) = (scope.is_single, slices_in(output.width()));
     let since = args.since.map(|since| since.time(now));
     let filter = CallFilter { since, project, tools: scope.tools, ..CallFilter::default() };
-    let (_, (mut summary, slices)) = on_thread(statistics, output, move |statistics| {
-        let summary = statistics.summary(&filter, now)?;
+    let (_, (mut summary, slices)) = on_thread(statistics, move |statistics| {
+        let summary = statistics.summary(&filter, now);
         let slices =
-            if is_single { statistics.time_series(&filter, now, most)? } else { Vec::new() };
-        Ok((summary, slices))
+            if is_single { statistics.time_series(&filter, now, most) } else { Vec::new() };
+        (summary, slices)
     })
     .await?;
     sort(&mut summary.tools, args.sort);
@@ -117,7 +119,7 @@ fn open(context: &CommandContext) -> Result<(Statistics, Option<String>), Error>
         Error::internal("there is no home directory, so there are no statistics")
             .with_hint("set stats: { path: FILE } in tools.yaml")
     })?;
-    let statistics = Statistics::new(place, spec.retention, ReadBudget::FULL);
+    let statistics = Statistics::new(place, ReadBudget::Everything);
     Ok((statistics, configuration.project()))
 }
 
@@ -125,8 +127,7 @@ fn open(context: &CommandContext) -> Result<(Statistics, Option<String>), Error>
 pub(super) async fn mostly_used(context: &CommandContext) -> Result<Vec<String>, Error> {
     let now = context.now();
     let (statistics, project) = open(context)?;
-    let (_, mut summary) = on_thread(statistics, &context.output, move |statistics| {
-        statistics.refresh(now)?;
+    let (_, mut summary) = on_thread(statistics, move |statistics| {
         let since = Some(now.saturating_sub(Duration::from_hours(30 * 24)));
         statistics.summary(&CallFilter { since, project, ..CallFilter::default() }, now)
     })
@@ -142,23 +143,17 @@ pub(super) async fn mostly_used(context: &CommandContext) -> Result<Vec<String>,
     Ok(mostly.map(|usage| usage.tool.name).collect())
 }
 
-/// Works with the statistics on their own thread: a command that waits for another process's lock
-/// still handles signals.
+/// Reads the statistics on their own thread, so that the command still handles signals.
 async fn on_thread<T: Send + 'static>(
     mut statistics: Statistics,
-    output: &Output,
-    work: impl FnOnce(&mut Statistics) -> Result<T, Error> + Send + 'static,
+    work: impl FnOnce(&Statistics) -> T + Send + 'static,
 ) -> Result<(Statistics, T), Error> {
     let working = tokio::task::spawn_blocking(move || {
-        let done = work(&mut statistics);
-        (statistics, done)
+        statistics.refresh()?;
+        let done = work(&statistics);
+        Ok((statistics, done))
     });
-    let lost = |_| Error::internal("the thread that reads statistics ended early");
-    let (mut statistics, done) = working.await.map_err(lost)?;
-    for note in statistics.take_notes() {
-        output.warn(&note);
-    }
-    done.map(|done| (statistics, done))
+    working.await.map_err(|_| Error::internal("the thread that reads statistics ended early"))?
 }
 
 fn remark(args: &StatsArgs, summary: &Summary, is_of_project: bool, context: &CommandContext) {

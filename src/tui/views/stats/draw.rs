@@ -122,10 +122,6 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         above.push(pen.line(Role::Error, format!("cannot read statistics: {}", error.message())));
         above.extend(error.hint().map(|hint| pen.line(Role::Dim, format!("hint: {hint}"))));
     }
-    above.extend(stats.notes.iter().map(|note| pen.line(Role::Warning, format!("! {note}"))));
-    if stats.snapshot.as_ref().is_some_and(|seen| seen.summary.is_behind) {
-        above.push(pen.line(Role::Warning, "! more recorded calls are still being read"));
-    }
     if stats.rows().is_empty() {
         match (&stats.snapshot, &stats.error) {
             (Some(_), _) => {

@@ -24,8 +24,6 @@ use crate::util::distribution::{Distribution, linear, logarithmic};
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The rows above and below the chosen one whose timelines are read: more than a screen shows.
 const TIMELINE_ROWS: usize = 40;
-/// The maximum number of notes of the store that are shown above the table.
-const NOTES: usize = 3;
 const HISTOGRAM_BUCKETS: usize = 48;
 
 /// The orders of the rows, with their titles in `Tools by …`.
@@ -56,8 +54,6 @@ pub struct StatsView {
     pub snapshot: Option<StatsSnapshot>,
     /// The error of the last read, if it failed.
     pub error: Option<Error>,
-    /// Repairs of the store, the newest last, shown until the next manual refresh.
-    pub notes: Vec<String>,
     servers: Vec<Usage>,
     pub list: ListCursor,
     pub spread: Option<Distribution>,
@@ -105,10 +101,7 @@ impl View for StatsView {
                 context.show_status(text);
                 self.enter(context);
             }
-            Action::Refresh => {
-                self.notes.clear();
-                self.refresh(context);
-            }
+            Action::Refresh => self.refresh(context),
             Action::Open => self.open_tool(context),
             Action::Bench => match self.chosen() {
                 Some(usage) if !self.by_server => {
@@ -212,9 +205,6 @@ impl StatsView {
             != (self.window, context.shown_projects == ShownProjects::All);
         let chosen = self.chosen().map(|usage| usage.tool.clone());
         self.error = None;
-        // Each is told once, and the next look comes in a second.
-        self.notes.extend(snapshot.notes.iter().cloned());
-        self.notes.drain(..self.notes.len().saturating_sub(NOTES));
         self.snapshot = Some(snapshot);
         self.arrange(chosen);
         // What was chosen meanwhile, and the timelines of rows that were not known before.

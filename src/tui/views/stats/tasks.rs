@@ -29,10 +29,8 @@ pub struct StatsSnapshot {
     /// The counts of the period before, for a window of a fixed length.
     pub earlier: Option<Vec<Usage>>,
     pub timelines: TimeSeriesSet,
-    /// Repairs and problems of the store.
-    pub notes: Vec<String>,
     pub place: String,
-    /// The size of the store in bytes.
+    /// The size of the spool in bytes.
     pub size: Option<u64>,
 }
 
@@ -46,7 +44,7 @@ pub enum StatsWindow {
     Hour,
     /// Since the console was opened.
     Session,
-    /// All statistics in the store.
+    /// Everything that was counted.
     All,
     SinceReset,
 }
@@ -80,9 +78,6 @@ impl StatsWindow {
     }
 }
 
-/// The limits of one read; the next one follows shortly.
-const READ_LIMITS: ReadBudget =
-    ReadBudget { lock_timeout: Duration::from_millis(300), max_chunks: 16 };
 /// A timeline covers at least this much, because its slices are a minute or longer.
 const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
 const SLICES: usize = 60;
@@ -99,21 +94,21 @@ struct OpenStatistics {
     opened: Duration,
     /// The root of the project whose calls are shown; `None` shows those of all.
     project: Option<String>,
-    /// The counts of the project and of all when the user reset the count.
-    baseline: Option<[Summary; 2]>,
+    /// When the user reset the count.
+    reset_at: Option<Duration>,
 }
 
 impl StatsReader {
     /// Sets the location; nothing is opened yet.
     pub fn new(deps: &ConsoleDeps) -> Self {
         let clock = Arc::clone(&deps.clock);
-        let store = deps.statistics.clone().map(|(place, retention)| {
-            let statistics = Statistics::new(place, retention, READ_LIMITS);
+        let store = deps.statistics.clone().map(|place| {
+            let statistics = Statistics::new(place, ReadBudget::Everything);
             Arc::new(Mutex::new(OpenStatistics {
                 statistics,
                 opened: clock.unix(),
                 project: deps.project_root.clone(),
-                baseline: None,
+                reset_at: None,
             }))
         });
         Self { store, clock }
@@ -129,7 +124,7 @@ impl StatsReader {
         let now = self.clock.unix();
         blocking(move || {
             if is_reset {
-                open.reset(now)?;
+                open.reset_at = Some(now);
             }
             open.snapshot(&look, now)
         })
@@ -152,50 +147,35 @@ impl OpenStatistics {
         CallFilter { since, project, ..CallFilter::default() }
     }
 
-    fn reset(&mut self, now: Duration) -> Result<(), Error> {
-        self.statistics.refresh(now)?;
-        let (project, all) = (self.filter(Some(now), false), self.filter(Some(now), true));
-        let project = self.statistics.summary(&project, now)?;
-        self.baseline = Some([project, self.statistics.summary(&all, now)?]);
-        Ok(())
-    }
-
     fn snapshot(&mut self, look: &StatsViewQuery, now: Duration) -> Result<StatsSnapshot, Error> {
-        self.statistics.refresh(now)?;
-        let baseline = self.baseline.as_ref().map(|of| &of[usize::from(look.all_projects)]);
-        let since = match (look.window, look.window.length(), baseline) {
-            (_, Some(length), _) => Some(now.saturating_sub(length)),
-            (StatsWindow::Session, ..) => Some(self.opened),
-            (StatsWindow::SinceReset, _, Some(before)) => Some(before.now),
-            _ => None,
+        self.statistics.refresh()?;
+        let since = match look.window {
+            StatsWindow::Session => Some(self.opened),
+            StatsWindow::SinceReset => self.reset_at,
+            window => window.length().map(|length| now.saturating_sub(length)),
         };
         let filter = self.filter(since, look.all_projects);
-        let summary = self.statistics.summary(&filter, now)?;
+        let summary = self.statistics.summary(&filter, now);
         let earlier = match look.window.length().and_then(|_| earlier_period(&filter, &summary)) {
             Some(filter) => {
-                let earlier = self.statistics.summary(&filter, now)?;
+                let earlier = self.statistics.summary(&filter, now);
                 Some(if look.by_server { earlier.servers() } else { earlier.tools })
             }
             None => None,
-        };
-        let summary = match (look.window, baseline) {
-            (StatsWindow::SinceReset, Some(before)) => summary.since(before),
-            _ => summary,
         };
         let since = since.map(|since| since.min(now.saturating_sub(MIN_TIMELINE_SPAN)));
         let query = CallFilter {
             tools: Some(look.timelines_of.clone()),
             ..self.filter(since, look.all_projects)
         };
-        let timelines = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
+        let timelines = self.statistics.time_series_by(&query, now, SLICES, look.by_server);
         Ok(StatsSnapshot {
             window: look.window,
             all_projects: look.all_projects,
             summary,
             earlier,
             timelines,
-            notes: self.statistics.take_notes(),
-            place: self.statistics.location().store.path.display().to_string(),
+            place: self.statistics.spool().path.display().to_string(),
             size: self.statistics.size(),
         })
     }

@@ -50,8 +50,7 @@ pub fn seen(window: StatsWindow) -> StatsSnapshot {
         summary: Summary { from, now, tools, ..Summary::default() },
         earlier: None,
         timelines,
-        notes: Vec::new(),
-        place: "/state/toolhost/stats.db".to_owned(),
+        place: "/state/toolhost/stats.spool".to_owned(),
         size: Some(61_440),
     }
 }
@@ -254,11 +253,9 @@ fn without_calls_it_is_said_what_to_do() {
     assert!(picture(&state, ASCII).contains("Loading..."));
     let mut seen = seen(StatsWindow::default());
     seen.summary.tools.clear();
-    seen.notes.push("/state/stats.db cannot be written: it is locked".to_owned());
     loaded(&mut state, seen);
     let shown = picture(&state, ASCII);
     assert!(shown.contains("No calls in this window."), "{shown}");
-    assert!(shown.contains("! /state/stats.db cannot be written: it is locked"), "{shown}");
 }
 
 #[test]

@@ -221,10 +221,9 @@ impl ConsoleDeps {
     /// The same console after reloading the configuration.
     fn with_assembly(&self, assembly: &Assembly, state: Option<&Path>) -> Self {
         let configuration = &assembly.configuration;
-        let statistics = assembly::stats_place(&configuration.stats, state);
         Self {
             host: Arc::clone(&assembly.host),
-            statistics: statistics.map(|place| (place, configuration.stats.retention)),
+            statistics: assembly::stats_place(&configuration.stats, state),
             history: assembly::record_location(&configuration.history, history::log::FILE, state),
             keeps_history: configuration.history.enabled,
             ..self.clone()
