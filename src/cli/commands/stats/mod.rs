@@ -72,10 +72,14 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     }
     let project = project.filter(|_| !args.all_projects);
     let has_name = args.name.is_some();
-    let (statistics, called) = on_thread(statistics, move |statistics| {
-        if has_name { statistics.tools() } else { Vec::new() }
-    })
-    .await?;
+    let (statistics, called) =
+        on_thread(
+            statistics,
+            move |statistics| {
+                if has_name { statistics.tools() } else { Vec::new() }
+            },
+        )
+        .await?;
     let scope =
         stats_scope::resolve(args.name.as_deref(), called, project.as_deref(), context).await?;
     let is_of_project = project.is_some();
