@@ -72,6 +72,7 @@ pub(super) fn origin(written: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::path::Path;
 
     use super::*;
     use crate::config::environment::FixedEnvironment;

@@ -318,22 +318,6 @@ pub struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Sends a signal as soon as the program takes it. Before that, whoever started the tests decides
-    /// whether it ends the program or is ignored.
-    pub fn signal_when_taken(&self, signal: Signal) {
-        let bit = 1_u64 << (signal.as_raw() - 1);
-        let is_taken = |status: String| {
-            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-            u64::from_str_radix(mask.trim(), 16).unwrap() & bit != 0 || status.contains("State:\tZ")
-        };
-        let status = format!("/proc/{}/status", self.child.id());
-        // Elsewhere than on Linux nothing tells.
-        while !std::fs::read_to_string(&status).map_or(true, is_taken) {
-            std::thread::yield_now();
-        }
-        self.signal(signal);
-    }
-
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
