@@ -10,8 +10,10 @@ use crate::model::{CallFilter, ToolDefinition};
 use crate::stats::{ReadBudget, Statistics, Usage};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// The statistics that are being read, and what is to be known about them.
-pub struct UsageReading(Option<JoinHandle<Option<(Vec<Usage>, Vec<String>)>>>);
+/// Statistics, and what is to be known about them.
+type UsagesRead = (Vec<Usage>, Vec<String>);
+
+pub struct UsageReading(Option<JoinHandle<Option<UsagesRead>>>);
 
 impl UsageReading {
     pub fn none() -> Self {
@@ -41,7 +43,9 @@ impl UsageReading {
         let Some((mut usages, notes)) = reading.await.ok().flatten() else {
             return Vec::new();
         };
-        notes.iter().for_each(|note| context.output.warn(note));
+        for note in notes {
+            context.output.warn(&note);
+        }
         let tools = tools.into_iter().map(|tool| (tool.name.full(), tool));
         let tools: HashMap<String, &ToolDefinition> = tools.collect();
         usages
@@ -50,7 +54,7 @@ impl UsageReading {
     }
 }
 
-fn read(mut statistics: Statistics, filter: &CallFilter) -> Option<(Vec<Usage>, Vec<String>)> {
+fn read(mut statistics: Statistics, filter: &CallFilter) -> Option<UsagesRead> {
     let now = SystemClock.unix();
     statistics.refresh(now).ok()?;
     Some((statistics.summary(filter, now).ok()?.tools, statistics.take_notes()))

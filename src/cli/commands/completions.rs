@@ -37,7 +37,6 @@ impl CompletionShell {
     }
 }
 
-#[expect(clippy::unused_async, reason = "as all commands")]
 pub async fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
     context.output.raw(script(args.shell)?.as_bytes())
 }
