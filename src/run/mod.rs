@@ -186,8 +186,8 @@ async fn run_until_signal(
         }
     };
     context.cancel.cancel();
-    let asked = context.grace_period();
-    let grace = asked.map_or(CANCEL_GRACE_PERIOD, |asked| asked.min(MAX_GRACE_PERIOD));
+    let requested = context.grace_period();
+    let grace = requested.map_or(CANCEL_GRACE_PERIOD, |grace| grace.min(MAX_GRACE_PERIOD));
     let at_once = tokio::select! {
         outcome = tokio::time::timeout(grace, &mut work) => match outcome {
             Ok(outcome) => return (outcome, Some(SignalStop { by, is_immediate: false })),
@@ -195,7 +195,7 @@ async fn run_until_signal(
         },
         _ = signals.next() => true,
     };
-    let outcome = if asked.is_some() {
+    let outcome = if requested.is_some() {
         context.abort.cancel();
         tokio::time::timeout(ABORT_GRACE_PERIOD, work).await.unwrap_or(Ok(()))
     } else {

@@ -27,7 +27,6 @@ const SHELLS: &[Choice<&str>] = &[
     ),
 ];
 
-#[expect(clippy::unused_async, reason = "as all commands")]
 pub async fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
     context.output.raw(script(args.shell)?.as_bytes())
 }

@@ -18,7 +18,6 @@ pub struct InitArgs {
     pub user: bool,
 }
 
-#[expect(clippy::unused_async, reason = "as all commands")]
 pub async fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
     let directory = if args.user {
         let own = context.environment.config_dir();

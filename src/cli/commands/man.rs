@@ -18,7 +18,6 @@ pub struct ManArgs {
     pub dir: Option<PathBuf>,
 }
 
-#[expect(clippy::unused_async, reason = "as all commands")]
 pub async fn run(args: &ManArgs, context: &CommandContext) -> CommandResult {
     let mut grammar = Cli::command();
     if let Some(directory) = &args.dir {

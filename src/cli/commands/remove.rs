@@ -17,7 +17,6 @@ pub struct RemoveArgs {
     pub file: McpFileArgs,
 }
 
-#[expect(clippy::unused_async, reason = "as all commands")]
 pub async fn run(args: &RemoveArgs, context: &CommandContext) -> CommandResult {
     let mut file = McpFile::open(args.file, &*context.environment)?;
     if !file.has(&args.name)? {
