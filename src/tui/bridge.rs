@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use tokio::sync::mpsc::error::TrySendError;
@@ -64,29 +64,18 @@ impl HostBridge {
         .with_gate(self.trace_gate())
     }
 
-    /// A sink for the events of the attached host with this process id. They are dropped when the
-    /// console cannot keep up.
-    fn observation_sink(&self, pid: u32) -> ObservationSink {
-        let (bridge, attached) = (self.clone(), Once::new());
-        Arc::new(move |seen| {
-            // Before what is observed: what the host before told is forgotten then.
-            attached.call_once(|| {
-                bridge.send_surely(AppEvent::outcome(move |state| state.attached(Some(pid))));
-            });
-            bridge.show(seen);
-        })
-    }
-
-    fn show(&self, seen: Observation) {
-        match seen {
-            Observation::Event(event) => self.try_send(AppEvent::Host(event)),
-            Observation::Traffic(captured) => self.try_send(AppEvent::Traffic(captured)),
+    /// A sink for the events of an attached host. They are dropped when the console cannot keep up.
+    pub fn observation_sink(&self) -> ObservationSink {
+        let bridge = self.clone();
+        Arc::new(move |seen| match seen {
+            Observation::Event(event) => bridge.try_send(AppEvent::Host(event)),
+            Observation::Traffic(captured) => bridge.try_send(AppEvent::Traffic(captured)),
             Observation::Lost(count) => {
-                self.lost.fetch_add(count, Ordering::Relaxed);
+                bridge.lost.fetch_add(count, Ordering::Relaxed);
             }
-            Observation::Breakpoint(news) => self.show_breakpoint(news),
+            Observation::Breakpoint(news) => bridge.show_breakpoint(news),
             Observation::Started | Observation::Change(..) => {}
-        }
+        })
     }
 
     /// The gate that keeps wire traffic from being reported while it is closed.
@@ -207,12 +196,24 @@ impl EffectRunner {
         let cancel = CancellationToken::new();
         self.observing = Some(cancel.clone().drop_guard());
         let (bridge, send) = (self.bridge.clone(), self.bridge.sender());
+        let shown = bridge.observation_sink();
         tokio::spawn(async move {
-            let Some(pid) = host.attached_pid() else {
-                let _unheard = send.send(AppEvent::outcome(|state| state.attached(None))).await;
+            let pid = host.attached_pid();
+            let attached = AppEvent::outcome(move |state| state.attached(pid));
+            let Some(pid) = pid else {
+                let _unheard = send.send(attached).await;
                 return;
             };
-            let sink = bridge.observation_sink(pid);
+            // Said when nothing is missed any more.
+            let attached = Mutex::new(Some(attached));
+            let sink: ObservationSink = Arc::new(move |seen| {
+                let attached = attached.lock().unwrap_or_else(PoisonError::into_inner).take();
+                // Before what is observed, unless the console is too busy to take it in.
+                if let Some(attached) = attached {
+                    bridge.send_surely(attached);
+                }
+                shown(seen);
+            });
             let _ended = host.observe_link(ObserveRequest::Console, &sink, &cancel).await;
             if !cancel.is_cancelled() {
                 host.detach();
