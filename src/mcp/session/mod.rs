@@ -358,7 +358,9 @@ impl McpSession {
     fn messages(&self, bytes: &Bytes, of: Option<i64>) -> Vec<RpcMessage> {
         match message::read(bytes) {
             ParsedInput::Messages(messages, warnings) => {
-                warnings.iter().for_each(|warning| self.add_warning(warning));
+                for warning in &warnings {
+                    self.add_warning(warning);
+                }
                 messages
             }
             ParsedInput::NonMessage(line) => {
