@@ -41,5 +41,4 @@ pub use project_record::ProjectRecord;
 #[cfg(test)]
 pub use seal::BoundFile;
 pub use seal::Seal;
-pub(super) use server::interpreter_of;
 pub use trust_request::{TrustRequest, TrustRequestLine};

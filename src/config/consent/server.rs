@@ -1,7 +1,5 @@
 //! What an entry of `mcp.yaml` would do, derived from the entry as written.
 
-use std::path::Path;
-
 use super::effect::{EntryEffect, EntrySite, ProgramEffect};
 use crate::config::node::ConfigNode;
 use crate::config::resolve::servers::ServerKeys;
@@ -15,19 +13,8 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
     };
     let mut effects = Vec::new();
     let watched = keys.watched().map(|patterns| patterns.0.join(" or "));
-    let program = keys.command.as_ref().or(keys.server_path.as_ref());
-    if let Some(program) = program {
-        let mut argv = program.0.clone();
-        if keys.command.is_none()
-            && let Some(first) = argv.first_mut()
-            && let Some(path) = site.path(first)
-        {
-            *first = path.to_string_lossy().into_owned();
-            if let Some(interpreter) = interpreter_of(&path) {
-                argv.insert(0, interpreter.to_owned());
-            }
-        }
-        argv.extend(keys.args.map(|args| args.0).unwrap_or_default());
+    if keys.program().is_some() {
+        let argv = keys.argv(|path| site.path(path));
         let is_path = argv.first().is_some_and(|word| word.contains('/'));
         let env = keys.env.unwrap_or_default().into_iter();
         effects.push(EntryEffect::Runs(ProgramEffect {
@@ -73,15 +60,6 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
     effects
 }
 
-/// The interpreter for a file of this type if the entry names only the file.
-pub(in crate::config) fn interpreter_of(path: &Path) -> Option<&'static str> {
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("py") => Some("python3"),
-        Some("js" | "mjs" | "cjs") => Some("node"),
-        _ => None,
-    }
-}
-
 /// The part of an address that says who is contacted: scheme, host and port, or the text as written
 /// if it depends on a reference.
 pub(super) fn origin(written: &str) -> String {
@@ -94,6 +72,7 @@ pub(super) fn origin(written: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::path::Path;
 
     use super::*;
     use crate::config::environment::FixedEnvironment;

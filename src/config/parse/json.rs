@@ -96,61 +96,60 @@ impl<'a> JsonParser<'a> {
 
     fn map(&mut self, depth: usize) -> Result<NodeValue, Diagnostic> {
         let mut entries = Vec::new();
-        self.advance(1);
-        loop {
-            self.skip_blank()?;
-            match self.peek() {
-                Some(b'}') => break,
-                Some(b'"') => {}
-                _ => return Err(self.diagnostic("expected a key in double quotes or '}'")),
+        self.items(b'}', |reader| {
+            if reader.peek() != Some(b'"') {
+                return Err(reader.diagnostic("expected a key in double quotes or '}'"));
             }
-            let position = self.position;
-            let text = self.string()?;
-            self.skip_blank()?;
-            if self.peek() != Some(b':') {
-                return Err(self.diagnostic("expected ':' after the key"));
+            let position = reader.position;
+            let text = reader.string()?;
+            reader.skip_blank()?;
+            if reader.peek() != Some(b':') {
+                return Err(reader.diagnostic("expected ':' after the key"));
             }
-            self.advance(1);
-            self.skip_blank()?;
-            let value = self.value(depth + 1)?;
+            reader.advance(1);
+            reader.skip_blank()?;
+            let value = reader.value(depth + 1)?;
             entries.push((ConfigKey { text, position }, value));
-            if !self.comma(b'}')? {
-                break;
-            }
-        }
-        self.advance(1);
+            Ok(())
+        })?;
         self.builder.find_duplicates(&entries);
         Ok(NodeValue::map(entries))
     }
 
     fn list(&mut self, depth: usize) -> Result<NodeValue, Diagnostic> {
         let mut items = Vec::new();
-        self.advance(1);
-        loop {
-            self.skip_blank()?;
-            if self.peek() == Some(b']') {
-                break;
-            }
-            items.push(self.value(depth + 1)?);
-            if !self.comma(b']')? {
-                break;
-            }
-        }
-        self.advance(1);
+        self.items(b']', |reader| {
+            items.push(reader.value(depth + 1)?);
+            Ok(())
+        })?;
         Ok(NodeValue::list(items))
     }
 
-    /// Consumes a comma (true), or stops before the closing bracket (false).
-    fn comma(&mut self, close: u8) -> Result<bool, Diagnostic> {
-        self.skip_blank()?;
-        match self.peek() {
-            Some(b',') => {
-                self.advance(1);
-                Ok(true)
+    /// Reads what is between two brackets, with commas in between and perhaps at the end.
+    fn items(
+        &mut self,
+        close: u8,
+        mut item: impl FnMut(&mut Self) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        self.advance(1);
+        loop {
+            self.skip_blank()?;
+            if self.peek() == Some(close) {
+                break;
             }
-            Some(next) if next == close => Ok(false),
-            _ => Err(self.diagnostic(format!("expected ',' or '{}'", close as char))),
+            item(self)?;
+            self.skip_blank()?;
+            match self.peek() {
+                Some(b',') => self.advance(1),
+                Some(next) if next == close => break,
+                _ => {
+                    let close = char::from(close);
+                    return Err(self.diagnostic(format!("expected ',' or '{close}'")));
+                }
+            }
         }
+        self.advance(1);
+        Ok(())
     }
 
     fn string(&mut self) -> Result<String, Diagnostic> {

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::servers::{ServerKeys, Transport};
 use super::{FileContext, auth, ok_or_report, tls};
-use crate::config::consent::{Expander, interpreter_of};
+use crate::config::consent::Expander;
 use crate::config::entries::{self, URL_KEYS};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
@@ -39,7 +39,7 @@ pub fn resolve(
         Some(Transport::Lines) => HttpTransport::Lines,
         Some(Transport::WebSocket) => HttpTransport::WebSocket,
     };
-    match (&keys.url, keys.command.as_ref().or(keys.server_path.as_ref())) {
+    match (&keys.url, keys.program()) {
         (Some(url), Some(_)) => Err(url.error("'url' and 'command' cannot be used together")),
         (None, None) => missing(entry).map_or(Ok(None), Err),
         (Some(url), None) if keys.transport == Some(Transport::Stdio) => {
@@ -162,21 +162,11 @@ fn stdio(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Endpoint, Diagnostic> {
     let file = context.file;
-    let mut argv = program.0.iter().cloned();
-    let command = argv.next().filter(|command| !command.trim().is_empty());
-    let mut command = command.ok_or_else(|| program.error("the command is empty"))?;
-    let mut args: Vec<String> = argv.collect();
-    if keys.command.is_none() {
-        let path = file.base_dir.join(&command).to_string_lossy().into_owned();
-        match interpreter_of(Path::new(&path)) {
-            Some(interpreter) => {
-                args.insert(0, path);
-                interpreter.clone_into(&mut command);
-            }
-            None => command = path,
-        }
+    if program.0.first().is_none_or(|command| command.trim().is_empty()) {
+        return Err(program.error("the command is empty"));
     }
-    args.extend(keys.args.iter().flat_map(|args| args.0.iter().cloned()));
+    let mut args = keys.argv(|path| Some(file.base_dir.join(path)));
+    let mut command = args.remove(0);
     if command.contains('/') {
         command = normalize_path(&file.base_dir.join(command)).to_string_lossy().into_owned();
     } else if command.contains(char::is_whitespace) {

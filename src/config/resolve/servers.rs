@@ -1,6 +1,7 @@
 //! Resolving server files, in every common format, to [`ServerSpec`]s.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -169,6 +170,15 @@ pub struct ServerKeys {
     requires_approval: Option<bool>,
 }
 
+/// The interpreter for a file of this type if the entry names only the file.
+fn interpreter_of(path: &Path) -> Option<&'static str> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("py") => Some("python3"),
+        Some("js" | "mjs" | "cjs") => Some("node"),
+        _ => None,
+    }
+}
+
 /// What an editor does while a server is developed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = typed::object::<Self>)]
@@ -181,6 +191,26 @@ pub struct DevKeys {
 }
 
 impl ServerKeys {
+    pub fn program(&self) -> Option<&Located<Texts>> {
+        self.command.as_ref().or(self.server_path.as_ref())
+    }
+
+    /// The program and its arguments; `place` says where a `server_path` is.
+    pub fn argv(&self, place: impl FnOnce(&str) -> Option<PathBuf>) -> Vec<String> {
+        let mut argv = self.program().map(|program| program.0.clone()).unwrap_or_default();
+        if self.command.is_none()
+            && let Some(first) = argv.first_mut()
+            && let Some(path) = place(first)
+        {
+            *first = path.to_string_lossy().into_owned();
+            if let Some(interpreter) = interpreter_of(&path) {
+                argv.insert(0, interpreter.to_owned());
+            }
+        }
+        argv.extend(self.args.iter().flat_map(|args| args.0.iter().cloned()));
+        argv
+    }
+
     /// The patterns of the files whose changes restart it.
     pub fn watched(&self) -> Option<&Located<Texts>> {
         self.watch.as_ref().or(match &self.dev {
