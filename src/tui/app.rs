@@ -160,7 +160,7 @@ pub trait View {
 
     fn enter(&mut self, _context: &mut AppContext) {}
 
-    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+    fn line(&mut self, _focus: Pane) -> Option<&mut TextInput> {
         None
     }
 
@@ -188,7 +188,7 @@ pub trait View {
     }
 
     /// The text of several lines that is being written, if one is.
-    fn text(&mut self, focus: Pane) -> Option<&mut TextArea> {
+    fn text(&mut self, focus: Pane) -> Option<&mut TextInput> {
         self.form_mut(focus).and_then(SchemaForm::text)
     }
 

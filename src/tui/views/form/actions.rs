@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::prelude::*;
-use crate::tui::views::form::SECRET_NOT_SHOWN;
+use crate::tui::views::form::{SECRET_NOT_SHOWN, object};
 
 impl SchemaForm {
     /// Performs an action on the fields; `false` when it is not about them.
@@ -13,8 +13,12 @@ impl SchemaForm {
             self.switch();
             return true;
         }
-        if self.json.is_some() {
-            return self.act_in_text(action);
+        if let Some(text) = &mut self.json {
+            let is_done = text.act(action);
+            if matches!(action, Action::Add | Action::Remove) {
+                self.changed();
+            }
+            return is_done;
         }
         match action {
             Action::PreviousField => self.step(-1),
@@ -41,14 +45,6 @@ impl SchemaForm {
         true
     }
 
-    fn act_in_text(&mut self, action: Action) -> bool {
-        let is_done = self.text().is_some_and(|text| text.act(action));
-        if matches!(action, Action::Add | Action::Remove) {
-            self.on_text_changed();
-        }
-        is_done
-    }
-
     fn switch(&mut self) {
         match self.json.take() {
             None if self.root.holds_secret() => self.problem = Some(SECRET_NOT_SHOWN.to_owned()),
@@ -56,16 +52,15 @@ impl SchemaForm {
                 self.write_json();
                 self.changed();
             }
-            Some(written) => match &written.object {
+            Some(text) => match object(text.text()) {
                 Ok(object) => {
-                    let object = object.clone();
                     self.fill(&object);
-                    (self.at, self.draft_path) = (0, None);
+                    (self.at, self.written) = (0, None);
                     self.changed();
                 }
                 Err(why) => {
-                    self.problem = Some(why.to_string());
-                    self.json = Some(written);
+                    self.problem = Some(why.message().to_owned());
+                    self.json = Some(text);
                 }
             },
         }
@@ -97,8 +92,8 @@ impl SchemaForm {
                 });
             }
             _ => {
-                self.read_draft();
-                if by < 0 { self.draft.left() } else { self.draft.right() }
+                let draft = self.draft();
+                if by < 0 { draft.left() } else { draft.right() }
             }
         }
     }
@@ -107,7 +102,7 @@ impl SchemaForm {
         let part = self.part();
         if let Some(node) = self.node_mut() {
             change(node, part);
-            self.draft_path = None;
+            self.written = None;
             self.changed();
         }
     }
@@ -131,11 +126,11 @@ impl SchemaForm {
             self.problem = Some("cannot add an item here".to_owned());
             return;
         }
-        self.draft_path = None;
+        self.written = None;
         self.changed();
         let item: Vec<usize> = way.iter().copied().chain([at]).collect();
         if is_list && let Some(at) = self.fields.iter().position(|row| row.node_path == item) {
-            self.at = at;
+            self.go_to(at);
         }
     }
 
@@ -155,7 +150,7 @@ impl SchemaForm {
         if let Some(node) = self.root.at_mut(&list) {
             node.remove(at);
         }
-        self.draft_path = None;
+        self.written = None;
         self.violations.clear();
         self.changed();
     }
@@ -207,58 +202,53 @@ impl SchemaForm {
         self.part() == RowPart::Field && self.node().is_some_and(takes)
     }
 
-    /// Starts editing the value of the chosen row.
-    pub fn read_draft(&mut self) {
-        if !self.is_writing() {
-            self.draft = self.node().map(|node| self.fresh_draft(node)).unwrap_or_default();
-            self.draft_path = self.fields.get(self.at).map(|row| row.node_path.clone());
-        }
+    /// The text of the chosen field, as it is typed.
+    pub(super) fn draft(&mut self) -> &mut TextInput {
+        let fresh = self.node().map(|node| self.fresh_draft(node)).unwrap_or_default();
+        self.written.get_or_insert(fresh)
     }
 
     /// The text of a field as it is when its first key is typed. A choice, a whole date or what is
     /// left from an earlier call is selected: typing replaces it.
-    pub fn fresh_draft(&self, node: &FormNode) -> TextArea {
+    pub fn fresh_draft(&self, node: &FormNode) -> TextInput {
         let text = node.text().unwrap_or_default();
-        let mut draft = TextArea::at_end(text);
+        let mut draft = TextInput::of(text);
         let is_choice = matches!(node.input, FieldInput::Choice(_));
         let is_whole_date = || is_date(node) && text.parse::<jiff::civil::Date>().is_ok();
         if is_choice || self.is_remembered && !text.contains('\n') || is_whole_date() {
-            draft.line().select();
+            draft.select();
         }
         draft
     }
 
     /// Selects the choice that starts with what was typed, or with its last letter.
-    pub fn pick_typed(&mut self) {
-        let typed = self.draft.text();
-        let last = typed.graphemes(true).next_back().unwrap_or_default().to_owned();
+    pub(super) fn pick_typed(&mut self, typed: &str) {
+        let last = typed.graphemes(true).next_back().unwrap_or_default();
         let Some(node) = self.node_mut() else { return };
-        if node.pick_choice(&typed) {
-            return self.changed();
-        }
-        let picked = node.pick_choice(&last);
-        self.draft = TextArea::at_end(if picked { &last } else { "" });
-        if picked {
+        let picked = [typed, last].into_iter().find(|beginning| node.pick_choice(beginning));
+        self.written = Some(TextInput::of(picked.unwrap_or_default()));
+        if picked.is_some() {
             self.changed();
         }
     }
 
     /// Begins a new line in the field; whether it takes several.
-    pub fn break_line(&mut self) -> bool {
+    fn break_line(&mut self) -> bool {
         let Some(text) = self.text() else { return false };
-        text.break_line();
+        text.act(Action::Add);
         self.on_text_changed();
         true
     }
 
-    pub fn step_line(&mut self, by: isize) {
-        let row = self.written().map(|text| (text.row(), text.lines().len()));
-        match row {
-            Some((row, lines)) if row.checked_add_signed(by).is_some_and(|row| row < lines) => {
-                self.draft.step(by);
+    fn step_line(&mut self, by: isize) {
+        if let Some(text) = &mut self.written {
+            let row = text.row();
+            text.step(by);
+            if text.row() != row {
+                return;
             }
-            _ => self.step(by),
         }
+        self.step(by);
     }
 
     /// Selects the only choice that starts with what was typed.
@@ -273,7 +263,7 @@ impl SchemaForm {
             (0..all.len()).filter(|at| all[*at].title.to_lowercase().starts_with(&begun));
         if let (false, Some(only), None) = (begun.is_empty(), choices.next(), choices.next()) {
             node.input = FieldInput::Choice(only);
-            self.draft_path = None;
+            self.written = None;
             self.changed();
         }
     }

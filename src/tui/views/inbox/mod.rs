@@ -241,10 +241,10 @@ impl View for InboxView {
         }
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
         match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
             AnswerDraft::Form(form) => form.line(),
-            AnswerDraft::Text(text) => Some(text.line()),
+            AnswerDraft::Text(text) => Some(text),
             AnswerDraft::OpenUrl => None,
         }
     }
@@ -272,7 +272,7 @@ impl View for InboxView {
         }
     }
 
-    fn text(&mut self, focus: Pane) -> Option<&mut TextArea> {
+    fn text(&mut self, focus: Pane) -> Option<&mut TextInput> {
         match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
             AnswerDraft::Form(form) => form.text(),
             AnswerDraft::Text(text) => Some(text),

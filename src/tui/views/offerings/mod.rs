@@ -130,7 +130,7 @@ impl View for OfferingsView {
         Some(&mut asking.form)
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
         self.form_mut(focus)?.line()
     }
 

@@ -245,7 +245,7 @@ fn what_a_prompt_needs_is_asked_for_and_what_needs_nothing_is_fetched() {
     let form = &state.offerings.asking.as_ref().unwrap().form;
     assert_eq!((form.at, form.problem.as_deref()), (0, Some("name is required")));
     press(&mut state, &["<esc>", "/"]);
-    state.offerings.filter.line.clear();
+    state.offerings.filter.line.clear_line();
     press(&mut state, &["review", "<enter>"]);
     let effects = press(&mut state, &["<enter>"]);
     let get = OfferingRequest::Get("memo-review".to_owned(), JsonObject::new());

@@ -263,7 +263,7 @@ pub fn save_call(pen: &mut Pen<'_>, window: &SaveCallWindow, area: Rect) {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SaveCallWindow {
-    pub name: LineInput,
+    pub name: TextInput,
     pub tool: String,
     pub arguments: JsonObject,
     /// Why the typed name cannot be used; `None` until Enter found something.

@@ -86,7 +86,7 @@ impl ResultViewer {
     }
 
     /// The line of the search or the filter, while it is typed.
-    pub fn line(&mut self) -> Option<&mut LineInput> {
+    pub fn line(&mut self) -> Option<&mut TextInput> {
         match (self.search.is_typing, self.filter.is_typing) {
             (true, _) => Some(&mut self.search.line),
             (_, true) => Some(&mut self.filter.line),
@@ -339,7 +339,7 @@ impl ResultViewer {
 
 #[derive(Debug, Default)]
 pub struct ResultFilter {
-    pub line: LineInput,
+    pub line: TextInput,
     pub is_typing: bool,
     pub text: ScrollText,
     /// How many values that was.
@@ -381,7 +381,7 @@ impl ResultFilter {
 #[derive(Debug, Default)]
 pub struct ResultSearch {
     /// The words as they were typed.
-    pub line: LineInput,
+    pub line: TextInput,
     pub is_typing: bool,
     found: Vec<usize>,
     at: usize,

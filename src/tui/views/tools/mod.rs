@@ -215,7 +215,7 @@ impl View for ToolsView {
         self.form.as_mut().filter(|_| focus == Pane::Detail)
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
         if focus == Pane::Result {
             return self.viewer.line();
         }
@@ -318,7 +318,7 @@ impl ToolsView {
         if !self.viewer.tree.is_long_text() {
             return self.viewer.tree.fold();
         }
-        self.viewer.filter.line = LineInput::of(self.viewer.tree.chosen_path());
+        self.viewer.filter.line = TextInput::of(self.viewer.tree.chosen_path());
         self.request_filter(context);
     }
 
