@@ -139,9 +139,7 @@ impl View for ServersView {
         if pane == Pane::Servers {
             // The titles of the columns, and what is searched for, if something is.
             let above = 1 + usize::from(self.find.is_shown());
-            let (length, height) = (self.rows.len(), height.saturating_sub(above));
-            let Some(row) = row.checked_sub(above).filter(|row| *row < height) else { return };
-            self.list.choose(self.list.first(height, length) + row, length);
+            self.list.click(row, above, height, self.rows.len());
         }
     }
 }

@@ -230,9 +230,11 @@ impl ToolListState {
         self.list.step(by, self.lines.len());
     }
 
-    pub fn choose_line(&mut self, at: usize) {
+    pub fn click(&mut self, row: usize, height: usize) {
         self.is_touched = true;
-        self.list.choose(at, self.lines.len());
+        // The first row is what is searched for, if something is.
+        let above = usize::from(self.filter.is_shown());
+        self.list.click(row, above, height, self.lines.len());
     }
 
     pub fn find_by_name(&self, name: &str) -> Option<&ToolRow> {
@@ -247,7 +249,8 @@ impl ToolListState {
         };
         let at = self.lines.iter().position(is_it);
         if let Some(at) = at {
-            self.choose_line(at);
+            self.is_touched = true;
+            self.list.choose(at, self.lines.len());
         }
         at.is_some()
     }
