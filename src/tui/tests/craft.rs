@@ -378,7 +378,7 @@ fn tools_are_sorted_by_what_was_counted_and_the_figure_is_shown() {
     ];
     state.tools.catalogue.set_usage(usage.into());
     let names = |state: &AppState| -> Vec<String> {
-        state.tools.catalogue.found().map(|row| row.name.clone()).take(2).collect()
+        state.tools.catalogue.found.iter().map(|row| row.name.clone()).take(2).collect()
     };
     press(&mut state, &["s", "s"]);
     assert_eq!(names(&state), ["web-search", "clock"]);

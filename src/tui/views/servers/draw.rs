@@ -2,28 +2,18 @@
 
 use crate::model::{ServerState, ServerStatus};
 use crate::present::messages;
+use crate::present::server::state_label;
 use crate::tui::prelude::*;
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 pub fn dot(server: &ServerStatus) -> (&'static str, Role) {
-    let (_, role) = state_of(server);
     let dot = match server.state {
         ServerState::Ready => "●",
         ServerState::Failed(_) => "✗",
         ServerState::Starting => "◐",
         ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_) => "○",
     };
-    (dot, role)
-}
-
-pub fn state_of(server: &ServerStatus) -> (String, Role) {
-    let meaning = match server.state {
-        ServerState::Ready => Role::Success,
-        ServerState::Failed(_) => Role::Error,
-        ServerState::Starting | ServerState::Untrusted(_) => Role::Warning,
-        ServerState::Idle | ServerState::Closed => Role::Dim,
-    };
-    (server.state.as_str().to_owned(), meaning)
+    (dot, state_label(&server.state))
 }
 
 /// A time that goes on: `41:07`, `1:02:33`.
@@ -87,8 +77,8 @@ fn row(
     layout: &TableLayout<ServerCell>,
 ) -> Line<'static> {
     let padded = |text: &str, cells: usize| styler.cell(text, cells - 1) + " ";
-    let (word, meaning) = state_of(server);
-    let word = format!("{} {word}", dot(server).0);
+    let (dot, meaning) = dot(server);
+    let word = format!("{dot} {}", server.state.as_str());
     let mut spans = vec![
         styler.span(Role::of_server(&server.name), padded(&server.name, name)),
         styler.span(meaning, padded(&word, STATE)),

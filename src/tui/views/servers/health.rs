@@ -9,7 +9,7 @@ use crate::model::ServerStatus;
 use crate::tui::prelude::*;
 use crate::tui::views::servers::ServerTab;
 use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
-use crate::tui::views::servers::draw::{clock, state_of};
+use crate::tui::views::servers::draw::clock;
 use crate::tui::views::trace::draw::{TraceColumns, row};
 use crate::util::timestamp;
 
@@ -111,13 +111,14 @@ pub fn facts(
     let past = state.servers.activity_of(&server.name);
     let advertised = state.servers.advertised(&server.name);
     let mut lines = Vec::new();
-    let (word, meaning) = state_of(server);
     let now = state.context.now;
     let since = server.uptime.filter(|_| !now.is_zero()).map(|up| {
         let then = timestamp::time_of_day(now.saturating_sub(up));
         format!(" since {then} ({})", clock(up))
     });
-    lines.push(styler.line(meaning, word + since.as_deref().unwrap_or_default()));
+    let role = present::server::state_label(&server.state);
+    let state = format!("{}{}", server.state.as_str(), since.unwrap_or_default());
+    lines.push(styler.line(role, state));
     if let Some(error) = state.servers.error(server) {
         lines.extend(styler.document(&present::messages::failure(error)));
     }
@@ -165,25 +166,18 @@ fn tails(
     past: Option<&ServerActivity>,
     lines: &mut Vec<Line<'static>>,
 ) {
-    let logged = past.map_or(0, |past| past.log.len());
-    if let (Some(past), 1..) = (past, logged) {
-        lines.push(
-            styler.line(
-                Role::Title,
-                format!("log: {} (l shows all)", plural(logged, "line", "lines")),
-            ),
-        );
-        let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
-        lines.extend(newest.map(|(level, text)| log_line(styler, level, text)));
-    }
-    let written = server.stderr_tail.len();
-    if written > 0 {
-        lines.push(styler.line(
-            Role::Title,
-            format!("stderr: {} (l shows all)", plural(written, "line", "lines")),
-        ));
-        let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
-        lines.extend(newest.map(|text| styler.line(Role::Plain, text)));
+    let logged = past.into_iter().flat_map(|past| &past.log);
+    let logged = logged.map(|(level, text)| log_line(styler, level, text)).collect();
+    let written = server.stderr_tail.iter().map(|text| styler.line(Role::Plain, text)).collect();
+    for (name, all) in [("log", logged), ("stderr", written)] {
+        let all: Vec<Line<'static>> = all;
+        if all.is_empty() {
+            continue;
+        }
+        let title = format!("{name}: {} (l shows all)", plural(all.len(), "line", "lines"));
+        lines.push(styler.line(Role::Title, title));
+        let hidden = all.len().saturating_sub(TAIL);
+        lines.extend(all.into_iter().skip(hidden));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -62,6 +62,10 @@ struct NextHost {
     replacement: Option<(Assembly, HostReloader)>,
 }
 
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl HostFactory {
     pub fn new(
         options: AssemblyOptions,
@@ -94,7 +98,7 @@ impl HostFactory {
     fn use_host(&self, assembly: &Assembly, reloader: HostReloader) {
         let (host, masker) = (Arc::clone(&assembly.host), assembly.masker.clone());
         let current = CurrentHost { host, masker, reloader };
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
+        *lock(&self.current) = Some(current);
     }
 
     pub fn watch_files(&self, configuration: &Configuration) {
@@ -102,14 +106,14 @@ impl HostFactory {
     }
 
     fn watch(&self, now: WatchedFiles) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = lock(&self.files);
         *files = (files.0 + 1, now);
     }
 
     /// How many hosts were built, and the names of the files that are not what they were when the
     /// newest one was.
     fn changed_files(&self) -> (u64, Vec<String>) {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = lock(&self.files);
         let (generation, before) = &*files;
         let now = before.looked_at_again();
         let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
@@ -118,7 +122,7 @@ impl HostFactory {
 
     /// The host the console switched to last; `None` while it still uses the first one.
     pub fn host(&self) -> Option<Arc<ToolHost>> {
-        self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.host).clone()
     }
 
     fn check_trust(&self) -> TrustStatus {
@@ -131,7 +135,7 @@ impl HostFactory {
     fn read_files(&self, may_end_calls: bool) -> Result<FilesRead, Error> {
         let loaded = assembly::read(&self.options, self.environment.as_ref())?;
         let socket = self.finder.socket(&loaded);
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = lock(&self.current);
         let (next, status) = match &*current {
             Some(current) if !current.reloader.needs_another_host(&loaded) => {
                 let mut status = TrustStatus::of(&loaded.configuration);
@@ -167,7 +171,7 @@ impl HostFactory {
                 (NextHost { host, masker, socket, replacement }, status)
             }
         };
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
+        *lock(&self.next) = Some(next);
         Ok(FilesRead::HostReady(status))
     }
 
@@ -175,7 +179,7 @@ impl HostFactory {
     /// none does.
     async fn attach_next(&self) {
         let next = || {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = lock(&self.next);
             let next = next.as_mut()?;
             Some((Arc::clone(&next.host), next.masker.clone(), next.socket.take()))
         };
@@ -273,7 +277,7 @@ impl EffectRunner {
     /// Goes on with what was read last. When that needed another host, calls of the old one are
     /// cancelled, and its servers have ended before this is reported.
     pub fn switch(&mut self) {
-        let mut next = self.host_factory.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = lock(&self.host_factory.next);
         let Some(NextHost { replacement, .. }) = next.take() else { return };
         drop(next);
         // What the host was asked before may be answered by what it offered then.
@@ -292,7 +296,7 @@ impl EffectRunner {
             self.stats = StatsReader::new(&self.deps);
         }
         let host = Some(Arc::clone(&self.deps.host));
-        *self.host_factory.host.lock().unwrap_or_else(PoisonError::into_inner) = host;
+        *lock(&self.host_factory.host) = host;
         self.observe_attached();
         self.spawn(async move {
             before.host.close().await;
