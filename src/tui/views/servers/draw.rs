@@ -4,6 +4,7 @@ use crate::model::{ServerState, ServerStatus};
 use crate::present::messages;
 use crate::present::server::state_label;
 use crate::tui::prelude::*;
+use crate::tui::views::servers::activity::ServerToolLists;
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 pub fn dot(server: &ServerStatus) -> (&'static str, Role) {
@@ -107,10 +108,10 @@ fn none() -> String {
 fn tools(state: &AppState, server: &ServerStatus) -> String {
     let advertised = state.servers.advertised(&server.name);
     let mut text = server.tools.map_or_else(none, |count| count.to_string());
-    if let Some(count @ 1..) = advertised.map(|advertised| advertised.count) {
+    if let Some(count @ 1..) = advertised.map(ServerToolLists::differing) {
         text = format!("{text} ~{count}");
     }
-    if advertised.is_some_and(|advertised| advertised.asks_always) {
+    if advertised.is_some_and(ServerToolLists::asks_always) {
         text.push_str(" A");
     }
     text

@@ -91,11 +91,12 @@ fn log_line(styler: Styler, level: &str, text: &str) -> Line<'static> {
 }
 
 fn drift(styler: Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
-    let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
+    let declared = advertised.filter(|advertised| !advertised.declared.is_empty());
+    let Some(advertised) = declared else {
         let text = "No tools declared. Declare them with provides_tools in mcp.yaml.";
         return vec![styler.line(Role::Dim, text)];
     };
-    if !advertised.has_advertised() {
+    if advertised.advertised.is_none() {
         return vec![styler.line(Role::Dim, "Tools not listed yet. Press c to connect.")];
     }
     advertised.lines().into_iter().map(|(role, text)| styler.line(role, text)).collect()
@@ -136,11 +137,9 @@ pub fn facts(
     fact("pings", pings(past));
     fact("", history(past));
     fact("log level", past.and_then(|past| past.level).map(str::to_owned));
-    let differs = advertised.filter(|advertised| advertised.count > 0);
-    fact(
-        "drift",
-        differs.map(|a| format!("{} tools differ from their declaration or pin (d)", a.count)),
-    );
+    let differing = advertised.map_or(0, ServerToolLists::differing);
+    let drift = || format!("{differing} tools differ from their declaration or pin (d)");
+    fact("drift", (differing > 0).then(drift));
     for (at, text) in server.permissions.lines().into_iter().enumerate() {
         fact(if at == 0 { "may use" } else { "" }, Some(text));
     }
@@ -203,22 +202,21 @@ fn pings(past: Option<&ServerActivity>) -> Option<String> {
 
 /// Recent ping times and the longest; a single ping is not shown as history.
 fn history(past: Option<&ServerActivity>) -> Option<String> {
-    let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
-    let longest = *pings.iter().max()?;
     let nanos = |took: &Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-    Some(format!("{}  max {}", sparks(pings.iter().map(nanos)), show_duration(longest)))
+    let pings: VecDeque<u64> = past?.pings.iter().map(nanos).collect();
+    trend(&pings, |nanos| show_duration(Duration::from_nanos(nanos)))
 }
 
 /// How much of something a process used over time: the newest sample, and the most.
 fn usage(samples: Option<&VecDeque<u64>>, show: impl Fn(u64) -> String) -> Option<String> {
-    let samples = samples.filter(|samples| samples.len() > 1)?;
-    let (newest, most) = (*samples.back()?, *samples.iter().max()?);
-    let sparks = sparks(samples.iter().copied());
-    Some(format!("{}  {sparks}  max {}", show(newest), show(most)))
+    let newest = show(*samples?.back()?);
+    Some(format!("{newest}  {}", trend(samples?, show)?))
 }
 
-fn sparks(samples: impl ExactSizeIterator<Item = u64>) -> String {
+/// Numbers over time and the most; a single one is none.
+fn trend(samples: &VecDeque<u64>, show: impl Fn(u64) -> String) -> Option<String> {
+    let most = *samples.iter().max().filter(|_| samples.len() > 1)?;
     let hidden = samples.len().saturating_sub(SPARKS);
-    let numbers: Vec<f64> = samples.skip(hidden).map(float).collect();
-    chart::sparkline(&numbers, SPARKS)
+    let numbers: Vec<f64> = samples.iter().skip(hidden).copied().map(float).collect();
+    Some(format!("{}  max {}", chart::sparkline(&numbers, SPARKS), show(most)))
 }

@@ -103,7 +103,7 @@ fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 /// The line of a server or a kind: whether it is folded, how it is, and why not.
 fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Line<'static> {
     let fold = styler.theme.fold(!state.tools.catalogue.folded.contains(&group.name));
-    let server = state.servers.rows.iter().find(|row| row.name == group.name && group.is_server);
+    let server = state.servers.find_by_name(&group.name).filter(|_| group.is_server);
     let (dot, role) = match server {
         Some(server) => servers::draw::dot(server),
         None => ("●", Role::Success),
@@ -209,7 +209,7 @@ pub fn group_lines(
     width: usize,
 ) -> Option<(String, Vec<Line<'static>>)> {
     let group = state.tools.catalogue.chosen_group()?;
-    let server = state.servers.rows.iter().find(|row| row.name == group.name && group.is_server);
+    let server = state.servers.find_by_name(&group.name).filter(|_| group.is_server);
     let lines = match server {
         Some(server) => servers::health::facts(styler, state, server, width),
         None => vec![styler.line(Role::Dim, "Enter folds and unfolds.")],
