@@ -45,7 +45,6 @@ pub struct HostFactory {
     current: Mutex<Option<CurrentHost>>,
     /// What was read and is not in use yet.
     next: Mutex<Option<NextHost>>,
-    host: Mutex<Option<Arc<ToolHost>>>,
 }
 
 struct CurrentHost {
@@ -85,7 +84,6 @@ impl HostFactory {
             files: Mutex::default(),
             current: Mutex::default(),
             next: Mutex::default(),
-            host: Mutex::default(),
         }
     }
 
@@ -120,9 +118,9 @@ impl HostFactory {
         (*generation, now.changed_since(before).filter_map(name).collect())
     }
 
-    /// The host the console switched to last; `None` while it still uses the first one.
+    /// The host in use; `None` until the console has opened.
     pub fn host(&self) -> Option<Arc<ToolHost>> {
-        lock(&self.host).clone()
+        lock(&self.current).as_ref().map(|current| Arc::clone(&current.host))
     }
 
     fn check_trust(&self) -> TrustStatus {
@@ -295,8 +293,6 @@ impl EffectRunner {
         if self.deps.statistics != before.statistics {
             self.stats = StatsReader::new(&self.deps);
         }
-        let host = Some(Arc::clone(&self.deps.host));
-        *lock(&self.host_factory.host) = host;
         self.observe_attached();
         self.spawn(async move {
             before.host.close().await;
