@@ -160,8 +160,9 @@ pub trait View {
 
     fn enter(&mut self, _context: &mut AppContext) {}
 
-    fn line(&mut self, _focus: Pane) -> Option<&mut TextInput> {
-        None
+    /// The text that is being written, if one is.
+    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
+        self.form_mut(focus).and_then(SchemaForm::line)
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) {}

@@ -318,12 +318,10 @@ fn titles(
     let title = |at: usize| {
         let column = &table.columns[at];
         let order = table.sorted.filter(|order| order.column == at);
-        let mark = match (order.map(|order| order.is_descending), styler.theme.ascii) {
-            (Some(true), true) => " v",
-            (Some(true), false) => " ▼",
-            (Some(false), true) => " ^",
-            (Some(false), false) => " ▲",
-            (None, _) => "",
+        let mark = match order.map(|order| order.is_descending) {
+            Some(true) => " ▼",
+            Some(false) => " ▲",
+            None => "",
         };
         let role = if at == table.column { chosen } else { Role::Title };
         let text = format!("{}{mark}", column.key);

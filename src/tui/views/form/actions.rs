@@ -108,19 +108,10 @@ impl SchemaForm {
     }
 
     fn add(&mut self) {
-        let Some(way) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
+        let Some(own) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
+        // What is no list and stands in none is filled in itself.
+        let (way, at) = self.list_here(false).unwrap_or((own, 0));
         let Some(node) = self.root.at_mut(&way) else { return };
-        if node.field.kind != FieldKind::List
-            && let Some((list, at)) = self.list_of(&way)
-        {
-            return self.add_to(&list, at + 1);
-        }
-        let length = self.root.at(&way).map_or(0, |node| node.children.len());
-        self.add_to(&way, length);
-    }
-
-    fn add_to(&mut self, way: &[usize], at: usize) {
-        let Some(node) = self.root.at_mut(way) else { return };
         let is_list = node.field.kind == FieldKind::List;
         if !node.add(at) {
             self.problem = Some("cannot add an item here".to_owned());
@@ -128,7 +119,7 @@ impl SchemaForm {
         }
         self.written = None;
         self.changed();
-        let item: Vec<usize> = way.iter().copied().chain([at]).collect();
+        let item = [way.as_slice(), &[at]].concat();
         if is_list && let Some(at) = self.fields.iter().position(|row| row.node_path == item) {
             self.go_to(at);
         }
@@ -136,29 +127,29 @@ impl SchemaForm {
 
     /// Takes this item away, or the last one of this list.
     fn remove(&mut self) {
-        let Some(way) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
-        let own = self.root.at(&way).filter(|node| node.field.kind == FieldKind::List);
-        let last = own.and_then(|node| node.children.len().checked_sub(1));
-        let (list, at) = match (last, self.list_of(&way)) {
-            (Some(last), _) => (way, last),
-            (None, Some(item)) => item,
-            (None, None) => {
-                self.problem = Some("not a list item".to_owned());
-                return;
-            }
+        let Some((list, end)) = self.list_here(true) else {
+            self.problem = Some("not a list item".to_owned());
+            return;
         };
         if let Some(node) = self.root.at_mut(&list) {
-            node.remove(at);
+            node.remove(end - 1);
         }
         self.written = None;
         self.violations.clear();
         self.changed();
     }
 
-    fn list_of(&self, way: &[usize]) -> Option<(Vec<usize>, usize)> {
+    /// The list that items are added to or removed from here, and the place behind the chosen item, or
+    /// the end of the chosen list. One that has to have items is not empty.
+    pub(super) fn list_here(&self, has_items: bool) -> Option<(Vec<usize>, usize)> {
+        let way = &self.fields.get(self.at)?.node_path;
+        let node = self.root.at(way)?;
+        if node.field.kind == FieldKind::List && !(has_items && node.children.is_empty()) {
+            return Some((way.clone(), node.children.len()));
+        }
         let (at, list) = way.split_last()?;
-        let parent = self.root.at(list)?;
-        (parent.field.kind == FieldKind::List).then(|| (list.to_vec(), *at))
+        let is_in_list = self.root.at(list)?.field.kind == FieldKind::List;
+        is_in_list.then(|| (list.to_vec(), at + 1))
     }
 }
 

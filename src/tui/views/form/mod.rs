@@ -266,10 +266,7 @@ impl SchemaForm {
 
     /// Whether items can be added to the chosen line, or removed with it.
     pub fn has_items(&self) -> bool {
-        let Some(row) = self.fields.get(self.at) else { return false };
-        let is_list = |node: &FormNode| node.field.kind == FieldKind::List;
-        let parent = row.node_path.split_last().and_then(|(_, list)| self.root.at(list));
-        self.root.at(&row.node_path).is_some_and(is_list) || parent.is_some_and(is_list)
+        self.list_here(false).is_some()
     }
 
     pub fn asks_for_secret(&self) -> bool {

@@ -129,10 +129,6 @@ impl View for OfferingsView {
         Some(&mut asking.form)
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
-        self.form_mut(focus)?.line()
-    }
-
     fn filter(&self) -> Option<&ListFilter> {
         Some(&self.filter)
     }

@@ -10,7 +10,7 @@ use crate::tui::calls::{CallActivity, ChildCall, ConsoleCall, ConsoleCalls};
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::{
-    FilterInput, Presentation, PresentationKind, PresentationRequest, ResultBody, ResultFormat,
+    CallResult, Presentation, PresentationKind, PresentationRequest, ResultBody, ResultFormat,
     has_pictures, result_of,
 };
 use crate::tui::views::tools::tasks;
@@ -33,7 +33,8 @@ pub struct ResultViewer {
     pub filter: ResultFilter,
     /// How the result differs from the one before, while that is shown.
     pub difference: Option<ResultBody>,
-    filter_input: Option<Arc<FilterInput>>,
+    /// The result that the filter runs over.
+    filter_input: Option<Arc<CallResult>>,
     /// What the body was made of.
     source: Option<(ConsoleCallId, ResultFormat)>,
     /// The room that pictures were fitted into; `None` without pictures.
@@ -177,10 +178,6 @@ impl ResultViewer {
         }
     }
 
-    pub fn chosen_path(&self) -> Option<String> {
-        self.shown().chosen_path()
-    }
-
     /// Has the filter run over the result that is shown, where it has not.
     pub fn request_filter(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Task> {
         if !self.filter.is_on() {
@@ -189,7 +186,7 @@ impl ResultViewer {
         if self.filter_input.is_none() {
             let outcome = self.call(tool, calls)?.outcome.as_ref()?;
             result_of(outcome)?;
-            self.filter_input = Some(Arc::new(FilterInput::new(Arc::clone(outcome))));
+            self.filter_input = Some(Arc::clone(outcome));
         }
         self.filter.request(self.filter_input.as_ref()?)
     }
@@ -198,7 +195,7 @@ impl ResultViewer {
     pub fn filter_finished(
         &mut self,
         filter: String,
-        input: &Arc<FilterInput>,
+        input: &Arc<CallResult>,
         results: Result<(ScrollText, usize), JqError>,
     ) {
         if self.filter_input.as_ref().is_some_and(|own| Arc::ptr_eq(own, input)) {
@@ -218,7 +215,7 @@ impl ResultViewer {
         let (outcome, before) = (Arc::clone(ended.next()?), Arc::clone(ended.next()?));
         self.difference = Some(ResultBody::default());
         let kind = PresentationKind::Difference(before);
-        let task = self.present(PresentationRequest { generation: 0, outcome, kind });
+        let task = self.present(outcome, kind);
         Some(task.into_iter().collect())
     }
 
@@ -277,13 +274,13 @@ impl ResultViewer {
         let (call, outcome) = ended?;
         let activity = Box::new(of(&call.activity));
         let kind = PresentationKind::Format { format: self.format, activity, pictures };
-        self.present(PresentationRequest { generation: 0, outcome: Arc::clone(outcome), kind })
+        self.present(Arc::clone(outcome), kind)
     }
 
     /// Shows what is made of a result: at once, or later, when it takes long to make.
-    fn present(&mut self, request: PresentationRequest) -> Option<Task> {
+    fn present(&mut self, outcome: Arc<CallResult>, kind: PresentationKind) -> Option<Task> {
         self.generation += 1;
-        let request = PresentationRequest { generation: self.generation, ..request };
+        let request = PresentationRequest { generation: self.generation, outcome, kind };
         let is_difference = matches!(request.kind, PresentationKind::Difference(_));
         self.awaited[usize::from(is_difference)] = Some(self.generation);
         if !request.is_large() {
@@ -358,7 +355,7 @@ impl ResultFilter {
     }
 
     /// Has what is typed now run over the value, unless a run is awaited or nothing changed.
-    pub fn request(&mut self, input: &Arc<FilterInput>) -> Option<Task> {
+    pub fn request(&mut self, input: &Arc<CallResult>) -> Option<Task> {
         let filter = self.line.text().trim();
         let filter = if filter.is_empty() { "." } else { filter };
         if self.running.is_some() || self.shown.as_deref() == Some(filter) {

@@ -3,8 +3,6 @@
 //! Owns: the documents, and the request to make one. A large one takes its time and is made away
 //! from the loop of the console. Never does: know which one is looked at, or draw.
 
-use std::sync::OnceLock;
-
 use serde_json::Value;
 
 use crate::host::content;
@@ -134,7 +132,7 @@ impl ResultBody {
     /// The numbers of those that have the words, which a text marks.
     pub fn find(&mut self, words: Option<&str>) -> Vec<usize> {
         if let Self::Text(text) = self {
-            text.set_highlight(words);
+            text.highlight = words.map(str::to_owned);
         }
         let Some(words) = words else { return Vec::new() };
         let is_match = |text: &str| has_words(text, words);
@@ -233,26 +231,6 @@ pub fn has_pictures(outcome: &CallResult) -> bool {
     const FIRST: usize = 100;
     let mut blocks = result_of(outcome).into_iter().flat_map(|result| &result.content).take(FIRST);
     blocks.any(|block| content::kind(block) == "image")
-}
-
-/// The value that filters of a result work on, read once, where the first filter runs.
-#[derive(Debug)]
-pub struct FilterInput {
-    outcome: Arc<CallResult>,
-    value: OnceLock<Value>,
-}
-
-impl FilterInput {
-    /// The value of this result; nothing is read yet.
-    pub fn new(outcome: Arc<CallResult>) -> Self {
-        Self { outcome, value: OnceLock::new() }
-    }
-
-    /// The value; the first time it takes as long as the result is large.
-    pub fn value(&self) -> &Value {
-        let read = || result_of(&self.outcome).map(content::filter_input).unwrap_or_default();
-        self.value.get_or_init(read)
-    }
 }
 
 pub fn filtered(values: &[Value]) -> ScrollText {

@@ -98,7 +98,7 @@ fn a_row_of_a_large_table_is_found_in_the_tree_once_that_is_there() {
     let tree = asked(&mut state, "<enter>");
     assert_eq!(shown(&state), "rendering…");
     answer(&mut state, tree);
-    assert_eq!(state.tools.viewer.chosen_path().as_deref(), Some(".[2]"));
+    assert_eq!(state.tools.viewer.shown().chosen_path().as_deref(), Some(".[2]"));
 }
 
 #[test]

@@ -417,9 +417,6 @@ impl ToolSearch {
     }
 
     fn matches(&self, row: &ToolRow) -> bool {
-        if self.sources.is_empty() && self.approval.is_none() && self.without.is_empty() {
-            return true;
-        }
         let source = row.source().to_lowercase();
         let component = row.tool.name.component().unwrap_or_default().to_lowercase();
         let is_of_source = self.sources.is_empty()

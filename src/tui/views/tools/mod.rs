@@ -15,7 +15,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins;
 use crate::tui::views::result::ResultViewer;
-use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
+use crate::tui::views::result::presentation::{CallResult, ResultFormat, result_of};
 use crate::tui::views::tools::detail::{DetailTab, ToolDetail};
 use crate::tui::views::tools::list::ToolListState;
 use crate::tui::widgets::table::ResultTable;
@@ -55,7 +55,7 @@ impl View for ToolsView {
                     None => context.show_error("nothing to compare with: call it twice first"),
                 }
             }
-            Action::CopyPath => match self.viewer.chosen_path() {
+            Action::CopyPath => match self.viewer.shown().chosen_path() {
                 Some(path) => context.copy("path", path),
                 None => context.show_error("paths are copied from the JSON tree: press v"),
             },
@@ -115,14 +115,15 @@ impl View for ToolsView {
                 let Some(tool) = self.catalogue.chosen().map(|row| row.name.clone()) else {
                     return false;
                 };
-                match action {
-                    Action::ShowHistory => context.emit(Navigation::ShowHistory(tool)),
-                    Action::Bench => context.emit(Navigation::Bench { tool, arguments: None }),
+                let effect: AppEffect = match action {
+                    Action::ShowHistory => Navigation::ShowHistory(tool).into(),
+                    Action::Bench => Navigation::Bench { tool, arguments: None }.into(),
                     _ => {
                         context.show_status(format!("comparing {tool} with its pin…"));
-                        context.emit(pins::compare(tool));
+                        pins::compare(tool).into()
                     }
-                }
+                };
+                context.emit(effect);
             }
             other => {
                 let form = self.form.as_mut().filter(|_| context.focus == Pane::Detail);
@@ -193,13 +194,7 @@ impl View for ToolsView {
     }
 
     fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
-        if focus == Pane::Result {
-            return self.viewer.line();
-        }
-        match &mut self.form {
-            Some(form) if focus == Pane::Detail => form.line(),
-            _ => None,
-        }
+        if focus == Pane::Result { self.viewer.line() } else { self.form_mut(focus)?.line() }
     }
 
     fn on_text_changed(&mut self, context: &mut AppContext) {
@@ -280,7 +275,7 @@ impl ToolsView {
     pub fn filtered(
         &mut self,
         filter: String,
-        input: &Arc<FilterInput>,
+        input: &Arc<CallResult>,
         results: Result<(ScrollText, usize), JqError>,
         context: &mut AppContext,
     ) {

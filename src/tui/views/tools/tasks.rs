@@ -12,7 +12,7 @@ use crate::tui::prelude::*;
 use crate::tui::tasks::{blocking, error_message, write};
 use crate::tui::views::result::documents;
 use crate::tui::views::result::presentation::{
-    self, CallResult, FilterInput, PresentationRequest, ResultFormat,
+    self, CallResult, PresentationRequest, ResultFormat,
 };
 use crate::util::{jq, json, output_paths};
 
@@ -27,11 +27,12 @@ pub fn dry_run(tool: String, arguments: JsonObject) -> Task {
     })
 }
 
-pub fn query(filter: String, input: Arc<FilterInput>) -> Task {
+pub fn query(filter: String, input: Arc<CallResult>) -> Task {
     let work = {
         let (filter, input) = (filter.clone(), Arc::clone(&input));
         move || {
-            let results = jq::query(&filter, input.value());
+            let value = presentation::result_of(&input).map(content::filter_value);
+            let results = jq::query(&filter, &value.unwrap_or_default());
             results.map(|values| (presentation::filtered(&values), values.len()))
         }
     };
