@@ -265,7 +265,7 @@ pub fn without_details(verdict: &Error) -> Error {
     }
 }
 
-fn state_label(state: &ServerState) -> Role {
+pub fn state_label(state: &ServerState) -> Role {
     match state {
         ServerState::Ready => Role::Success,
         ServerState::Failed(_) => Role::Error,

@@ -163,8 +163,9 @@ pub trait View {
 
     fn enter(&mut self, _context: &mut AppContext) {}
 
-    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
-        None
+    /// The text that is being written, if one is.
+    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
+        self.form_mut(focus).and_then(SchemaForm::line)
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) {}
@@ -191,7 +192,7 @@ pub trait View {
     }
 
     /// The text of several lines that is being written, if one is.
-    fn text(&mut self, focus: Pane) -> Option<&mut TextArea> {
+    fn text(&mut self, focus: Pane) -> Option<&mut TextInput> {
         self.form_mut(focus).and_then(SchemaForm::text)
     }
 

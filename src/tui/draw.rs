@@ -93,7 +93,7 @@ fn summary(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> usize {
         let text = plural(waiting, "question", "questions");
         parts.push(vec![pen.chip(Role::Question, format!("? {text}"))]);
     }
-    parts.push(vec![pen.plain(plural(state.tools.catalogue.len(), "tool", "tools"))]);
+    parts.push(vec![pen.plain(plural(state.tools.catalogue.rows.len(), "tool", "tools"))]);
     parts.extend(session(pen.styler, state));
     let line = fitting(parts, "   ", usize::from(area.width).saturating_sub(7));
     let used = line.width();

@@ -19,7 +19,7 @@ pub use crate::tui::tasks::{Task, TaskContext};
 pub use crate::tui::theme::Role;
 pub use crate::tui::views::form::SchemaForm;
 pub use crate::tui::widgets::filter::ListFilter;
-pub use crate::tui::widgets::input::{LineInput, TextArea};
+pub use crate::tui::widgets::input::TextInput;
 pub use crate::tui::widgets::list::{ListCursor, after, tabs};
 pub use crate::tui::widgets::page::wrap;
 pub use crate::tui::widgets::pane::{Pen, Styler};

@@ -278,7 +278,7 @@ impl AppState {
             return self.act(action);
         }
         let is_written = match self.text() {
-            Some(text) => written_in_text(text, key),
+            Some(text) => written(text, key),
             None => self.line().is_some_and(|line| written(line, key)),
         };
         if is_written {
@@ -286,7 +286,7 @@ impl AppState {
         }
     }
 
-    fn line(&mut self) -> Option<&mut LineInput> {
+    fn line(&mut self) -> Option<&mut TextInput> {
         if !self.inbox.approvals.is_empty() || self.trust.window.is_some() {
             return None;
         }
@@ -308,7 +308,7 @@ impl AppState {
         view.line(focus)
     }
 
-    fn text(&mut self) -> Option<&mut TextArea> {
+    fn text(&mut self) -> Option<&mut TextInput> {
         if self.has_overlay() {
             return None;
         }
@@ -329,7 +329,9 @@ impl AppState {
             Err(error) => self.context.show_error(error.to_string()),
             Ok(written) => match self.text() {
                 // Editors end the last line.
-                Some(text) => *text = TextArea::of(written.strip_suffix('\n').unwrap_or(&written)),
+                Some(text) => {
+                    *text = TextInput::at_start(written.strip_suffix('\n').unwrap_or(&written))
+                }
                 None => self.context.show_error("the question is gone; the text was not used"),
             },
         }
@@ -367,7 +369,7 @@ impl AppState {
         if action == Action::Editor
             && let Some(text) = self.text()
         {
-            let draft = EditorDraft { name: "answer.txt", text: text.text() };
+            let draft = EditorDraft { name: "answer.txt", text: text.text().to_owned() };
             return self.context.emit(AppEffect::OpenEditor(draft));
         }
         // Of zoom and what is in the pane, zoom is the nearer level; typing is nearer still.
@@ -548,22 +550,12 @@ impl AppState {
     }
 }
 
-fn written_in_text(text: &mut TextArea, key: KeyPress) -> bool {
-    match key {
-        KeyPress::Backspace => text.erase(),
-        KeyPress::Left => text.left(),
-        KeyPress::Right => text.right(),
-        other => return written(text.line(), other),
-    }
-    true
-}
-
-fn written(line: &mut LineInput, key: KeyPress) -> bool {
+fn written(line: &mut TextInput, key: KeyPress) -> bool {
     match key {
         KeyPress::Char(c) => line.insert(c.encode_utf8(&mut [0; 4])),
         KeyPress::Backspace => line.backspace(),
         KeyPress::Ctrl('w') => line.erase_word(),
-        KeyPress::Ctrl('u') => line.clear(),
+        KeyPress::Ctrl('u') => line.clear_line(),
         KeyPress::Left => line.left(),
         KeyPress::Right => line.right(),
         KeyPress::Home | KeyPress::Ctrl('a') => line.home(),

@@ -20,7 +20,7 @@ use crate::tui::tasks::Recollection;
 use crate::tui::tests::{listed, press, sample, tool};
 use crate::tui::theme::{Appearance, ColourScheme};
 use crate::tui::views::overlays::palette::PaletteCommand;
-use crate::tui::views::result::presentation::ResultFormat;
+use crate::tui::views::result::presentation::{ResultBody, ResultFormat};
 use crate::tui::views::tools::list::UsageFigures;
 use crate::tui::views::tools::tasks;
 
@@ -58,6 +58,14 @@ pub fn told(state: &mut AppState, event: HostEvent) {
 
 pub fn id(run: ConsoleCallId) -> CallId {
     CallId(format!("call-{}", run.0))
+}
+
+/// The result of the chosen tool, where it is shown as text.
+pub fn shown_text(state: &AppState) -> Option<String> {
+    match state.tools.viewer.shown() {
+        ResultBody::Text(text) => Some(text.to_text()),
+        _ => None,
+    }
 }
 
 #[test]
@@ -198,16 +206,19 @@ fn results_are_turned_stepped_through_and_saved() {
     ended(&mut state, first, ToolResult::json(json!({ "value": 1, "list": [1, 2] })));
     let second = begun(&mut state, "2");
     ended(&mut state, second, ToolResult::text("two"));
-    let text =
-        |state: &AppState| state.tools.viewer.text.to_text().lines().next().map(str::to_owned);
+    let text = |state: &AppState| shown_text(state)?.lines().next().map(str::to_owned);
+    let tree = |state: &AppState| match state.tools.viewer.shown() {
+        ResultBody::Tree(tree) => tree.len(),
+        _ => 0,
+    };
     assert_eq!(text(&state).as_deref(), Some("two"));
     state.context.focus = Pane::Result;
     press(&mut state, &["<left>"]);
     assert_eq!(text(&state).as_deref(), Some("{"));
     press(&mut state, &["<left>", "v"]);
-    assert_eq!(state.tools.viewer.tree.len(), 5);
+    assert_eq!(tree(&state), 5);
     press(&mut state, &["j", "j", "<enter>"]);
-    assert_eq!(state.tools.viewer.tree.len(), 3);
+    assert_eq!(tree(&state), 3);
     let effects = press(&mut state, &["E"]);
     let outcome = call(&state, first).outcome.clone().unwrap();
     let stem = "calculator-call0".to_owned();
@@ -266,12 +277,11 @@ fn a_filter_runs_while_it_is_typed_and_the_last_good_values_stay() {
     assert_eq!(press(&mut state, &[".items[].n"]), []);
     let next = answer(&mut state, first);
     assert_eq!(answer(&mut state, next), []);
-    assert_eq!(state.tools.viewer.filter.text.to_text(), "1\n2");
+    assert_eq!(shown_text(&state).as_deref(), Some("1\n2"));
     let effects = press(&mut state, &["["]);
     assert_eq!(answer(&mut state, effects), []);
-    let viewer = &state.tools.viewer;
-    assert!(viewer.filter.error.is_some());
-    assert_eq!(viewer.shown_text().unwrap().to_text(), "1\n2");
+    assert!(state.tools.viewer.filter.error.is_some());
+    assert_eq!(shown_text(&state).as_deref(), Some("1\n2"));
     press(&mut state, &["<esc>", "<esc>"]);
     assert!(!state.tools.viewer.filter.is_on());
 }
@@ -290,7 +300,7 @@ fn a_result_is_compared_with_the_one_before() {
         }
     }
     press(&mut state, &["d"]);
-    let shown = state.tools.viewer.shown_text().unwrap().to_text();
+    let shown = shown_text(&state).unwrap();
     assert!(shown.contains("-  \"n\": 1") && shown.contains("+  \"n\": 2"), "{shown}");
     press(&mut state, &["d"]);
     assert!(state.tools.viewer.difference.is_none());
@@ -303,7 +313,7 @@ fn blocks_are_not_called_structured_content_and_json_in_a_text_is_unfolded() {
         state.context.appearance.images = false;
         let run = begun(&mut state, "1");
         ended(&mut state, run, result);
-        state.tools.viewer.text.to_text()
+        shown_text(&state).unwrap()
     };
     let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
     let blocks = shown(ToolResult {
@@ -369,7 +379,7 @@ fn tools_are_sorted_by_what_was_counted_and_the_figure_is_shown() {
     ];
     state.tools.catalogue.set_usage(usage.into());
     let names = |state: &AppState| -> Vec<String> {
-        state.tools.catalogue.found().map(|row| row.name.clone()).take(2).collect()
+        state.tools.catalogue.found.iter().map(|row| row.name.clone()).take(2).collect()
     };
     press(&mut state, &["s", "s"]);
     assert_eq!(names(&state), ["web-search", "clock"]);

@@ -173,7 +173,8 @@ fn a_server_that_tells_its_tools_replaces_what_was_declared_of_it() {
     let tools = vec![tool("web-search", schema.clone()).into(), tool("web-open", schema).into()];
     let catalogue = Box::new(Catalogue { tools, ..Catalogue::default() });
     state.update(AppEvent::ToolsListed { servers: vec!["web".into()], catalogue });
-    let names: Vec<&str> = state.tools.catalogue.found().map(|row| row.name.as_str()).collect();
+    let names: Vec<&str> =
+        state.tools.catalogue.found.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["files-read_file", "web-search", "web-open", "calculator", "clock"]);
 }
 
@@ -182,7 +183,7 @@ fn the_query_narrows_by_source_and_by_what_is_unwanted() {
     let found = |query: &str| {
         let mut state = sample();
         press(&mut state, &["/", query]);
-        state.tools.catalogue.found().map(|row| row.name.clone()).collect::<Vec<_>>()
+        state.tools.catalogue.found.iter().map(|row| row.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(found("src:web"), ["web-search"]);
     assert_eq!(found("!builtin"), ["files-read_file", "web-search"]);
@@ -285,8 +286,8 @@ fn tools_stand_under_their_servers_and_fold() {
     let shown = |state: &AppState| -> Vec<String> {
         let catalogue = &state.tools.catalogue;
         let line = |line: &ToolLine| match line {
-            ToolLine::Group(at) => format!("[{}]", catalogue.group(*at).unwrap().name),
-            ToolLine::Tool(at) => catalogue.row(*at).unwrap().short_name().to_owned(),
+            ToolLine::Group(group) => format!("[{}]", group.name),
+            ToolLine::Tool(row) => row.short_name().to_owned(),
         };
         catalogue.lines.iter().map(line).collect()
     };

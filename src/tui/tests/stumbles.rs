@@ -14,7 +14,7 @@ use crate::tui::app::AppState;
 use crate::tui::event::{AppEffect, AppEvent, AskId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::{Pane, ViewId};
-use crate::tui::tests::craft::{begun, ended};
+use crate::tui::tests::craft::{begun, ended, shown_text};
 use crate::tui::tests::drawing::picture;
 use crate::tui::tests::{listed, press, sample, tool, with_sum};
 use crate::tui::theme::Theme;
@@ -221,14 +221,14 @@ fn a_list_of_objects_is_a_table_at_once_unless_that_would_hide_something() {
         let mut state = sample();
         let run = begun(&mut state, "1");
         ended(&mut state, run, ToolResult::json(result.clone()));
-        assert_eq!(state.tools.viewer.shows_table(), is_table, "{result}");
+        assert_eq!(state.tools.viewer.table().is_some(), is_table, "{result}");
     }
     let mut state = sample();
     let run = begun(&mut state, "1");
     let mut result = ToolResult::json(list);
     result.content = vec![json!({ "type": "text", "text": "two of many" })];
     ended(&mut state, run, result);
-    assert!(!state.tools.viewer.shows_table(), "the text stands beside the list");
+    assert!(state.tools.viewer.table().is_none(), "the text stands beside the list");
 }
 
 #[test]
@@ -272,10 +272,10 @@ fn a_long_text_in_the_tree_is_read_whole_and_left_again() {
     let effects = press(&mut state, &["<enter>"]);
     let [AppEffect::Task(query)] = <[AppEffect; 1]>::try_from(effects).unwrap() else { panic!() };
     state.update(query.computed().unwrap());
-    let text = state.tools.viewer.shown_text().unwrap().to_text();
+    let text = shown_text(&state).unwrap();
     assert!(text.contains("end\""), "{text}");
     press(&mut state, &["<esc>"]);
-    assert!(state.tools.viewer.shown_text().is_none(), "the tree is there again");
+    assert!(shown_text(&state).is_none(), "the tree is there again");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::host::request::{ListScope, LookupScope};
 use crate::model::Origin;
 use crate::tui::prelude::*;
 use crate::tui::tasks::error_message;
-use crate::tui::widgets::reading::{QuestionText, Readiness};
+use crate::tui::widgets::reading::QuestionText;
 
 #[derive(Debug)]
 pub struct PinWindow {
@@ -27,16 +27,11 @@ impl PinWindow {
     /// Asks to pin the tool as it was shown, when a yes counts.
     pub fn accept(&self, context: &mut AppContext) {
         let tool = &self.review.tool;
-        match self.text.readiness(context.now) {
-            Readiness::Ready if self.is_question() => {
-                context.overlay = None;
-                context.show_status(format!("pinning {tool}…"));
-                context.emit(accept(self.review.clone()));
-            }
-            Readiness::TooLong => {
-                context.show_error(format!("too long to answer here; run: toolhost pin {tool}"));
-            }
-            Readiness::Ready | Readiness::TooSoon | Readiness::Unread => {}
+        let command = format!("toolhost pin {tool}");
+        if self.text.accepts(&command, context) && self.is_question() {
+            context.overlay = None;
+            context.show_status(format!("pinning {tool}…"));
+            context.emit(accept(self.review.clone()));
         }
     }
 }

@@ -4,13 +4,13 @@
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use crate::tui::widgets::input::LineInput;
+use crate::tui::widgets::input::TextInput;
 use crate::tui::widgets::list::ListCursor;
 
 /// The filter of a list, or what is looked for in it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListFilter {
-    pub line: LineInput,
+    pub line: TextInput,
     /// Whether it is being typed: then it has the keys.
     pub is_typed: bool,
 }
@@ -27,7 +27,7 @@ impl ListFilter {
     }
 
     pub fn set(&mut self, text: impl Into<String>) {
-        *self = Self { line: LineInput::of(text), is_typed: false };
+        *self = Self { line: TextInput::of(text), is_typed: false };
     }
 
     pub fn is_shown(&self) -> bool {
@@ -38,7 +38,7 @@ impl ListFilter {
 /// Something is chosen of many by a few letters of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picker<T> {
-    pub line: LineInput,
+    pub line: TextInput,
     pub list: ListCursor,
     items: Vec<T>,
     found: Vec<usize>,
@@ -47,7 +47,7 @@ pub struct Picker<T> {
 impl<T> Picker<T> {
     pub fn of(items: Vec<T>) -> Self {
         let found = (0..items.len()).collect();
-        Self { line: LineInput::default(), list: ListCursor::default(), items, found }
+        Self { line: TextInput::default(), list: ListCursor::default(), items, found }
     }
 
     /// Searches again after the text has changed.

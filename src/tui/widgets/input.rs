@@ -1,39 +1,35 @@
-//! A single-line text input.
+//! Text that a person types, on one line or several.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::tui::keys::Action;
 
-/// The maximum number of bytes a line may have; more is not typed or pasted.
-const LONGEST: usize = 64 * 1024;
+/// The maximum number of bytes; more is not typed or pasted.
+const LONGEST: usize = 1 << 20;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LineInput {
+pub struct TextInput {
     text: String,
     cursor: usize,
+    /// Whether all of it is selected: what is typed next replaces it.
     pub is_selected: bool,
 }
 
-impl LineInput {
+impl TextInput {
     pub fn of(text: impl Into<String>) -> Self {
         let text = text.into();
         let cursor = text.len();
         Self { text, cursor, is_selected: false }
     }
 
-    /// Selects the whole line: what is typed next replaces it.
-    pub fn select(&mut self) {
-        self.end();
-        self.is_selected = !self.text.is_empty();
+    /// The same, with the cursor before the first character.
+    pub fn at_start(text: impl Into<String>) -> Self {
+        Self { cursor: 0, ..Self::of(text) }
     }
 
-    /// Empties a selected line; whether it was selected.
-    fn take_selected(&mut self) -> bool {
-        let was = self.is_selected;
-        if was {
-            self.clear();
-        }
-        was
+    pub fn select(&mut self) {
+        self.cursor = self.text.len();
+        self.is_selected = !self.text.is_empty();
     }
 
     pub fn text(&self) -> &str {
@@ -45,21 +41,64 @@ impl LineInput {
         self.text.split_at_checked(self.cursor).unwrap_or((&self.text, ""))
     }
 
-    /// Writes at the cursor. Line breaks become spaces, other control characters nothing.
-    pub fn insert(&mut self, text: &str) {
-        self.insert_with_tabs(&text.replace(['\n', '\t'], " "));
+    /// The lines from the top; there is always one.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.text.split('\n')
     }
 
-    /// Writes at the cursor. Control characters other than tabs are left out.
-    pub fn insert_with_tabs(&mut self, text: &str) {
+    pub fn line_count(&self) -> usize {
+        self.lines().count()
+    }
+
+    /// The line with the cursor, from 0.
+    pub fn row(&self) -> usize {
+        self.split().0.matches('\n').count()
+    }
+
+    /// The line with the cursor: what is before it, and what is after it.
+    pub fn split_line(&self) -> (&str, &str) {
+        let (before, behind) = self.split();
+        let before = before.rsplit('\n').next().unwrap_or_default();
+        (before, behind.split('\n').next().unwrap_or_default())
+    }
+
+    /// Where the line with the cursor starts and ends.
+    fn line_bounds(&self) -> (usize, usize) {
+        let (before, behind) = self.split_line();
+        (self.cursor - before.len(), self.cursor + behind.len())
+    }
+
+    /// Writes at the cursor, as a part of its line. Line breaks become spaces, other control characters
+    /// nothing.
+    pub fn insert(&mut self, text: &str) {
+        self.write(&text.replace(['\n', '\t'], " "));
+    }
+
+    /// Writes a text of several lines at the cursor. Control characters other than tabs are left out.
+    pub fn paste(&mut self, text: &str) {
+        self.write(&text.replace("\r\n", "\n").replace('\r', "\n"));
+    }
+
+    fn write(&mut self, text: &str) {
         self.take_selected();
-        let clean: String = text.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
+        let is_kept = |c: &char| matches!(c, '\t' | '\n') || !c.is_control();
+        let clean: String = text.chars().filter(is_kept).collect();
         if self.text.len() + clean.len() <= LONGEST {
             self.text.insert_str(self.cursor, &clean);
             self.cursor += clean.len();
         }
     }
 
+    /// Empties a selected text; whether it was selected.
+    fn take_selected(&mut self) -> bool {
+        let was = self.is_selected;
+        if was {
+            *self = Self::default();
+        }
+        was
+    }
+
+    /// Deletes the character before the cursor; at the start of a line joins it with the previous one.
     pub fn backspace(&mut self) {
         if self.take_selected() {
             return;
@@ -73,15 +112,19 @@ impl LineInput {
     pub fn erase_word(&mut self) {
         self.is_selected = false;
         let end = self.cursor;
-        let before = self.split().0.trim_end();
-        self.cursor = before.rfind(char::is_whitespace).map_or(0, |at| {
-            at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
-        });
-        self.text.replace_range(self.cursor..end, "");
+        let word = self.split_line().0.trim_end();
+        let kept = word.trim_end_matches(|c: char| !c.is_whitespace());
+        let start = self.line_bounds().0 + kept.len();
+        self.cursor = start;
+        self.text.replace_range(start..end, "");
     }
 
-    pub fn clear(&mut self) {
-        *self = Self::default();
+    /// Empties the line with the cursor.
+    pub fn clear_line(&mut self) {
+        self.is_selected = false;
+        let (start, end) = self.line_bounds();
+        self.cursor = start;
+        self.text.replace_range(start..end, "");
     }
 
     pub fn left(&mut self) {
@@ -96,38 +139,47 @@ impl LineInput {
         self.cursor += step;
     }
 
-    /// Moves the cursor before the first character.
+    /// Moves the cursor before the first character of its line.
     pub fn home(&mut self) {
         self.is_selected = false;
-        self.cursor = 0;
+        self.cursor = self.line_bounds().0;
     }
 
     pub fn end(&mut self) {
         self.is_selected = false;
-        self.cursor = self.text.len();
+        self.cursor = self.line_bounds().1;
     }
 
-    /// How many graphemes stand before the cursor.
+    /// How many graphemes of its line stand before the cursor.
     pub fn column(&self) -> usize {
-        self.split().0.graphemes(true).count()
+        self.split_line().0.graphemes(true).count()
     }
 
-    /// Puts the cursor after this many graphemes, or at the end.
-    pub fn move_to(&mut self, column: usize) {
+    /// So many lines down, up when negative; the cursor stays in its column where it can.
+    pub fn step(&mut self, by: isize) {
         self.is_selected = false;
-        let at = self.text.grapheme_indices(true).nth(column);
-        self.cursor = at.map_or(self.text.len(), |(at, _)| at);
+        let column = self.column();
+        let row = self.row().saturating_add_signed(by).min(self.line_count() - 1);
+        let above: usize = self.lines().take(row).map(|line| line.len() + 1).sum();
+        let line = self.lines().nth(row).unwrap_or_default();
+        let within = line.grapheme_indices(true).nth(column).map_or(line.len(), |(at, _)| at);
+        self.cursor = above + within;
     }
 
-    #[must_use]
-    pub fn split_off(&mut self) -> Self {
-        self.is_selected = false;
-        Self { text: self.text.split_off(self.cursor), ..Self::default() }
-    }
-
-    pub fn append(&mut self, other: &Self) {
-        self.end();
-        self.text.push_str(&other.text);
+    /// Performs an action on a text of several lines; `false` when it is not about it.
+    pub fn act(&mut self, action: Action) -> bool {
+        match action {
+            Action::Add => self.write("\n"),
+            Action::Remove => self.backspace(),
+            Action::Up | Action::PreviousField => self.step(-1),
+            Action::Down | Action::NextField => self.step(1),
+            Action::PageUp => self.step(-10),
+            Action::PageDown => self.step(10),
+            Action::PreviousChoice => self.left(),
+            Action::NextChoice => self.right(),
+            _ => return false,
+        }
+        true
     }
 }
 
@@ -139,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_looks_like_one_character_is_one() {
-        let mut line = LineInput::of("e\u{301}👨‍👩‍👧");
+        let mut line = TextInput::of("e\u{301}👨‍👩‍👧");
         line.backspace();
         assert_eq!(line.text(), "e\u{301}");
         line.backspace();
@@ -149,8 +201,8 @@ mod tests {
 
     #[test]
     fn what_is_selected_is_replaced_unless_the_cursor_moves_first() {
-        let typed = |first: fn(&mut LineInput)| {
-            let mut line = LineInput::of("old");
+        let typed = |first: fn(&mut TextInput)| {
+            let mut line = TextInput::of("old");
             line.select();
             first(&mut line);
             line.insert("x");
@@ -158,225 +210,78 @@ mod tests {
             line.text().to_owned()
         };
         assert_eq!(typed(|_| ()), "xy");
-        assert_eq!(typed(LineInput::backspace), "xy");
-        assert_eq!(typed(LineInput::end), "oldxy");
-        assert_eq!(typed(LineInput::home), "xyold");
+        assert_eq!(typed(TextInput::backspace), "xy");
+        assert_eq!(typed(TextInput::end), "oldxy");
+        assert_eq!(typed(TextInput::home), "xyold");
     }
 
     #[test]
     fn a_word_is_erased_with_the_space_behind_it() {
-        let mut line = LineInput::of("one two  ");
+        let mut line = TextInput::of("one two  ");
         line.erase_word();
         assert_eq!(line.text(), "one ");
         line.erase_word();
         assert_eq!(line.text(), "");
+        let mut text = TextInput::of("one\ntwo");
+        text.erase_word();
+        text.erase_word();
+        assert_eq!(text.text(), "one\n", "no word of another line");
     }
-
-    proptest! {
-        #[test]
-        fn the_cursor_is_always_in_the_line(keys in prop::collection::vec((0..8_u8, ".{0,4}"), 0..60)) {
-            let mut line = LineInput::default();
-            for (key, text) in keys {
-                match key {
-                    0 => line.left(),
-                    1 => line.right(),
-                    2 => line.backspace(),
-                    3 => line.erase_word(),
-                    4 => line.home(),
-                    5 => line.end(),
-                    _ => line.insert(&text),
-                }
-                let (before, behind) = line.split();
-                prop_assert_eq!(format!("{before}{behind}"), line.text());
-                prop_assert_eq!(before.len(), line.cursor);
-            }
-        }
-    }
-}
-
-/// The maximum number of lines a text may have; more are not typed or pasted.
-const LINES: usize = 10_000;
-
-/// A text, and which of its lines the cursor is in. There is always one line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextArea {
-    lines: Vec<LineInput>,
-    at: usize,
-}
-
-impl Default for TextArea {
-    fn default() -> Self {
-        Self { lines: vec![LineInput::default()], at: 0 }
-    }
-}
-
-impl TextArea {
-    pub fn of(text: &str) -> Self {
-        let mut lines: Vec<LineInput> = text.split('\n').map(LineInput::of).collect();
-        lines[0].home();
-        Self { lines, at: 0 }
-    }
-
-    pub fn at_end(text: &str) -> Self {
-        let mut area = Self::of(text);
-        area.at = area.lines.len() - 1;
-        area.line().end();
-        area
-    }
-
-    /// The whole text, with a line break between lines.
-    pub fn text(&self) -> String {
-        let lines: Vec<&str> = self.lines.iter().map(LineInput::text).collect();
-        lines.join("\n")
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.lines.iter().all(|line| line.text().is_empty())
-    }
-
-    /// The lines from the top; there is always one.
-    pub fn lines(&self) -> &[LineInput] {
-        &self.lines
-    }
-
-    /// The line with the cursor, from 0.
-    pub fn row(&self) -> usize {
-        self.at
-    }
-
-    pub fn line(&mut self) -> &mut LineInput {
-        &mut self.lines[self.at]
-    }
-
-    pub fn break_line(&mut self) {
-        if self.lines.len() < LINES {
-            let rest = self.line().split_off();
-            self.at += 1;
-            self.lines.insert(self.at, rest);
-        }
-    }
-
-    /// Deletes the character before the cursor, or joins the line with the previous one.
-    pub fn erase(&mut self) {
-        if self.at == 0 || self.line().column() > 0 {
-            return self.line().backspace();
-        }
-        let line = self.lines.remove(self.at);
-        self.at -= 1;
-        self.line().append(&line);
-        let seam = self.line().text().len() - line.text().len();
-        let column = LineInput::of(self.line().text().get(..seam).unwrap_or_default()).column();
-        self.line().move_to(column);
-    }
-
-    /// So many lines down, up when negative; the cursor stays in its column where it can.
-    pub fn step(&mut self, by: isize) {
-        let column = self.line().column();
-        self.at = self.at.saturating_add_signed(by).min(self.lines.len() - 1);
-        self.line().move_to(column);
-    }
-
-    /// Moves the cursor one character to the left, from the beginning of a line to the end of the
-    /// one before.
-    pub fn left(&mut self) {
-        if self.at > 0 && self.line().column() == 0 {
-            self.at -= 1;
-            self.line().end();
-        } else {
-            self.line().left();
-        }
-    }
-
-    /// Moves the cursor one character to the right, from the end of a line to the beginning of the
-    /// next one.
-    pub fn right(&mut self) {
-        if self.at + 1 < self.lines.len() && self.line().split().1.is_empty() {
-            self.at += 1;
-            self.line().home();
-        } else {
-            self.line().right();
-        }
-    }
-
-    /// Performs an action on the text; `false` when it is not about it.
-    pub fn act(&mut self, action: Action) -> bool {
-        match action {
-            Action::Add => self.break_line(),
-            Action::Remove => self.erase(),
-            Action::Up | Action::PreviousField => self.step(-1),
-            Action::Down | Action::NextField => self.step(1),
-            Action::PageUp => self.step(-10),
-            Action::PageDown => self.step(10),
-            Action::PreviousChoice => self.line().left(),
-            Action::NextChoice => self.line().right(),
-            _ => return false,
-        }
-        true
-    }
-
-    /// Writes a text of several lines at the cursor; tabs are kept.
-    pub fn paste(&mut self, text: &str) {
-        for (at, line) in text.replace("\r\n", "\n").split(['\n', '\r']).enumerate() {
-            if at > 0 {
-                self.break_line();
-            }
-            self.line().insert_with_tabs(line);
-        }
-    }
-}
-
-#[cfg(test)]
-mod text_area_tests {
-    use proptest::prelude::*;
-
-    use super::*;
 
     #[test]
     fn the_cursor_passes_the_ends_of_lines_and_no_line_break_is_lost() {
-        let mut text = TextArea::at_end("a\n\tb\n");
-        assert_eq!((text.text().as_str(), text.row()), ("a\n\tb\n", 2));
-        text.left();
-        text.left();
-        text.left();
-        text.left();
-        assert_eq!((text.row(), text.line().column()), (0, 1));
+        let mut text = TextInput::of("a\n\tb\n");
+        assert_eq!((text.line_count(), text.row()), (3, 2));
+        for _ in 0..4 {
+            text.left();
+        }
+        assert_eq!((text.row(), text.column()), (0, 1));
         text.right();
-        assert_eq!((text.row(), text.line().column()), (1, 0));
+        assert_eq!((text.row(), text.column()), (1, 0));
         text.paste("x\ty\r\nz");
         assert_eq!(text.text(), "a\nx\ty\nz\tb\n");
     }
 
     #[test]
     fn lines_break_and_join() {
-        let mut text = TextArea::of("one\ntwo");
-        text.line().end();
-        text.break_line();
+        let mut text = TextInput::at_start("one\ntwo");
+        text.end();
+        text.act(Action::Add);
         text.paste("a\r\nb");
         assert_eq!(text.text(), "one\na\nb\ntwo");
-        text.line().home();
-        text.erase();
-        assert_eq!((text.text().as_str(), text.line().column()), ("one\nab\ntwo", 1));
+        text.home();
+        text.backspace();
+        assert_eq!((text.text(), text.column()), ("one\nab\ntwo", 1));
         text.step(-1);
-        text.erase();
+        text.backspace();
         assert_eq!(text.text(), "ne\nab\ntwo");
+        text.step(1);
+        text.clear_line();
+        assert_eq!((text.text(), text.row()), ("ne\n\ntwo", 1));
     }
 
     proptest! {
         #[test]
-        fn no_keys_break_it(keys in prop::collection::vec((0..7_u8, ".{0,3}"), 0..60)) {
-            let mut text = TextArea::default();
-            for (key, typed) in keys {
+        fn the_cursor_is_always_in_the_text(keys in prop::collection::vec((0..11_u8, ".{0,4}"), 0..60)) {
+            let mut input = TextInput::default();
+            for (key, text) in keys {
                 match key {
-                    0 => text.erase(),
-                    1 => text.break_line(),
-                    2 => text.step(-2),
-                    3 => text.step(1),
-                    4 => text.line().left(),
-                    5 => text.line().home(),
-                    _ => text.paste(&typed),
+                    0 => input.left(),
+                    1 => input.right(),
+                    2 => input.backspace(),
+                    3 => input.erase_word(),
+                    4 => input.home(),
+                    5 => input.end(),
+                    6 => input.step(-2),
+                    7 => input.step(1),
+                    8 => input.clear_line(),
+                    9 => input.paste(&format!("\n{text}")),
+                    _ => input.insert(&text),
                 }
-                prop_assert!(text.row() < text.lines().len());
-                prop_assert_eq!(text.text().split('\n').count(), text.lines().len());
+                let (before, behind) = input.split();
+                prop_assert_eq!(format!("{before}{behind}"), input.text());
+                prop_assert_eq!(before.len(), input.cursor);
+                prop_assert!(input.row() < input.line_count());
             }
         }
     }

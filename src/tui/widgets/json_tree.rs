@@ -191,10 +191,6 @@ impl JsonTree {
         self.visible.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.visible.is_empty()
-    }
-
     /// Moves the cursor by so many visible lines, up when negative.
     pub fn step(&mut self, by: isize) {
         let length = self.visible.len();

@@ -164,7 +164,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    pub fn input(&mut self, area: Rect, label: &str, input: &LineInput, problem: Option<&str>) {
+    pub fn input(&mut self, area: Rect, label: &str, input: &TextInput, problem: Option<&str>) {
         let (before, behind) = input.split();
         let is_selected = input.is_selected;
         let role = if is_selected { Role::SelectedUnfocused } else { Role::Plain };
@@ -199,7 +199,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Asks for a line of text on the last row; gives the rows above it.
-    pub fn input_row(&mut self, area: Rect, label: &str, input: &LineInput) -> Rect {
+    pub fn input_row(&mut self, area: Rect, label: &str, input: &TextInput) -> Rect {
         if area.is_empty() {
             return area;
         }
@@ -327,8 +327,8 @@ fn ascii(text: &str) -> String {
             '✓' | '▆' | '└' => out.push('+'),
             '›' | '▸' | '▹' => out.push('>'),
             '‹' => out.push('<'),
-            '↑' => out.push('^'),
-            '▾' | '↓' => out.push('v'),
+            '↑' | '▲' => out.push('^'),
+            '▾' | '↓' | '▼' => out.push('v'),
             '▁' => out.push('_'),
             '▂' | '░' => out.push('.'),
             '▄' => out.push(':'),

@@ -83,6 +83,15 @@ impl QuestionText {
         self.since.is_some_and(|since| since + MIN_VISIBLE_TIME <= now)
     }
 
+    /// Whether a yes counts now; says so when it never will here.
+    pub fn accepts(&self, command: &str, context: &mut AppContext) -> bool {
+        let readiness = self.readiness(context.now);
+        if readiness == Readiness::TooLong {
+            context.show_error(format!("too long to answer here; run: {command}"));
+        }
+        readiness == Readiness::Ready
+    }
+
     /// Whether a yes counts now, and if not, why.
     pub fn readiness(&self, now: Duration) -> Readiness {
         if self.text.is_cut() {

@@ -245,10 +245,6 @@ impl ScrollText {
         self.position.scroll(by);
     }
 
-    pub fn set_highlight(&mut self, words: Option<&str>) {
-        self.highlight = words.map(str::to_owned);
-    }
-
     /// The lines, counted from 0, whose text matches the predicate.
     pub fn find(&self, is_match: impl Fn(&str) -> bool) -> Vec<usize> {
         let has = |line: &TextLine| match line.spans.as_slice() {

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::tui::prelude::*;
 use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::step;
-use crate::tui::widgets::page::has_words;
 use crate::util::json;
 
 const ROWS: usize = 100_000;
@@ -146,11 +145,11 @@ impl ResultTable {
         format!("sorted by {}{way}", own.key)
     }
 
-    /// The numbers of the shown rows that have this in a cell.
-    pub fn find(&self, words: &str) -> Vec<usize> {
+    /// The numbers of the shown rows with a cell that matches the predicate.
+    pub fn find(&self, is_match: impl Fn(&str) -> bool) -> Vec<usize> {
         let has = |row: &Value| {
             let mut cells = row.as_object().into_iter().flatten();
-            cells.any(|(_, value)| has_words(&cell_text(value), words))
+            cells.any(|(_, value)| is_match(&cell_text(value)))
         };
         self.rows_from(0).enumerate().filter(|(_, row)| has(row)).map(|(at, _)| at).collect()
     }
@@ -250,7 +249,7 @@ mod tests {
         table.step(1);
         let path = table.chosen_path();
         assert_eq!(crate::util::jq::query(&path, &value).unwrap(), [json!(2)], "{path}");
-        assert_eq!(table.find("2"), [1]);
+        assert_eq!(table.find(|cell| cell == "2"), [1]);
     }
 
     #[test]
@@ -319,12 +318,10 @@ fn titles(
     let title = |at: usize| {
         let column = &table.columns[at];
         let order = table.sorted.filter(|order| order.column == at);
-        let mark = match (order.map(|order| order.is_descending), styler.theme.ascii) {
-            (Some(true), true) => " v",
-            (Some(true), false) => " ▼",
-            (Some(false), true) => " ^",
-            (Some(false), false) => " ▲",
-            (None, _) => "",
+        let mark = match order.map(|order| order.is_descending) {
+            Some(true) => " ▼",
+            Some(false) => " ▲",
+            None => "",
         };
         let role = if at == table.column { chosen } else { Role::Title };
         let text = format!("{}{mark}", column.key);

@@ -23,7 +23,7 @@ use crate::tui::widgets::filter::Picker;
 pub struct BenchView {
     pub form: PlanForm,
     pub picker: Option<ToolPicker>,
-    pub file: Option<LineInput>,
+    pub file: Option<TextInput>,
     /// The newest run, in progress or ended; `None` before the first.
     pub run: Option<BenchRun>,
     pub run_position: ScrollPosition,
@@ -63,7 +63,7 @@ impl View for BenchView {
             Action::Stop => self.stop(context),
             Action::Pause => self.pause(context),
             Action::Export => match self.account() {
-                Some((number, _)) => self.file = Some(LineInput::of(format!("bench-{number}.md"))),
+                Some((number, _)) => self.file = Some(TextInput::of(format!("bench-{number}.md"))),
                 None => context.show_error("no run to export yet"),
             },
             Action::Copy | Action::CopyCommand => context.copy("command", self.form.command_line()),
@@ -91,7 +91,7 @@ impl View for BenchView {
         }
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
         match (&mut self.file, &mut self.picker) {
             (Some(line), _) => Some(line),
             (None, Some(picker)) => Some(&mut picker.tools.line),

@@ -26,7 +26,7 @@ pub enum TargetSide {
 #[derive(Debug, Clone, Default)]
 pub struct PlanForm {
     /// What was written in each of the fields.
-    lines: [LineInput; PlanField::VARIANTS.len()],
+    lines: [TextInput; PlanField::VARIANTS.len()],
     pub at: usize,
     pub is_writing: bool,
     /// What was found wrong when it was to be run, and in which field.
@@ -48,12 +48,12 @@ impl PlanForm {
         self.lines[entry as usize].text().trim()
     }
 
-    pub fn active_input(&mut self) -> Option<&mut LineInput> {
+    pub fn active_input(&mut self) -> Option<&mut TextInput> {
         self.is_writing.then(|| &mut self.lines[self.at])
     }
 
     pub fn set(&mut self, entry: PlanField, text: impl Into<String>) {
-        self.lines[entry as usize] = LineInput::of(text);
+        self.lines[entry as usize] = TextInput::of(text);
         self.error = None;
     }
 

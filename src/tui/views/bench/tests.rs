@@ -190,12 +190,12 @@ fn a_run_is_written_in_each_format() {
     let is_report = written.contains("\"bench-1.md\"") && written.contains("web-search");
     assert!(is_report, "{written}");
     for (name, begins) in [("a.csv", "tool"), ("a.html", "<!doctype html>"), ("a.json", "{")] {
-        state.bench.file = Some(LineInput::of(name));
+        state.bench.file = Some(TextInput::of(name));
         let effects = press(&mut state, &["<enter>"]);
         let written = format!("{effects:?}");
         assert!(written.contains(&format!("\"{name}\", \"{begins}")), "{written}");
     }
-    state.bench.file = Some(LineInput::of("a.exe"));
+    state.bench.file = Some(TextInput::of("a.exe"));
     assert_eq!(press(&mut state, &["<enter>"]), []);
     assert!(state.bench.file.is_some());
 }

@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::prelude::*;
-use crate::tui::views::form::SECRET_NOT_SHOWN;
+use crate::tui::views::form::{SECRET_NOT_SHOWN, object};
 
 impl SchemaForm {
     /// Performs an action on the fields; `false` when it is not about them.
@@ -13,8 +13,12 @@ impl SchemaForm {
             self.switch();
             return true;
         }
-        if self.json.is_some() {
-            return self.act_in_text(action);
+        if let Some(text) = &mut self.json {
+            let is_done = text.act(action);
+            if matches!(action, Action::Add | Action::Remove) {
+                self.changed();
+            }
+            return is_done;
         }
         match action {
             Action::PreviousField => self.step(-1),
@@ -41,14 +45,6 @@ impl SchemaForm {
         true
     }
 
-    fn act_in_text(&mut self, action: Action) -> bool {
-        let is_done = self.text().is_some_and(|text| text.act(action));
-        if matches!(action, Action::Add | Action::Remove) {
-            self.on_text_changed();
-        }
-        is_done
-    }
-
     fn switch(&mut self) {
         match self.json.take() {
             None if self.root.holds_secret() => self.problem = Some(SECRET_NOT_SHOWN.to_owned()),
@@ -56,16 +52,15 @@ impl SchemaForm {
                 self.write_json();
                 self.changed();
             }
-            Some(written) => match &written.object {
+            Some(text) => match object(text.text()) {
                 Ok(object) => {
-                    let object = object.clone();
                     self.fill(&object);
-                    (self.at, self.draft_path) = (0, None);
+                    (self.at, self.written) = (0, None);
                     self.changed();
                 }
                 Err(why) => {
-                    self.problem = Some(why.to_string());
-                    self.json = Some(written);
+                    self.problem = Some(why.message().to_owned());
+                    self.json = Some(text);
                 }
             },
         }
@@ -97,8 +92,8 @@ impl SchemaForm {
                 });
             }
             _ => {
-                self.read_draft();
-                if by < 0 { self.draft.left() } else { self.draft.right() }
+                let draft = self.draft();
+                if by < 0 { draft.left() } else { draft.right() }
             }
         }
     }
@@ -107,63 +102,54 @@ impl SchemaForm {
         let part = self.part();
         if let Some(node) = self.node_mut() {
             change(node, part);
-            self.draft_path = None;
+            self.written = None;
             self.changed();
         }
     }
 
     fn add(&mut self) {
-        let Some(way) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
+        let Some(own) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
+        // What is no list and stands in none is filled in itself.
+        let (way, at) = self.list_here(false).unwrap_or((own, 0));
         let Some(node) = self.root.at_mut(&way) else { return };
-        if node.field.kind != FieldKind::List
-            && let Some((list, at)) = self.list_of(&way)
-        {
-            return self.add_to(&list, at + 1);
-        }
-        let length = self.root.at(&way).map_or(0, |node| node.children.len());
-        self.add_to(&way, length);
-    }
-
-    fn add_to(&mut self, way: &[usize], at: usize) {
-        let Some(node) = self.root.at_mut(way) else { return };
         let is_list = node.field.kind == FieldKind::List;
         if !node.add(at) {
             self.problem = Some("cannot add an item here".to_owned());
             return;
         }
-        self.draft_path = None;
+        self.written = None;
         self.changed();
-        let item: Vec<usize> = way.iter().copied().chain([at]).collect();
+        let item = [way.as_slice(), &[at]].concat();
         if is_list && let Some(at) = self.fields.iter().position(|row| row.node_path == item) {
-            self.at = at;
+            self.go_to(at);
         }
     }
 
     /// Takes this item away, or the last one of this list.
     fn remove(&mut self) {
-        let Some(way) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
-        let own = self.root.at(&way).filter(|node| node.field.kind == FieldKind::List);
-        let last = own.and_then(|node| node.children.len().checked_sub(1));
-        let (list, at) = match (last, self.list_of(&way)) {
-            (Some(last), _) => (way, last),
-            (None, Some(item)) => item,
-            (None, None) => {
-                self.problem = Some("not a list item".to_owned());
-                return;
-            }
+        let Some((list, end)) = self.list_here(true) else {
+            self.problem = Some("not a list item".to_owned());
+            return;
         };
         if let Some(node) = self.root.at_mut(&list) {
-            node.remove(at);
+            node.remove(end - 1);
         }
-        self.draft_path = None;
+        self.written = None;
         self.violations.clear();
         self.changed();
     }
 
-    fn list_of(&self, way: &[usize]) -> Option<(Vec<usize>, usize)> {
+    /// The list that items are added to or removed from here, and the place behind the chosen item, or
+    /// the end of the chosen list. One that has to have items is not empty.
+    pub(super) fn list_here(&self, has_items: bool) -> Option<(Vec<usize>, usize)> {
+        let way = &self.fields.get(self.at)?.node_path;
+        let node = self.root.at(way)?;
+        if node.field.kind == FieldKind::List && !(has_items && node.children.is_empty()) {
+            return Some((way.clone(), node.children.len()));
+        }
         let (at, list) = way.split_last()?;
-        let parent = self.root.at(list)?;
-        (parent.field.kind == FieldKind::List).then(|| (list.to_vec(), *at))
+        let is_in_list = self.root.at(list)?.field.kind == FieldKind::List;
+        is_in_list.then(|| (list.to_vec(), at + 1))
     }
 }
 
@@ -207,58 +193,53 @@ impl SchemaForm {
         self.part() == RowPart::Field && self.node().is_some_and(takes)
     }
 
-    /// Starts editing the value of the chosen row.
-    pub fn read_draft(&mut self) {
-        if !self.is_writing() {
-            self.draft = self.node().map(|node| self.fresh_draft(node)).unwrap_or_default();
-            self.draft_path = self.fields.get(self.at).map(|row| row.node_path.clone());
-        }
+    /// The text of the chosen field, as it is typed.
+    pub(super) fn draft(&mut self) -> &mut TextInput {
+        let fresh = self.node().map(|node| self.fresh_draft(node)).unwrap_or_default();
+        self.written.get_or_insert(fresh)
     }
 
     /// The text of a field as it is when its first key is typed. A choice, a whole date or what is
     /// left from an earlier call is selected: typing replaces it.
-    pub fn fresh_draft(&self, node: &FormNode) -> TextArea {
+    pub fn fresh_draft(&self, node: &FormNode) -> TextInput {
         let text = node.text().unwrap_or_default();
-        let mut draft = TextArea::at_end(text);
+        let mut draft = TextInput::of(text);
         let is_choice = matches!(node.input, FieldInput::Choice(_));
         let is_whole_date = || is_date(node) && text.parse::<jiff::civil::Date>().is_ok();
         if is_choice || self.is_remembered && !text.contains('\n') || is_whole_date() {
-            draft.line().select();
+            draft.select();
         }
         draft
     }
 
     /// Selects the choice that starts with what was typed, or with its last letter.
-    pub fn pick_typed(&mut self) {
-        let typed = self.draft.text();
-        let last = typed.graphemes(true).next_back().unwrap_or_default().to_owned();
+    pub(super) fn pick_typed(&mut self, typed: &str) {
+        let last = typed.graphemes(true).next_back().unwrap_or_default();
         let Some(node) = self.node_mut() else { return };
-        if node.pick_choice(&typed) {
-            return self.changed();
-        }
-        let picked = node.pick_choice(&last);
-        self.draft = TextArea::at_end(if picked { &last } else { "" });
-        if picked {
+        let picked = [typed, last].into_iter().find(|beginning| node.pick_choice(beginning));
+        self.written = Some(TextInput::of(picked.unwrap_or_default()));
+        if picked.is_some() {
             self.changed();
         }
     }
 
     /// Begins a new line in the field; whether it takes several.
-    pub fn break_line(&mut self) -> bool {
+    fn break_line(&mut self) -> bool {
         let Some(text) = self.text() else { return false };
-        text.break_line();
+        text.act(Action::Add);
         self.on_text_changed();
         true
     }
 
-    pub fn step_line(&mut self, by: isize) {
-        let row = self.written().map(|text| (text.row(), text.lines().len()));
-        match row {
-            Some((row, lines)) if row.checked_add_signed(by).is_some_and(|row| row < lines) => {
-                self.draft.step(by);
+    fn step_line(&mut self, by: isize) {
+        if let Some(text) = &mut self.written {
+            let row = text.row();
+            text.step(by);
+            if text.row() != row {
+                return;
             }
-            _ => self.step(by),
         }
+        self.step(by);
     }
 
     /// Selects the only choice that starts with what was typed.
@@ -273,7 +254,7 @@ impl SchemaForm {
             (0..all.len()).filter(|at| all[*at].title.to_lowercase().starts_with(&begun));
         if let (false, Some(only), None) = (begun.is_empty(), choices.next(), choices.next()) {
             node.input = FieldInput::Choice(only);
-            self.draft_path = None;
+            self.written = None;
             self.changed();
         }
     }

@@ -37,12 +37,13 @@ pub fn rows_needed(styler: Styler, form: &SchemaForm, width: u16) -> u16 {
 
 fn body_rows(form: &SchemaForm) -> usize {
     if let Some(json) = form.json() {
-        return json.lines().len();
+        return json.line_count();
     }
     let own = |row: &FormRow| 1 + row.problems.len();
     let fields: usize = form.fields.iter().map(own).sum();
     let nodes = || form.fields.iter().filter_map(|row| form.node_of(row));
-    let below = nodes().map(|node| 1 + choice_rows(node)).max().unwrap_or(0);
+    let below = |node| 1 + choices(node).len().min(CHOICES);
+    let below = nodes().map(below).max().unwrap_or(0);
     let written = form.fields.get(form.at).and_then(|row| form.node_of(row));
     let text = written.map_or(0, |node| text_rows(form, node) - 1);
     fields.max(1) + below + text + usize::from(form.draft_problem().is_some())
@@ -52,77 +53,76 @@ fn foot_rows(foot: &[Line<'static>], width: u16) -> usize {
     foot.iter().map(|line| wrap(line, usize::from(width)).len()).sum()
 }
 
-pub fn lines(pen: &mut Pen<'_>, written: &TextArea, focused: bool, area: Rect) {
-    let height = usize::from(area.height).max(1);
-    let width = usize::from(area.width);
-    let last = written.lines().len().saturating_sub(height);
-    let first = written.row().saturating_sub(height / 2).min(last);
-    let seen = written.lines().iter().enumerate().skip(first).take(height);
-    for ((at, line), place) in seen.zip(area.rows()) {
-        let (spans, cursor) = input_spans(pen.styler, line, width);
+pub fn lines(pen: &mut Pen<'_>, written: &TextInput, focused: bool, area: Rect) {
+    let (lines, (row, column)) =
+        rows_seen(pen.styler, written, area.width.into(), usize::from(area.height).max(1));
+    for (at, (spans, place)) in lines.into_iter().zip(area.rows()).enumerate() {
         pen.put(Line::from(spans), place);
-        if at == written.row() && focused {
-            pen.set_cursor(place, cursor);
+        if at == row && focused {
+            pen.set_cursor(place, column);
         }
     }
+}
+
+/// The rows of a text that are seen around its cursor; and where among them that is.
+fn rows_seen(
+    styler: Styler,
+    text: &TextInput,
+    width: usize,
+    height: usize,
+) -> (Vec<Vec<Span<'static>>>, (usize, usize)) {
+    let row = text.row();
+    let first = row.saturating_sub(height / 2).min(text.line_count().saturating_sub(height));
+    let mut cursor = 0;
+    let seen = text.lines().enumerate().skip(first).take(height).map(|(at, line)| {
+        let parts = if at == row { text.split_line() } else { ("", line) };
+        let (spans, column) = spans_around_cursor(styler, parts, Role::Plain, width);
+        if at == row {
+            cursor = column;
+        }
+        spans
+    });
+    (seen.collect(), (row - first, cursor))
 }
 
 fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
-    if form.fields.is_empty() {
-        let text = "No arguments.";
-        return pen.put(pen.line(Role::Dim, text), area);
-    }
-    let height = usize::from(area.height);
-    let first = first_seen(form, height);
-    let seen = || form.fields.iter().enumerate().skip(first).take(height);
     let name = |row: &FormRow| 2 * row.depth + text::width(&row.key);
-    let widest = seen().map(|(_, row)| name(row)).max().unwrap_or(0).min(NAMES);
-    let mut left = area.rows();
-    for (at, row) in seen() {
-        let (Some(place), Some(node)) = (left.next(), form.node_of(row)) else { break };
-        let is_current = at == form.at;
-        let shown = FieldLine { styler: pen.styler, form, row, node, is_current, widest };
-        let (lines, cursor) = shown.lines(usize::from(area.width), focused);
-        let mut place = Some(place);
-        for (number, line) in lines.into_iter().enumerate() {
-            let Some(here) = place.take().or_else(|| left.next()) else { break };
-            pen.put(line, here);
-            if let Some((_, column)) =
-                cursor.filter(|(at, _)| focused && is_current && *at == number)
-            {
-                pen.set_cursor(here, column);
-            }
-        }
-        if is_current && focused {
-            for line in below(pen.styler, form, node, area.width) {
-                let Some(place) = left.next() else { break };
-                pen.put(line, place);
-            }
-        }
-        for problem in &row.problems {
-            let Some(place) = left.next() else { break };
-            pen.put(pen.line(Role::Error, format!("    ! {problem}")), place);
-        }
-    }
-}
-
-/// The first line that is seen when the chosen one has to be, with what is said below it and some of
-/// what follows.
-fn first_seen(form: &SchemaForm, height: usize) -> usize {
-    let rows = |at: usize| {
-        let row = form.fields.get(at);
-        let own = row.and_then(|row| form.node_of(row)).filter(|_| at == form.at);
-        let own = own.map_or(1, |node| text_rows(form, node) + rows_below(form, node));
-        own + row.map_or(0, |row| row.problems.len())
+    let Some(widest) = form.fields.iter().map(name).max() else {
+        return pen.put(pen.line(Role::Dim, "No arguments."), area);
     };
-    let follows: usize = (form.at + 1..form.fields.len()).take(height / 3).map(rows).sum();
-    let mut first = form.at;
-    let mut used = rows(first) + follows.min(height / 3);
-    while first > 0 && used + rows(first - 1) <= height {
-        first -= 1;
-        used += rows(first);
+    let widest = widest.min(NAMES);
+    let (mut lines, mut starts, mut end, mut cursor) = (Vec::new(), Vec::new(), 0, None);
+    for (at, row) in form.fields.iter().enumerate() {
+        let Some(node) = form.node_of(row) else { continue };
+        let is_current = at == form.at;
+        starts.push(lines.len());
+        let shown = FieldLine { styler: pen.styler, form, row, node, is_current, widest };
+        let (own, place) = shown.lines(usize::from(area.width), focused);
+        if is_current && focused {
+            cursor = place.map(|(row, column)| (lines.len() + row, column));
+        }
+        lines.extend(own);
+        if is_current && focused {
+            lines.extend(below(pen.styler, form, node, area.width));
+        }
+        let problem = |problem| pen.line(Role::Error, format!("    ! {problem}"));
+        lines.extend(row.problems.iter().map(problem));
+        if is_current {
+            end = lines.len();
+        }
     }
-    first
+    // The chosen field is seen whole, with some of what follows.
+    let height = usize::from(area.height);
+    let least = (end + height / 3).min(lines.len()).saturating_sub(height);
+    let chosen = starts.get(form.at).copied().unwrap_or(0);
+    let first = starts.into_iter().find(|start| *start >= least).unwrap_or(chosen).min(chosen);
+    for (line, place) in lines.into_iter().skip(first).zip(area.rows()) {
+        pen.put(line, place);
+    }
+    let row = cursor.and_then(|(row, column)| Some((area.rows().nth(row - first)?, column)));
+    if let Some((place, column)) = row {
+        pen.set_cursor(place, column);
+    }
 }
 
 struct FieldLine<'a> {
@@ -154,7 +154,14 @@ impl FieldLine<'_> {
         spans.push(styler.plain(" ".repeat(pad)));
         let before: usize = spans.iter().map(Span::width).sum();
         if self.is_current && text_rows(self.form, node) > 1 {
-            return self.text_lines(spans, before, width.saturating_sub(before));
+            let text = draft(self.form, node);
+            let height = text_rows(self.form, node);
+            let (rows, (row, column)) =
+                rows_seen(*styler, &text, width.saturating_sub(before), height);
+            let indent = vec![styler.plain(" ".repeat(before))];
+            let heads = std::iter::once(spans).chain(std::iter::repeat(indent));
+            let lines = heads.zip(rows).map(|(head, row)| Line::from([head, row].concat()));
+            return (lines.collect(), Some((row, before + column)));
         }
         let (value, cursor) = self.value(width.saturating_sub(before));
         spans.extend(value);
@@ -167,33 +174,6 @@ impl FieldLine<'_> {
             line.extend([styler.plain(" ".repeat(gap)), hint]);
         }
         (vec![line], cursor.map(|cursor| (0, before + cursor)))
-    }
-
-    /// The lines of a text of several that are seen around the cursor, the first one behind `head`.
-    fn text_lines(
-        &self,
-        head: Vec<Span<'static>>,
-        before: usize,
-        width: usize,
-    ) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
-        let Self { styler, form, node, .. } = self;
-        let text = draft(form, node);
-        let rows = text_rows(form, node);
-        let first = text.row().saturating_sub(rows / 2).min(text.lines().len() - rows);
-        let mut cursor = None;
-        let mut head = Some(head);
-        let row = |(at, line): (usize, &LineInput)| {
-            let (value, column) = input_spans(*styler, line, width);
-            if at == text.row() {
-                cursor = Some((at - first, before + column));
-            }
-            let indent = || vec![styler.plain(" ".repeat(before))];
-            let mut spans = head.take().unwrap_or_else(indent);
-            spans.extend(value);
-            Line::from(spans)
-        };
-        let lines = text.lines().iter().enumerate().skip(first).take(rows).map(row).collect();
-        (lines, cursor)
     }
 
     fn value(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
@@ -247,14 +227,10 @@ impl FieldLine<'_> {
         let Self { styler, node, .. } = self;
         let text = node.text().unwrap_or_default();
         let mut lines = text.split('\n');
-        let line = match self.form.written().filter(|_| self.is_current) {
-            _ if node.field.secret => LineInput::of("*".repeat(text.graphemes(true).count())),
-            Some(written) => written.lines()[written.row()].clone(),
-            None if self.is_current => {
-                let draft = draft(self.form, node);
-                draft.lines()[draft.row()].clone()
-            }
-            None => LineInput::of(lines.next().unwrap_or_default()),
+        let line = match node.field.secret {
+            true => TextInput::of("*".repeat(text.graphemes(true).count())),
+            false if self.is_current => draft(self.form, node),
+            false => TextInput::of(lines.next().unwrap_or_default()),
         };
         let more = if node.field.secret || self.is_current { 0 } else { lines.count() };
         let note = if more > 0 { format!("  (+{more} lines)") } else { String::new() };
@@ -265,9 +241,17 @@ impl FieldLine<'_> {
 }
 
 /// A line with a cursor, moved so that the cursor is seen; and where it is.
-pub fn input_spans(styler: Styler, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
-    let (before, behind) = line.split();
+pub fn input_spans(styler: Styler, line: &TextInput, width: usize) -> (Vec<Span<'static>>, usize) {
     let role = if line.is_selected { Role::SelectedUnfocused } else { Role::Plain };
+    spans_around_cursor(styler, line.split(), role, width)
+}
+
+fn spans_around_cursor(
+    styler: Styler,
+    (before, behind): (&str, &str),
+    role: Role,
+    width: usize,
+) -> (Vec<Span<'static>>, usize) {
     let before = styler.span(role, before);
     let room = width.saturating_sub(1);
     let over = before.width().saturating_sub(room);
@@ -314,20 +298,16 @@ const CHOICES: usize = 6;
 /// How many rows a text of several lines gets while it is written.
 const TEXT_ROWS: usize = 8;
 
-pub fn draft(form: &SchemaForm, node: &FormNode) -> TextArea {
+fn draft(form: &SchemaForm, node: &FormNode) -> TextInput {
     form.written().cloned().unwrap_or_else(|| form.fresh_draft(node))
 }
 
-pub fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
+fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
     let lines = match form.written() {
-        Some(text) => text.lines().len(),
+        Some(text) => text.line_count(),
         None => node.text().map_or(1, |text| text.split('\n').count()),
     };
     if node.field.secret { 1 } else { lines.clamp(1, TEXT_ROWS) }
-}
-
-pub fn choice_rows(node: &FormNode) -> usize {
-    choices(node).len().min(CHOICES)
 }
 
 /// The values that a field can have, where they are listed below it.
@@ -340,15 +320,11 @@ fn choices(node: &FormNode) -> Vec<&str> {
     }
 }
 
-pub fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
-    1 + usize::from(form.draft_problem().is_some()) + choices_seen(node).len()
-}
-
 /// The notes below the selected field: accepted values, errors so far, choices.
-pub fn below(styler: Styler, form: &SchemaForm, node: &FormNode, width: u16) -> Vec<Line<'static>> {
+fn below(styler: Styler, form: &SchemaForm, node: &FormNode, width: u16) -> Vec<Line<'static>> {
     let mut hint = hint(node, false);
-    if let Some(text) = form.written().filter(|text| text.lines().len() > 1) {
-        hint = format!("{hint}  line {} of {}", text.row() + 1, text.lines().len());
+    if let Some(text) = form.written().filter(|text| text.line_count() > 1) {
+        hint = format!("{hint}  line {} of {}", text.row() + 1, text.line_count());
     }
     let hint = text::safe_line(&hint);
     let mut lines = vec![styler.line(Role::Dim, text::cut(&hint, usize::from(width)))];

@@ -39,20 +39,14 @@ pub struct SchemaForm {
     schema: Arc<Value>,
     is_call: bool,
     command_end: String,
-    draft: TextArea,
-    draft_path: Option<Vec<usize>>,
+    /// The text of the chosen field, once something was typed there.
+    written: Option<TextInput>,
     /// The error in the text being typed, as far as it can be known while typing.
     draft_problem: Option<String>,
     /// The whole as a text, while it is written so.
-    json: Option<JsonDraft>,
+    json: Option<TextInput>,
     violations: Vec<Violation>,
     pub summary: FormSummary,
-}
-
-#[derive(Debug, Clone)]
-struct JsonDraft {
-    text: TextArea,
-    object: Result<JsonObject, ParseArgumentsError>,
 }
 
 /// The summary below the fields, updated with every change.
@@ -93,8 +87,7 @@ impl SchemaForm {
             schema: Arc::clone(schema),
             is_call: false,
             command_end: String::new(),
-            draft: TextArea::default(),
-            draft_path: None,
+            written: None,
             draft_problem: None,
             json: None,
             violations: Vec::new(),
@@ -108,42 +101,34 @@ impl SchemaForm {
     }
 
     /// The text that is being written, if the line takes one.
-    pub fn line(&mut self) -> Option<&mut LineInput> {
+    pub fn line(&mut self) -> Option<&mut TextInput> {
         if self.json.is_some() {
-            return self.text().map(TextArea::line);
+            return self.json.as_mut();
         }
-        let node = self.node()?;
-        let is_typed = node.is_text_input() || node.is_picked();
-        if !is_typed || self.part() != RowPart::Field {
-            return None;
-        }
-        self.read_draft();
-        Some(self.draft.line())
+        let node = self.node().filter(|_| self.part() == RowPart::Field)?;
+        (node.is_text_input() || node.is_picked()).then(|| self.draft())
     }
 
     /// The text of several lines that is being written: the whole as JSON, or a field that takes
     /// them.
-    pub fn text(&mut self) -> Option<&mut TextArea> {
+    pub fn text(&mut self) -> Option<&mut TextInput> {
         if self.json.is_none() && self.takes_lines() {
-            self.read_draft();
-            return Some(&mut self.draft);
+            return Some(self.draft());
         }
-        self.json.as_mut().map(|written| &mut written.text)
+        self.json.as_mut()
     }
 
     pub fn on_text_changed(&mut self) {
         if self.json.is_some() {
-            self.read_json();
             return self.changed();
         }
-        if !self.is_writing() {
+        let Some(text) = self.written.as_ref().map(|written| written.text().to_owned()) else {
             return;
-        }
-        if self.node().is_some_and(FormNode::is_picked) {
-            return self.pick_typed();
-        }
-        let text = self.draft.text();
+        };
         let Some(node) = self.node_mut() else { return };
+        if node.is_picked() {
+            return self.pick_typed(&text);
+        }
         if node.text() != Some(text.as_str()) {
             node.set_text(&text);
             self.changed();
@@ -151,8 +136,8 @@ impl SchemaForm {
     }
 
     pub fn arguments(&self) -> JsonObject {
-        if let Some(written) = &self.json {
-            return written.object.clone().unwrap_or_default();
+        if let Some(text) = &self.json {
+            return object(text.text()).unwrap_or_default();
         }
         match self.root.value() {
             Some(Value::Object(object)) => object,
@@ -162,8 +147,8 @@ impl SchemaForm {
 
     /// The first line that has to be filled in and is not.
     pub fn missing(&self) -> Option<usize> {
-        if let Some(written) = &self.json {
-            return written.object.is_err().then_some(self.at);
+        if let Some(text) = &self.json {
+            return object(text.text()).is_err().then_some(self.at);
         }
         let required = self.root.required_fields();
         let way = required.missing.first()?;
@@ -177,12 +162,12 @@ impl SchemaForm {
     /// says so.
     pub fn is_ready(&mut self) -> bool {
         self.complete_choice();
-        if let Some(JsonDraft { object: Err(why), .. }) = &self.json {
-            self.problem = Some(why.to_string());
+        if let Some(Err(why)) = self.json.as_ref().map(|text| object(text.text())) {
+            self.problem = Some(why.message().to_owned());
             return false;
         }
         if let Some(missing) = self.missing() {
-            self.at = missing;
+            self.go_to(missing);
             let name = self.fields.get(missing).map(|row| row.path.to_string());
             self.problem = name.map(|name| format!("{name} is required"));
             return false;
@@ -190,7 +175,7 @@ impl SchemaForm {
         let is_wrong =
             |row: &FormRow| self.root.at(&row.node_path).and_then(FormNode::syntax_error).is_some();
         if let Some(wrong) = self.fields.iter().position(is_wrong) {
-            self.at = wrong;
+            self.go_to(wrong);
             let row = &self.fields[wrong];
             let why = self.root.at(&row.node_path).and_then(FormNode::syntax_error);
             self.problem = why.map(|why| format!("{} {why}", row.path));
@@ -245,7 +230,7 @@ impl SchemaForm {
         };
         self.rebuild_rows();
         let first = self.fields.iter().position(|row| !row.problems.is_empty());
-        self.at = first.unwrap_or(self.at);
+        self.go_to(first.unwrap_or(self.at));
         true
     }
 
@@ -262,39 +247,37 @@ impl SchemaForm {
     }
 
     /// The whole as JSON, while it is written so, for the screen.
-    pub fn json(&self) -> Option<&TextArea> {
-        self.json.as_ref().map(|written| &written.text)
+    pub fn json(&self) -> Option<&TextInput> {
+        self.json.as_ref()
     }
 
     pub fn node_of(&self, row: &FormRow) -> Option<&FormNode> {
         self.root.at(&row.node_path)
     }
 
-    pub fn written(&self) -> Option<&TextArea> {
-        self.is_writing().then_some(&self.draft)
+    pub fn written(&self) -> Option<&TextInput> {
+        self.written.as_ref()
     }
 
     /// The error in the text being typed, as far as it can be known while typing.
     pub fn draft_problem(&self) -> Option<&str> {
-        self.draft_problem.as_deref().filter(|_| self.is_writing())
+        self.draft_problem.as_deref().filter(|_| self.written.is_some())
     }
 
     /// Whether items can be added to the chosen line, or removed with it.
     pub fn has_items(&self) -> bool {
-        let Some(row) = self.fields.get(self.at) else { return false };
-        let is_list = |node: &FormNode| node.field.kind == FieldKind::List;
-        let parent = row.node_path.split_last().and_then(|(_, list)| self.root.at(list));
-        self.root.at(&row.node_path).is_some_and(is_list) || parent.is_some_and(is_list)
+        self.list_here(false).is_some()
     }
 
     pub fn asks_for_secret(&self) -> bool {
         self.root.asks_for_secret()
     }
 
-    /// Whether the line being typed belongs to the chosen row.
-    fn is_writing(&self) -> bool {
-        let here = self.fields.get(self.at).map(|row| &row.node_path);
-        here.is_some() && here == self.draft_path.as_ref()
+    fn go_to(&mut self, at: usize) {
+        if at != self.at {
+            self.written = None;
+        }
+        self.at = at;
     }
 
     fn part(&self) -> RowPart {
@@ -312,14 +295,13 @@ impl SchemaForm {
     fn step(&mut self, by: isize) {
         let at = step_around(self.at, by, self.fields.len());
         self.complete_choice();
-        self.at = at;
-        self.draft_path = None;
+        (self.at, self.written) = (at, None);
         self.rebuild_rows();
     }
 
     fn whole(&self) -> String {
         match &self.json {
-            Some(written) => written.text.text(),
+            Some(text) => text.text().to_owned(),
             None => format!("{:#}", Value::Object(self.arguments())),
         }
     }
@@ -329,13 +311,7 @@ impl SchemaForm {
             FieldInput::Json(text) => text.clone(),
             _ => self.whole(),
         };
-        self.json = Some(JsonDraft { text: TextArea::of(&text), object: Ok(JsonObject::new()) });
-        self.read_json();
-    }
-
-    fn read_json(&mut self) {
-        let Some(written) = &mut self.json else { return };
-        written.object = object(&written.text.text());
+        self.json = Some(TextInput::at_start(text));
     }
 
     /// Takes a text for the whole: into the fields, or unchanged when it is not an object.
@@ -344,8 +320,8 @@ impl SchemaForm {
         match object(text) {
             Ok(object) if !was_json => self.fill(&object),
             other => {
-                self.problem = other.as_ref().err().map(ToString::to_string);
-                self.json = Some(JsonDraft { text: TextArea::of(text), object: other });
+                self.problem = other.err().map(|why| why.message().to_owned());
+                self.json = Some(TextInput::at_start(text));
             }
         }
         let problem = self.problem.take();
@@ -373,16 +349,17 @@ impl SchemaForm {
 
     fn rebuild_rows(&mut self) {
         let before = self.fields.get(self.at).map(|row| (row.node_path.clone(), row.part));
-        let written = before.as_ref().filter(|(path, _)| Some(path) == self.draft_path.as_ref());
+        let written = before.as_ref().filter(|_| self.written.is_some());
         self.fields = rows(&self.root, &self.violations, written.map(|(path, _)| path.as_slice()));
         let same = |row: &FormRow| before.as_ref() == Some(&(row.node_path.clone(), row.part));
-        let at = self.fields.iter().position(same).unwrap_or(self.at);
-        self.at = at.min(self.fields.len().saturating_sub(1));
+        let same = self.fields.iter().position(same);
+        self.written.take_if(|_| same.is_none());
+        self.at = same.unwrap_or(self.at).min(self.fields.len().saturating_sub(1));
     }
 
     fn show(&mut self) {
         let whole = match &self.json {
-            Some(written) => Value::Object(written.object.clone().unwrap_or_default()),
+            Some(_) => Value::Object(self.arguments()),
             None => self.root.masked_value().unwrap_or_default(),
         };
         let required = self.root.required_fields();
@@ -401,32 +378,16 @@ impl SchemaForm {
 
 const SECRET_NOT_SHOWN: &str = "holds a secret, which is not shown; Del unsets the field";
 
-/// The reasons why a text is not a JSON object.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum ParseArgumentsError {
-    /// The text is JSON of another type.
-    #[error("must be a JSON object: {{ … }}")]
-    NotAnObject,
-    /// The text is not JSON.
-    #[error("{line}:{column}: not JSON: {message}")]
-    Syntax {
-        line: usize,
-        /// From 1; 0 where the parser stopped before a line.
-        column: usize,
-        /// The parser's message, without the position.
-        message: String,
-    },
-}
-
-fn object(text: &str) -> Result<JsonObject, ParseArgumentsError> {
+fn object(text: &str) -> Result<JsonObject, Error> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(ParseArgumentsError::NotAnObject),
+        Ok(_) => Err(Error::usage("must be a JSON object: { … }")),
         Err(why) => {
-            let said = why.to_string();
             // The parser puts the place last; here it comes first.
-            let message = said.split(" at line ").next().unwrap_or_default().to_owned();
-            Err(ParseArgumentsError::Syntax { line: why.line(), column: why.column(), message })
+            let message = why.to_string();
+            let message = message.split(" at line ").next().unwrap_or_default();
+            let (line, column) = (why.line(), why.column());
+            Err(Error::usage(format!("{line}:{column}: not JSON: {message}")))
         }
     }
 }

@@ -32,7 +32,8 @@ fn form() -> SchemaForm {
 }
 
 fn go(form: &mut SchemaForm, path: &str) {
-    form.at = form.fields.iter().position(|row| row.path.to_string() == path).unwrap();
+    let at = form.fields.iter().position(|row| row.path.to_string() == path).unwrap();
+    form.go_to(at);
 }
 
 fn press(form: &mut SchemaForm, keys: &[KeyPress]) {
@@ -124,7 +125,7 @@ fn json_and_fields_are_two_ways_to_the_same() {
     press(&mut form, &[KeyPress::Ctrl('t')]);
     assert_eq!(form.json().unwrap().text(), "{\n  \"name\": \"Ada\"\n}");
     form.text().unwrap().step(1);
-    form.text().unwrap().line().end();
+    form.text().unwrap().end();
     form.text().unwrap().paste(",\n\"text\": \"two\\nlines\", \"size\": 3");
     form.on_text_changed();
     let expected = r#"{"name":"Ada","text":"two\nlines","size":3}"#;
@@ -140,7 +141,7 @@ fn json_and_fields_are_two_ways_to_the_same() {
 fn what_is_no_json_says_where_and_is_not_left() {
     let mut form = form();
     press(&mut form, &[KeyPress::Ctrl('t')]);
-    form.text().unwrap().line().right();
+    form.text().unwrap().right();
     form.text().unwrap().paste("\"a\": ");
     form.on_text_changed();
     press(&mut form, &[KeyPress::Ctrl('t')]);
@@ -300,7 +301,7 @@ fn what_is_typed_is_checked_while_it_is() {
     let mut form = SchemaForm::of_schema("t", &Arc::new(schema), None);
     let problem = |form: &mut SchemaForm, path: &str, text: &str| {
         go(form, path);
-        form.draft_path = None;
+        form.written = None;
         typed(form, path, text);
         form.draft_problem().map(str::to_owned)
     };
@@ -360,7 +361,7 @@ fn typing_replaces_what_was_chosen() {
     form.on_text_changed();
     assert_eq!(sent(&form)["day"], json!("2027-01-02"));
     go(&mut form, "mode");
-    form.draft_path = None;
+    form.written = None;
     form.line().unwrap().backspace();
     form.on_text_changed();
     assert_eq!(sent(&form).get("mode"), None);

@@ -205,7 +205,7 @@ fn quoted(styler: Styler, page: &Page) -> Vec<Line<'static>> {
     lines
 }
 
-fn reply(pen: &mut Pen<'_>, heading: String, text: &TextArea, focused: bool, area: Rect) {
+fn reply(pen: &mut Pen<'_>, heading: String, text: &TextInput, focused: bool, area: Rect) {
     let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     pen.put(pen.line(Role::Dim, heading), above);
     form::draw::lines(pen, text, focused, below);

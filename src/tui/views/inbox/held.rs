@@ -63,7 +63,7 @@ impl PendingQuestion {
                 let form = SchemaForm::of(&tool, Some(&held.arguments));
                 AnswerDraft::Form(Box::new(form))
             }
-            _ => AnswerDraft::Text(TextArea::of(text)),
+            _ => AnswerDraft::Text(TextInput::at_start(text)),
         };
         let question = Question {
             server: held.client.clone().unwrap_or_default(),

@@ -247,10 +247,10 @@ impl View for InboxView {
         }
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
         match self.draft(focus)? {
             AnswerDraft::Form(form) => form.line(),
-            AnswerDraft::Text(text) => Some(text.line()),
+            AnswerDraft::Text(text) => Some(text),
             AnswerDraft::OpenUrl => None,
         }
     }
@@ -278,7 +278,7 @@ impl View for InboxView {
         }
     }
 
-    fn text(&mut self, focus: Pane) -> Option<&mut TextArea> {
+    fn text(&mut self, focus: Pane) -> Option<&mut TextInput> {
         match self.draft(focus)? {
             AnswerDraft::Form(form) => form.text(),
             AnswerDraft::Text(text) => Some(text),

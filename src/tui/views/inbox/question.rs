@@ -29,7 +29,7 @@ pub enum AnswerDraft {
     /// An address is visited, by the person.
     OpenUrl,
     /// A person writes in a model's place.
-    Text(TextArea),
+    Text(TextInput),
 }
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl PendingQuestion {
                 AnswerDraft::Form(Box::new(form))
             }
             QuestionBody::Url { .. } => AnswerDraft::OpenUrl,
-            QuestionBody::Sampling { .. } => AnswerDraft::Text(TextArea::default()),
+            QuestionBody::Sampling { .. } => AnswerDraft::Text(TextInput::default()),
         };
         Self { id, question, since: None, answer, is_sending: false, hold: None }
     }
@@ -70,11 +70,11 @@ impl PendingQuestion {
             AnswerDraft::OpenUrl => Ok(AnswerSubmission::Reply(QuestionReply::Accept(json!({})))),
             AnswerDraft::Text(text) => {
                 let answer = match &self.hold {
-                    Some(hold) => hold.read(&text.text())?,
-                    None if text.is_empty() => {
+                    Some(hold) => hold.read(text.text())?,
+                    None if text.text().trim_matches('\n').is_empty() => {
                         return Err("Nothing to send: the answer is empty.".to_owned());
                     }
-                    None => sampling::text_result(&text.text()),
+                    None => sampling::text_result(text.text()),
                 };
                 Ok(AnswerSubmission::Reply(QuestionReply::Accept(answer)))
             }

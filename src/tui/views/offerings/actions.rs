@@ -3,16 +3,15 @@
 use crate::host::command;
 use crate::model::{HostEvent, ListKind, ListOwner, SubscriptionEvent};
 use crate::tui::prelude::*;
-use crate::tui::views::offerings::tasks::{self, WatchedResource};
-use crate::tui::views::offerings::tree::{OfferingId, OfferingKind, OfferingTree};
+use crate::tui::views::offerings::tasks;
+use crate::tui::views::offerings::tree::{OfferingId, OfferingKind};
 use crate::tui::views::offerings::{
     MAX_CHANGED, OfferingRequest, OfferingResponse, OfferingsView, OpenOffering, content,
 };
 
 impl OfferingsView {
     pub fn copy_selection(&self, context: &mut AppContext) {
-        let answer = self.open.as_ref().filter(|_| self.is_open()).and_then(|o| o.answer.as_ref());
-        let text = match (context.focus, answer) {
+        let text = match (context.focus, self.shown_answer()) {
             (Pane::Content, Some(OfferingResponse::Contents(parts))) => content::only_text(parts),
             _ => None,
         };
@@ -35,8 +34,7 @@ impl OfferingsView {
     }
 
     pub fn export_open(&self, context: &mut AppContext) {
-        let answer = self.open.as_ref().filter(|_| self.is_open()).and_then(|o| o.answer.as_ref());
-        let parts = match answer {
+        let parts = match self.shown_answer() {
             Some(OfferingResponse::Contents(parts)) if !parts.is_empty() => Arc::clone(parts),
             Some(OfferingResponse::Messages(_, messages)) => {
                 let text = crate::util::json::pretty(messages) + "\n";
@@ -51,13 +49,12 @@ impl OfferingsView {
 impl OfferingsView {
     /// The status of an item in two marks: whether it is watched, whether it changed.
     pub fn marks(&self, item: &OfferingId) -> (char, char) {
-        let Some(watched_resource) = OfferingTree::resource(item) else { return (' ', ' ') };
-        let watched = match self.watched.get(&watched_resource) {
+        let watched = match self.watched.get(item) {
             Some(true) => 'S',
             Some(false) => 's',
             None => ' ',
         };
-        (watched, if self.changed.contains(&watched_resource) { '!' } else { ' ' })
+        (watched, if self.changed.contains(item) { '!' } else { ' ' })
     }
 
     pub fn handle_host_event(&mut self, event: &HostEvent, context: &mut AppContext) {
@@ -69,7 +66,7 @@ impl OfferingsView {
                 context.emit(tasks::list(server.clone()));
             }
             HostEvent::ResourceUpdated { server, uri } => {
-                let resource = WatchedResource { server: server.clone(), uri: uri.clone() };
+                let resource = OfferingId::resource(server, uri);
                 // Updates of watched resources are delivered without loss.
                 if !self.watched.contains_key(&resource) {
                     self.updated(resource, context);
@@ -82,24 +79,24 @@ impl OfferingsView {
     /// Something is to be said of a watched resource.
     pub fn changed(
         &mut self,
-        resource: WatchedResource,
+        resource: OfferingId,
         change: SubscriptionEvent,
         context: &mut AppContext,
     ) {
         let Some(agreed) = self.watched.get_mut(&resource) else { return };
         match change {
-            SubscriptionEvent::Subscribed { refused } if refused.contains(&resource.uri) => {
+            SubscriptionEvent::Subscribed { refused } if refused.contains(&resource.name) => {
                 self.watched.remove(&resource);
-                let WatchedResource { server, uri } = &resource;
-                context.show_error(format!("{server} does not support watching {uri}"));
-                context.emit(AppEffect::Stop(resource.slot()));
+                let OfferingId { server, name, .. } = &resource;
+                context.show_error(format!("{server} does not support watching {name}"));
+                context.emit(AppEffect::Stop(tasks::watch_slot(&resource)));
             }
             SubscriptionEvent::Subscribed { .. } => {
                 *agreed = true;
-                context.show_status(format!("watching {}", resource.uri));
+                context.show_status(format!("watching {}", resource.name));
             }
             SubscriptionEvent::ResourceUpdated { .. } => {
-                context.show_status(format!("{} changed", resource.uri));
+                context.show_status(format!("{} changed", resource.name));
                 self.updated(resource, context);
             }
             SubscriptionEvent::Interrupted(error) => {
@@ -114,7 +111,7 @@ impl OfferingsView {
     /// again since.
     pub fn unwatched(
         &mut self,
-        resource: &WatchedResource,
+        resource: &OfferingId,
         error: Option<Error>,
         context: &mut AppContext,
     ) {
@@ -122,15 +119,15 @@ impl OfferingsView {
             && self.watched.remove(resource).is_some()
         {
             let why = error.message();
-            context.show_error(format!("{} is not watched: {why}", resource.uri));
+            context.show_error(format!("{} is not watched: {why}", resource.name));
         }
     }
 
     /// A resource changed: it is marked, or read again when it is open.
-    fn updated(&mut self, resource: WatchedResource, context: &mut AppContext) {
+    fn updated(&mut self, resource: OfferingId, context: &mut AppContext) {
         let is_read = |opened: &&OpenOffering| {
             opened.item.server == resource.server
-                && opened.request == OfferingRequest::Read(resource.uri.clone())
+                && opened.request == OfferingRequest::Read(resource.name.clone())
                 && opened.answer.is_some()
         };
         let opened = self.open.as_ref().filter(is_read);
@@ -147,20 +144,17 @@ impl OfferingsView {
     }
 
     pub fn toggle_watch(&mut self, context: &mut AppContext) {
-        let opened = self.open.as_ref().filter(|_| self.is_open());
-        let read = opened.and_then(|opened| match &opened.request {
-            OfferingRequest::Read(uri) => {
-                Some(WatchedResource { server: opened.item.server.clone(), uri: uri.clone() })
-            }
-            OfferingRequest::Get(..) => None,
-        });
-        let resource = || OfferingTree::resource(&self.chosen_item()?);
-        let Some(resource) = read.or_else(resource) else {
+        let read = match self.shown().map(|opened| (&opened.item.server, &opened.request)) {
+            Some((server, OfferingRequest::Read(uri))) => Some(OfferingId::resource(server, uri)),
+            _ => None,
+        };
+        let chosen = || self.chosen_item().filter(|item| item.kind == OfferingKind::Resource);
+        let Some(resource) = read.or_else(chosen) else {
             return context.show_error("only resources can be watched");
         };
         if self.watched.remove(&resource).is_some() {
-            context.show_status(format!("stopped watching {}", resource.uri));
-            return context.emit(AppEffect::Stop(resource.slot()));
+            context.show_status(format!("stopped watching {}", resource.name));
+            return context.emit(AppEffect::Stop(tasks::watch_slot(&resource)));
         }
         self.watched.insert(resource.clone(), false);
         context.emit(tasks::watch(resource));

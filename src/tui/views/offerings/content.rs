@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::tui::prelude::*;
-use crate::tui::views::offerings::tree::{Offering, OfferingKind, OfferingRow, OfferingTree};
+use crate::tui::views::offerings::tree::{
+    Offering, OfferingKind, OfferingRow, OfferingServer, OfferingTree,
+};
 use crate::tui::views::offerings::{OfferingRequest, OfferingResponse, OpenOffering};
 use crate::tui::views::result::documents;
 use crate::util::json as json_text;
@@ -68,25 +70,28 @@ pub fn only_text(parts: &[Value]) -> Option<String> {
 
 pub fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
     let mut page = ScrollText::default();
+    let count = |page: &mut ScrollText, server: &OfferingServer, kind: OfferingKind| {
+        page.line(Role::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
+    };
     match row {
         OfferingRow::Server(at) => {
             let Some(server) = tree.servers.get(at) else { return page };
-            for &kind in OfferingKind::VARIANTS {
-                page.line(Role::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
-            }
+            OfferingKind::VARIANTS.iter().for_each(|kind| count(&mut page, server, *kind));
             if server.is_listing {
                 page.line(Role::Dim, "loading…");
             }
-            for error in server.offerings.iter().flat_map(|offerings| &offerings.errors) {
+            let Some(offerings) = &server.offerings else { return page };
+            for error in &offerings.errors {
                 page.page(&present::messages::failure(error));
             }
-            for problem in server.offerings.iter().flat_map(|offerings| &offerings.problems) {
+            for problem in &offerings.problems {
                 page.line(Role::Warning, format!("! {problem}"));
             }
         }
         OfferingRow::Group(at, kind) => {
-            let Some(server) = tree.servers.get(at) else { return page };
-            page.line(Role::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
+            if let Some(server) = tree.servers.get(at) {
+                count(&mut page, server, kind);
+            }
         }
         OfferingRow::Item(..) => {
             if let Some(offering) = tree.offering_at(row) {

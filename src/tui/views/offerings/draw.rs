@@ -110,7 +110,7 @@ fn item_status(item: &Offering) -> String {
 }
 
 fn content(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect) {
-    let inner = if offerings.is_open() {
+    let inner = if offerings.shown().is_some() {
         let ways = [("text", !offerings.is_raw), ("raw", offerings.is_raw)];
         pen.open_tabs(area, "Content", focused, &ways)
     } else {

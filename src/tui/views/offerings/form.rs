@@ -140,7 +140,7 @@ impl OfferingForm {
         if !line.split().1.is_empty() {
             return false;
         }
-        *line = LineInput::of(values[next].clone());
+        *line = TextInput::of(values[next].clone());
         *accepted = Some(next);
         self.form.on_text_changed();
         true

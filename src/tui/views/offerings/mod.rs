@@ -16,7 +16,6 @@ use serde_json::Value;
 use crate::tui::keys::KeyPress::{Char, Enter, Right};
 use crate::tui::prelude::*;
 use crate::tui::views::offerings::form::OfferingForm;
-use crate::tui::views::offerings::tasks::WatchedResource;
 use crate::tui::views::offerings::tree::{
     OfferingId, OfferingKind, OfferingRow, OfferingTree, ServerOfferings,
 };
@@ -35,9 +34,9 @@ pub struct OfferingsView {
     pub content: ScrollText,
     pub is_raw: bool,
     /// The resources that are watched; `true` once their servers agreed.
-    watched: BTreeMap<WatchedResource, bool>,
+    watched: BTreeMap<OfferingId, bool>,
     /// Resources that changed and were not read since.
-    changed: BTreeSet<WatchedResource>,
+    changed: BTreeSet<OfferingId>,
     open: Option<OpenOffering>,
     next: u64,
     last_arguments: HashMap<OfferingId, JsonObject>,
@@ -130,10 +129,6 @@ impl View for OfferingsView {
         Some(&mut asking.form)
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
-        self.form_mut(focus)?.line()
-    }
-
     fn filter(&self) -> Option<&ListFilter> {
         Some(&self.filter)
     }
@@ -162,9 +157,14 @@ impl OfferingsView {
         self.open.as_ref().is_some_and(|opened| opened.answer.is_none())
     }
 
-    pub fn is_open(&self) -> bool {
-        let chosen = self.chosen_item();
-        self.open.as_ref().is_some_and(|opened| Some(&opened.item) == chosen.as_ref())
+    /// What was opened, while it is chosen.
+    pub fn shown(&self) -> Option<&OpenOffering> {
+        let chosen = self.chosen_item()?;
+        self.open.as_ref().filter(|opened| opened.item == chosen)
+    }
+
+    fn shown_answer(&self) -> Option<&OfferingResponse> {
+        self.shown()?.answer.as_ref()
     }
 
     /// Takes in what a server offers.
@@ -184,8 +184,7 @@ impl OfferingsView {
         if let (OfferingRequest::Read(uri), OfferingResponse::Contents(_)) =
             (&opened.request, &response)
         {
-            let server = opened.item.server.clone();
-            self.changed.remove(&WatchedResource { server, uri: uri.clone() });
+            self.changed.remove(&OfferingId::resource(&opened.item.server, uri));
         }
         opened.answer = Some(response);
         self.show();
@@ -202,8 +201,7 @@ impl OfferingsView {
     fn step(&mut self, by: isize) {
         self.list.step(by, self.tree.rows.len());
         self.asking = None;
-        self.content = ScrollText::default();
-        self.show();
+        self.show_from_top();
     }
 
     fn refilter(&mut self) {
@@ -216,8 +214,7 @@ impl OfferingsView {
         // The first thing that can be opened.
         let first = self.tree.rows.iter().position(|row| matches!(row, OfferingRow::Item(..)));
         self.list.choose(first.unwrap_or(0), self.tree.rows.len());
-        self.content = ScrollText::default();
-        self.show();
+        self.show_from_top();
     }
 
     /// Restores the selection after a change.
@@ -260,8 +257,7 @@ impl OfferingsView {
         self.next += 1;
         context.emit(tasks::open(self.next, item.server.clone(), request.clone()));
         self.open = Some(OpenOffering { item, ticket: self.next, request, answer: None });
-        self.content = ScrollText::default();
-        self.show();
+        self.show_from_top();
     }
 
     fn act_asking(&mut self, action: Action, context: &mut AppContext) -> bool {
@@ -308,10 +304,14 @@ impl OfferingsView {
         context.emit(tasks::list_all());
     }
 
+    fn show_from_top(&mut self) {
+        self.content = ScrollText::default();
+        self.show();
+    }
+
     /// Writes down what the other pane shows.
     fn show(&mut self) {
-        let opened = self.open.as_ref().filter(|_| self.is_open());
-        let page = match (opened, self.chosen()) {
+        let page = match (self.shown(), self.chosen()) {
             (Some(opened), _) => content::open_content(opened, self.is_raw),
             (None, Some(row)) => content::about(&self.tree, row),
             (None, None) => ScrollText::default(),

@@ -1,33 +1,21 @@
 //! Work for the resources view.
 
-use std::path::Path;
-
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::catalogue::ServerListing;
 use crate::host::ToolHost;
 use crate::host::request::{ItemRequest, LookupScope};
-use crate::model::{CompletionQuery, Diagnostic, SubscriptionFilter};
+use crate::model::{CompletionQuery, Diagnostic, SubscriptionFilter, ToolResult};
 use crate::tui::prelude::*;
-use crate::tui::tasks;
-use crate::tui::views::offerings::tree::{Offering, ServerOfferings};
+use crate::tui::views::offerings::tree::{Offering, OfferingId, ServerOfferings};
 use crate::tui::views::offerings::{OfferingRequest, OfferingResponse};
-use crate::util::output_paths::output_paths;
+use crate::tui::views::tools::tasks::{block_payloads, write_payloads};
 use crate::util::timestamp::file_name_timestamp;
-use crate::util::{base64, private_file};
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WatchedResource {
-    pub server: String,
-    pub uri: String,
-}
-
-impl WatchedResource {
-    /// Where it is watched: once at most.
-    pub fn slot(&self) -> String {
-        format!("watch {} {}", self.server, self.uri)
-    }
+/// Where a resource is watched: once at most.
+pub fn watch_slot(resource: &OfferingId) -> String {
+    format!("watch {} {}", resource.server, resource.name)
 }
 
 /// Where the one thing is that is being read or filled in.
@@ -97,13 +85,13 @@ pub fn complete(server: String, query: CompletionQuery) -> Task {
 }
 
 /// Watches a resource until its slot is stopped.
-pub fn watch(resource: WatchedResource) -> Task {
-    let slot = resource.slot();
+pub fn watch(resource: OfferingId) -> Task {
+    let slot = watch_slot(&resource);
     let work = {
         let resource = resource.clone();
         async move |context: TaskContext| {
             let (sender, mut changes) = mpsc::channel(CHANGE_QUEUE);
-            let uris = vec![resource.uri.clone()];
+            let uris = vec![resource.name.clone()];
             let filter = SubscriptionFilter { lists: Vec::new(), uris };
             let follow = async {
                 let servers = vec![(resource.server.clone(), filter)];
@@ -132,10 +120,13 @@ pub fn watch(resource: WatchedResource) -> Task {
 
 pub fn save(parts: Arc<Vec<Value>>) -> Task {
     Task::message(("save resource", Arc::clone(&parts)), async move |context: TaskContext| {
-        let name = format!("resource-{}", file_name_timestamp(context.deps.clock.unix()));
-        let path = context.deps.cwd.join(name);
-        let work = tokio::task::spawn_blocking(move || write_parts(&path, &parts));
-        work.await.unwrap_or_else(|error| Err(format!("nothing written: {error}")))
+        let stem = format!("resource-{}", file_name_timestamp(context.deps.clock.unix()));
+        let payloads = move || {
+            let block = |part: &Value| json!({ "type": "resource", "resource": part });
+            let content = parts.iter().map(block).collect();
+            block_payloads(&ToolResult { content, ..ToolResult::default() })
+        };
+        write_payloads(&stem, payloads, &context.deps.cwd).await
     })
 }
 
@@ -166,41 +157,4 @@ fn note(errors: &mut Vec<Error>, servers: &[ServerListing]) {
             errors.push(error);
         }
     }
-}
-
-fn write_parts(path: &Path, parts: &[Value]) -> Result<String, String> {
-    let media_type = |part: &Value| match part.get("blob") {
-        Some(_) => part.get("mimeType").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        None => "text/plain".to_owned(),
-    };
-    let types: Vec<String> = parts.iter().map(media_type).collect();
-    let types: Vec<&str> = types.iter().map(String::as_str).collect();
-    let mut written: Vec<String> = Vec::new();
-    for (target, part) in output_paths(path, &types).into_iter().zip(parts) {
-        if let Err(error) = write_part(&target, part) {
-            return tasks::file_message(&target, Err(error));
-        }
-        written.push(target.display().to_string());
-    }
-    Ok(format!("wrote {}", written.join(", ")))
-}
-
-/// Why a part was not written.
-#[derive(Debug, thiserror::Error)]
-enum SavePartError {
-    #[error("not valid base64")]
-    Base64,
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-}
-
-fn write_part(target: &Path, part: &Value) -> Result<(), SavePartError> {
-    let text = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
-    let bytes = match part.get("blob") {
-        Some(_) => base64::decode(text("blob")).ok_or(SavePartError::Base64)?,
-        None => text("text").as_bytes().to_vec(),
-    };
-    let mut file = private_file::create_new(target)?;
-    std::io::Write::write_all(&mut file, &bytes)?;
-    Ok(())
 }

@@ -14,8 +14,8 @@ use crate::tui::app::AppState;
 use crate::tui::event::{AppEffect, AppEvent};
 use crate::tui::layout::Pane;
 use crate::tui::tests::{press, sample, tell};
-use crate::tui::views::offerings::tasks::{self, WatchedResource};
-use crate::tui::views::offerings::tree::{OfferingRow, ServerOfferings};
+use crate::tui::views::offerings::tasks;
+use crate::tui::views::offerings::tree::{OfferingId, OfferingRow, ServerOfferings};
 use crate::tui::views::offerings::{OfferingRequest, OfferingResponse};
 
 fn raw() -> Arc<RawValue> {
@@ -88,8 +88,8 @@ pub fn listed() -> AppState {
     state
 }
 
-fn one() -> WatchedResource {
-    WatchedResource { server: "memo".to_owned(), uri: "memo://one".to_owned() }
+fn one() -> OfferingId {
+    OfferingId::resource("memo", "memo://one")
 }
 
 fn changed(state: &mut AppState, event: SubscriptionEvent) -> Vec<AppEffect> {
@@ -245,7 +245,7 @@ fn what_a_prompt_needs_is_asked_for_and_what_needs_nothing_is_fetched() {
     let form = &state.offerings.asking.as_ref().unwrap().form;
     assert_eq!((form.at, form.problem.as_deref()), (0, Some("name is required")));
     press(&mut state, &["<esc>", "/"]);
-    state.offerings.filter.line.clear();
+    state.offerings.filter.line.clear_line();
     press(&mut state, &["review", "<enter>"]);
     let effects = press(&mut state, &["<enter>"]);
     let get = OfferingRequest::Get("memo-review".to_owned(), JsonObject::new());
@@ -273,7 +273,7 @@ fn a_watched_resource_is_marked_when_it_changes_and_read_again_when_it_is_open()
     let event =
         HostEvent::ResourceUpdated { server: "memo".to_owned(), uri: "memo://one".to_owned() };
     assert_eq!(state.update(AppEvent::Host(event)), []);
-    assert_eq!(press(&mut state, &["S"]), [AppEffect::Stop(one().slot())]);
+    assert_eq!(press(&mut state, &["S"]), [AppEffect::Stop(tasks::watch_slot(&one()))]);
     assert_eq!(state.offerings.marks(&item), (' ', ' '));
     press(&mut state, &["S"]);
     let refused = SubscriptionEvent::Subscribed { refused: vec!["memo://one".to_owned()] };

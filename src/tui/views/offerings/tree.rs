@@ -5,7 +5,6 @@ use strum::VariantArray as _;
 use std::collections::BTreeSet;
 
 use crate::model::{Error, Prompt, PromptArgument, Resource, ResourceTemplate};
-use crate::tui::views::offerings::tasks::WatchedResource;
 use crate::tui::widgets::filter::Fuzzy;
 
 /// A kind of server offering: resource, template or prompt.
@@ -78,12 +77,20 @@ pub struct ServerOfferings {
 }
 
 /// The identity of an item, independent of its position.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OfferingId {
     pub server: String,
     /// Whether it is a resource, a template or a prompt.
     pub kind: OfferingKind,
+    /// Its address, its template, or its full name.
     pub name: String,
+}
+
+impl OfferingId {
+    pub fn resource(server: &str, uri: &str) -> Self {
+        let (server, name) = (server.to_owned(), uri.to_owned());
+        Self { server, kind: OfferingKind::Resource, name }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -199,11 +206,6 @@ impl OfferingTree {
     pub fn offering(&self, item: &OfferingId) -> Option<&Offering> {
         let server = self.servers.iter().find(|server| server.name == item.server)?;
         server.items().iter().find(|own| own.kind == item.kind && own.id == item.name)
-    }
-
-    pub fn resource(item: &OfferingId) -> Option<WatchedResource> {
-        let is_resource = item.kind == OfferingKind::Resource;
-        is_resource.then(|| WatchedResource { server: item.server.clone(), uri: item.name.clone() })
     }
 
     /// The item of a row; `None` for servers and groups.

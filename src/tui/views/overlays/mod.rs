@@ -191,7 +191,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         Some(Overlay::Help(window)) => help::draw(pen, state, window, area),
         Some(Overlay::ConfirmQuit) => {
             let running = state.context.calls.running().count();
-            let calls = if running == 1 { "1 call".to_owned() } else { format!("{running} calls") };
+            let calls = plural(running, "call", "calls");
             let (title, text) = match (running, state.bench.is_running()) {
                 (0, true) => ("A benchmark is running", "Quitting stops it.".to_owned()),
                 (0, false) if state.tools.form.is_some() => {
@@ -263,7 +263,7 @@ pub fn save_call(pen: &mut Pen<'_>, window: &SaveCallWindow, area: Rect) {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SaveCallWindow {
-    pub name: LineInput,
+    pub name: TextInput,
     pub tool: String,
     pub arguments: JsonObject,
     /// Why the typed name cannot be used; `None` until Enter found something.

@@ -149,14 +149,7 @@ fn account(page: &mut ScrollText, outcome: &CallOutcome) {
     page.gap();
     page.line(Role::Dim, facts.join(" · "));
     if let Some(routing) = &metadata.routing {
-        let others = match routing.others.as_slice() {
-            [] => String::new(),
-            others => format!(", before {}", others.join(", ")),
-        };
-        page.fact("server", format!("{}{others}", routing.server));
-        for skipped in &routing.skipped {
-            page.fact("skipped", format!("{}: {}", skipped.server, skipped.reason));
-        }
+        page.page(&present::outcome::routing(routing).into_iter().collect());
     }
 }
 

@@ -6,7 +6,7 @@ use crate::bench::formatting::per_second;
 use crate::tui::calls::{CallProgress, ConsoleCall, LIVE_SECONDS, LiveToolCalls, OtherCall};
 use crate::tui::prelude::*;
 use crate::tui::views::result::documents::schema_verdict;
-use crate::tui::views::result::presentation::ResultFormat;
+use crate::tui::views::result::presentation::{ResultBody, ResultFormat};
 use crate::tui::views::result::{ResultViewer, log_lines, nested_calls};
 use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
@@ -59,7 +59,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     if !matches!(viewer.format, ResultFormat::Best | ResultFormat::Text) && has_faces {
         title = format!("{title}  {}", viewer.format.title());
     }
-    if let Some(table) = viewer.table.as_ref().filter(|_| viewer.shows_table()) {
+    if let Some(table) = viewer.table() {
         title = format!("{title}  {}", table::summary(table));
     }
     for note in notes(viewer) {
@@ -74,14 +74,15 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     };
     if call.outcome.is_none() {
         let lines = lines(pen.styler, state, call, usize::from(inner.width));
-        pen.page(&lines, &viewer.position, inner);
-    } else if let Some(text) = viewer.shown_text() {
-        let inner = filter_error(pen, viewer, inner);
-        pen.text(text, inner);
-    } else if let Some(table) = &viewer.table {
-        table::draw(pen, table, focused, inner);
-    } else {
-        tree(pen, &viewer.tree, focused, inner);
+        return pen.page(&lines, &viewer.position, inner);
+    }
+    match viewer.shown() {
+        ResultBody::Text(text) => {
+            let inner = filter_error(pen, viewer, inner);
+            pen.text(text, inner);
+        }
+        ResultBody::Table(table) => table::draw(pen, table, focused, inner),
+        ResultBody::Tree(shown) => tree(pen, shown, focused, inner),
     }
 }
 

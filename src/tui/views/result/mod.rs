@@ -10,13 +10,11 @@ use crate::tui::calls::{CallActivity, ChildCall, ConsoleCall, ConsoleCalls};
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::{
-    FilterInput, Presentation, PresentationKind, PresentationRequest, ResultFormat, has_pictures,
-    result_of,
+    CallResult, Presentation, PresentationKind, PresentationRequest, ResultBody, ResultFormat,
+    has_pictures, result_of,
 };
 use crate::tui::views::tools::tasks;
-use crate::tui::widgets::json_tree::JsonTree;
 use crate::tui::widgets::list::step_around;
-use crate::tui::widgets::page::has_words;
 use crate::tui::widgets::picture::PictureBox;
 use crate::tui::widgets::scroll_text::StyledSpan;
 use crate::tui::widgets::table::ResultTable;
@@ -28,17 +26,16 @@ pub struct ResultViewer {
     pub newer_calls: usize,
     /// How far the account of a running call is scrolled; it is made while it is drawn.
     pub position: ScrollPosition,
-    pub text: ScrollText,
-    pub tree: JsonTree,
-    pub table: Option<ResultTable>,
+    body: ResultBody,
     /// What a call would send, by the tool: shown in place of results until something else is.
     pub dry_run: Option<(String, ScrollText)>,
     pub search: ResultSearch,
     pub filter: ResultFilter,
     /// How the result differs from the one before, while that is shown.
-    pub difference: Option<ScrollText>,
-    filter_input: Option<Arc<FilterInput>>,
-    /// What text and tree were made of.
+    pub difference: Option<ResultBody>,
+    /// The result that the filter runs over.
+    filter_input: Option<Arc<CallResult>>,
+    /// What the body was made of.
     source: Option<(ConsoleCallId, ResultFormat)>,
     /// The room that pictures were fitted into; `None` without pictures.
     picture_box: Option<PictureBox>,
@@ -81,12 +78,12 @@ impl ResultViewer {
             || self.difference.is_some();
         (self.search, self.filter) = (ResultSearch::default(), ResultFilter::default());
         (self.difference, self.filter_input) = (None, None);
-        self.text.set_highlight(None);
+        self.body.find(None);
         was_on
     }
 
     /// The line of the search or the filter, while it is typed.
-    pub fn line(&mut self) -> Option<&mut LineInput> {
+    pub fn line(&mut self) -> Option<&mut TextInput> {
         match (self.search.is_typing, self.filter.is_typing) {
             (true, _) => Some(&mut self.search.line),
             (_, true) => Some(&mut self.filter.line),
@@ -105,47 +102,41 @@ impl ResultViewer {
         was
     }
 
-    /// The text that is shown instead of a tree or a table, if one is.
-    pub fn shown_text(&self) -> Option<&ScrollText> {
+    pub fn shown(&self) -> &ResultBody {
         match &self.difference {
-            Some(difference) => Some(difference),
-            None if self.filter.is_on() => Some(&self.filter.text),
-            None if self.tree.is_empty() && self.table.is_none() => Some(&self.text),
-            None => None,
+            Some(difference) => difference,
+            None if self.filter.is_on() => &self.filter.body,
+            None => &self.body,
         }
     }
 
-    pub fn shows_table(&self) -> bool {
-        self.table.is_some() && self.shown_text().is_none() && self.dry_run.is_none()
+    fn shown_mut(&mut self) -> &mut ResultBody {
+        match &mut self.difference {
+            Some(difference) => difference,
+            None if self.filter.is_on() => &mut self.filter.body,
+            None => &mut self.body,
+        }
     }
 
-    fn shown_text_mut(&mut self) -> Option<&mut ScrollText> {
-        match &mut self.difference {
-            Some(difference) => Some(difference),
-            None if self.filter.is_on() => Some(&mut self.filter.text),
-            None if self.tree.is_empty() && self.table.is_none() => Some(&mut self.text),
-            None => None,
+    pub fn table(&self) -> Option<&ResultTable> {
+        match self.shown() {
+            ResultBody::Table(table) if self.dry_run.is_none() => Some(table),
+            _ => None,
+        }
+    }
+
+    pub fn table_mut(&mut self) -> Option<&mut ResultTable> {
+        let is_shown = self.dry_run.is_none();
+        match self.shown_mut() {
+            ResultBody::Table(table) if is_shown => Some(table),
+            _ => None,
         }
     }
 
     pub fn search_again(&mut self) {
         let words = self.search.words().map(str::to_owned);
-        let from = match (self.shown_text(), &self.table) {
-            (Some(text), _) => text.first_line(),
-            (None, Some(table)) => table.list.chosen(),
-            (None, None) => self.tree.chosen_node(),
-        };
-        let is_match = |text: &str| words.as_deref().is_some_and(|w| has_words(text, w));
-        let found = if let Some(text) = self.shown_text_mut() {
-            text.set_highlight(words.as_deref());
-            if words.is_some() { text.find(is_match) } else { Vec::new() }
-        } else {
-            match (words.as_deref(), &self.table) {
-                (Some(words), Some(table)) => table.find(words),
-                (Some(_), None) => self.tree.find(is_match),
-                (None, _) => Vec::new(),
-            }
-        };
+        let body = self.shown_mut();
+        let (found, from) = (body.find(words.as_deref()), body.current());
         self.search.set_found(found, from);
         self.show_match();
     }
@@ -157,27 +148,33 @@ impl ResultViewer {
     }
 
     fn show_match(&mut self) {
-        let Some(line) = self.search.line_at() else { return };
-        match self.shown_text_mut() {
-            Some(text) => text.scroll_to_line(line),
-            None => match &mut self.table {
-                Some(table) => table.list.choose(line, table.row_count()),
-                None => self.tree.reveal(line),
-            },
+        if let Some(number) = self.search.line_at() {
+            self.shown_mut().go_to(number);
         }
     }
 
-    pub fn open_row(&mut self) {
-        let Some(path) = self.table.as_ref().map(ResultTable::row_path) else { return };
-        (self.format, self.reveal) = (ResultFormat::Tree, Some(path));
+    /// Folds a branch of the tree, has a long text in it shown whole, or shows the row of a table in
+    /// the tree; `false` in a text.
+    pub fn open_chosen(&mut self) -> bool {
+        if self.dry_run.is_some() {
+            return false;
+        }
+        match self.shown_mut() {
+            ResultBody::Text(_) => return self.format == ResultFormat::Tree,
+            ResultBody::Tree(tree) if tree.is_long_text() => {
+                self.filter.line = TextInput::of(tree.chosen_path());
+            }
+            ResultBody::Tree(tree) => tree.fold(),
+            ResultBody::Table(table) => {
+                (self.reveal, self.format) = (Some(table.row_path()), ResultFormat::Tree);
+            }
+        }
+        true
     }
 
-    /// The jq path of what is chosen; `None` in a text.
-    pub fn chosen_path(&self) -> Option<String> {
-        match (self.shown_text(), &self.table) {
-            (Some(_), _) => None,
-            (None, Some(table)) => Some(table.chosen_path()),
-            (None, None) => Some(self.tree.chosen_path()),
+    pub fn click(&mut self, row: usize, height: usize) {
+        if self.dry_run.is_none() {
+            self.shown_mut().click(row, height);
         }
     }
 
@@ -189,7 +186,7 @@ impl ResultViewer {
         if self.filter_input.is_none() {
             let outcome = self.call(tool, calls)?.outcome.as_ref()?;
             result_of(outcome)?;
-            self.filter_input = Some(Arc::new(FilterInput::new(Arc::clone(outcome))));
+            self.filter_input = Some(Arc::clone(outcome));
         }
         self.filter.request(self.filter_input.as_ref()?)
     }
@@ -198,7 +195,7 @@ impl ResultViewer {
     pub fn filter_finished(
         &mut self,
         filter: String,
-        input: &Arc<FilterInput>,
+        input: &Arc<CallResult>,
         results: Result<(ScrollText, usize), JqError>,
     ) {
         if self.filter_input.as_ref().is_some_and(|own| Arc::ptr_eq(own, input)) {
@@ -216,9 +213,9 @@ impl ResultViewer {
         let ended = calls.all_of(tool).skip(self.newer_calls).filter_map(|c| c.outcome.as_ref());
         let mut ended = ended.filter(|outcome| result_of(outcome).is_some());
         let (outcome, before) = (Arc::clone(ended.next()?), Arc::clone(ended.next()?));
-        self.difference = Some(ScrollText::default());
+        self.difference = Some(ResultBody::default());
         let kind = PresentationKind::Difference(before);
-        let task = self.present(PresentationRequest { generation: 0, outcome, kind });
+        let task = self.present(outcome, kind);
         Some(task.into_iter().collect())
     }
 
@@ -235,21 +232,17 @@ impl ResultViewer {
     pub fn scroll(&mut self, by: isize, tool: &str) {
         match &mut self.dry_run {
             Some((of, document)) if of == tool => document.scroll(by),
-            _ => match self.shown_text_mut() {
-                Some(text) => {
-                    text.scroll(by);
-                    self.position.scroll(by);
-                }
-                None => match &mut self.table {
-                    Some(table) => table.step(by),
-                    None => self.tree.step(by),
-                },
-            },
+            _ => {
+                self.shown_mut().scroll(by);
+                self.position.scroll(by);
+            }
         }
     }
 
     pub fn scroll_to_top(&mut self) {
-        self.text.scroll_to_top();
+        if let ResultBody::Text(text) = &mut self.body {
+            text.scroll_to_top();
+        }
         self.position.reset();
     }
 
@@ -275,32 +268,34 @@ impl ResultViewer {
         (self.source, self.awaited[0]) = (wanted, None);
         self.reveal.take_if(|_| self.format != ResultFormat::Tree);
         if is_other {
-            self.text.scroll_to_top();
+            self.scroll_to_top();
             self.show(Presentation::default());
         }
         let (call, outcome) = ended?;
         let activity = Box::new(of(&call.activity));
         let kind = PresentationKind::Format { format: self.format, activity, pictures };
-        self.present(PresentationRequest { generation: 0, outcome: Arc::clone(outcome), kind })
+        self.present(Arc::clone(outcome), kind)
     }
 
     /// Shows what is made of a result: at once, or later, when it takes long to make.
-    fn present(&mut self, request: PresentationRequest) -> Option<Task> {
+    fn present(&mut self, outcome: Arc<CallResult>, kind: PresentationKind) -> Option<Task> {
         self.generation += 1;
-        let request = PresentationRequest { generation: self.generation, ..request };
+        let request = PresentationRequest { generation: self.generation, outcome, kind };
         let is_difference = matches!(request.kind, PresentationKind::Difference(_));
         self.awaited[usize::from(is_difference)] = Some(self.generation);
         if !request.is_large() {
             self.presented(self.generation, Some(request.build()));
             return None;
         }
-        let mut text = ScrollText::default();
-        text.line(Role::Dim, "rendering…");
-        match &mut self.difference {
-            Some(difference) if is_difference => *difference = text,
-            // A picture being refitted is shown as before until it is ready.
-            _ if !self.text.is_empty() => {}
-            _ => self.text = text,
+        let body = match &mut self.difference {
+            Some(difference) if is_difference => difference,
+            _ => &mut self.body,
+        };
+        // A picture being refitted is shown as before until it is ready.
+        if let ResultBody::Text(text) = body
+            && text.is_empty()
+        {
+            text.line(Role::Dim, "rendering…");
         }
         Some(tasks::present(request))
     }
@@ -312,17 +307,19 @@ impl ResultViewer {
         };
         self.awaited[at] = None;
         let made = made.unwrap_or_else(|| {
-            let mut failed = Presentation::default();
-            failed.text.line(Role::Error, "This cannot be shown; E saves it.");
-            failed
+            let mut text = ScrollText::default();
+            text.line(Role::Error, "This cannot be shown; E saves it.");
+            text.into()
         });
         match &mut self.difference {
-            Some(difference) if at == 1 => *difference = made.text,
+            Some(difference) if at == 1 => *difference = made.body,
             None if at == 1 => return,
             _ => self.show(made),
         }
-        if let Some(path) = self.reveal.take_if(|_| !self.tree.is_empty()) {
-            self.tree.reveal_path(&path);
+        if let ResultBody::Tree(tree) = &mut self.body
+            && let Some(path) = self.reveal.take()
+        {
+            tree.reveal_path(&path);
         }
         if self.search.words().is_some() {
             self.search_again();
@@ -330,23 +327,25 @@ impl ResultViewer {
     }
 
     fn show(&mut self, made: Presentation) {
-        self.text.replace(made.text);
-        self.tree = made.tree;
-        (self.table, self.has_table) = (made.table, made.has_table);
+        let before = std::mem::replace(&mut self.body, made.body);
+        if let (ResultBody::Text(before), ResultBody::Text(now)) = (before, &mut self.body) {
+            now.position = before.position;
+        }
+        self.has_table = made.has_table;
         self.position.reset();
     }
 }
 
 #[derive(Debug, Default)]
 pub struct ResultFilter {
-    pub line: LineInput,
+    pub line: TextInput,
     pub is_typing: bool,
-    pub text: ScrollText,
+    pub body: ResultBody,
     /// How many values that was.
     pub results: usize,
     pub error: Option<JqError>,
     running: Option<String>,
-    /// The filter that `text` is of.
+    /// The filter that the body is of.
     shown: Option<String>,
 }
 
@@ -356,7 +355,7 @@ impl ResultFilter {
     }
 
     /// Has what is typed now run over the value, unless a run is awaited or nothing changed.
-    pub fn request(&mut self, input: &Arc<FilterInput>) -> Option<Task> {
+    pub fn request(&mut self, input: &Arc<CallResult>) -> Option<Task> {
         let filter = self.line.text().trim();
         let filter = if filter.is_empty() { "." } else { filter };
         if self.running.is_some() || self.shown.as_deref() == Some(filter) {
@@ -371,7 +370,8 @@ impl ResultFilter {
         self.shown = Some(filter);
         match results {
             Ok((text, results)) => {
-                (self.text, self.results, self.error) = (text, results, None);
+                self.body = ResultBody::Text(text);
+                (self.results, self.error) = (results, None);
             }
             Err(error) => self.error = Some(error),
         }
@@ -381,7 +381,7 @@ impl ResultFilter {
 #[derive(Debug, Default)]
 pub struct ResultSearch {
     /// The words as they were typed.
-    pub line: LineInput,
+    pub line: TextInput,
     pub is_typing: bool,
     found: Vec<usize>,
     at: usize,

@@ -3,8 +3,6 @@
 //! Owns: the documents, and the request to make one. A large one takes its time and is made away
 //! from the loop of the console. Never does: know which one is looked at, or draw.
 
-use std::sync::OnceLock;
-
 use serde_json::Value;
 
 use crate::host::content;
@@ -14,6 +12,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::result::documents;
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::json_tree::JsonTree;
+use crate::tui::widgets::page::has_words;
 use crate::tui::widgets::picture::PictureBox;
 use crate::tui::widgets::scroll_text::TextLimits;
 use crate::tui::widgets::table::ResultTable;
@@ -79,13 +78,92 @@ pub struct PresentationRequest {
     pub kind: PresentationKind,
 }
 
-/// A result as it is shown: as a table, as a tree, or else as text.
+/// What is shown of a result.
+#[derive(Debug)]
+pub enum ResultBody {
+    Text(ScrollText),
+    Tree(JsonTree),
+    Table(ResultTable),
+}
+
+impl Default for ResultBody {
+    fn default() -> Self {
+        Self::Text(ScrollText::default())
+    }
+}
+
+impl ResultBody {
+    /// Moves by this many rows; negative moves up.
+    pub fn scroll(&mut self, by: isize) {
+        match self {
+            Self::Text(text) => text.scroll(by),
+            Self::Tree(tree) => tree.step(by),
+            Self::Table(table) => table.step(by),
+        }
+    }
+
+    pub fn click(&mut self, row: usize, height: usize) {
+        match self {
+            Self::Text(_) => {}
+            Self::Tree(tree) => tree.list.click(row, 0, height, tree.len()),
+            // The first row has the titles.
+            Self::Table(table) => table.list.click(row, 1, height, table.row_count()),
+        }
+    }
+
+    /// The number of the line, the node or the row that is looked at.
+    pub fn current(&self) -> usize {
+        match self {
+            Self::Text(text) => text.first_line(),
+            Self::Tree(tree) => tree.chosen_node(),
+            Self::Table(table) => table.list.chosen(),
+        }
+    }
+
+    /// Goes to the line, the node or the row with this number.
+    pub fn go_to(&mut self, number: usize) {
+        match self {
+            Self::Text(text) => text.scroll_to_line(number),
+            Self::Tree(tree) => tree.reveal(number),
+            Self::Table(table) => table.list.choose(number, table.row_count()),
+        }
+    }
+
+    /// The numbers of those that have the words, which a text marks.
+    pub fn find(&mut self, words: Option<&str>) -> Vec<usize> {
+        if let Self::Text(text) = self {
+            text.highlight = words.map(str::to_owned);
+        }
+        let Some(words) = words else { return Vec::new() };
+        let is_match = |text: &str| has_words(text, words);
+        match self {
+            Self::Text(text) => text.find(is_match),
+            Self::Tree(tree) => tree.find(is_match),
+            Self::Table(table) => table.find(is_match),
+        }
+    }
+
+    /// The jq path of what is chosen; `None` in a text.
+    pub fn chosen_path(&self) -> Option<String> {
+        match self {
+            Self::Text(_) => None,
+            Self::Tree(tree) => Some(tree.chosen_path()),
+            Self::Table(table) => Some(table.chosen_path()),
+        }
+    }
+}
+
+/// A result as it is shown, and whether a table can be made of it.
 #[derive(Debug, Default)]
 pub struct Presentation {
-    pub text: ScrollText,
-    pub tree: JsonTree,
-    pub table: Option<ResultTable>,
+    pub body: ResultBody,
     pub has_table: bool,
+}
+
+impl From<ScrollText> for Presentation {
+    fn from(text: ScrollText) -> Self {
+        Self { body: ResultBody::Text(text), has_table: false }
+    }
 }
 
 impl PresentationRequest {
@@ -106,39 +184,31 @@ impl PresentationRequest {
     }
 
     pub fn build(self) -> Presentation {
-        let mut made = Presentation::default();
         let result = result_of(&self.outcome);
-        match (self.kind, result) {
-            (PresentationKind::Difference(before), _) => {
-                let value = |outcome| result_of(outcome).map(content::filter_input);
-                let (before, now) = (value(&before), value(&self.outcome));
-                made.text =
-                    documents::difference(&before.unwrap_or_default(), &now.unwrap_or_default());
+        let (format, activity, pictures) = match self.kind {
+            PresentationKind::Difference(before) => {
+                let value = |result| content::filter_input(result);
+                let before = result_of(&before).map(value).unwrap_or_default();
+                let now = result.map(value).unwrap_or_default();
+                return documents::difference(&before, &now).into();
             }
-            (PresentationKind::Format { format: ResultFormat::Tree, .. }, Some(result)) => {
+            PresentationKind::Format { format, activity, pictures } => (format, activity, pictures),
+        };
+        let table = match (format, result) {
+            (ResultFormat::Tree, Some(result)) => {
                 let value = content::filter_value(result);
-                (made.tree, made.has_table) = (JsonTree::of(&value), ResultTable::is_table(&value));
+                let has_table = ResultTable::is_table(&value);
+                return Presentation { body: ResultBody::Tree(JsonTree::of(&value)), has_table };
             }
-            (PresentationKind::Format { format: ResultFormat::Raw, .. }, Some(result)) => {
-                made.text = documents::raw(result);
-            }
-            (PresentationKind::Format { format, activity, pictures }, result) => {
-                made.table = match (format, result) {
-                    (ResultFormat::Table, Some(result)) => {
-                        ResultTable::of(&content::filter_value(result))
-                    }
-                    (ResultFormat::Best, Some(result)) if activity.is_empty() => {
-                        table_of_all(result)
-                    }
-                    _ => None,
-                };
-                made.has_table = made.table.is_some();
-                if made.table.is_none() {
-                    made.text = documents::text(&self.outcome, *activity, pictures);
-                }
-            }
+            (ResultFormat::Raw, Some(result)) => return documents::raw(result).into(),
+            (ResultFormat::Table, Some(result)) => ResultTable::of(&content::filter_value(result)),
+            (ResultFormat::Best, Some(result)) if activity.is_empty() => table_of_all(result),
+            _ => None,
+        };
+        match table {
+            Some(table) => Presentation { body: ResultBody::Table(table), has_table: true },
+            None => documents::text(&self.outcome, *activity, pictures).into(),
         }
-        made
     }
 }
 
@@ -161,26 +231,6 @@ pub fn has_pictures(outcome: &CallResult) -> bool {
     const FIRST: usize = 100;
     let mut blocks = result_of(outcome).into_iter().flat_map(|result| &result.content).take(FIRST);
     blocks.any(|block| content::kind(block) == "image")
-}
-
-/// The value that filters of a result work on, read once, where the first filter runs.
-#[derive(Debug)]
-pub struct FilterInput {
-    outcome: Arc<CallResult>,
-    value: OnceLock<Value>,
-}
-
-impl FilterInput {
-    /// The value of this result; nothing is read yet.
-    pub fn new(outcome: Arc<CallResult>) -> Self {
-        Self { outcome, value: OnceLock::new() }
-    }
-
-    /// The value; the first time it takes as long as the result is large.
-    pub fn value(&self) -> &Value {
-        let read = || result_of(&self.outcome).map(content::filter_input).unwrap_or_default();
-        self.value.get_or_init(read)
-    }
 }
 
 pub fn filtered(values: &[Value]) -> ScrollText {

@@ -9,7 +9,7 @@ use crate::tui::layout::Pane;
 use crate::tui::tasks::Task;
 use crate::tui::tests::craft::{begun, ended};
 use crate::tui::tests::{press, sample};
-use crate::tui::views::result::presentation::ResultFormat;
+use crate::tui::views::result::presentation::{ResultBody, ResultFormat};
 
 /// A list of objects of more than a megabyte.
 fn large(last: &str) -> Value {
@@ -32,12 +32,10 @@ fn asked(state: &mut AppState, key: &str) -> Task {
 }
 
 fn shown(state: &AppState) -> String {
-    state
-        .tools
-        .viewer
-        .shown_text()
-        .map(crate::tui::widgets::scroll_text::ScrollText::to_text)
-        .unwrap_or_default()
+    match state.tools.viewer.shown() {
+        ResultBody::Text(text) => text.to_text(),
+        _ => String::new(),
+    }
 }
 
 fn answer(state: &mut AppState, request: Task) {
@@ -68,7 +66,8 @@ fn keys_are_answered_while_a_large_result_is_made_ready() {
     );
     assert_eq!(press(&mut state, &["j", "?", "<esc>"]), []);
     answer(&mut state, tree);
-    assert!(state.tools.viewer.tree.len() > 10, "{}", state.tools.viewer.tree.len());
+    let ResultBody::Tree(tree) = state.tools.viewer.shown() else { panic!() };
+    assert!(tree.len() > 10, "{}", tree.len());
 }
 
 #[test]
@@ -82,7 +81,7 @@ fn what_is_not_looked_at_any_more_is_not_shown() {
     let table = asked(&mut state, "v");
     let raw = asked(&mut state, "v");
     answer(&mut state, table);
-    assert!(state.tools.viewer.table.is_none());
+    assert!(state.tools.viewer.table().is_none());
     answer(&mut state, raw);
     assert!(shown(&state).starts_with("{\n"), "{}", shown(&state).len());
 }
@@ -99,7 +98,7 @@ fn a_row_of_a_large_table_is_found_in_the_tree_once_that_is_there() {
     let tree = asked(&mut state, "<enter>");
     assert_eq!(shown(&state), "rendering…");
     answer(&mut state, tree);
-    assert_eq!(state.tools.viewer.chosen_path().as_deref(), Some(".[2]"));
+    assert_eq!(state.tools.viewer.shown().chosen_path().as_deref(), Some(".[2]"));
 }
 
 #[test]

@@ -128,56 +128,39 @@ mod tests {
 
 #[derive(Debug, Default)]
 pub struct ServerToolLists {
-    declared: Vec<Arc<ToolDefinition>>,
-    /// `None` until it was asked.
-    advertised: Option<Vec<Arc<ToolDefinition>>>,
-    /// The differences between declaration and advertisement.
-    pub drift: Drift,
-    /// How many differ from what was declared or pinned.
-    pub count: usize,
-    /// Whether a person is asked before each call of all its tools.
-    pub asks_always: bool,
+    pub declared: Vec<Arc<ToolDefinition>>,
+    /// This is advertised, with what is only declared among it as unavailable; `None` until it was
+    /// asked.
+    pub advertised: Option<Vec<Arc<ToolDefinition>>>,
 }
 
 impl ServerToolLists {
-    pub fn declare(&mut self, tools: Vec<Arc<ToolDefinition>>) {
-        self.declared = tools;
-        self.compare();
-    }
-
-    /// This is advertised, with what is only declared among it as unavailable.
-    pub fn advertise(&mut self, tools: Vec<Arc<ToolDefinition>>) {
+    /// How many differ from what was declared or pinned.
+    pub fn differing(&self) -> usize {
         let differs = |tool: &&Arc<ToolDefinition>| {
             matches!(
                 tool.status,
                 ToolStatus::Drifted | ToolStatus::Changed | ToolStatus::Unavailable
             )
         };
-        self.count = tools.iter().filter(differs).count();
-        let mut live = tools;
-        live.retain(|tool| tool.status != ToolStatus::Unavailable);
-        self.asks_always = !live.is_empty() && live.iter().all(|tool| tool.requires_approval);
-        self.advertised = Some(live);
-        self.compare();
+        self.advertised.iter().flatten().filter(differs).count()
     }
 
-    fn compare(&mut self) {
-        let live = self.advertised.as_deref().unwrap_or(&self.declared);
-        self.drift = Drift::between(&self.declared, live);
+    fn live(&self) -> Vec<Arc<ToolDefinition>> {
+        let tools = self.advertised.iter().flatten();
+        tools.filter(|tool| tool.status != ToolStatus::Unavailable).cloned().collect()
     }
 
-    /// Whether anything is declared, so that there is something to compare.
-    pub fn is_declared(&self) -> bool {
-        !self.declared.is_empty()
-    }
-
-    pub fn has_advertised(&self) -> bool {
-        self.advertised.is_some()
+    /// Whether a person is asked before each call of all its tools.
+    pub fn asks_always(&self) -> bool {
+        let live = self.live();
+        !live.is_empty() && live.iter().all(|tool| tool.requires_approval)
     }
 
     /// Tool by tool: what differs first.
     pub fn lines(&self) -> Vec<StyledSpan> {
-        let Drift { missing, changed, .. } = &self.drift;
+        let live = self.live();
+        let Drift { missing, changed, .. } = &Drift::between(&self.declared, &live);
         let missing = missing
             .iter()
             .map(|name| (Role::Error, format!("- {name}  (declared, not advertised)")));
@@ -185,7 +168,6 @@ impl ServerToolLists {
             (Role::Warning, format!("~ {name}  differs in {}", parts.join(", ")))
         });
         let declared: HashSet<&str> = self.declared.iter().map(|tool| tool.name.tool()).collect();
-        let live = self.advertised.as_deref().unwrap_or_default();
         let names = live.iter().map(|tool| tool.name.tool());
         let (both, extra): (Vec<&str>, Vec<&str>) = names.partition(|n| declared.contains(n));
         let extra =
@@ -212,19 +194,19 @@ mod tool_lists_tests {
             Arc::new(tool)
         };
         let mut advertised = ServerToolLists::default();
-        advertised.declare(vec![of("s-same", "a"), of("s-other", "a"), of("s-gone", "a")]);
-        assert!(!advertised.has_advertised() && advertised.drift == Drift::default());
+        advertised.declared = vec![of("s-same", "a"), of("s-other", "a"), of("s-gone", "a")];
+        assert_eq!(advertised.differing(), 0);
         let mut gone = ToolDefinition::clone(&of("s-gone", "a"));
         gone.status = ToolStatus::Unavailable;
         let mut other = ToolDefinition::clone(&of("s-other", "b"));
         other.status = ToolStatus::Drifted;
         let live = vec![of("s-same", "a"), Arc::new(other), of("s-new", "n"), Arc::new(gone)];
-        advertised.advertise(live);
+        advertised.advertised = Some(live);
         let lines = advertised.lines();
         let signs: Vec<&str> =
             lines.iter().map(|(_, line)| line.split("  ").next().unwrap()).collect();
         assert_eq!(signs, ["- gone", "~ other", "+ new", "= same"]);
         assert!(lines[1].1.ends_with("differs in description"), "{lines:?}");
-        assert_eq!(advertised.count, 2);
+        assert_eq!(advertised.differing(), 2);
     }
 }

@@ -2,28 +2,19 @@
 
 use crate::model::{ServerState, ServerStatus};
 use crate::present::messages;
+use crate::present::server::state_label;
 use crate::tui::prelude::*;
+use crate::tui::views::servers::activity::ServerToolLists;
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 pub fn dot(server: &ServerStatus) -> (&'static str, Role) {
-    let (_, role) = state_of(server);
     let dot = match server.state {
         ServerState::Ready => "●",
         ServerState::Failed(_) => "✗",
         ServerState::Starting => "◐",
         ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_) => "○",
     };
-    (dot, role)
-}
-
-pub fn state_of(server: &ServerStatus) -> (String, Role) {
-    let meaning = match server.state {
-        ServerState::Ready => Role::Success,
-        ServerState::Failed(_) => Role::Error,
-        ServerState::Starting | ServerState::Untrusted(_) => Role::Warning,
-        ServerState::Idle | ServerState::Closed => Role::Dim,
-    };
-    (server.state.as_str().to_owned(), meaning)
+    (dot, state_label(&server.state))
 }
 
 /// A time that goes on: `41:07`, `1:02:33`.
@@ -87,8 +78,8 @@ fn row(
     layout: &TableLayout<ServerCell>,
 ) -> Line<'static> {
     let padded = |text: &str, cells: usize| styler.cell(text, cells - 1) + " ";
-    let (word, meaning) = state_of(server);
-    let word = format!("{} {word}", dot(server).0);
+    let (dot, meaning) = dot(server);
+    let word = format!("{dot} {}", server.state.as_str());
     let mut spans = vec![
         styler.span(Role::of_server(&server.name), padded(&server.name, name)),
         styler.span(meaning, padded(&word, STATE)),
@@ -117,10 +108,10 @@ fn none() -> String {
 fn tools(state: &AppState, server: &ServerStatus) -> String {
     let advertised = state.servers.advertised(&server.name);
     let mut text = server.tools.map_or_else(none, |count| count.to_string());
-    if let Some(count @ 1..) = advertised.map(|advertised| advertised.count) {
+    if let Some(count @ 1..) = advertised.map(ServerToolLists::differing) {
         text = format!("{text} ~{count}");
     }
-    if advertised.is_some_and(|advertised| advertised.asks_always) {
+    if advertised.is_some_and(ServerToolLists::asks_always) {
         text.push_str(" A");
     }
     text

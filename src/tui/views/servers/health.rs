@@ -9,7 +9,7 @@ use crate::model::ServerStatus;
 use crate::tui::prelude::*;
 use crate::tui::views::servers::ServerTab;
 use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
-use crate::tui::views::servers::draw::{clock, state_of};
+use crate::tui::views::servers::draw::clock;
 use crate::tui::views::trace::draw::{TraceColumns, row};
 use crate::util::timestamp;
 
@@ -91,11 +91,12 @@ fn log_line(styler: Styler, level: &str, text: &str) -> Line<'static> {
 }
 
 fn drift(styler: Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
-    let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
+    let declared = advertised.filter(|advertised| !advertised.declared.is_empty());
+    let Some(advertised) = declared else {
         let text = "No tools declared. Declare them with provides_tools in mcp.yaml.";
         return vec![styler.line(Role::Dim, text)];
     };
-    if !advertised.has_advertised() {
+    if advertised.advertised.is_none() {
         return vec![styler.line(Role::Dim, "Tools not listed yet. Press c to connect.")];
     }
     advertised.lines().into_iter().map(|(role, text)| styler.line(role, text)).collect()
@@ -111,13 +112,14 @@ pub fn facts(
     let past = state.servers.activity_of(&server.name);
     let advertised = state.servers.advertised(&server.name);
     let mut lines = Vec::new();
-    let (word, meaning) = state_of(server);
     let now = state.context.now;
     let since = server.uptime.filter(|_| !now.is_zero()).map(|up| {
         let then = timestamp::time_of_day(now.saturating_sub(up));
         format!(" since {then} ({})", clock(up))
     });
-    lines.push(styler.line(meaning, word + since.as_deref().unwrap_or_default()));
+    let role = present::server::state_label(&server.state);
+    let state = format!("{}{}", server.state.as_str(), since.unwrap_or_default());
+    lines.push(styler.line(role, state));
     if let Some(error) = state.servers.error(server) {
         lines.extend(styler.document(&present::messages::failure(error)));
     }
@@ -135,11 +137,9 @@ pub fn facts(
     fact("pings", pings(past));
     fact("", history(past));
     fact("log level", past.and_then(|past| past.level).map(str::to_owned));
-    let differs = advertised.filter(|advertised| advertised.count > 0);
-    fact(
-        "drift",
-        differs.map(|a| format!("{} tools differ from their declaration or pin (d)", a.count)),
-    );
+    let differing = advertised.map_or(0, ServerToolLists::differing);
+    let drift = || format!("{differing} tools differ from their declaration or pin (d)");
+    fact("drift", (differing > 0).then(drift));
     for (at, text) in server.permissions.lines().into_iter().enumerate() {
         fact(if at == 0 { "may use" } else { "" }, Some(text));
     }
@@ -165,25 +165,18 @@ fn tails(
     past: Option<&ServerActivity>,
     lines: &mut Vec<Line<'static>>,
 ) {
-    let logged = past.map_or(0, |past| past.log.len());
-    if let (Some(past), 1..) = (past, logged) {
-        lines.push(
-            styler.line(
-                Role::Title,
-                format!("log: {} (l shows all)", plural(logged, "line", "lines")),
-            ),
-        );
-        let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
-        lines.extend(newest.map(|(level, text)| log_line(styler, level, text)));
-    }
-    let written = server.stderr_tail.len();
-    if written > 0 {
-        lines.push(styler.line(
-            Role::Title,
-            format!("stderr: {} (l shows all)", plural(written, "line", "lines")),
-        ));
-        let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
-        lines.extend(newest.map(|text| styler.line(Role::Plain, text)));
+    let logged = past.into_iter().flat_map(|past| &past.log);
+    let logged = logged.map(|(level, text)| log_line(styler, level, text)).collect();
+    let written = server.stderr_tail.iter().map(|text| styler.line(Role::Plain, text)).collect();
+    for (name, all) in [("log", logged), ("stderr", written)] {
+        let all: Vec<Line<'static>> = all;
+        if all.is_empty() {
+            continue;
+        }
+        let title = format!("{name}: {} (l shows all)", plural(all.len(), "line", "lines"));
+        lines.push(styler.line(Role::Title, title));
+        let hidden = all.len().saturating_sub(TAIL);
+        lines.extend(all.into_iter().skip(hidden));
     }
 }
 
@@ -209,22 +202,21 @@ fn pings(past: Option<&ServerActivity>) -> Option<String> {
 
 /// Recent ping times and the longest; a single ping is not shown as history.
 fn history(past: Option<&ServerActivity>) -> Option<String> {
-    let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
-    let longest = *pings.iter().max()?;
     let nanos = |took: &Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-    Some(format!("{}  max {}", sparks(pings.iter().map(nanos)), show_duration(longest)))
+    let pings: VecDeque<u64> = past?.pings.iter().map(nanos).collect();
+    trend(&pings, |nanos| show_duration(Duration::from_nanos(nanos)))
 }
 
 /// How much of something a process used over time: the newest sample, and the most.
 fn usage(samples: Option<&VecDeque<u64>>, show: impl Fn(u64) -> String) -> Option<String> {
-    let samples = samples.filter(|samples| samples.len() > 1)?;
-    let (newest, most) = (*samples.back()?, *samples.iter().max()?);
-    let sparks = sparks(samples.iter().copied());
-    Some(format!("{}  {sparks}  max {}", show(newest), show(most)))
+    let newest = show(*samples?.back()?);
+    Some(format!("{newest}  {}", trend(samples?, show)?))
 }
 
-fn sparks(samples: impl ExactSizeIterator<Item = u64>) -> String {
+/// Numbers over time and the most; a single one is none.
+fn trend(samples: &VecDeque<u64>, show: impl Fn(u64) -> String) -> Option<String> {
+    let most = *samples.iter().max().filter(|_| samples.len() > 1)?;
     let hidden = samples.len().saturating_sub(SPARKS);
-    let numbers: Vec<f64> = samples.skip(hidden).map(float).collect();
-    chart::sparkline(&numbers, SPARKS)
+    let numbers: Vec<f64> = samples.iter().skip(hidden).copied().map(float).collect();
+    Some(format!("{}  max {}", chart::sparkline(&numbers, SPARKS), show(most)))
 }

@@ -6,7 +6,7 @@ pub mod health;
 #[cfg(test)]
 pub mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::catalogue::Catalogue;
 use crate::model::event::LOG_LEVELS;
@@ -139,9 +139,7 @@ impl View for ServersView {
         if pane == Pane::Servers {
             // The titles of the columns, and what is searched for, if something is.
             let above = 1 + usize::from(self.find.is_shown());
-            let (length, height) = (self.rows.len(), height.saturating_sub(above));
-            let Some(row) = row.checked_sub(above).filter(|row| *row < height) else { return };
-            self.list.choose(self.list.first(height, length) + row, length);
+            self.list.click(row, above, height, self.rows.len());
         }
     }
 }
@@ -197,22 +195,18 @@ impl ServersView {
             } else {
                 self.errors.remove(server);
                 let tools = tools_of(server, catalogue);
-                self.tool_lists.entry(server.clone()).or_default().advertise(tools);
+                self.tool_lists.entry(server.clone()).or_default().advertised = Some(tools);
             }
         }
     }
 
     fn declared(&mut self, catalogue: &Catalogue) {
-        let tools = catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp);
-        let servers: BTreeSet<&str> = tools.filter_map(|tool| tool.name.component()).collect();
-        for (server, lists) in &mut self.tool_lists {
-            if !servers.contains(server.as_str()) {
-                lists.declare(Vec::new());
+        self.tool_lists.values_mut().for_each(|lists| lists.declared.clear());
+        for tool in catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp) {
+            if let Some(server) = tool.name.component() {
+                let lists = self.tool_lists.entry(server.to_owned()).or_default();
+                lists.declared.push(Arc::clone(tool));
             }
-        }
-        for server in servers {
-            let tools = tools_of(server, catalogue);
-            self.tool_lists.entry(server.to_owned()).or_default().declare(tools);
         }
     }
 
@@ -230,8 +224,12 @@ impl ServersView {
         }
     }
 
+    pub fn find_by_name(&self, name: &str) -> Option<&ServerStatus> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
     pub fn has_server(&self, name: &str) -> bool {
-        self.rows.iter().any(|row| row.name == *name)
+        self.find_by_name(name).is_some()
     }
 
     pub fn chosen(&self) -> Option<&ServerStatus> {

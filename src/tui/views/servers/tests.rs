@@ -227,7 +227,7 @@ fn pings_seen_here_and_lines_of_logs_are_remembered_for_each() {
     let past = state.servers.activity_of("files").unwrap();
     assert_eq!((past.pings.len(), past.log.len()), (4, 1));
     assert!(state.servers.activity_of("web").unwrap().pings.is_empty());
-    assert_eq!(state.servers.advertised("files").unwrap().count, 2);
+    assert_eq!(state.servers.advertised("files").unwrap().differing(), 2);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The tabs of a tool's details, and the text of two of them.
 
-use serde_json::json;
-
+use crate::catalogue::fingerprint;
 use crate::model::{ToolDefinition, ToolStatus};
 use crate::tui::calls::ConsoleCalls;
 use crate::tui::event::ConsoleCallId;
@@ -79,17 +78,8 @@ impl ToolDetail {
 }
 
 fn definition(tool: &ToolDefinition) -> ScrollText {
-    let own = || {
-        json!({
-            "name": tool.name.full(),
-            "title": tool.title,
-            "description": tool.description,
-            "inputSchema": *tool.input_schema,
-            "outputSchema": tool.output_schema.as_deref(),
-        })
-    };
     let mut page = ScrollText::with_limits(LIMITS);
-    json_lines::push(&mut page, &tool.raw_value().unwrap_or_else(own));
+    json_lines::push(&mut page, &tool.raw_value().unwrap_or_else(|| fingerprint::content(tool)));
     page
 }
 

@@ -20,8 +20,8 @@ const BEFORE: usize = 4;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let catalogue = &state.tools.catalogue;
-    let shown = catalogue.found().len();
-    let count = match catalogue.len() {
+    let shown = catalogue.found.len();
+    let count = match catalogue.rows.len() {
         all if all == shown => show_count(shown),
         all => format!("{}/{}", show_count(shown), show_count(all)),
     };
@@ -55,12 +55,9 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return pen.paragraph(rows, &pen.lines(Role::Dim, text));
     }
     let styler = pen.styler;
-    pen.list(rows, catalogue.list, lines.len(), focused, |at| {
-        let spans = match lines[at] {
-            ToolLine::Group(at) => catalogue.group(at).map(|group| heading(styler, state, group)),
-            ToolLine::Tool(at) => catalogue.row(at).map(|row| tool(styler, state, row, &layout)),
-        };
-        Line::from(spans.unwrap_or_default())
+    pen.list(rows, catalogue.list, lines.len(), focused, |at| match &lines[at] {
+        ToolLine::Group(group) => heading(styler, state, group),
+        ToolLine::Tool(row) => tool(styler, state, row, &layout),
     });
 }
 
@@ -104,9 +101,9 @@ fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 }
 
 /// The line of a server or a kind: whether it is folded, how it is, and why not.
-fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'static>> {
+fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Line<'static> {
     let fold = styler.theme.fold(!state.tools.catalogue.folded.contains(&group.name));
-    let server = state.servers.rows.iter().find(|row| row.name == group.name && group.is_server);
+    let server = state.servers.find_by_name(&group.name).filter(|_| group.is_server);
     let (dot, role) = match server {
         Some(server) => servers::draw::dot(server),
         None => ("●", Role::Success),
@@ -129,7 +126,7 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Vec<Span<'sta
         _ => (Role::Dim, plural(group.tools, "tool", "tools")),
     };
     spans.push(styler.span(note.0, format!("  {}", note.1)));
-    spans
+    Line::from(spans)
 }
 
 /// One tool: its name, what it does to the world, and how it was used.
@@ -138,7 +135,7 @@ fn tool(
     state: &AppState,
     row: &ToolRow,
     layout: &TableLayout<UsageCell>,
-) -> Vec<Span<'static>> {
+) -> Line<'static> {
     let catalogue = &state.tools.catalogue;
     let is_tree = catalogue.is_tree();
     let name = if is_tree { row.short_name() } else { &row.name };
@@ -166,7 +163,7 @@ fn tool(
     if let Some(usage) = usage {
         spans.extend(layout.cells(styler, |column| (column.what)(usage, is_slow)));
     }
-    spans
+    Line::from(spans)
 }
 
 /// What one should know of a tool before it is called.
@@ -212,7 +209,7 @@ pub fn group_lines(
     width: usize,
 ) -> Option<(String, Vec<Line<'static>>)> {
     let group = state.tools.catalogue.chosen_group()?;
-    let server = state.servers.rows.iter().find(|row| row.name == group.name && group.is_server);
+    let server = state.servers.find_by_name(&group.name).filter(|_| group.is_server);
     let lines = match server {
         Some(server) => servers::health::facts(styler, state, server, width),
         None => vec![styler.line(Role::Dim, "Enter folds and unfolds.")],

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use indexmap::IndexMap;
+
 use crate::catalogue::Catalogue;
 use crate::model::{ToolDefinition, ToolSource, ToolStatus};
 use crate::stats::count::ToolKey;
@@ -55,13 +57,12 @@ pub struct ToolListState {
     pub usage: UsageByName,
     pub rows: Vec<Arc<ToolRow>>,
     /// The rows that the query finds, the best first.
-    found: Vec<usize>,
+    pub found: Vec<Arc<ToolRow>>,
     pub list: ListCursor,
     pub filter: ListFilter,
     /// The order while nothing is searched for.
     pub sort: ToolSort,
     pub grouping: ToolGrouping,
-    groups: Vec<ToolGroup>,
     pub folded: HashSet<String>,
     /// What is listed: groups with their tools, or what is found.
     pub lines: Vec<ToolLine>,
@@ -87,11 +88,10 @@ pub struct ToolGroup {
     pub tools: usize,
 }
 
-/// A line of the list: a group or a tool, by its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum ToolLine {
-    Group(usize),
-    Tool(usize),
+    Group(ToolGroup),
+    Tool(Arc<ToolRow>),
 }
 
 impl ToolListState {
@@ -128,36 +128,19 @@ impl ToolListState {
         self.arrange();
     }
 
-    /// The number of all tools, found or not.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    pub fn found(&self) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
-        self.found.iter().map(|at| &*self.rows[*at])
-    }
-
     /// The tool under the cursor; `None` when the filter finds none, or at a group.
     pub fn chosen(&self) -> Option<&ToolRow> {
         match self.lines.get(self.list.chosen())? {
-            ToolLine::Tool(at) => self.row(*at),
+            ToolLine::Tool(row) => Some(row),
             ToolLine::Group(_) => None,
         }
     }
 
     pub fn chosen_group(&self) -> Option<&ToolGroup> {
         match self.lines.get(self.list.chosen())? {
-            ToolLine::Group(at) => self.group(*at),
+            ToolLine::Group(group) => Some(group),
             ToolLine::Tool(_) => None,
         }
-    }
-
-    pub fn row(&self, at: usize) -> Option<&ToolRow> {
-        self.rows.get(at).map(|row| &**row)
-    }
-
-    pub fn group(&self, at: usize) -> Option<&ToolGroup> {
-        self.groups.get(at)
     }
 
     pub fn is_tree(&self) -> bool {
@@ -166,10 +149,10 @@ impl ToolListState {
 
     pub fn widest_name(&self) -> usize {
         let is_tree = self.is_tree();
-        let name = |row: &ToolRow| {
+        let name = |row: &Arc<ToolRow>| {
             if is_tree { 2 + text::width(row.short_name()) } else { text::width(&row.name) }
         };
-        self.found().map(name).max().unwrap_or(0)
+        self.found.iter().map(name).max().unwrap_or(0)
     }
 
     /// How the list is ordered, where that is not as usual.
@@ -191,13 +174,10 @@ impl ToolListState {
     /// Folds or unfolds the group under the cursor, or that of the tool there; whether there is one.
     pub fn fold(&mut self, is_open: Option<bool>) -> bool {
         let name = match self.lines.get(self.list.chosen()) {
-            Some(ToolLine::Group(at)) => self.group(*at).map(|group| group.name.clone()),
-            Some(ToolLine::Tool(at)) if self.is_tree() => {
-                self.row(*at).map(|row| self.group_of(row).0.to_owned())
-            }
-            _ => None,
+            Some(ToolLine::Group(group)) => group.name.clone(),
+            Some(ToolLine::Tool(row)) if self.is_tree() => self.group_of(row).0.to_owned(),
+            _ => return false,
         };
-        let Some(name) = name else { return false };
         if is_open.unwrap_or_else(|| self.folded.contains(&name)) {
             self.folded.remove(&name);
         } else {
@@ -207,10 +187,8 @@ impl ToolListState {
         let chosen = self.chosen().map(|row| row.name.clone());
         self.arrange_lines();
         let is_kept = chosen.is_some_and(|chosen| self.choose(&chosen));
-        let at = self.lines.iter().position(|line| match line {
-            ToolLine::Group(at) => self.groups[*at].name == name,
-            ToolLine::Tool(_) => false,
-        });
+        let is_group = |line: &ToolLine| matches!(line, ToolLine::Group(of) if of.name == name);
+        let at = self.lines.iter().position(is_group);
         if let Some(at) = at.filter(|_| !is_kept) {
             self.list.choose(at, self.lines.len());
         }
@@ -230,9 +208,11 @@ impl ToolListState {
         self.list.step(by, self.lines.len());
     }
 
-    pub fn choose_line(&mut self, at: usize) {
+    pub fn click(&mut self, row: usize, height: usize) {
         self.is_touched = true;
-        self.list.choose(at, self.lines.len());
+        // The first row is what is searched for, if something is.
+        let above = usize::from(self.filter.is_shown());
+        self.list.click(row, above, height, self.lines.len());
     }
 
     pub fn find_by_name(&self, name: &str) -> Option<&ToolRow> {
@@ -241,13 +221,11 @@ impl ToolListState {
 
     /// Selects the tool with this name among the matches; `false` when it is not there.
     pub fn choose(&mut self, name: &str) -> bool {
-        let is_it = |line: &ToolLine| match line {
-            ToolLine::Tool(at) => self.rows[*at].name == name,
-            ToolLine::Group(_) => false,
-        };
+        let is_it = |line: &ToolLine| matches!(line, ToolLine::Tool(row) if row.name == name);
         let at = self.lines.iter().position(is_it);
         if let Some(at) = at {
-            self.choose_line(at);
+            self.is_touched = true;
+            self.list.choose(at, self.lines.len());
         }
         at.is_some()
     }
@@ -271,8 +249,7 @@ impl ToolListState {
         if self.filter.text().is_empty() {
             return self.arrange();
         }
-        self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
-        self.arrange_lines();
+        self.search();
         self.choose_first();
         self.is_touched = true;
     }
@@ -295,50 +272,43 @@ impl ToolListState {
         }
     }
 
+    fn search(&mut self) {
+        let found = ToolSearch::of(self.filter.text()).find(&self.rows);
+        self.found = found.into_iter().map(|at| Arc::clone(&self.rows[at])).collect();
+        self.arrange_lines();
+    }
+
     /// Writes down what is listed: a tree, unless an order or a search makes one list of all.
     fn arrange_lines(&mut self) {
-        let flat = |rows: &[usize]| rows.iter().map(|at| ToolLine::Tool(*at)).collect();
         // What fits best stands first.
         let is_searched = !ToolSearch::of(self.filter.text()).words.is_empty();
         let is_ordered = matches!(self.sort, ToolSort::P95 | ToolSort::Errors);
-        self.groups.clear();
-        if is_searched || is_ordered || self.grouping == ToolGrouping::None {
-            self.lines = flat(&self.found);
-            return;
-        }
-        let mut groups: Vec<(ToolGroup, Vec<usize>)> = Vec::new();
+        let mut groups: IndexMap<(&str, bool), Vec<&Arc<ToolRow>>> = IndexMap::new();
         if self.filter.text().is_empty() && self.grouping == ToolGrouping::Source {
-            groups.extend(self.server_names.iter().map(|name| {
-                (ToolGroup { name: name.clone(), is_server: true, tools: 0 }, Vec::new())
-            }));
+            let servers = self.server_names.iter().map(|name| ((name.as_str(), true), Vec::new()));
+            groups.extend(servers);
         }
-        for at in &self.found {
-            let (name, is_server) = self.group_of(&self.rows[*at]);
-            let group = groups.iter_mut().find(|(g, _)| g.name == name && g.is_server == is_server);
-            if let Some((_, tools)) = group {
-                tools.push(*at);
-            } else {
-                let group = ToolGroup { name: name.to_owned(), is_server, tools: 0 };
-                groups.push((group, vec![*at]));
-            }
+        for row in &self.found {
+            groups.entry(self.group_of(row)).or_default().push(row);
         }
+        let tool = |row: &Arc<ToolRow>| ToolLine::Tool(Arc::clone(row));
         // One kind of all needs no heading.
-        if let [(group, tools)] = groups.as_slice()
-            && !group.is_server
-        {
-            self.lines = flat(tools);
+        let is_one_kind = groups.len() <= 1 && groups.keys().all(|(_, is_server)| !is_server);
+        if is_searched || is_ordered || self.grouping == ToolGrouping::None || is_one_kind {
+            self.lines = self.found.iter().map(tool).collect();
             return;
         }
-        groups.sort_by_key(|(group, _)| !group.is_server);
-        self.lines.clear();
-        for (at, (mut group, tools)) in groups.into_iter().enumerate() {
-            group.tools = tools.len();
-            self.lines.push(ToolLine::Group(at));
-            if !self.folded.contains(&group.name) {
-                self.lines.extend(tools.into_iter().map(ToolLine::Tool));
+        let (servers, kinds): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|((_, is_server), _)| *is_server);
+        let mut lines = Vec::new();
+        for ((name, is_server), rows) in servers.into_iter().chain(kinds) {
+            let group = ToolGroup { name: name.to_owned(), is_server, tools: rows.len() };
+            lines.push(ToolLine::Group(group));
+            if !self.folded.contains(name) {
+                lines.extend(rows.into_iter().map(tool));
             }
-            self.groups.push(group);
         }
+        self.lines = lines;
     }
 
     fn arrange(&mut self) {
@@ -360,8 +330,7 @@ impl ToolListState {
             rows.sort_by_key(|row| row.server().is_none());
         }
         self.rows = rows;
-        self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
-        self.arrange_lines();
+        self.search();
         if !self.is_touched {
             return self.choose_first();
         }
@@ -448,9 +417,6 @@ impl ToolSearch {
     }
 
     fn matches(&self, row: &ToolRow) -> bool {
-        if self.sources.is_empty() && self.approval.is_none() && self.without.is_empty() {
-            return true;
-        }
         let source = row.source().to_lowercase();
         let component = row.tool.name.component().unwrap_or_default().to_lowercase();
         let is_of_source = self.sources.is_empty()

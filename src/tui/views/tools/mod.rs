@@ -15,7 +15,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins;
 use crate::tui::views::result::ResultViewer;
-use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
+use crate::tui::views::result::presentation::{CallResult, ResultFormat, result_of};
 use crate::tui::views::tools::detail::{DetailTab, ToolDetail};
 use crate::tui::views::tools::list::ToolListState;
 use crate::tui::widgets::table::ResultTable;
@@ -55,7 +55,7 @@ impl View for ToolsView {
                     None => context.show_error("nothing to compare with: call it twice first"),
                 }
             }
-            Action::CopyPath => match self.viewer.chosen_path() {
+            Action::CopyPath => match self.viewer.shown().chosen_path() {
                 Some(path) => context.copy("path", path),
                 None => context.show_error("paths are copied from the JSON tree: press v"),
             },
@@ -95,10 +95,7 @@ impl View for ToolsView {
                 }
             }
             Action::Open if self.viewer.end_typing() => {}
-            Action::Open if in_result && self.viewer.format == ResultFormat::Tree => {
-                self.open_node(context);
-            }
-            Action::Open if self.focused_table(context).is_some() => self.viewer.open_row(),
+            Action::Open if in_result && self.viewer.open_chosen() => self.request_filter(context),
             Action::Wire => context.has_wire = !context.has_wire,
             Action::Breakpoint => self.toggle_breakpoint(context),
             Action::Group => self.catalogue.group_next(),
@@ -143,7 +140,7 @@ impl View for ToolsView {
             return vec![KeyContext::Text];
         }
         let near = match focus {
-            Pane::Result if self.viewer.shows_table() => {
+            Pane::Result if self.viewer.table().is_some() => {
                 vec![KeyContext::ResultTable, KeyContext::Result]
             }
             Pane::Result => vec![KeyContext::Result],
@@ -171,30 +168,10 @@ impl View for ToolsView {
     fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
         match pane {
             Pane::Catalogue => {
-                // The first row is what is searched for, if something is.
-                let above = usize::from(self.catalogue.filter.is_shown());
-                let height = height.saturating_sub(above);
-                let length = self.catalogue.lines.len();
-                let Some(row) = row.checked_sub(above).filter(|row| *row < height) else { return };
-                let first = self.catalogue.list.first(height, length);
-                self.catalogue.choose_line(first + row);
+                self.catalogue.click(row, height);
                 self.detail.scroll_to_top();
             }
-            Pane::Result if self.viewer.shows_table() => {
-                if let Some(table) = &mut self.viewer.table {
-                    let length = table.row_count();
-                    // The first row has the titles.
-                    let first = table.list.first(height.saturating_sub(1), length);
-                    if row > 0 {
-                        table.list.choose(first + row - 1, length);
-                    }
-                }
-            }
-            Pane::Result if self.viewer.format == ResultFormat::Tree => {
-                let tree = &mut self.viewer.tree;
-                let length = tree.len();
-                tree.list.choose(tree.list.first(height, length) + row, length);
-            }
+            Pane::Result => self.viewer.click(row, height),
             _ => {}
         }
     }
@@ -215,14 +192,8 @@ impl View for ToolsView {
         self.form.as_mut().filter(|_| focus == Pane::Detail)
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
-        if focus == Pane::Result {
-            return self.viewer.line();
-        }
-        match &mut self.form {
-            Some(form) if focus == Pane::Detail => form.line(),
-            _ => None,
-        }
+    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
+        if focus == Pane::Result { self.viewer.line() } else { self.form_mut(focus)?.line() }
     }
 
     fn on_text_changed(&mut self, context: &mut AppContext) {
@@ -241,8 +212,7 @@ impl View for ToolsView {
 
 impl ToolsView {
     fn focused_table(&mut self, context: &AppContext) -> Option<&mut ResultTable> {
-        let is_shown = context.focus == Pane::Result && self.viewer.shows_table();
-        self.viewer.table.as_mut().filter(|_| is_shown)
+        self.viewer.table_mut().filter(|_| context.focus == Pane::Result)
     }
 
     pub fn find(&mut self, query: &str) {
@@ -304,21 +274,12 @@ impl ToolsView {
     pub fn filtered(
         &mut self,
         filter: String,
-        input: &Arc<FilterInput>,
+        input: &Arc<CallResult>,
         results: Result<(ScrollText, usize), JqError>,
         context: &mut AppContext,
     ) {
         self.viewer.filter_finished(filter, input, results);
         // What was typed meanwhile.
-        self.request_filter(context);
-    }
-
-    /// Folds a branch of the tree, or shows a long text whole.
-    fn open_node(&mut self, context: &mut AppContext) {
-        if !self.viewer.tree.is_long_text() {
-            return self.viewer.tree.fold();
-        }
-        self.viewer.filter.line = LineInput::of(self.viewer.tree.chosen_path());
         self.request_filter(context);
     }
 

@@ -7,11 +7,12 @@ use crate::host::breakpoints::{Breakpoint, BreakpointChange};
 use crate::host::content::ContentPayload;
 use crate::host::request::{CallArguments, CallRequest};
 use crate::host::{command, content};
+use crate::model::ToolResult;
 use crate::tui::prelude::*;
 use crate::tui::tasks::{blocking, error_message, write};
 use crate::tui::views::result::documents;
 use crate::tui::views::result::presentation::{
-    self, CallResult, FilterInput, PresentationRequest, ResultFormat,
+    self, CallResult, PresentationRequest, ResultFormat,
 };
 use crate::util::{jq, json, output_paths};
 
@@ -26,11 +27,12 @@ pub fn dry_run(tool: String, arguments: JsonObject) -> Task {
     })
 }
 
-pub fn query(filter: String, input: Arc<FilterInput>) -> Task {
+pub fn query(filter: String, input: Arc<CallResult>) -> Task {
     let work = {
         let (filter, input) = (filter.clone(), Arc::clone(&input));
         move || {
-            let results = jq::query(&filter, input.value());
+            let value = presentation::result_of(&input).map(content::filter_value);
+            let results = jq::query(&filter, &value.unwrap_or_default());
             results.map(|values| (presentation::filtered(&values), values.len()))
         }
     };
@@ -83,11 +85,8 @@ pub fn save_call(name: String, tool: String, arguments: JsonObject) -> Task {
 /// bytes of its blocks, a file each; tree and table its value as JSON, raw all of it as JSON.
 pub fn save(stem: String, outcome: Arc<CallResult>, format: ResultFormat) -> Task {
     Task::message(("save result", stem.clone(), format), async move |context: TaskContext| {
-        match blocking(move || payloads(&outcome, format)).await {
-            Ok(payloads) if payloads.is_empty() => Err("nothing to save in this result".to_owned()),
-            Ok(payloads) => write_payloads(&stem, payloads, &context.deps.cwd).await,
-            Err(error) => Err(error.message().to_owned()),
-        }
+        let payloads = move || payloads(&outcome, format);
+        write_payloads(&stem, payloads, &context.deps.cwd).await
     })
 }
 
@@ -109,19 +108,28 @@ fn payloads(outcome: &CallResult, format: ResultFormat) -> Result<Vec<ContentPay
         Ok(vec![ContentPayload { bytes, media_type: "application/json".to_owned() }])
     };
     match format {
-        ResultFormat::Best | ResultFormat::Text => content::payloads(result).map_err(|block| {
-            Error::protocol(format!("cannot decode the binary data of block {block}"))
-        }),
+        ResultFormat::Best | ResultFormat::Text => block_payloads(result),
         ResultFormat::Tree | ResultFormat::Table => json(content::filter_input(result)),
         ResultFormat::Raw => json(documents::whole(result)),
     }
 }
 
-async fn write_payloads(
+/// The bytes of the blocks of a result.
+pub fn block_payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, Error> {
+    content::payloads(result)
+        .map_err(|block| Error::protocol(format!("cannot decode the binary data of block {block}")))
+}
+
+/// Writes payloads to files that were not there before; their names begin with `stem`.
+pub async fn write_payloads(
     stem: &str,
-    payloads: Vec<ContentPayload>,
+    payloads: impl FnOnce() -> Result<Vec<ContentPayload>, Error> + Send + 'static,
     cwd: &Path,
 ) -> Result<String, String> {
+    let payloads = blocking(payloads).await.map_err(|error| error.message().to_owned())?;
+    if payloads.is_empty() {
+        return Err("nothing to save in this result".to_owned());
+    }
     let has_several = payloads.len() > 1;
     let (mut failure, mut names) = (None, Vec::new());
     for (at, payload) in payloads.into_iter().enumerate() {

@@ -13,8 +13,9 @@ use crate::tui::prelude::*;
 use crate::tui::tasks::error_message;
 use crate::tui::views::trust::tasks::FilesRead;
 use crate::tui::views::trust::window::TrustWindow;
-use crate::tui::widgets::reading::Readiness;
 
+/// What is done about trust at the moment. All but the first two read the configuration again, and
+/// say why.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum TrustTask {
     /// Nothing: a new request can start.
@@ -22,13 +23,6 @@ enum TrustTask {
     Idle,
     /// The configuration is loaded, to be compared with what the host was built from.
     Checking,
-    /// Another host is being built.
-    Reloading(ReloadCause),
-}
-
-/// The reason why the host is replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReloadCause {
     /// A person trusted the project here.
     Answered,
     StoreChanged,
@@ -68,7 +62,7 @@ impl ProjectTrust {
         if self.work != TrustTask::Idle {
             return context.show_status("the configuration is already being read");
         }
-        self.work = TrustTask::Reloading(ReloadCause::FilesChanged);
+        self.work = TrustTask::FilesChanged;
         context.show_status("reading the configuration files…");
         context.emit(tasks::reload(may_end_calls));
     }
@@ -76,24 +70,16 @@ impl ProjectTrust {
     /// The notice below the tool list; `key` is the one that opens the question.
     pub fn notice(&self, key: Option<KeyPress>) -> Option<String> {
         self.question.as_ref()?;
-        let press = |what: &str| match key {
-            Some(key) => format!("Press {key} to see what {what}."),
-            None => format!("Run 'toolhost trust' to see what {what}."),
-        };
-        Some(match (&self.status.record, self.status.untrusted) {
-            (Some(_), _) => {
-                format!("This project changed since it was trusted. {}", press("changed"))
-            }
-            (None, 0) => format!("This project is not trusted. {}", press("it would do")),
-            (None, 1) => {
-                let press = press("it would do");
-                format!("This project is not trusted: 1 entry does nothing yet. {press}")
-            }
+        let (text, what) = match (&self.status.record, self.status.untrusted) {
+            (Some(_), _) => ("changed since it was trusted".to_owned(), "changed"),
+            (None, 0) => ("is not trusted".to_owned(), "it would do"),
+            (None, 1) => ("is not trusted: 1 entry does nothing yet".to_owned(), "it would do"),
             (None, count) => {
-                let press = press("they would do");
-                format!("This project is not trusted: {count} entries do nothing yet. {press}")
+                (format!("is not trusted: {count} entries do nothing yet"), "they would do")
             }
-        })
+        };
+        let way = key.map_or("Run 'toolhost trust'".to_owned(), |key| format!("Press {key}"));
+        Some(format!("This project {text}. {way} to see what {what}."))
     }
 
     pub fn open(&mut self, context: &mut AppContext) {
@@ -113,7 +99,7 @@ impl ProjectTrust {
         } else if context.calls.is_running() {
             context.show_status("calls are running here; attach when they have ended");
         } else if self.work == TrustTask::Idle {
-            self.work = TrustTask::Reloading(ReloadCause::Attaching);
+            self.work = TrustTask::Attaching;
             context.emit(tasks::reload(true));
         }
     }
@@ -175,26 +161,21 @@ impl ProjectTrust {
 
     fn accept(&mut self, as_author: bool, context: &mut AppContext) {
         let Some(window) = &self.window else { return };
-        match (self.work, window.text.readiness(context.now)) {
-            (TrustTask::Reloading(ReloadCause::StoreChanged), _) => {
+        match self.work {
+            TrustTask::StoreChanged => {
                 context.show_status("trust changed in another terminal; reading it first");
             }
-            (TrustTask::Reloading(ReloadCause::FilesChanged), _) => {
+            TrustTask::FilesChanged => {
                 context.show_status("the configuration files are being read first");
             }
-            (_, Readiness::Ready) => {
+            _ if window.text.accepts(&window.request.command(), context) => {
                 let request = Arc::clone(&window.request);
                 self.window = None;
-                self.work = TrustTask::Reloading(ReloadCause::Answered);
+                self.work = TrustTask::Answered;
                 context.show_status("trusted; restarting with it");
                 context.emit(tasks::trust(request, as_author));
             }
-            (_, Readiness::TooLong) => {
-                let command = self.question.as_ref().map(|request| request.command());
-                let command = command.unwrap_or_default();
-                context.show_error(format!("too long to answer here; run: {command}"));
-            }
-            (_, Readiness::TooSoon | Readiness::Unread) => {}
+            _ => {}
         }
     }
 
@@ -247,21 +228,20 @@ impl ProjectTrust {
             }
             return;
         }
-        let refused_only = now.record == self.status.record
-            && match (&now.request, &self.question) {
-                (Some(now), Some(known)) => now.bundle == known.bundle && now.root == known.root,
-                _ => false,
-            };
-        if refused_only {
-            let is_refused =
-                now.request.as_ref().is_some_and(|request| request.refused_at.is_some());
+        if now.record == self.status.record
+            && let (Some(request), Some(before)) = (&now.request, &self.question)
+            && request.bundle == before.bundle
+            && request.root == before.root
+        {
+            // Only whether it was refused is another.
+            let is_refused = request.refused_at.is_some();
             self.question = now.request;
             if is_refused && self.window.take().is_some() {
                 context.show_status("this project was refused in another terminal");
             }
             return;
         }
-        self.work = TrustTask::Reloading(ReloadCause::StoreChanged);
+        self.work = TrustTask::StoreChanged;
         context.emit(tasks::reload(true));
     }
 
@@ -269,7 +249,7 @@ impl ProjectTrust {
     /// asked about the change.
     fn on_host_kept(&mut self, now: TrustStatus, context: &mut AppContext) {
         self.question = now.request;
-        if std::mem::take(&mut self.work) == TrustTask::Reloading(ReloadCause::Answered) {
+        if std::mem::take(&mut self.work) == TrustTask::Answered {
             context
                 .show_error("the project changed while the question was open: it is not trusted");
         } else {
@@ -286,24 +266,24 @@ impl ProjectTrust {
         let was_open = self.window.take().is_some();
         let is_trusted = self.status.record.is_some();
         match (cause, &self.question) {
-            (TrustTask::Reloading(ReloadCause::Attaching), _) => {
+            (TrustTask::Attaching, _) => {
                 if context.attached_host.is_none() {
                     context.show_error(
                         "no background host is running for this configuration; 'toolhost up' starts one",
                     );
                 }
             }
-            (TrustTask::Reloading(ReloadCause::FilesChanged), _) => {
+            (TrustTask::FilesChanged, _) => {
                 context.show_status("configuration reloaded");
                 self.ask_unless_refused();
             }
-            (TrustTask::Reloading(ReloadCause::Answered), Some(_)) => {
+            (TrustTask::Answered, Some(_)) => {
                 context.show_error(
                     "the project changed while the question was open: it is not trusted",
                 );
                 self.ask_unless_refused();
             }
-            (TrustTask::Reloading(ReloadCause::Answered), None) => {
+            (TrustTask::Answered, None) => {
                 context.show_status("this project is trusted now");
             }
             (_, None) if is_trusted => {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -46,7 +46,6 @@ pub struct HostFactory {
     current: Mutex<Option<CurrentHost>>,
     /// What was read and is not in use yet.
     next: Mutex<Option<NextHost>>,
-    host: Mutex<Option<Arc<ToolHost>>>,
 }
 
 struct CurrentHost {
@@ -61,6 +60,10 @@ struct NextHost {
     socket: Option<PathBuf>,
     /// What it was built from; `None` when it is the host in use, which offers what was read.
     replacement: Option<(Assembly, HostReloader)>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl HostFactory {
@@ -80,7 +83,6 @@ impl HostFactory {
             files: Mutex::default(),
             current: Mutex::default(),
             next: Mutex::default(),
-            host: Mutex::default(),
         }
     }
 
@@ -93,7 +95,7 @@ impl HostFactory {
     fn use_host(&self, assembly: &Assembly, reloader: HostReloader) {
         let (host, masker) = (Arc::clone(&assembly.host), assembly.masker.clone());
         let current = CurrentHost { host, masker, reloader };
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
+        *lock(&self.current) = Some(current);
     }
 
     pub fn watch_files(&self, configuration: &Configuration) {
@@ -101,23 +103,23 @@ impl HostFactory {
     }
 
     fn watch(&self, now: WatchedFiles) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = lock(&self.files);
         *files = (files.0 + 1, now);
     }
 
     /// How many hosts were built, and the names of the files that are not what they were when the
     /// newest one was.
     fn changed_files(&self) -> (u64, Vec<String>) {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = lock(&self.files);
         let (generation, before) = &*files;
         let now = before.looked_at_again();
         let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
         (*generation, now.changed_since(before).filter_map(name).collect())
     }
 
-    /// The host the console switched to last; `None` while it still uses the first one.
+    /// The host in use; `None` until the console has opened.
     pub fn host(&self) -> Option<Arc<ToolHost>> {
-        self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.current).as_ref().map(|current| Arc::clone(&current.host))
     }
 
     fn check_trust(&self) -> TrustStatus {
@@ -131,7 +133,7 @@ impl HostFactory {
     fn read_files(&self, may_end_calls: bool) -> Result<FilesRead, Error> {
         let loaded = assembly::read(&self.locator.options, self.environment.as_ref())?;
         let socket = self.locator.socket(&loaded);
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = lock(&self.current);
         let (next, status) = match &*current {
             Some(current) if !current.reloader.needs_another_host(&loaded) => {
                 let mut status = TrustStatus::of(&loaded.configuration);
@@ -167,7 +169,7 @@ impl HostFactory {
                 (NextHost { host, masker, socket, replacement }, status)
             }
         };
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
+        *lock(&self.next) = Some(next);
         Ok(FilesRead::HostReady(status))
     }
 
@@ -191,7 +193,7 @@ impl HostFactory {
     /// none does.
     async fn attach_next(&self) {
         let next = || {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = lock(&self.next);
             let next = next.as_mut()?;
             Some((Arc::clone(&next.host), next.masker.clone(), next.socket.take()))
         };
@@ -288,7 +290,7 @@ impl EffectRunner {
     /// Goes on with what was read last. When that needed another host, calls of the old one are
     /// cancelled, and its servers have ended before this is reported.
     pub fn switch(&mut self) {
-        let mut next = self.host_factory.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = lock(&self.host_factory.next);
         let Some(NextHost { replacement, .. }) = next.take() else { return };
         drop(next);
         // What the host was asked before may be answered by what it offered then.
@@ -306,8 +308,6 @@ impl EffectRunner {
         if self.deps.statistics != before.statistics {
             self.stats = StatsReader::new(&self.deps);
         }
-        let host = Some(Arc::clone(&self.deps.host));
-        *self.host_factory.host.lock().unwrap_or_else(PoisonError::into_inner) = host;
         self.observe_attached();
         self.spawn(async move {
             before.host.close().await;
