@@ -118,8 +118,8 @@ pub fn facts(
         format!(" since {then} ({})", clock(up))
     });
     let role = present::server::state_label(&server.state);
-    let state = format!("{}{}", server.state.as_str(), since.unwrap_or_default());
-    lines.push(styler.line(role, state));
+    let title = format!("{}{}", server.state.as_str(), since.unwrap_or_default());
+    lines.push(styler.line(role, title));
     if let Some(error) = state.servers.error(server) {
         lines.extend(styler.document(&present::messages::failure(error)));
     }
