@@ -11,9 +11,10 @@ use crate::util::segments::SegmentRetention;
 
 pub const FILE: &str = "stats.spool";
 
-/// As of all records, in files of 4 MiB, some 30,000 calls.
+/// At most two million calls, because whoever asks for statistics reads them all; in files of some
+/// 30,000.
 pub fn segment_retention(age: Duration) -> SegmentRetention {
-    SegmentRetention { max_segment_bytes: 4 << 20, ..SegmentRetention::for_age(age) }
+    SegmentRetention { max_segment_bytes: 4 << 20, max_total_bytes: 256 << 20, max_age: age }
 }
 
 /// Where the spool is when a person named `path`: beside it, under the ending `.spool`.

@@ -45,6 +45,8 @@ pub struct SocketWire {
     closing: CancellationToken,
     delimits_messages: bool,
     tracer: Tracer,
+    /// What is to be known before the first message, until it was received.
+    warning: StdMutex<Option<String>>,
 }
 
 struct OpenChannel {
@@ -62,7 +64,14 @@ impl SocketWire {
             closing: CancellationToken::new(),
             delimits_messages,
             tracer,
+            warning: StdMutex::default(),
         }
+    }
+
+    /// The same wire, whose first arrival is `warning`, if there is one.
+    pub(super) fn warning(mut self, warning: Option<String>) -> Self {
+        self.warning = StdMutex::new(warning);
+        self
     }
 
     pub fn lines(socket: PathBuf, tracer: Tracer) -> Self {
@@ -135,6 +144,10 @@ impl Wire for SocketWire {
     }
 
     async fn receive(&self) -> Arrival {
+        let warning = self.warning.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(warning) = warning {
+            return Arrival::Warning(warning);
+        }
         let next = async {
             let channel = self.channel().await?;
             let mut messages = channel.messages.lock().await;

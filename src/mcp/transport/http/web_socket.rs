@@ -32,7 +32,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
 pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
-    let tracer = target.tracer.clone();
+    let (tracer, warning) = (target.tracer.clone(), target.check()?.warning);
     let (shared, _no_arrivals) = HttpShared::new(target)?;
     let shared = Arc::new(shared);
     let opener = move || {
@@ -40,7 +40,7 @@ pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
         async move { open(&shared).await.map_err(|error| shared.redactor.redact_error(error)) }
             .boxed()
     };
-    Ok(SocketWire::new(Box::new(opener), true, tracer))
+    Ok(SocketWire::new(Box::new(opener), true, tracer).warning(warning))
 }
 
 async fn open(shared: &HttpShared) -> Result<Channel, Error> {

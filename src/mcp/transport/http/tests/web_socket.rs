@@ -40,3 +40,11 @@ async fn headers_that_are_too_large_are_refused() {
     let error = error_of(limits, head("400 Bad Request", &[&large])).await;
     assert!(error.message().contains("response headers"), "{error}");
 }
+
+#[tokio::test]
+async fn a_connection_that_others_can_read_is_warned_about() {
+    let url = Url::parse("http://server.example/mcp").unwrap();
+    let wire = connect(target(url)).unwrap();
+    let Arrival::Warning(warning) = wire.receive().await else { panic!("no warning") };
+    assert!(warning.contains("plain http"), "{warning}");
+}
