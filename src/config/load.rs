@@ -92,7 +92,9 @@ pub fn load_beside(
         // Its errors were reported when its file was read.
         let _told_before = loader.builder.credentials.read(section);
     }
-    files.iter().for_each(|file| loader.file(file));
+    for file in &files {
+        loader.file(file);
+    }
     let mut configuration = loader.finish();
     let named = configuration.files.iter().find(|file| file.layer.is_named());
     let (cwd, user) = (environment.cwd(), environment.config_dir());

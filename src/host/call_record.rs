@@ -303,20 +303,19 @@ impl<'a> OpenCall<'a> {
     }
 
     fn undispatched(&self, error: Option<&Error>) -> CallRecord {
-        let (tool, server, source) = match &self.tool {
-            Some(tool) => (tool.name.full(), tool.server().map(str::to_owned), Some(tool.source)),
-            None => {
-                let name = self.host.pipeline.masker.text(&self.request.name);
-                let server = error.and_then(Error::server).map(str::to_owned);
-                let source = server.is_some().then_some(ToolSource::Mcp);
-                // A tool has one name in records, however it was named and whether or not its
-                // server could say so.
-                let full = server.as_deref().filter(|server| *server != name).map(|server| {
-                    let tool = naming::after_component(&name, server).unwrap_or(&name);
-                    ToolName::of(server, tool).full()
-                });
-                (full.unwrap_or(name), server, source)
-            }
+        let (tool, server, source) = if let Some(tool) = &self.tool {
+            (tool.name.full(), tool.server().map(str::to_owned), Some(tool.source))
+        } else {
+            let name = self.host.pipeline.masker.text(&self.request.name);
+            let server = error.and_then(Error::server).map(str::to_owned);
+            let source = server.is_some().then_some(ToolSource::Mcp);
+            // A tool has one name in records, however it was named and whether or not its
+            // server could say so.
+            let full = server.as_deref().filter(|server| *server != name).map(|server| {
+                let tool = naming::after_component(&name, server).unwrap_or(&name);
+                ToolName::of(server, tool).full()
+            });
+            (full.unwrap_or(name), server, source)
         };
         CallRecord {
             id: self.id.clone(),

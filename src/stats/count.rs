@@ -251,7 +251,9 @@ mod tests {
 
     fn counts(rows: &[SpoolRow]) -> CallCounts {
         let mut counts = CallCounts::default();
-        rows.iter().for_each(|row| counts.add(&CountedCall::of(row)));
+        for row in rows {
+            counts.add(&CountedCall::of(row));
+        }
         counts
     }
 

@@ -330,7 +330,7 @@ impl AppState {
             Ok(written) => match self.text() {
                 // Editors end the last line.
                 Some(text) => {
-                    *text = TextInput::at_start(written.strip_suffix('\n').unwrap_or(&written))
+                    *text = TextInput::at_start(written.strip_suffix('\n').unwrap_or(&written));
                 }
                 None => self.context.show_error("the question is gone; the text was not used"),
             },

@@ -56,7 +56,7 @@ shape! {
     /// The cost of tool definitions in tokens.
     pub TokenCostsJson<'a> of (all, by_server): (&'a [ToolCost], &[CostsOfServer<'a>]) {
         /// All tools together, by format of `export`.
-        total: CostsJson = costs(all),
+        total: CostsJson = costs(&all.iter()),
         /// By component or server.
         servers: Vec<ServerCostJson<'a>> = by_server.iter().map(Into::into).collect(),
         /// Tool by tool, in the order of the catalogue.
@@ -72,7 +72,7 @@ shape! {
         /// The number of its tools.
         tools: usize = all.len(),
         /// By format.
-        costs: CostsJson = costs(all.iter().copied()),
+        costs: CostsJson = costs(&all.iter().copied()),
     }
 }
 
@@ -84,7 +84,7 @@ shape! {
         /// The component or server that it belongs to.
         server: Option<&'a str> = tool.component.as_deref(),
         /// By format.
-        costs: CostsJson = costs([tool]),
+        costs: CostsJson = costs(&std::iter::once(tool)),
     }
 }
 
@@ -100,9 +100,9 @@ shape! {
     }
 }
 
-fn costs<'t>(tools: impl IntoIterator<Item = &'t ToolCost> + Clone) -> CostsJson {
+fn costs<'t>(tools: &(impl Iterator<Item = &'t ToolCost> + Clone)) -> CostsJson {
     let sum = |at: usize| -> DefinitionCost {
-        tools.clone().into_iter().filter_map(|tool| tool.costs.get(at).copied()).sum()
+        tools.clone().filter_map(|tool| tool.costs.get(at).copied()).sum()
     };
     let formats = ModelFormat::ALL.iter().enumerate();
     formats.map(|(at, format)| (format.as_str(), sum(at).into())).collect()

@@ -193,8 +193,8 @@ async fn follow(
         if let Some(stop) = stopped(viewer, context) {
             return Err(stop);
         }
-        let servers = host.servers().into_iter().filter(|server| name.contains(&server.name));
-        conclude(servers.filter_map(|server| server.state.error().cloned()).next())?;
+        let mut servers = host.servers().into_iter().filter(|server| name.contains(&server.name));
+        conclude(servers.find_map(|server| server.state.error().cloned()))?;
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Ok(()),

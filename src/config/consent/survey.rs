@@ -30,7 +30,7 @@ pub(super) struct WrittenEntry<'n> {
     pub is_component: bool,
 }
 
-pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEntry<'n>> {
+pub(super) fn entries(root: &ConfigNode, role: FileRole) -> Vec<WrittenEntry<'_>> {
     if role == FileRole::Servers {
         let servers = entries::servers_as_written(root).into_iter();
         return servers
@@ -201,7 +201,9 @@ fn for_each_entry<'f>(
         let site = EntrySite::new(&base_dir, root, &scopes, tree.get("defaults"), environment);
         let mut entries = entries(tree, file.candidate.role);
         entries.retain(|entry| !entries::is_off(entry.node));
-        entries.into_iter().for_each(|entry| look(&name, entry, &site));
+        for entry in entries {
+            look(&name, entry, &site);
+        }
     }
 }
 

@@ -342,7 +342,9 @@ fn server(
     let Some(expander) = file.expander() else {
         let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
         let mut tools = declared_tools(name, entry, &origin, None, file, builder, &mut diagnostics);
-        tools.iter_mut().for_each(|tool| tool.status = ToolStatus::Untrusted);
+        for tool in &mut tools {
+            tool.status = ToolStatus::Untrusted;
+        }
         let listed = (name.as_str(), role, SERVER_KIND);
         builder.add_untrusted(listed, location, description, tools, file, diagnostics);
         return;

@@ -85,7 +85,7 @@ async fn a_call_sets_only_the_variables_that_the_entry_declares() {
     }
     assert_eq!(fake.called(), 0);
     let environment = |name: &'static str| {
-        let called = host.call(with(name));
+        let called = Box::pin(host.call(with(name)));
         async move { called.await.unwrap().result.unwrap().structured.unwrap() }
     };
     assert_eq!(environment("TICKET").await, json!({ "TICKET": "1" }));

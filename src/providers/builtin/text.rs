@@ -38,8 +38,10 @@ pub(super) const COUNT: BuiltinFunction = BuiltinFunction {
     }),
 };
 
+type Operation = fn(&str) -> String;
+
 /// What the argument `operation` of `transform` may be, and what it does.
-const OPERATIONS: [(&str, fn(&str) -> String); 12] = [
+const OPERATIONS: [(&str, Operation); 12] = [
     ("upper", str::to_uppercase),
     ("lower", str::to_lowercase),
     ("title", title),

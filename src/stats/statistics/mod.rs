@@ -70,19 +70,15 @@ impl Statistics {
             ReadBudget::Everything => usize::MAX,
             ReadBudget::Newest => 2,
         };
-        match self.lines.take() {
-            Some(mut lines) => {
-                let read = lines.poll_each(|line| self.add(&line));
-                self.lines = Some(lines);
-                read
-            }
-            None => {
-                let spool = self.spool.clone();
-                let lines = LineFollower::from_beginning(spool, segments, |line| self.add(&line))?;
-                self.lines = Some(lines);
-                Ok(())
-            }
+        if let Some(mut lines) = self.lines.take() {
+            let read = lines.poll_each(|line| self.add(&line));
+            self.lines = Some(lines);
+            return read;
         }
+        let spool = self.spool.clone();
+        let lines = LineFollower::from_beginning(spool, segments, |line| self.add(&line))?;
+        self.lines = Some(lines);
+        Ok(())
     }
 
     fn add(&mut self, line: &RecordLine) {

@@ -123,14 +123,14 @@ fn a_window_is_exact() {
 #[test]
 fn what_is_appended_is_counted_whatever_is_set_aside_meanwhile() {
     let room = Room::new();
-    room.call("a", 5, "ok", 5);
+    room.call("a", 100, "ok", 5);
     let mut statistics = room.statistics();
-    for round in 1..40 {
-        room.call("a", 5, "ok", 5);
+    for round in 1..80 {
+        room.call("a", 100 - round, "ok", 5);
         // A writer that met a torn line writes its own once more.
         if round % 5 == 0 {
             room.next.set(room.next.get() - 1);
-            room.call("a", 5, "ok", 5);
+            room.call("a", 100 - round, "ok", 5);
         }
         // A file that was just begun is read at the second look.
         statistics.refresh().unwrap();

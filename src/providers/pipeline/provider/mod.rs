@@ -88,7 +88,7 @@ impl LocalTool for PipelineTool {
     }
 
     fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let PipelineTool { definition, plan } = self;
+        let Self { definition, plan } = self;
         let ids = plan.steps().map(|step| step.id.as_str());
         let scope = Scope::of(arguments(definition, &call.arguments), None, ids);
         let fill = |template: &PipelineTemplate| match template.fill(&scope.view()) {

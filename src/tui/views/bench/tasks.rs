@@ -48,7 +48,7 @@ pub fn start(run: u64, spec: BenchRunSpec, control: RunControl) -> Task {
             never = stop => match never {},
         };
         drop(closed);
-        (snapshot(&context, &benchmark), result)
+        (Box::new(snapshot(&context, &benchmark)), result)
     };
     Task::new(name, work, move |state, (snapshot, result)| {
         state.bench.finished(run, snapshot, result, &mut state.context);
@@ -85,7 +85,7 @@ async fn measure(
         tokio::select! {
             report = &mut work => return report,
             _ = looks.tick() => {
-                let snapshot = snapshot(context, benchmark);
+                let snapshot = Box::new(snapshot(context, benchmark));
                 let event = AppEvent::outcome(move |state| state.bench.seen(run, snapshot));
                 let _lost = context.events.try_send(event);
             }
@@ -93,7 +93,7 @@ async fn measure(
     }
 }
 
-fn snapshot(context: &TaskContext, benchmark: &Benchmark) -> Box<BenchSnapshot> {
+fn snapshot(context: &TaskContext, benchmark: &Benchmark) -> BenchSnapshot {
     let Benchmark { monitor, plan, .. } = benchmark;
-    Box::new(BenchSnapshot::capture(monitor, plan, context.deps.clock.now()))
+    BenchSnapshot::capture(monitor, plan, context.deps.clock.now())
 }

@@ -76,7 +76,9 @@ pub fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
     match row {
         OfferingRow::Server(at) => {
             let Some(server) = tree.servers.get(at) else { return page };
-            OfferingKind::VARIANTS.iter().for_each(|kind| count(&mut page, server, *kind));
+            for kind in OfferingKind::VARIANTS {
+                count(&mut page, server, *kind);
+            }
             if server.is_listing {
                 page.line(Role::Dim, "loading…");
             }

@@ -193,8 +193,8 @@ mod tool_lists_tests {
             tool.description = Some(described.to_owned());
             Arc::new(tool)
         };
-        let mut advertised = ServerToolLists::default();
-        advertised.declared = vec![of("s-same", "a"), of("s-other", "a"), of("s-gone", "a")];
+        let declared = vec![of("s-same", "a"), of("s-other", "a"), of("s-gone", "a")];
+        let mut advertised = ServerToolLists { declared, ..ServerToolLists::default() };
         assert_eq!(advertised.differing(), 0);
         let mut gone = ToolDefinition::clone(&of("s-gone", "a"));
         gone.status = ToolStatus::Unavailable;

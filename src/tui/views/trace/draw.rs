@@ -136,9 +136,10 @@ pub fn row(styler: Styler, item: &TraceItem, columns: TraceColumns) -> Line<'sta
     let (sign, meaning) = direction_mark(styler, item);
     let mut left = Vec::new();
     if columns.width >= 50 {
-        let time = match columns.is_wide() {
-            true => timestamp::time_of_day_millis(item.at),
-            false => timestamp::time_of_day(item.at),
+        let time = if columns.is_wide() {
+            timestamp::time_of_day_millis(item.at)
+        } else {
+            timestamp::time_of_day(item.at)
         };
         left.push(styler.dim(format!("{time} ")));
     }

@@ -119,7 +119,7 @@ pub(super) async fn call(wire: &HttpWire, id: u64, method: &str) -> WireCallOutc
                     return outcome;
                 }
             }
-            Arrival::Warning(warning) => outcome.warnings.push(warning.to_string()),
+            Arrival::Warning(warning) => outcome.warnings.push(warning.clone()),
             Arrival::Failed { id: failed, error } => {
                 assert_eq!(failed, id);
                 outcome.error = Some(error);
