@@ -11,16 +11,19 @@ use super::disk::SqliteEngine;
 use crate::util::clock::{Clock, SystemClock};
 
 #[derive(Default)]
-pub(super) struct OpenEngines(Mutex<BTreeMap<String, Weak<dyn Engine>>>);
+pub(super) struct OpenEngines(Mutex<BTreeMap<String, Weak<Arc<dyn Engine>>>>);
+
+/// An entry's share of an engine. Whoever gives back the last one closes the engine.
+pub(super) type EngineLease = Arc<Arc<dyn Engine>>;
 
 impl OpenEngines {
     /// The engine for a place; `component` names what entries of the kind `kind` keep there.
-    pub(super) fn engine(
+    pub(super) fn lease(
         &self,
         kind: &str,
         location: &EngineLocation,
         component: &str,
-    ) -> Arc<dyn Engine> {
+    ) -> EngineLease {
         let identity = match location {
             EngineLocation::Memory => format!("{kind} memory {component}"),
             EngineLocation::Disk(file) => format!("{kind} disk {file:?}"),
@@ -31,9 +34,9 @@ impl OpenEngines {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, engine| engine.strong_count() > 0);
         open.get(&identity).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let engine = new_engine(location, component);
-            open.insert(identity, Arc::downgrade(&engine));
-            engine
+            let lease = Arc::new(new_engine(location, component));
+            open.insert(identity, Arc::downgrade(&lease));
+            lease
         })
     }
 }

@@ -1,14 +1,14 @@
 //! The provider of one entry over an engine, for every such kind.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
 use super::Engine;
 use super::config::{self, EngineConfig, EngineKeys, EngineLocation};
 use super::kind::{EngineCall, EngineKind, EngineTool, StoreAccess, StoreEffect};
-use super::open_engines::OpenEngines;
+use super::open_engines::{EngineLease, OpenEngines};
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Located};
 use crate::model::{Diagnostic, Error, HostEvent, ToolCall, ToolContext, ToolResult, ToolScope};
@@ -23,6 +23,8 @@ struct OpenStore {
     component: String,
     config: EngineConfig,
     engine: Arc<dyn Engine>,
+    /// Until the entry is closed.
+    lease: Mutex<Option<EngineLease>>,
     /// Whether the notice about an engine in memory was given.
     has_warned: AtomicBool,
 }
@@ -66,9 +68,11 @@ fn provider(
             return Err(diagnostics);
         }
     };
+    let lease = engines.lease(kind.noun, &config.location, &component);
     let store = Arc::new(OpenStore {
         kind,
-        engine: engines.engine(kind.noun, &config.location, &component),
+        engine: Arc::clone(&*lease),
+        lease: Mutex::new(Some(lease)),
         config,
         component,
         has_warned: AtomicBool::new(false),
@@ -154,6 +158,9 @@ impl LocalTool for StoreTool {
     }
 
     async fn close(&self) {
-        self.store.engine.close().await;
+        let lease = self.store.lease.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(engine) = lease.and_then(Arc::into_inner) {
+            engine.close().await;
+        }
     }
 }

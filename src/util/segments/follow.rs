@@ -98,11 +98,15 @@ impl LineFollower {
             (None, _) => false,
         };
         // Read before anything newer is opened: whatever was in the old file is older.
-        for reading in &mut self.open {
-            reading.read(&mut take).map_err(|error| self.location.unreadable(&error))?;
-        }
+        let old = self.open.len();
+        let mut read = |file: &mut FollowedFile| {
+            file.read(&mut take).map_err(|error| self.location.unreadable(&error))
+        };
+        self.open.iter_mut().try_for_each(&mut read)?;
         if moved {
-            self.advance(growing)?;
+            let newer = self.newer(growing)?;
+            self.open.extend(newer);
+            self.open.iter_mut().skip(old).try_for_each(&mut read)?;
         }
         let older = self.open.len().saturating_sub(1);
         for reading in self.open.iter_mut().take(older) {
@@ -114,8 +118,11 @@ impl LineFollower {
         Ok(())
     }
 
-    /// Opens what came after the last file.
-    fn advance(&mut self, growing: Option<(File, FileIdentity)>) -> Result<(), AppendError> {
+    /// What came after the last file.
+    fn newer(
+        &self,
+        growing: Option<(File, FileIdentity)>,
+    ) -> Result<VecDeque<FollowedFile>, AppendError> {
         let mut newer = VecDeque::new();
         newer.extend(growing.map(|(file, identity)| FollowedFile::new(file, identity)));
         if let Some(last) = self.open.back() {
@@ -135,8 +142,7 @@ impl LineFollower {
                 }
             }
         }
-        self.open.append(&mut newer);
-        Ok(())
+        Ok(newer)
     }
 }
 
