@@ -12,9 +12,9 @@ use crate::util::segments::SegmentRetention;
 pub const FILE: &str = "stats.spool";
 
 /// At most two million calls, because whoever asks for statistics reads them all; in files of some
-/// 30,000.
+/// 7,000, because a listing reads the newest two.
 pub fn segment_retention(age: Duration) -> SegmentRetention {
-    SegmentRetention { max_segment_bytes: 4 << 20, max_total_bytes: 256 << 20, max_age: age }
+    SegmentRetention { max_segment_bytes: 1 << 20, max_total_bytes: 256 << 20, max_age: age }
 }
 
 /// Where the spool is when a person named `path`: beside it, under the ending `.spool`.
