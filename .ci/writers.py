@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 40  # seconds after which a run counts as hanging
+PATIENCE = 70  # seconds after which a run counts as hanging; describing a module may take a minute
 MOST_TOOLS = 200  # of a room, for what pins another one each time
 CODES = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 129, 130, 143}  # docs/reference/exit-codes.md
 STATE = "state/toolhost"
