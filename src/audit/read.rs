@@ -114,7 +114,7 @@ pub fn newest(
     let mut calls: Vec<(usize, AuditedCall)> = Vec::new();
     // Outcomes whose intent was not met yet.
     let mut ended: HashMap<String, (usize, AuditedCall)> = HashMap::new();
-    let (mut damaged, mut waited) = (0, 0);
+    let (mut damaged, mut waited, mut is_past) = (0, 0, false);
     // The line after this one in the file: when it was written, and the call it belongs to.
     let mut later: Option<(f64, String)> = None;
     for (at, line) in lines.enumerate() {
@@ -141,8 +141,10 @@ pub fn newest(
                 None
             }
             None if calls.len() >= limit => None,
-            None if filter.ends_at(row.unix) && ended.is_empty() => break,
-            None if filter.ends_at(row.unix) => None,
+            None if filter.ends_at(row.unix) => {
+                is_past = true;
+                None
+            }
             None if row.has_intent() => {
                 ended.insert(row.call.clone(), (at, row.into_call()));
                 None
@@ -150,7 +152,7 @@ pub fn newest(
             None => Some((at, row.into_call())),
         };
         calls.extend(call.filter(|(_, call)| filter.matches(&call.facts())));
-        if calls.len() >= limit {
+        if calls.len() >= limit || is_past {
             if ended.is_empty() || waited == MAX_INTENT_DISTANCE {
                 break;
             }

@@ -1,5 +1,6 @@
 //! Calling a tool: questions, tasks, and the answer as one result.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
@@ -50,11 +51,24 @@ pub fn requires_task(connection: &Connection, definition: Option<&ToolDefinition
         return false;
     }
     let offered = &connection.agreement.capabilities["tasks"]["requests"]["tools"]["call"];
-    let declared = || {
-        let raw = definition?.raw_value()?;
-        Some(raw.pointer("/execution/taskSupport")? == "required")
-    };
-    offered.is_object() && declared().unwrap_or(false)
+    offered.is_object() && definition.is_some_and(declares_task)
+}
+
+/// Whether a definition says so. Each call asks, so nothing else of it is made a tree of.
+fn declares_task(definition: &ToolDefinition) -> bool {
+    #[derive(Deserialize)]
+    struct Declared {
+        execution: Execution,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Execution {
+        task_support: Value,
+    }
+    let raw = definition.raw.as_ref().map_or("null", |raw| raw.get());
+    serde_json::from_str::<Declared>(raw)
+        .is_ok_and(|declared| declared.execution.task_support == "required")
 }
 
 pub fn params(tool: &str, arguments: &JsonObject) -> JsonObject {

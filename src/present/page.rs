@@ -384,6 +384,8 @@ fn fill(text: &str, room: usize) -> Vec<String> {
             Some(line) if text::width(line) + 1 + text::width(word) <= room => {
                 line.extend([" ", word]);
             }
+            // Blanks where a line ends are no line of their own.
+            _ if word.is_empty() => {}
             _ => lines.extend(broken(word, room)),
         }
     }
@@ -524,6 +526,14 @@ mod tests {
         fn a_cut_line_never_exceeds_its_width(a in any::<String>(), b in any::<String>(), width in 1_usize..60) {
             let line = Line::plain(a).then(Role::Dim, b).truncate(width);
             prop_assert!(line.width() <= width);
+        }
+
+        #[test]
+        fn several_blanks_begin_no_line(words in proptest::collection::vec("[a-z]{0,12}", 0..30), room in 4_usize..30) {
+            let lines = fill(&words.join(" "), room);
+            prop_assume!(lines.len() > 1);
+            prop_assert!(lines.iter().all(|line| !line.starts_with(' ') && !line.is_empty()), "{lines:?}");
+            prop_assert_eq!(lines.concat().replace(' ', ""), words.concat());
         }
 
         #[test]

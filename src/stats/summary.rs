@@ -26,6 +26,8 @@ pub struct Usage {
     pub counts: CallCounts,
     /// When it was used first and last, in the window or not.
     pub period: UsagePeriod,
+    /// Whether only its newest calls were counted.
+    pub is_partial: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,13 +70,15 @@ fn merge_usages<'u>(
     usages: impl Iterator<Item = &'u Usage>,
     tool: impl FnOnce() -> ToolKey,
 ) -> Option<Usage> {
-    let mut all: Option<(CallCounts, UsagePeriod)> = None;
+    let mut all: Option<(CallCounts, UsagePeriod, bool)> = None;
     for usage in usages {
-        let (counts, used) = all.get_or_insert_with(|| (CallCounts::default(), usage.period));
+        let (counts, period, is_partial) =
+            all.get_or_insert_with(|| (CallCounts::default(), usage.period, false));
         counts.merge(&usage.counts);
-        *used = used.merge(usage.period);
+        *period = period.merge(usage.period);
+        *is_partial |= usage.is_partial;
     }
-    all.map(|(counts, used)| Usage { tool: tool(), counts, period: used })
+    all.map(|(counts, period, is_partial)| Usage { tool: tool(), counts, period, is_partial })
 }
 
 /// Puts tools in order; those that are equal in it by name.
@@ -191,6 +195,7 @@ mod tests {
             },
             counts: counts(millis),
             period: UsagePeriod { first: 1, last },
+            is_partial: false,
         }
     }
 

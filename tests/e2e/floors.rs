@@ -15,8 +15,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[("catalogue/", "config")];
 /// Where a foreign crate may be named, as beginnings of paths below `src`.
 const BORDERS: &[(&str, &[&str])] = &[
     ("rmcp", &["mcp/auth/", "serve/"]),
-    ("clap", &["cli/", "run/", "main.rs"]),
-    ("clap_complete", &["cli/", "run/", "main.rs"]),
+    ("clap", &["cli/", "main.rs"]),
+    ("clap_complete", &["cli/", "main.rs"]),
     ("ratatui", &["tui/", "cli/prompt"]),
     ("crossterm", &["tui/", "cli/prompt"]),
     ("reqwest", &["net/", "mcp/transport/http", "mcp/auth", "providers/http"]),

@@ -19,8 +19,8 @@ fn debug(digest: &mut PartDigest, value: &impl Debug) {
     digest.text(&format!("{value:?}"));
 }
 
-/// The entries in file order, each with what provides it and its name.
-pub(super) struct EntryFingerprints(Vec<(ProviderOwner, String, Fingerprint)>);
+/// The entries of each provider in file order, with their names.
+pub(super) struct EntryFingerprints(BTreeMap<ProviderOwner, Vec<(String, Fingerprint)>>);
 
 impl EntryFingerprints {
     pub(super) fn of(configuration: &Configuration) -> Self {
@@ -31,24 +31,27 @@ impl EntryFingerprints {
             let name = spec.definition.name.full();
             (ProviderOwner::Kind(spec.kind), name, of_tool(spec, configuration))
         });
-        Self(servers.chain(tools).collect())
+        let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (owner, name, fingerprint) in servers.chain(tools) {
+            all.entry(owner).or_default().push((name, fingerprint));
+        }
+        Self(all)
     }
 
-    fn of_owner(&self, owner: &ProviderOwner) -> impl Iterator<Item = (&String, &Fingerprint)> {
-        let own = self.0.iter().filter(move |(own, ..)| own == owner);
-        own.map(|(_, name, fingerprint)| (name, fingerprint))
+    fn of_owner(&self, owner: &ProviderOwner) -> &[(String, Fingerprint)] {
+        self.0.get(owner).map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn is_same_for(&self, owner: &ProviderOwner, before: &Self) -> bool {
-        self.of_owner(owner).eq(before.of_owner(owner))
+        self.of_owner(owner) == before.of_owner(owner)
     }
 
     /// Whether an owner of internal tools still has every entry, changed or not. A changed server
     /// is a different one.
     pub(super) fn has_all_of(&self, owner: &ProviderOwner, before: &Self) -> bool {
-        let names: BTreeSet<&String> = self.of_owner(owner).map(|(name, _)| name).collect();
+        let names: BTreeSet<&String> = self.of_owner(owner).iter().map(|(name, _)| name).collect();
         matches!(owner, ProviderOwner::Kind(_))
-            && before.of_owner(owner).all(|(name, _)| names.contains(name))
+            && before.of_owner(owner).iter().all(|(name, _)| names.contains(name))
     }
 
     pub(super) fn compare(&self, before: &Self) -> ReloadReport {
@@ -68,7 +71,7 @@ impl EntryFingerprints {
 
     fn by_name(&self) -> BTreeMap<&str, Vec<&Fingerprint>> {
         let mut all: BTreeMap<&str, Vec<&Fingerprint>> = BTreeMap::new();
-        for (_, name, fingerprint) in &self.0 {
+        for (name, fingerprint) in self.0.values().flatten() {
             all.entry(name).or_default().push(fingerprint);
         }
         all

@@ -8,8 +8,8 @@ use super::{AnswerRule, RuleAnswer};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::parse::parse;
 use crate::config::read::read as read_file;
-use crate::config::typed::unknown_keys;
 use crate::model::{Diagnostic, Error, ErrorKind};
+use crate::util::spelling::did_you_mean;
 
 const RULES: usize = 1_000;
 const KEYS: [&str; 9] =
@@ -132,8 +132,14 @@ fn answer(node: &ConfigNode) -> Result<RuleAnswer, Diagnostic> {
     }
 }
 
+/// Every other key is refused: a rule that was read in part would answer what it was not meant for.
 fn known_keys(node: &ConfigNode, keys: &[&str]) -> Result<(), Diagnostic> {
-    unknown_keys(node, keys).next().map_or(Ok(()), Err)
+    let unknown = node.entries().iter().find(|(key, _)| !keys.contains(&key.text.as_str()));
+    let Some((key, _)) = unknown else { return Ok(()) };
+    let near = did_you_mean(&key.text, keys.iter().copied());
+    Err(Diagnostic::error(format!("unknown key '{}'", key.text))
+        .with_location(node.location_of(key))
+        .with_hint(near.unwrap_or_else(|| format!("known keys: {}", keys.join(", ")))))
 }
 
 #[cfg(test)]
@@ -184,6 +190,7 @@ mod tests {
     fn what_is_wrong_is_pointed_at() {
         for (text, line, words) in [
             ("- { contents: {} }", 1, "unknown key 'contents'"),
+            ("- { x-server: a, decline: true }", 1, "unknown key 'x-server'"),
             ("- decline\n- { server: x }", 2, "has no answer"),
             ("- { content: {}, decline: true }", 1, "second answer, 'decline'"),
             ("- { content: 3 }", 1, "expected a mapping"),

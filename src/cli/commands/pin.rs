@@ -1,4 +1,4 @@
-//! `toolhost pin`: pinning tool definitions.
+//! `toolhost pin` and `verify`: pinning tool definitions.
 
 use std::collections::BTreeSet;
 

@@ -38,10 +38,11 @@ pub(super) async fn pause(
     context: &CommandContext,
     interval: Duration,
 ) -> Result<bool, CommandError> {
+    let waited = context.cancel.run_until_cancelled(tokio::time::sleep(interval)).await;
     if context.output.is_stdout_closed() {
         return Err(CommandError::OutputClosed);
     }
-    Ok(context.cancel.run_until_cancelled(tokio::time::sleep(interval)).await.is_some())
+    Ok(waited.is_some())
 }
 
 /// Warns of the first, or of all of them with `-v`, and says how many more there are.

@@ -30,6 +30,8 @@ shape! {
         from: Option<String> = summary.from.map(|from| rfc3339(from.as_secs_f64())),
         /// When the statistics were read (RFC 3339).
         until: String = rfc3339(summary.now.as_secs_f64()),
+        /// Always 0: every call is counted from the spool. An earlier version folded them.
+        not_folded: u64 = 0,
         /// Whether the whole spool was read.
         complete: bool = !summary.is_behind,
         /// Number of spool lines that could not be read.
@@ -61,7 +63,7 @@ shape! {
         program: Option<&'a str> = usage.tool.place.program.as_deref(),
         #[serde(flatten)]
         counts: CountsJson = (&usage.counts).into(),
-        /// The first call ever (RFC 3339).
+        /// The first call that was counted (RFC 3339).
         first_used: String = rfc3339(seconds(usage.period.first)),
         /// The last call (RFC 3339).
         last_used: String = rfc3339(seconds(usage.period.last)),
@@ -75,7 +77,7 @@ shape! {
         server: Option<String> = usage.tool.server.clone(),
         #[serde(flatten)]
         counts: CountsJson = (&usage.counts).into(),
-        /// The first call ever (RFC 3339).
+        /// The first call that was counted (RFC 3339).
         first_used: String = rfc3339(seconds(usage.period.first)),
         /// The last call (RFC 3339).
         last_used: String = rfc3339(seconds(usage.period.last)),

@@ -1,5 +1,7 @@
 //! Asking a yes/no question on a terminal until it is answered.
 
+use std::io;
+
 use rustix::termios::tcgetwinsize;
 
 use super::YesNoQuestion;
@@ -29,7 +31,10 @@ enum DialogueInput {
     Unclear,
 }
 
-pub(super) async fn ask(session: &TerminalSession, question: YesNoQuestion) -> DialogueReply {
+pub(super) async fn ask(
+    session: &TerminalSession,
+    question: YesNoQuestion,
+) -> io::Result<DialogueReply> {
     let (rows, columns) = size(session);
     let YesNoQuestion { page, details: whole, words, offers_author } = question;
     let page = page.wrap(columns);
@@ -43,12 +48,12 @@ pub(super) async fn ask(session: &TerminalSession, question: YesNoQuestion) -> D
     let mut shown = if fits { page } else { first_rows(&page, rows.saturating_sub(3)) };
     for _ in 0..MAX_ATTEMPTS {
         shown.push(choices(words, seen, whole.is_some(), offers_author));
-        let Some(typed) = session.ask(std::mem::take(&mut shown)).await else {
-            return DialogueReply::No;
+        let Some(typed) = session.ask(std::mem::take(&mut shown)).await? else {
+            return Ok(DialogueReply::No);
         };
         match parse_input(&typed) {
-            DialogueInput::Yes if seen => return DialogueReply::Yes,
-            DialogueInput::Author if seen && offers_author => return DialogueReply::Author,
+            DialogueInput::Yes if seen => return Ok(DialogueReply::Yes),
+            DialogueInput::Author if seen && offers_author => return Ok(DialogueReply::Author),
             DialogueInput::Unclear => shown = warning("Answer y or n."),
             DialogueInput::Author if !offers_author => shown = warning("Answer y or n."),
             DialogueInput::Yes | DialogueInput::Author => {
@@ -56,16 +61,16 @@ pub(super) async fn ask(session: &TerminalSession, question: YesNoQuestion) -> D
             }
             DialogueInput::View => {
                 if let Some(whole) = &whole {
-                    match page_through(session, whole, rows).await {
+                    match page_through(session, whole, rows).await? {
                         Some(is_complete) => seen |= is_complete,
-                        None => return DialogueReply::No,
+                        None => return Ok(DialogueReply::No),
                     }
                 }
             }
-            DialogueInput::No => return DialogueReply::No,
+            DialogueInput::No => return Ok(DialogueReply::No),
         }
     }
-    DialogueReply::Unanswered
+    Ok(DialogueReply::Unanswered)
 }
 
 fn warning(message: &str) -> Page {
@@ -96,7 +101,11 @@ fn first_rows(page: &Page, rows: usize) -> Page {
 
 /// Shows a page screen by screen; returns whether its last line was shown, or `None` at the end of
 /// input.
-async fn page_through(session: &TerminalSession, page: &Page, rows: usize) -> Option<bool> {
+async fn page_through(
+    session: &TerminalSession,
+    page: &Page,
+    rows: usize,
+) -> io::Result<Option<bool>> {
     let mut left = page.lines().len();
     let mut wants_end = false;
     for lines in page.lines().chunks(rows.saturating_sub(1).max(1)) {
@@ -106,17 +115,18 @@ async fn page_through(session: &TerminalSession, page: &Page, rows: usize) -> Op
         }
         let mut screen: Page = lines.iter().cloned().collect();
         if left == 0 {
-            return session.show(&screen).ok().map(|()| true);
+            return session.show(&screen).map(|()| Some(true));
         }
         let rest = plural(left, "more line", "more lines");
         let prompt = format!("-- {rest}: Enter for the next, e for the end, q to stop --");
         screen.push(Line::styled(Role::Hint, prompt));
-        match session.ask(screen).await?.trim().to_lowercase().as_str() {
-            "q" => return Some(false),
+        let Some(typed) = session.ask(screen).await? else { return Ok(None) };
+        match typed.trim().to_lowercase().as_str() {
+            "q" => return Ok(Some(false)),
             typed => wants_end = typed == "e",
         }
     }
-    Some(true)
+    Ok(Some(true))
 }
 
 /// Only a whole, explicit yes counts. What is neither yes nor no decides nothing.

@@ -71,7 +71,7 @@ async fn choose(
 ) -> Result<InboxChoice, QuestionReply> {
     let line = Line::styled(Role::Title, about).then(Role::Plain, format!(" {rest}:"));
     for _ in 0..MAX_ATTEMPTS {
-        let Some(typed) = session.ask(Page::from(line.clone())).await else { break };
+        let Ok(Some(typed)) = session.ask(Page::from(line.clone())).await else { break };
         match typed.trim().to_lowercase().as_str() {
             "d" | "decline" => return Err(QuestionReply::Decline),
             "c" | "cancel" => break,
@@ -124,7 +124,7 @@ async fn read_lines(session: &TerminalSession) -> String {
     let mut lines = Vec::new();
     while lines.len() < REPLY_LINES {
         match session.read(std::mem::take(&mut page)).await {
-            Some(line) if !line.is_empty() => lines.push(line),
+            Ok(Some(line)) if !line.is_empty() => lines.push(line),
             _ => break,
         }
     }
@@ -186,8 +186,11 @@ async fn fill_in(
 async fn ask_field(session: &TerminalSession, field: &FormField) -> Option<Option<Value>> {
     let mut page = question::field(field);
     for _ in 0..MAX_ATTEMPTS {
-        let typed =
-            if field.secret { session.ask_hidden(page).await? } else { session.ask(page).await? };
+        let typed = if field.secret {
+            session.ask_hidden(page).await
+        } else {
+            session.ask(page).await.ok().flatten()
+        }?;
         match questionnaire::read(field, &typed).await {
             Ok(value) => return Some(value),
             Err(why) => {

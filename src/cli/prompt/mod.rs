@@ -62,7 +62,7 @@ pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> Option<Di
         words: "Trust this project?",
         offers_author: true,
     };
-    Some(dialogue::ask(&TerminalSession::begin(output)?, question).await)
+    dialogue::ask(&TerminalSession::begin(output)?, question).await.ok()
 }
 
 pub async fn confirm(output: Arc<Output>, page: Page, question: &'static str) -> Approval {
@@ -127,7 +127,10 @@ struct YesNoQuestion {
 async fn ask(output: Arc<Output>, question: YesNoQuestion) -> Approval {
     let Some(session) = TerminalSession::begin(output) else { return Approval::Unavailable };
     match dialogue::ask(&session, question).await {
-        DialogueReply::Yes => Approval::Granted,
-        DialogueReply::Author | DialogueReply::No | DialogueReply::Unanswered => Approval::Refused,
+        Ok(DialogueReply::Yes) => Approval::Granted,
+        Ok(DialogueReply::Author | DialogueReply::No | DialogueReply::Unanswered) => {
+            Approval::Refused
+        }
+        Err(_not_shown) => Approval::Unavailable,
     }
 }

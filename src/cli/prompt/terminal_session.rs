@@ -44,15 +44,15 @@ impl TerminalSession {
     }
 
     /// Shows a page and reads the line typed after it; `None` at the end of input. Input typed before
-    /// the page was shown is not an answer to it.
-    pub(super) async fn ask(&self, page: Page) -> Option<String> {
+    /// the page was shown is not an answer to it. A page that could not be shown has none.
+    pub(super) async fn ask(&self, page: Page) -> io::Result<Option<String>> {
         let _typed_ahead = tcflush(&*self.terminal, QueueSelector::IFlush);
         self.read(page).await
     }
 
     pub(super) async fn ask_hidden(&self, page: Page) -> Option<String> {
         let hidden = HiddenInput::on(self.terminal.try_clone().ok()?)?;
-        let typed = self.ask(page).await;
+        let typed = self.ask(page).await.ok().flatten();
         drop(hidden);
         // The line break that ended it was not shown either.
         self.print(&Page::from(Line::default()));
@@ -61,18 +61,20 @@ impl TerminalSession {
 
     /// Shows a page and reads the next line, which may already be there: pasted text arrives all at
     /// once.
-    pub(super) async fn read(&self, page: Page) -> Option<String> {
+    pub(super) async fn read(&self, page: Page) -> io::Result<Option<String>> {
         let (output, terminal, over) =
             (Arc::clone(&self.output), Arc::clone(&self.terminal), self.cancelled.clone());
         let line = tokio::task::spawn_blocking(move || {
             if !page.is_empty() {
-                output.ask(&page, &mut &*terminal).ok()?;
+                output.ask(&page, &mut &*terminal)?;
             }
-            let line = read_line(&terminal, &over).ok()??;
-            output.question_answered();
-            Some(line)
+            let line = read_line(&terminal, &over)?;
+            if line.is_some() {
+                output.question_answered();
+            }
+            Ok(line)
         });
-        line.await.ok().flatten()
+        line.await?
     }
 
     pub(super) fn show(&self, page: &Page) -> io::Result<()> {

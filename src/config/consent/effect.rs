@@ -87,7 +87,7 @@ impl<'a> EntrySite<'a> {
 
     /// Whether a path is below the root of the project, links resolved.
     pub fn is_inside(&self, path: &Path) -> bool {
-        path.canonicalize().is_ok_and(|real| real.starts_with(self.root))
+        is_inside(path, self.root)
     }
 
     pub fn cwd(&self) -> PathBuf {
@@ -102,6 +102,11 @@ impl<'a> EntrySite<'a> {
             None => self.environment.var("PATH"),
         }
     }
+}
+
+/// Whether a file is there, and below `root` also after all links.
+pub(super) fn is_inside(path: &Path, root: &Path) -> bool {
+    path.canonicalize().is_ok_and(|real| real.starts_with(root))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::bundle::{Bundle, EntryRecord, digest_of};
-use super::effect::{EntryEffect, EntrySite};
+use super::effect::{EntryEffect, EntrySite, is_inside};
 use super::kind::{KindDescriptor, kind_of};
 use super::seal::{BoundFile, EntryFiles, Hashing};
 use super::written_credentials::WrittenCredentials;
@@ -357,7 +357,7 @@ fn documents(tree: &ConfigNode, base_dir: &Path, root: &Path) -> Vec<PathBuf> {
     while let Some(path) = paths.get(next) {
         next += 1;
         // No schema is read that lies elsewhere.
-        if path.canonicalize().is_ok_and(|real| real.starts_with(root))
+        if is_inside(path, root)
             && let Ok((source, text)) = read::read(path, false)
             && let Ok(document) = parse::parse(&source, &text)
         {

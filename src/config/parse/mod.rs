@@ -100,6 +100,7 @@ impl TreeBuilder {
                 self.duplicates.push(DuplicateKey { position: key.position, diagnostic });
             }
         }
+        self.duplicates.sort_by_key(|key| (key.position.line, key.position.column));
     }
 }
 

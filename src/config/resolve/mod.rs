@@ -125,8 +125,10 @@ impl ConfigurationBuilder {
         location: &SourceLocation,
         file: &FileContext<'_>,
     ) -> bool {
-        let consent = file.shared.consent;
-        let own = consent.user_entry_location(name, is_component).filter(|_| file.is_project);
+        if !file.is_project {
+            return false;
+        }
+        let own = file.shared.consent.user_entry_location(name, is_component);
         let warning = own.map(|own| {
             Diagnostic::warning(format!("ignored: it would replace your own {own}"))
                 .with_hint("'toolhost trust' shows what a project would replace, and allows it")

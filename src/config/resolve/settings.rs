@@ -384,16 +384,13 @@ fn shared_file(records: &[(RecordSpec, Option<SourceLocation>); 3]) -> Option<Di
         let Some(path) = record.path.as_ref().filter(|_| record.enabled) else { continue };
         // The statistics have the name with an ending of their own.
         let own = match name {
-            "stats" => vec![path.clone(), path.with_extension("spool")],
-            _ => vec![path.clone()],
+            "stats" => path.with_extension("spool"),
+            _ => path.clone(),
         };
-        for file in own {
-            if let Some(other) = files.insert(file, name).filter(|other| *other != name) {
-                let message =
-                    format!("'{other}' and '{name}' have the same file: {}", path.display());
-                let diagnostic = Diagnostic::error(message).with_hint("give each its own 'path'");
-                return Some(Diagnostic { location: location.clone(), ..diagnostic });
-            }
+        if let Some(other) = files.insert(own, name) {
+            let message = format!("'{other}' and '{name}' have the same file: {}", path.display());
+            let diagnostic = Diagnostic::error(message).with_hint("give each its own 'path'");
+            return Some(Diagnostic { location: location.clone(), ..diagnostic });
         }
     }
     None

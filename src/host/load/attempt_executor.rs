@@ -85,19 +85,20 @@ impl AttemptExecutor {
         Self { provider, tool, timeout, output_sample, context }
     }
 
+    /// Readies a call, whose time begins when `now` is asked: what is done before is no part of it.
     fn start(
         &self,
         request: &BenchRequest,
-        sent_at: Instant,
+        now: impl FnOnce() -> Instant,
         run: &CancellationToken,
-    ) -> BoxFuture<'static, FinishedAttempt> {
+    ) -> (Instant, BoxFuture<'static, FinishedAttempt>) {
         let context = ToolContext { cancel: run.child_token(), ..self.context.clone() };
         let arguments = JsonObject::clone(&request.arguments);
         let call = ToolCall { name: self.tool.clone(), arguments };
+        let bytes_out = json::size(&call.arguments);
         let provider = Arc::clone(&self.provider);
-        let (ticket, limit) = (request.ticket, self.timeout);
-        Box::pin(async move {
-            let bytes_out = json::size(&call.arguments);
+        let (ticket, limit, sent_at) = (request.ticket, self.timeout, now());
+        let attempt = Box::pin(async move {
             let mut work = pin!(AssertUnwindSafe(provider.call(&context, &call)).catch_unwind());
             let (result, ended_at) = match tokio::time::timeout(limit, &mut work).await {
                 Ok(Ok(result)) => (result, None),
@@ -113,7 +114,8 @@ impl AttemptExecutor {
                 }
             };
             FinishedAttempt { ticket, sent_at, ended_at, result, bytes_out }
-        })
+        });
+        (sent_at, attempt)
     }
 
     fn classify(&mut self, result: Result<ToolResult, Error>) -> (LoadOutcome, u64) {
@@ -233,8 +235,10 @@ impl AttemptRun<'_> {
             let now = load.now();
             match load.next(now) {
                 LoadDecision::Send(request) => {
-                    self.open.insert(request.ticket, now);
-                    self.attempts.push(self.executor.start(&request, now, &self.token));
+                    let now = || load.now();
+                    let (sent_at, attempt) = self.executor.start(&request, now, &self.token);
+                    self.open.insert(request.ticket, sent_at);
+                    self.attempts.push(attempt);
                 }
                 wait => return wait,
             }

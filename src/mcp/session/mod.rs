@@ -133,14 +133,12 @@ impl McpSession {
         self.wire.set_agreement(agreement.era, &agreement.version);
         let about = ClientMeta::for_agreement(agreement, self.respondent.abilities());
         let _first = self.client_meta.set(about);
-        loop {
+        // Twice, because more may come meanwhile; then it no longer waits, however much is sent.
+        for is_last in [false, true] {
             let early = {
                 let mut state = self.state();
-                let early = state.early.as_mut().map(std::mem::take).unwrap_or_default();
-                if early.is_empty() {
-                    state.early = None;
-                    return;
-                }
+                let early = state.early.take().unwrap_or_default();
+                state.early = (!is_last && !early.is_empty()).then(Vec::new);
                 early
             };
             for message in early {

@@ -145,7 +145,8 @@ pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<Line> {
 /// One line about a tool, for `inspect`.
 pub fn summary_line(usage: &Usage) -> Line {
     let (counts, durations) = (&usage.counts, &usage.counts.durations);
-    let mut line = Line::plain(plural(counts.calls(), "call", "calls"));
+    let least = if usage.is_partial { "at least " } else { "" };
+    let mut line = Line::plain(format!("{least}{}", plural(counts.calls(), "call", "calls")));
     line = line.then(Role::Plain, ", ");
     line.append(share(counts));
     line.push(Role::Plain, "% ok");
@@ -211,7 +212,12 @@ pub(crate) mod tests {
         }
         let server = server.map(str::to_owned);
         let tool = ToolKey { name: name.into(), server, ..ToolKey::default() };
-        Usage { tool, counts, period: UsagePeriod { first: LAST - 500, last: LAST } }
+        Usage {
+            tool,
+            counts,
+            period: UsagePeriod { first: LAST - 500, last: LAST },
+            is_partial: false,
+        }
     }
 
     pub(crate) fn summary() -> Summary {

@@ -53,12 +53,15 @@ fn request(arguments: Arguments<'_>) -> Result<FetchRequest, Error> {
         Some(_) => return Err(Error::usage("the values of 'headers' must be text")),
     }
     let max_bytes = arguments.count("max_bytes", 1)?.unwrap_or(DEFAULT_RESPONSE_BYTES);
+    if max_bytes > MAX_RESPONSE_BYTES {
+        return Err(Error::usage(format!("'max_bytes' must be from 1 to {MAX_RESPONSE_BYTES}")));
+    }
     Ok(FetchRequest {
         url: arguments.text("url")?.to_owned(),
         method: arguments.optional_text("method")?.unwrap_or("GET").to_ascii_uppercase(),
         headers,
         body: arguments.0.get("body").cloned(),
-        max_bytes: usize::try_from(max_bytes.min(MAX_RESPONSE_BYTES)).unwrap_or(usize::MAX),
+        max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
         // Until it is known who sees the call.
         requires_public: true,
         insecure: false,

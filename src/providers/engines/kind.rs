@@ -79,12 +79,20 @@ pub(in crate::providers) struct EngineTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::providers) enum StoreEffect {
     Reads,
+    /// Reads as well, and whether that loses something is for the entry to say.
+    Lists,
     /// Stores something that a user expects to find again.
     Keeps,
     /// Hands something out that is gone then.
     Takes,
     /// Loses something, unless the entry says that nothing is lost.
     Deletes,
+}
+
+impl StoreEffect {
+    pub(in crate::providers) fn changes(self) -> bool {
+        !matches!(self, Self::Reads | Self::Lists)
+    }
 }
 
 pub(in crate::providers) type EngineFuture<'a> = BoxFuture<'a, Result<ToolResult, Error>>;
@@ -131,14 +139,14 @@ impl EngineKind {
         {
             definition.speed = Speed::Instant;
         }
-        let changes = row.effect != StoreEffect::Reads;
+        let changes = row.effect.changes();
         let annotations = &mut definition.annotations;
         annotations.read_only = Some(!changes);
         annotations.idempotent = Some(row.is_idempotent);
         annotations.open_world = Some(false);
         annotations.destructive = match row.effect {
             StoreEffect::Reads => None,
-            StoreEffect::Keeps | StoreEffect::Takes => annotations.destructive,
+            StoreEffect::Lists | StoreEffect::Keeps | StoreEffect::Takes => annotations.destructive,
             StoreEffect::Deletes => Some(annotations.destructive.unwrap_or(true)),
         };
         definition.is_repeatable &= !changes;

@@ -98,7 +98,7 @@ fn allowed(
     let mut tools = Vec::new();
     for tool in selected {
         let Some(row) = kind.row(&tool) else { continue };
-        let changes = row.effect != StoreEffect::Reads;
+        let changes = row.effect.changes();
         if !names_them && (!row.is_default || (changes && read_only.is_some())) {
             continue;
         }

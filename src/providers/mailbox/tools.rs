@@ -84,7 +84,7 @@ pub(super) static TOOLS: [EngineTool; 3] = [
     EngineTool {
         tool: ToolkitTool { name: "list", aliases: &[] },
         is_default: true,
-        effect: StoreEffect::Reads,
+        effect: StoreEffect::Lists,
         is_idempotent: true,
         timeout: None,
         description: |_, sort| format!("Lists the mailboxes that contain messages ({sort})."),

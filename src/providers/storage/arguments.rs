@@ -44,6 +44,10 @@ pub(super) fn value(arguments: Arguments<'_>, limits: &EngineLimits) -> Result<S
 }
 
 pub(super) fn condition(arguments: Arguments<'_>) -> Result<WriteCondition, Error> {
+    if arguments.0.get("if_version").is_some_and(serde_json::Value::is_null) {
+        // Taken for none, it would write what was to be written only on a condition.
+        return Err(Error::usage("'if_version' must be a whole number, 0 or more"));
+    }
     match (arguments.count("if_version", 0)?, arguments.flag("if_absent")?) {
         (Some(_), true) => Err(Error::usage("'if_version' and 'if_absent' exclude each other")),
         (Some(version), false) => Ok(WriteCondition::Version(version)),

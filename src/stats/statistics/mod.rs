@@ -1,7 +1,6 @@
 //! Reading the spool, and what was counted in a window of time.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::count::{CallCounts, CountedCall, ToolKey, UsagePeriod};
@@ -51,11 +50,6 @@ impl Statistics {
         }
     }
 
-    /// The store of earlier versions, which is not read any more.
-    pub fn older_store(&self) -> Option<PathBuf> {
-        Some(self.spool.path.with_extension("db")).filter(|path| path.exists())
-    }
-
     pub fn spool(&self) -> &RecordLocation {
         &self.spool
     }
@@ -75,6 +69,8 @@ impl Statistics {
             self.lines = Some(lines);
             return read;
         }
+        // What was read before a file that cannot be read would be counted again the next time.
+        (self.tools, self.recent, self.damaged_lines) = Default::default();
         let spool = self.spool.clone();
         let lines = LineFollower::from_beginning(spool, segments, |line| self.add(&line))?;
         self.lines = Some(lines);
@@ -128,7 +124,8 @@ impl Statistics {
                 }
             }
             if let Some(period) = period.filter(|_| counts.calls() > 0) {
-                summary.tools.push(Usage { tool: tool.clone(), counts, period });
+                let (tool, is_partial) = (tool.clone(), summary.is_behind);
+                summary.tools.push(Usage { tool, counts, period, is_partial });
             }
         }
         summary
@@ -158,11 +155,16 @@ impl Statistics {
         let slicing = self.slicing(filter, now, most);
         // What nothing happened in takes no room.
         let mut all: BTreeMap<ToolKey, BTreeMap<usize, CallCounts>> = BTreeMap::new();
-        for (tool, call) in self.calls(filter, now) {
-            let Some(at) = slicing.at(call.ended_at_ms) else { continue };
+        for (tool, calls) in self.tools.iter().filter(|(tool, _)| tool.is_wanted(filter)) {
             let key = if by_server { tool.server_key() } else { tool.clone() };
-            all.entry(key).or_default().entry(at).or_default().add(call);
+            let counted = all.entry(key).or_default();
+            for call in calls.iter().filter(|call| is_within(filter, call, now)) {
+                if let Some(at) = slicing.at(call.ended_at_ms) {
+                    counted.entry(at).or_default().add(call);
+                }
+            }
         }
+        all.retain(|_, counted| !counted.is_empty());
         let points = |counted: BTreeMap<usize, CallCounts>| {
             let mut points = vec![SeriesPoint::default(); slicing.count()];
             for (at, counts) in counted {

@@ -151,6 +151,25 @@ fn what_is_not_ours_is_refused() {
 }
 
 #[test]
+fn what_cannot_be_read_to_its_end_is_not_counted_twice() {
+    let room = Room::new();
+    for call in 0..50 {
+        room.call("a", 100 - call, "ok", 5);
+    }
+    let newest = room.location().path;
+    let aside = room.root.path().join("aside");
+    std::fs::rename(&newest, &aside).unwrap();
+    symlink(&aside, &newest).unwrap();
+    let mut statistics = Statistics::new(room.location(), ReadBudget::Everything);
+    for _ in 0..3 {
+        statistics.refresh().unwrap_err();
+    }
+    std::fs::rename(&aside, &newest).unwrap();
+    statistics.refresh().unwrap();
+    assert_eq!(calls(&statistics.summary(&CallFilter::default(), now())), 50);
+}
+
+#[test]
 fn beside_something_else_only_the_newest_files_are_read() {
     let room = Room::new();
     for call in 0..100 {

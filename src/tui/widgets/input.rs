@@ -169,7 +169,11 @@ impl TextInput {
     /// Performs an action on a text of several lines; `false` when it is not about it.
     pub fn act(&mut self, action: Action) -> bool {
         match action {
-            Action::Add => self.write("\n"),
+            // A line is added to what is there, also where typing would replace it.
+            Action::Add => {
+                self.is_selected = false;
+                self.write("\n");
+            }
             Action::Remove => self.backspace(),
             Action::Up | Action::PreviousField => self.step(-1),
             Action::Down | Action::NextField => self.step(1),

@@ -58,16 +58,17 @@ impl LineFollower {
         let mut set_aside = super::files(&location)?;
         set_aside.pop();
         let skipped = (set_aside.len() + 1).saturating_sub(segments);
+        let mut open = VecDeque::new();
         for file in set_aside.iter().skip(skipped) {
             if let Some((opened, identity)) = file.open_to_read()?
                 && growing.as_ref().is_none_or(|(_, growing)| *growing != identity)
             {
-                let read = FollowedFile::new(opened, identity).read(&mut take);
-                read.map_err(|error| file.unreadable(&error))?;
+                let mut reading = FollowedFile::new(opened, identity);
+                reading.read(&mut take).map_err(|error| file.unreadable(&error))?;
+                open = VecDeque::from([reading]);
             }
         }
-        let growing = growing.map(|(file, identity)| FollowedFile::new(file, identity));
-        let open = growing.into_iter().collect();
+        open.extend(growing.map(|(file, identity)| FollowedFile::new(file, identity)));
         let mut lines = Self { location, open, has_skipped: skipped > 0 };
         lines.poll_each(take)?;
         Ok(lines)

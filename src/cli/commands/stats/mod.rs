@@ -65,11 +65,6 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     let output = &context.output;
     let now = context.now();
     let (statistics, project) = open(context)?;
-    if let Some(store) = statistics.older_store() {
-        let store = store.display();
-        output
-            .warn(&format!("{store}, where earlier versions counted calls, is not read any more"));
-    }
     let project = project.filter(|_| !args.all_projects);
     let has_name = args.name.is_some();
     let (statistics, called) =
@@ -123,6 +118,12 @@ fn open(context: &CommandContext) -> Result<(Statistics, Option<String>), Error>
         Error::internal("there is no home directory, so there are no statistics")
             .with_hint("set stats: { path: FILE } in tools.yaml")
     })?;
+    let store = spec.path.clone().or_else(|| Some(state_dir?.join("stats.db")));
+    if let Some(store) = store.filter(|store| *store != place.path && store.exists()) {
+        let store = store.display();
+        let notice = format!("{store}, where earlier versions counted calls, is not read any more");
+        context.output.warn(&notice);
+    }
     let statistics = Statistics::new(place, ReadBudget::Everything);
     Ok((statistics, configuration.project()))
 }

@@ -295,16 +295,8 @@ impl HttpShared {
         let last = trail.last_id.as_ref().and_then(|id| HeaderValue::try_from(id.as_str()).ok());
         headers.extend(last.map(|id| (headers::LAST_EVENT_ID, id)));
         let url = locked(&self.url).clone();
-        let request = self.send_with_credentials(Method::GET, &url, headers, None, None);
-        let response = match timeout(self.limits.control, request).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(SseOpenError::Failed(error)),
-            Err(_) => {
-                return Err(SseOpenError::Failed(Error::timeout(
-                    "no response to the event stream's GET",
-                )));
-            }
-        };
+        let response = self.send_with_credentials(Method::GET, &url, headers, None, None);
+        let response = response.await.map_err(SseOpenError::Failed)?;
         let OriginResponse { status, headers, body, .. } = response;
         if status == 200 && content_type(&headers) == "text/event-stream" {
             return Ok(self.stream(body));

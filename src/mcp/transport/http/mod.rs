@@ -98,13 +98,15 @@ struct HttpShared {
 impl HttpWire {
     /// A wire to `target`. Nothing is sent before the first message.
     pub fn connect(target: HttpTarget) -> Result<Self, Error> {
-        let (shared, inbox) = HttpShared::new(target)?;
+        let (shared, inbox, warning) = HttpShared::new(target)?;
+        shared.warn_of_address(warning);
         Ok(Self { shared: Arc::new(shared), arrival_receiver: tokio::sync::Mutex::new(inbox) })
     }
 }
 
 impl HttpShared {
-    fn new(target: HttpTarget) -> Result<(Self, ArrivalReceiver), Error> {
+    /// What all wires of HTTP share, its arrivals, and what is to be known of its address.
+    fn new(target: HttpTarget) -> Result<(Self, ArrivalReceiver, Option<String>), Error> {
         let checked = target.check()?;
         let written = checked.headers.contains_key(reqwest::header::AUTHORIZATION);
         let settings = ClientSettings {
@@ -119,9 +121,6 @@ impl HttpShared {
         let client =
             HttpClient::new(&target.url, target.socket.clone(), &settings, checked.headers)?;
         let (outbox, inbox) = queue();
-        if let Some(warning) = checked.warning {
-            outbox.try_warn(warning);
-        }
         let shared = Self {
             client,
             url: Mutex::new(target.url),
@@ -139,12 +138,18 @@ impl HttpShared {
             head_tracer: heads,
             closed: CancellationToken::new(),
         };
-        Ok((shared, inbox))
+        Ok((shared, inbox, checked.warning))
     }
 
     /// Pushes an arrival, without the secrets it may quote.
     async fn push(&self, arrival: Arrival) {
         self.arrival_sender.push(self.redactor.redact_arrival(arrival)).await;
+    }
+
+    fn warn_of_address(&self, warning: Option<String>) {
+        if let Some(warning) = warning {
+            self.try_warn(&warning);
+        }
     }
 
     /// Leaves a warning if there is room. What `send` waits for must not wait for `receive`.

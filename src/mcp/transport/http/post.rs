@@ -360,7 +360,15 @@ impl HttpShared {
                 });
                 PostedBody::new(frame.bytes.clone(), exchange)
             });
-            let response = self.client.send(method.clone(), &url, headers, body).await;
+            let sent = self.client.send(method.clone(), &url, headers, body);
+            let response = if frame.is_some() {
+                sent.await
+            } else {
+                // It opens a stream. What is done for its credentials has limits of its own.
+                let limit = self.limits.control;
+                let late = |_| Err(headers_timeout_error(method.as_str(), limit));
+                timeout(limit, sent).await.unwrap_or_else(late)
+            };
             let response = response.inspect_err(|error| {
                 self.head_tracer.trace_non_message(
                     format!("no response: {}", error.message()).as_bytes(),

@@ -82,6 +82,15 @@ mod tests {
     }
 
     #[test]
+    fn a_warning_is_passed_on_without_the_secret() {
+        let redactor = Redactor::default();
+        redactor.add_secret("x-key", &SecretString::from("hunter2hunter2"));
+        let arrival = redactor.redact_arrival(Arrival::Warning("a hunter2hunter2".to_owned()));
+        let Arrival::Warning(text) = arrival else { panic!("another arrival") };
+        assert_eq!(text, "a ‹secret:x-key›");
+    }
+
+    #[test]
     fn encoded_forms_are_replaced_too() {
         let redactor = Redactor::default();
         redactor.add_secret("x-key", &SecretString::from("a\"b/c d+e"));

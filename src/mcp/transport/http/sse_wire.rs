@@ -54,7 +54,8 @@ enum SseState {
 impl SseWire {
     /// A wire to the stream at `target`. Nothing is sent before the first message.
     pub fn connect(target: HttpTarget) -> Result<Self, Error> {
-        let (shared, inbox) = HttpShared::new(target)?;
+        let (shared, inbox, warning) = HttpShared::new(target)?;
+        shared.warn_of_address(warning);
         let (state, _) = watch::channel(SseState::Opening);
         let begun = AtomicBool::new(false);
         let line = Arc::new(SseShared { shared: Arc::new(shared), state, has_started: begun });
@@ -72,12 +73,10 @@ impl SseShared {
 
     async fn read(&self) -> Error {
         let limit = self.shared.limits.control;
-        let opened = timeout(limit, self.open()).await;
-        let (mut stream, url) =
-            match opened.unwrap_or_else(|_| Err(headers_timeout_error("GET", limit))) {
-                Ok(opened) => opened,
-                Err(error) => return error,
-            };
+        let (mut stream, url) = match self.open().await {
+            Ok(opened) => opened,
+            Err(error) => return error,
+        };
         let silent =
             || Err(Error::timeout("the event stream names no endpoint").with_hint(USUAL_PATH_HINT));
         let first = timeout(limit, self.endpoint_event(&mut stream, &url)).await;

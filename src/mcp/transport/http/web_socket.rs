@@ -2,7 +2,6 @@
 //! credentials of the entry. MCP names no such transport; this is the one that `serve` offers.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
@@ -28,12 +27,11 @@ use crate::net::address::display_url;
 use crate::net::errors;
 use crate::net::response::OriginResponse;
 
-const HANDSHAKE: Duration = Duration::from_secs(10);
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
 pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
-    let (tracer, warning) = (target.tracer.clone(), target.check()?.warning);
-    let (shared, _no_arrivals) = HttpShared::new(target)?;
+    let tracer = target.tracer.clone();
+    let (shared, _no_arrivals, warning) = HttpShared::new(target)?;
     let shared = Arc::new(shared);
     let opener = move || {
         let shared = Arc::clone(&shared);
@@ -55,10 +53,7 @@ async fn open(shared: &HttpShared) -> Result<Channel, Error> {
         (SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL),
         (SEC_WEBSOCKET_KEY, key_header),
     ]);
-    let request = shared.send_with_credentials(Method::GET, &url, headers, None, None);
-    let response = tokio::time::timeout(HANDSHAKE, request)
-        .await
-        .map_err(|_| Error::timeout("the server did not answer the WebSocket handshake"))??;
+    let response = shared.send_with_credentials(Method::GET, &url, headers, None, None).await?;
     let OriginResponse { status, headers, mut body, .. } = response;
     if status == StatusCode::SWITCHING_PROTOCOLS {
         check_handshake(&headers, &key)?;

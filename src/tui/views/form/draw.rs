@@ -92,7 +92,10 @@ fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     };
     let widest = widest.min(NAMES);
     let (mut lines, mut starts, mut end, mut cursor) = (Vec::new(), Vec::new(), 0, None);
-    for (at, row) in form.fields.iter().enumerate() {
+    // Each field has a line, so nothing further away than the height can be seen.
+    let height = usize::from(area.height);
+    let nearest = form.at.saturating_sub(height);
+    for (at, row) in form.fields.iter().enumerate().skip(nearest).take(2 * height + 1) {
         let Some(node) = form.node_of(row) else { continue };
         let is_current = at == form.at;
         starts.push(lines.len());
@@ -112,9 +115,8 @@ fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
         }
     }
     // The chosen field is seen whole, with some of what follows.
-    let height = usize::from(area.height);
     let least = (end + height / 3).min(lines.len()).saturating_sub(height);
-    let chosen = starts.get(form.at).copied().unwrap_or(0);
+    let chosen = starts.get(form.at - nearest).copied().unwrap_or(0);
     let first = starts.into_iter().find(|start| *start >= least).unwrap_or(chosen).min(chosen);
     for (line, place) in lines.into_iter().skip(first).zip(area.rows()) {
         pen.put(line, place);

@@ -317,6 +317,7 @@ impl SchemaForm {
     /// Takes a text for the whole: into the fields, or unchanged when it is not an object.
     fn take_text(&mut self, text: &str) {
         let was_json = self.json.take().is_some();
+        self.written = None;
         match object(text) {
             Ok(object) if !was_json => self.fill(&object),
             other => {

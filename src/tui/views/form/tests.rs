@@ -379,4 +379,10 @@ fn typing_replaces_what_an_earlier_call_left_and_edits_what_was_put_there_to_be_
     let mut edited = form();
     typed(&mut edited, "size", "5");
     assert_eq!(sends(&edited), r#"{"name":"old","size":225}"#);
+    // A new line is added to what is there.
+    let mut broken = SchemaForm { is_remembered: true, ..form() };
+    go(&mut broken, "name");
+    assert!(broken.text().unwrap().act(Action::Add));
+    broken.on_text_changed();
+    assert_eq!(sends(&broken), r#"{"name":"old\n","size":22}"#);
 }

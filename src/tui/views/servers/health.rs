@@ -99,7 +99,7 @@ fn drift(styler: Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'stat
     if advertised.advertised.is_none() {
         return vec![styler.line(Role::Dim, "Tools not listed yet. Press c to connect.")];
     }
-    advertised.lines().into_iter().map(|(role, text)| styler.line(role, text)).collect()
+    advertised.lines().iter().map(|(role, text)| styler.line(*role, text)).collect()
 }
 
 /// Everything about a server, where it stands alone.

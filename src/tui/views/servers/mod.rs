@@ -195,7 +195,9 @@ impl ServersView {
             } else {
                 self.errors.remove(server);
                 let tools = tools_of(server, catalogue);
-                self.tool_lists.entry(server.clone()).or_default().advertised = Some(tools);
+                let lists = self.tool_lists.entry(server.clone()).or_default();
+                lists.advertised = Some(tools);
+                lists.compare();
             }
         }
     }
@@ -208,6 +210,7 @@ impl ServersView {
                 lists.declared.push(Arc::clone(tool));
             }
         }
+        self.tool_lists.values_mut().for_each(ServerToolLists::compare);
     }
 
     pub fn handle_host_event(&mut self, event: &HostEvent) {

@@ -19,7 +19,12 @@ fn usage(name: &str, server: Option<&str>, micros: u64, calls: u64) -> Usage {
     }
     let server = server.map(str::to_owned);
     let tool = ToolKey { name: name.into(), server, ..ToolKey::default() };
-    Usage { tool, counts, period: UsagePeriod { first: (NOW - 3_000) * 1_000, last: NOW * 1_000 } }
+    Usage {
+        tool,
+        counts,
+        period: UsagePeriod { first: (NOW - 3_000) * 1_000, last: NOW * 1_000 },
+        is_partial: false,
+    }
 }
 
 pub fn seen(window: StatsWindow) -> StatsSnapshot {
