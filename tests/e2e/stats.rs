@@ -258,10 +258,19 @@ fn a_server_that_is_down_gets_no_row_for_each_spelling() {
 /// Two records in one file would destroy each other.
 #[test]
 fn one_path_for_two_records_is_refused() {
-    for (one, other) in [("stats", "audit"), ("audit", "history"), ("history", "stats")] {
+    let pairs = [
+        ("stats: record", "audit: record"),
+        ("audit: record", "history: record"),
+        ("history: record", "stats: record"),
+        ("stats: record.db", "audit: record.spool"),
+    ];
+    for (one, other) in pairs {
         let room = Sandbox::new();
-        let path = room.path("data/record").display().to_string();
-        let text = format!("{one}: {{ path: '{path}' }}\n{other}: {{ path: '{path}' }}\n{TOOLS}");
+        let keys = [one, other].map(|pair| {
+            let (key, file) = pair.split_once(": ").unwrap();
+            format!("{key}: {{ path: '{}' }}\n", room.path("data").join(file).display())
+        });
+        let text = format!("{}{TOOLS}", keys.concat());
         std::fs::write(room.path("config/toolhost/tools.yaml"), text).unwrap();
         for words in [&CALL[..], &["list"], &["config", "check"]] {
             let refused = room.toolhost(words.iter().copied()).check();
@@ -269,7 +278,9 @@ fn one_path_for_two_records_is_refused() {
             let said = refused.out() + &refused.err();
             assert!(said.contains("same file") && said.contains("tools.yaml"), "{refused}");
         }
-        assert!(!room.path("data/record").exists(), "{one} {other}");
+        for file in ["record", "record.spool"] {
+            assert!(!room.path("data").join(file).exists(), "{one} {other}");
+        }
     }
 }
 

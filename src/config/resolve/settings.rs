@@ -382,12 +382,12 @@ fn shared_file(records: &[(RecordSpec, Option<SourceLocation>); 3]) -> Option<Di
     let mut files: BTreeMap<PathBuf, &str> = BTreeMap::new();
     for (name, (record, location)) in RECORDS.into_iter().zip(records) {
         let Some(path) = record.path.as_ref().filter(|_| record.enabled) else { continue };
-        // The statistics have the name with an ending of their own.
-        let own = match name {
-            "stats" => path.with_extension("spool"),
-            _ => path.clone(),
-        };
-        if let Some(other) = files.insert(own, name) {
+        // What the statistics write has this name with an ending of their own.
+        let written = path.with_extension("spool");
+        let own = if name == "stats" { vec![path, &written] } else { vec![path] };
+        let taken = own.iter().find_map(|&file| files.get(file).copied());
+        files.extend(own.into_iter().map(|file| (file.clone(), name)));
+        if let Some(other) = taken {
             let message = format!("'{other}' and '{name}' have the same file: {}", path.display());
             let diagnostic = Diagnostic::error(message).with_hint("give each its own 'path'");
             return Some(Diagnostic { location: location.clone(), ..diagnostic });
