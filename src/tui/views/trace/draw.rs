@@ -3,7 +3,7 @@
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::tui::prelude::*;
 use crate::tui::views::trace::frame::FrameScope;
-use crate::tui::views::trace::item::{TraceContent, TraceItem};
+use crate::tui::views::trace::item::TraceItem;
 use crate::util::timestamp;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
@@ -82,10 +82,10 @@ fn whole(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
         pen.open(area, "Frame", focused);
         return;
     };
-    let number = item.glance().and_then(crate::model::traffic::MessageInfo::id_text);
+    let number = item.glance().and_then(MessageInfo::id_text);
     let title = match number {
-        Some(number) => format!("Frame #{number}  {}", item.server),
-        None => format!("Frame  {}", item.server),
+        Some(number) => format!("Frame #{number}  {}", item.traffic.server),
+        None => format!("Frame  {}", item.traffic.server),
     };
     let shown = match trace.scope {
         FrameScope::Chosen if item.is_request() => FrameScope::Request,
@@ -136,17 +136,15 @@ pub fn row(styler: Styler, item: &TraceItem, columns: TraceColumns) -> Line<'sta
     let (sign, meaning) = direction_mark(styler, item);
     let mut left = Vec::new();
     if columns.width >= 50 {
-        let time = if columns.is_wide() {
-            timestamp::time_of_day_millis(item.at)
-        } else {
-            timestamp::time_of_day(item.at)
-        };
-        left.push(styler.dim(format!("{time} ")));
+        let of_day =
+            if columns.is_wide() { timestamp::time_of_day_millis } else { timestamp::time_of_day };
+        left.push(styler.dim(format!("{} ", of_day(item.traffic.at))));
     }
     left.push(styler.span(meaning, format!("{sign} ")));
     if columns.server > 0 {
-        let name = styler.cell(&item.server, columns.server - 1) + " ";
-        left.push(styler.span(Role::of_server(&item.server), name));
+        let server = &item.traffic.server;
+        let name = styler.cell(server, columns.server - 1) + " ";
+        left.push(styler.span(Role::of_server(server), name));
     }
     let right = figures(styler, item, columns);
     let taken = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
@@ -162,42 +160,33 @@ pub fn row(styler: Styler, item: &TraceItem, columns: TraceColumns) -> Line<'sta
 /// The arrow for the direction, or the mark of an item that is not a message.
 fn direction_mark(styler: Styler, item: &TraceItem) -> (&'static str, Role) {
     let ascii = styler.theme.ascii;
-    match &item.what {
-        TraceContent::Wire(
-            TrafficKind::Message { direction, .. } | TrafficKind::HttpHead { direction, .. },
-        ) => {
-            let sign = match (direction, ascii) {
-                (Direction::Sent, true) => "->",
-                (Direction::Sent, false) => "↑ ",
-                (Direction::Received, true) => "<-",
-                (Direction::Received, false) => "↓ ",
+    match &item.traffic.kind {
+        TrafficKind::Message { direction, .. } | TrafficKind::HttpHead { direction, .. } => {
+            let (sign, role) = match (direction, ascii) {
+                (Direction::Sent, true) => ("->", Role::Sent),
+                (Direction::Sent, false) => ("↑ ", Role::Sent),
+                (Direction::Received, true) => ("<-", Role::Received),
+                (Direction::Received, false) => ("↓ ", Role::Received),
             };
-            let role = match direction {
-                _ if item.is_error => Role::Error,
-                Direction::Sent => Role::Sent,
-                Direction::Received => Role::Received,
-            };
-            (sign, role)
+            (sign, if item.is_error { Role::Error } else { role })
         }
-        TraceContent::Wire(TrafficKind::Stderr(_)) => ("!!", Role::Warning),
-        TraceContent::Wire(TrafficKind::NonJsonLine(_)) | TraceContent::Log { .. } => {
-            ("..", Role::Warning)
-        }
-        TraceContent::Wire(TrafficKind::Opened(_) | TrafficKind::Closed(_)) => ("**", Role::Title),
+        TrafficKind::Stderr(_) => ("!!", Role::Warning),
+        TrafficKind::NonJsonLine(_) => ("..", Role::Warning),
+        TrafficKind::Opened(_) | TrafficKind::Closed(_) => ("**", Role::Title),
     }
 }
 
 fn what(item: &TraceItem) -> String {
     let about = &item.about;
-    match &item.what {
-        TraceContent::Wire(TrafficKind::Message { info: glance, .. }) => {
-            let number = glance
+    match &item.traffic.kind {
+        TrafficKind::Message { info, .. } => {
+            let number = info
                 .id_text()
                 .filter(|id| !is_own(id))
                 .map(|id| format!("#{} ", shorten_name(&id)));
             let number = number.unwrap_or_default();
-            let word = shorten_name(glance.label());
-            let (gap, of) = match glance {
+            let word = shorten_name(info.label());
+            let (gap, of) = match info {
                 MessageInfo::Response { method: Some(method), .. } => {
                     ("  ", format!(" of {}", shorten_name(method)))
                 }
@@ -206,10 +195,12 @@ fn what(item: &TraceItem) -> String {
             let gap = if about.is_empty() { "" } else { gap };
             format!("{number}{word}{of}{gap}{about}")
         }
-        TraceContent::Wire(TrafficKind::Stderr(_)) => format!("stderr | {about}"),
-        TraceContent::Wire(TrafficKind::NonJsonLine(_)) => format!("not JSON | {about}"),
-        TraceContent::Log { level, .. } => format!("log {level} | {about}"),
-        TraceContent::Wire(_) => about.clone(),
+        TrafficKind::Stderr(_) => format!("stderr | {about}"),
+        TrafficKind::NonJsonLine(_) => match &item.level {
+            Some(level) => format!("log {level} | {about}"),
+            None => format!("not JSON | {about}"),
+        },
+        _ => about.clone(),
     }
 }
 
@@ -225,13 +216,13 @@ fn shorten_name(name: &str) -> &str {
 
 /// How long it took and how large it was, at the right.
 fn figures(styler: Styler, item: &TraceItem, columns: TraceColumns) -> Vec<Span<'static>> {
-    let latency = item.latency().map(show_duration).unwrap_or_default();
+    let latency = item.traffic.kind.latency().map(show_duration).unwrap_or_default();
     let mut spans = Vec::new();
     if columns.is_wide() || !latency.is_empty() {
         spans.push(styler.plain(format!("{latency:>LATENCY$}")));
     }
     if columns.is_wide() {
-        let is_message = matches!(item.what, TraceContent::Wire(TrafficKind::Message { .. }));
+        let is_message = item.glance().is_some();
         let size = if is_message { show_size(item.size as u64) } else { String::new() };
         spans.push(styler.dim(format!("{size:>SIZE$}")));
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::model::traffic::{Direction, TrafficFilter, TrafficKind};
 use crate::tui::prelude::*;
-use crate::tui::views::trace::item::{TraceContent, TraceItem};
+use crate::tui::views::trace::item::TraceItem;
 use crate::tui::widgets::filter::{FilterTerms, is_yes};
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::scroll_text::TextLimits;
@@ -54,7 +54,7 @@ pub fn frame_text(items: &[&TraceItem]) -> ScrollText {
 }
 
 fn add(page: &mut ScrollText, item: &TraceItem) {
-    if let Some(call) = &item.call {
+    if let Some(call) = &item.traffic.call {
         page.line(Role::Dim, format!("call {}", call.0));
     }
     if item.is_cut {
@@ -62,21 +62,12 @@ fn add(page: &mut ScrollText, item: &TraceItem) {
         let part = format!("the first {} of {}", show_size(kept), show_size(size));
         page.line(Role::Dim, part);
     }
-    match &item.what {
-        TraceContent::Wire(TrafficKind::Message { bytes, .. }) => message(page, bytes, item.is_cut),
-        TraceContent::Wire(TrafficKind::HttpHead { line, headers, .. }) => {
-            body(page, line);
-            for (name, value) in headers {
-                body(page, &format!("{name}: {value}"));
-            }
-        }
-        TraceContent::Wire(
-            TrafficKind::Stderr(text)
-            | TrafficKind::NonJsonLine(text)
-            | TrafficKind::Opened(text)
-            | TrafficKind::Closed(text),
-        )
-        | TraceContent::Log { text, .. } => body(page, text),
+    match &item.traffic.kind {
+        TrafficKind::Message { bytes, .. } => message(page, bytes, item.is_cut),
+        _ => body(page, &String::from_utf8_lossy(item.bytes())),
+    }
+    for (name, value) in item.headers() {
+        body(page, &format!("{name}: {value}"));
     }
 }
 
@@ -135,22 +126,16 @@ impl TraceSearch {
     }
 
     pub fn matches(&self, item: &TraceItem) -> bool {
-        let passes = match &item.what {
-            TraceContent::Wire(passed) => self.wire.matches(passed),
-            TraceContent::Log { .. } => {
-                self.wire.methods.is_empty() && self.wire.direction != Some(Direction::Sent)
-            }
+        let is_of_call =
+            |call: &String| item.traffic.call.as_ref().is_some_and(|own| own.0.starts_with(call));
+        let is_of_client = |client: &String| {
+            item.client.as_ref().is_some_and(|own| own.to_lowercase().contains(client))
         };
-        passes
-            && self.is_of_server(&item.server)
+        self.wire.matches(&item.traffic.kind)
+            && self.is_of_server(&item.traffic.server)
             && self.error.is_none_or(|error| error == item.is_error)
-            && self
-                .call
-                .as_ref()
-                .is_none_or(|call| item.call.as_ref().is_some_and(|own| own.0.starts_with(call)))
-            && self.client.as_ref().is_none_or(|client| {
-                item.client.as_ref().is_some_and(|own| own.to_lowercase().contains(client))
-            })
+            && self.call.as_ref().is_none_or(is_of_call)
+            && self.client.as_ref().is_none_or(is_of_client)
             && self.words.iter().all(|word| holds(item, word))
             && !self.without.iter().any(|word| holds(item, word))
     }
@@ -178,7 +163,7 @@ fn holds(item: &TraceItem, word: &str) -> bool {
     let label = message.map_or("", |message| message.label());
     let method = message.and_then(|message| message.method()).unwrap_or_default();
     let headers = item.headers().iter().flat_map(|(name, value)| [name, value]);
-    [item.bytes(), item.server.as_bytes(), item.about.as_bytes(), label.as_bytes()]
+    [item.bytes(), item.traffic.server.as_bytes(), item.about.as_bytes(), label.as_bytes()]
         .into_iter()
         .chain([method.as_bytes()])
         .chain(headers.map(String::as_bytes))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
-use crate::model::{CallId, CapturedTraffic, Traffic};
+use crate::model::{CapturedTraffic, Traffic};
 use crate::util::text;
 
 /// The largest message that is looked into for its line, in bytes.
@@ -18,11 +18,9 @@ const OVERHEAD: usize = 400;
 /// One line of the trace: a message, a log line or an event of a connection.
 #[derive(Debug, Clone)]
 pub struct TraceItem {
-    /// Whose wire it crossed, or who logged it.
-    pub server: String,
-    /// When, since the Unix epoch.
-    pub at: Duration,
-    pub what: TraceContent,
+    pub traffic: Traffic,
+    /// How grave a log line is, which crossed no wire; `None` for everything that did.
+    pub level: Option<String>,
     /// The size in bytes, before anything was cut.
     pub size: usize,
     pub is_cut: bool,
@@ -30,15 +28,7 @@ pub struct TraceItem {
     pub about: String,
     pub is_error: bool,
     pub pair: Option<u64>,
-    pub call: Option<CallId>,
     pub client: Option<String>,
-    sequence: u64,
-}
-
-#[derive(Debug, Clone)]
-pub enum TraceContent {
-    Wire(TrafficKind),
-    Log { level: String, text: String },
 }
 
 /// The JSON-RPC code of a protocol version that a server does not speak.
@@ -47,57 +37,33 @@ const UNSUPPORTED_VERSION: &str = "-32022 ";
 impl TraceItem {
     pub fn of(seen: CapturedTraffic) -> Self {
         let CapturedTraffic { traffic, size, is_cut } = seen;
-        let Traffic { server, sequence, at, call, kind: what } = traffic;
-        let (about, is_bad) = about(&what);
+        let (about, is_bad) = about(&traffic.kind);
         // The two eras find each other by a question that the other one refuses: nothing is wrong.
-        let is_probe = match what.method() {
+        let is_probe = match traffic.kind.method() {
             Some("server/discover") => true,
             Some("initialize") => about.starts_with(UNSUPPORTED_VERSION),
             _ => false,
         };
         let is_error = is_bad && !is_probe;
-        let what = TraceContent::Wire(what);
-        let item = Self::new(server, at, what, &about);
-        Self { size, is_cut, is_error, call, sequence, ..item }
-    }
-
-    fn new(server: String, at: Duration, what: TraceContent, about: &str) -> Self {
-        Self {
-            server,
-            at,
-            what,
-            size: 0,
-            is_cut: false,
-            about: text::shorten(about, ABOUT).into_owned(),
-            is_error: false,
-            pair: None,
-            call: None,
-            client: None,
-            sequence: 0,
-        }
+        let about = text::shorten(&about, ABOUT).into_owned();
+        Self { traffic, level: None, size, is_cut, about, is_error, pair: None, client: None }
     }
 
     pub fn logged(origin: &str, at: Duration, level: &str, text: &str) -> Self {
         let is_error = matches!(level, "error" | "critical" | "alert" | "emergency");
         let kept = text.get(..text.floor_char_boundary(MAX_PARSED_BYTES)).unwrap_or_default();
-        let what = TraceContent::Log { level: level.to_owned(), text: kept.to_owned() };
+        let kind = TrafficKind::NonJsonLine(kept.to_owned());
+        let traffic = Traffic { server: origin.to_owned(), sequence: 0, at, call: None, kind };
         let (size, is_cut) = (text.len(), text.len() > MAX_PARSED_BYTES);
-        Self { size, is_cut, is_error, ..Self::new(origin.to_owned(), at, what, text) }
+        let (about, level) = (text::shorten(text, ABOUT).into_owned(), Some(level.to_owned()));
+        Self { traffic, level, size, is_cut, about, is_error, pair: None, client: None }
     }
 
     /// Method, number and outcome of a message; `None` when it is not JSON-RPC.
     pub fn glance(&self) -> Option<&MessageInfo> {
-        match &self.what {
-            TraceContent::Wire(TrafficKind::Message { info: glance, .. }) => Some(glance),
+        match &self.traffic.kind {
+            TrafficKind::Message { info, .. } => Some(info),
             _ => None,
-        }
-    }
-
-    /// The time since the request it answers was sent.
-    pub fn latency(&self) -> Option<Duration> {
-        match &self.what {
-            TraceContent::Wire(passed) => passed.latency(),
-            TraceContent::Log { .. } => None,
         }
     }
 
@@ -106,43 +72,28 @@ impl TraceItem {
     }
 
     pub fn bytes(&self) -> &[u8] {
-        match &self.what {
-            TraceContent::Wire(TrafficKind::Message { bytes, .. }) => bytes,
-            TraceContent::Wire(TrafficKind::HttpHead { line, .. }) => line.as_bytes(),
-            TraceContent::Wire(
-                TrafficKind::Stderr(text)
-                | TrafficKind::NonJsonLine(text)
-                | TrafficKind::Opened(text)
-                | TrafficKind::Closed(text),
-            )
-            | TraceContent::Log { text, .. } => text.as_bytes(),
+        match &self.traffic.kind {
+            TrafficKind::Message { bytes, .. } => bytes,
+            TrafficKind::HttpHead { line: text, .. }
+            | TrafficKind::Stderr(text)
+            | TrafficKind::NonJsonLine(text)
+            | TrafficKind::Opened(text)
+            | TrafficKind::Closed(text) => text.as_bytes(),
         }
     }
 
     /// The headers, of the head of an HTTP request or response.
     pub fn headers(&self) -> &[(String, String)] {
-        match &self.what {
-            TraceContent::Wire(TrafficKind::HttpHead { headers, .. }) => headers,
+        match &self.traffic.kind {
+            TrafficKind::HttpHead { headers, .. } => headers,
             _ => &[],
         }
-    }
-
-    /// The message for a trace file; `None` for a log line, which crossed no wire.
-    pub fn traffic(&self) -> Option<Traffic> {
-        let TraceContent::Wire(what) = &self.what else { return None };
-        Some(Traffic {
-            server: self.server.clone(),
-            sequence: self.sequence,
-            at: self.at,
-            call: self.call.clone(),
-            kind: what.clone(),
-        })
     }
 
     /// How many bytes of memory it takes, about.
     pub fn weight(&self) -> usize {
         let headers = self.headers().iter().map(|(name, value)| name.len() + value.len() + 48);
-        let texts = self.server.len() + self.about.len() + self.bytes().len();
+        let texts = self.traffic.server.len() + self.about.len() + self.bytes().len();
         OVERHEAD + texts + headers.sum::<usize>()
     }
 }
@@ -296,9 +247,9 @@ impl TraceRing {
 
     /// The request that a response belongs to; remembers requests.
     fn pair(&mut self, item: &TraceItem, number: u64) -> Option<u64> {
-        if let TraceContent::Wire(TrafficKind::Opened(_)) = &item.what {
+        if let TrafficKind::Opened(_) = &item.traffic.kind {
             // Request IDs start over with each connection.
-            self.open.retain(|(server, ..), _| *server != item.server);
+            self.open.retain(|(server, ..), _| *server != item.traffic.server);
         }
         let key = key(item)?;
         if item.is_request() {
@@ -311,15 +262,12 @@ impl TraceRing {
 }
 
 fn key(item: &TraceItem) -> Option<RequestKey> {
-    let TraceContent::Wire(TrafficKind::Message { direction, info: glance, .. }) = &item.what
-    else {
-        return None;
-    };
-    let (id, is_answer) = match glance {
+    let TrafficKind::Message { direction, info, .. } = &item.traffic.kind else { return None };
+    let (id, is_answer) = match info {
         MessageInfo::Request { id, .. } => (id, false),
         MessageInfo::Response { id, .. } => (id, true),
         MessageInfo::Notification { .. } | MessageInfo::Unknown => return None,
     };
     let is_asked = (*direction == Direction::Sent) != is_answer;
-    Some((item.server.clone(), is_asked, id.to_string()))
+    Some((item.traffic.server.clone(), is_asked, id.to_string()))
 }

@@ -16,7 +16,7 @@ use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
 use crate::tui::prelude::*;
 use crate::tui::tasks::blocking;
 use crate::tui::views::trace::frame::{FrameScope, TraceSearch, frame_text};
-use crate::tui::views::trace::item::{TraceContent, TraceItem, TraceRing};
+use crate::tui::views::trace::item::{TraceItem, TraceRing};
 use crate::util::timestamp;
 
 /// The trace view: the messages to and from servers.
@@ -141,7 +141,7 @@ impl TraceView {
 
     /// The time of what happened just now, which is no earlier than that of what came before.
     fn newest_time(&self, now: Duration) -> Duration {
-        self.ring.iter().next_back().map_or(now, |(_, item)| item.at.max(now))
+        self.ring.iter().next_back().map_or(now, |(_, item)| item.traffic.at.max(now))
     }
 
     /// Adds the start or end of a call of a tool without its own wire.
@@ -169,7 +169,7 @@ impl TraceView {
             _ => return,
         };
         let mut item = TraceItem::logged("internal", self.newest_time(now), "call", &text);
-        (item.call, item.is_error, item.client) = (Some(call.clone()), is_error, client);
+        (item.traffic.call, item.is_error, item.client) = (Some(call.clone()), is_error, client);
         self.add(item);
     }
 
@@ -207,7 +207,7 @@ impl TraceView {
         among: usize,
     ) -> impl Iterator<Item = &'a TraceItem> + 'a {
         let newest = self.ring.iter().rev().take(among);
-        newest.map(|(_, item)| item).filter(move |item| item.server == server)
+        newest.map(|(_, item)| item).filter(move |item| item.traffic.server == server)
     }
 
     /// What a server wrote to its standard error, the newest first, of the newest `among`.
@@ -216,8 +216,8 @@ impl TraceView {
         server: &'a str,
         among: usize,
     ) -> impl Iterator<Item = &'a str> + 'a {
-        self.newest_of(server, among).filter_map(|item| match &item.what {
-            TraceContent::Wire(TrafficKind::Stderr(text)) => Some(text.as_str()),
+        self.newest_of(server, among).filter_map(|item| match &item.traffic.kind {
+            TrafficKind::Stderr(text) => Some(text.as_str()),
             _ => None,
         })
     }
@@ -357,7 +357,9 @@ impl TraceView {
     fn export(&self, context: &mut AppContext) {
         let shown = self.found.iter().filter_map(|number| self.ring.get(*number));
         let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);
-        let items: Vec<Traffic> = whole.into_iter().filter_map(TraceItem::traffic).collect();
+        // A log line crossed no wire.
+        let sent = whole.into_iter().filter(|item| item.level.is_none());
+        let items: Vec<Traffic> = sent.map(|item| item.traffic.clone()).collect();
         if items.is_empty() {
             return context.show_status("nothing to export");
         }

@@ -91,7 +91,7 @@ fn press(state: &mut AppState, keys: &str) -> Vec<AppEffect> {
 /// What the lines that are shown say, in short.
 fn shown(state: &AppState) -> Vec<String> {
     let items = state.trace.window(usize::MAX);
-    items.map(|(_, item)| format!("{} {}", item.server, item.about)).collect()
+    items.map(|(_, item)| format!("{} {}", item.traffic.server, item.about)).collect()
 }
 
 fn frame(state: &AppState) -> String {
@@ -364,7 +364,7 @@ proptest! {
             if let Some(other) = item.pair.and_then(|pair| state.trace.ring.get(pair)) {
                 prop_assert_eq!(other.pair, Some(number));
                 prop_assert!(item.is_request() != other.is_request());
-                prop_assert_eq!(&item.server, &other.server);
+                prop_assert_eq!(&item.traffic.server, &other.traffic.server);
             }
         }
     }
