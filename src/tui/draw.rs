@@ -38,15 +38,17 @@ fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     footer(pen, state, keys);
     pen.styler.frames = layout::has_frames(room);
     for (shown, place) in state.context.panes_shown() {
+        pen.focused = state.context.focus == shown;
         pane(pen, state, shown, place);
     }
+    pen.focused = false;
     if let Some(place) = state.context.wire_shown() {
         trace::draw::newest(pen, state, place);
     }
     if state.has_overlay() {
         pen.dim_all();
     }
-    pen.styler.frames = true;
+    (pen.styler.frames, pen.focused) = (true, true);
     overlays::draw(pen, state, area);
 }
 

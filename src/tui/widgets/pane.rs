@@ -15,6 +15,8 @@ use crate::tui::theme::{ColourScheme, Theme};
 pub struct Pen<'a> {
     pub styler: Styler,
     pub buffer: &'a mut Buffer,
+    /// Whether what is drawn now has the keys.
+    pub focused: bool,
     /// Where the cursor blinks, if it does.
     pub cursor: Option<Position>,
 }
@@ -29,7 +31,7 @@ impl Deref for Pen<'_> {
 
 impl<'a> Pen<'a> {
     pub fn new(buffer: &'a mut Buffer, theme: Theme) -> Self {
-        Self { styler: Styler::new(theme), buffer, cursor: None }
+        Self { styler: Styler::new(theme), buffer, focused: true, cursor: None }
     }
 
     pub fn put(&mut self, widget: impl Widget, area: Rect) {
@@ -42,20 +44,14 @@ impl<'a> Pen<'a> {
         self.cursor = Some(Position::new(row.x + x, row.y));
     }
 
-    pub fn open(&mut self, area: Rect, title: &str, focused: bool) -> Rect {
-        self.open_with(area, title, None, focused)
+    pub fn open(&mut self, area: Rect, title: &str) -> Rect {
+        self.open_with(area, title, None)
     }
 
     /// The frame of what can be shown in several ways: their names stand behind the title, or the one of
     /// the way that is shown where there is no room for all.
-    pub fn open_tabs(
-        &mut self,
-        area: Rect,
-        title: &str,
-        focused: bool,
-        tabs: &[(&str, bool)],
-    ) -> Rect {
-        let inner = self.open(area, title, focused);
+    pub fn open_tabs(&mut self, area: Rect, title: &str, tabs: &[(&str, bool)]) -> Rect {
+        let inner = self.open(area, title);
         let span = |(name, is_shown): &(&str, bool)| match is_shown {
             true => Span::styled(format!("[{name}]"), self.theme.chip(Role::Name)),
             false => self.dim(format!(" {name} ")),
@@ -76,12 +72,14 @@ impl<'a> Pen<'a> {
     pub fn open_over(&mut self, area: Rect, (width, height): (u16, u16), title: &str) -> Rect {
         let place = layout::window(area, width, height);
         self.put(Clear, place);
-        self.open(place, title, true)
+        self.open(place, title)
     }
 
     /// The frame of a window that asks something, in the colour of what it asks.
     pub fn window(&mut self, area: Rect, title: &str, role: Role) -> Rect {
-        let inner = self.open_with(area, "", Some(&(role, title.to_owned())), true);
+        let focused = std::mem::replace(&mut self.focused, true);
+        let inner = self.open_with(area, "", Some(&(role, title.to_owned())));
+        self.focused = focused;
         if self.theme.palette != ColourScheme::Mono {
             let style = self.theme.style(role);
             for at in area.positions().filter(|at| !inner.contains(*at)) {
@@ -96,14 +94,8 @@ impl<'a> Pen<'a> {
     }
 
     /// The same, with a badge behind the first word of the title.
-    pub fn open_with(
-        &mut self,
-        area: Rect,
-        title: &str,
-        chip: Option<&(Role, String)>,
-        focused: bool,
-    ) -> Rect {
-        let title_role = if focused { Role::Name } else { Role::Title };
+    pub fn open_with(&mut self, area: Rect, title: &str, chip: Option<&(Role, String)>) -> Rect {
+        let title_role = if self.focused { Role::Name } else { Role::Title };
         let (first, rest) = match chip {
             Some(_) => title.split_at(title.find(' ').unwrap_or(title.len())),
             None => (title, ""),
@@ -113,7 +105,7 @@ impl<'a> Pen<'a> {
             title.extend([self.plain(" "), self.chip(*role, word)]);
         }
         title.push(self.span(Role::Title, rest));
-        let meaning = if focused { Role::FocusedFrame } else { Role::Frame };
+        let meaning = if self.focused { Role::FocusedFrame } else { Role::Frame };
         if !self.frames {
             let [head, inner] =
                 Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
@@ -123,7 +115,7 @@ impl<'a> Pen<'a> {
         title.insert(0, self.plain(" "));
         title.push(self.plain(" "));
         let block = Block::bordered()
-            .border_set(self.theme.border(focused))
+            .border_set(self.theme.border(self.focused))
             .border_style(self.theme.style(meaning))
             .padding(Padding::horizontal(1))
             .title(Line::from(title));
@@ -147,20 +139,24 @@ impl<'a> Pen<'a> {
         }
     }
 
+    /// How the row of a list is marked: the chosen one says whether the list has the focus.
+    pub fn mark(&self, is_chosen: bool) -> Option<Role> {
+        let role = if self.focused { Role::Selected } else { Role::SelectedUnfocused };
+        is_chosen.then_some(role)
+    }
+
     /// The rows of a list that are seen around the chosen one, which is pointed at and filled to its end.
     pub fn list(
         &mut self,
         area: Rect,
         list: ListCursor,
         length: usize,
-        focused: bool,
         mut row: impl FnMut(usize) -> Line<'static>,
     ) {
         let first = list.first(usize::from(area.height), length);
         for (at, place) in (first..length).zip(area.rows()) {
-            let line =
-                pointed(self.styler, row(at), mark(at == list.chosen(), focused), place.width);
-            self.put(line, place);
+            let mark = self.mark(at == list.chosen());
+            self.put(pointed(self.styler, row(at), mark, place.width), place);
         }
     }
 
@@ -205,15 +201,6 @@ impl<'a> Pen<'a> {
         }
         self.input(Rect { y: area.bottom() - 1, height: 1, ..area }, label, input, None);
         Rect { height: area.height - 1, ..area }
-    }
-}
-
-/// How the row of a list is marked: the chosen one says whether the list has the focus.
-pub fn mark(is_chosen: bool, focused: bool) -> Option<Role> {
-    match (is_chosen, focused) {
-        (true, true) => Some(Role::Selected),
-        (true, false) => Some(Role::SelectedUnfocused),
-        (false, _) => None,
     }
 }
 

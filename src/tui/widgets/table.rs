@@ -265,15 +265,15 @@ mod tests {
 
 const GAP: usize = 2;
 
-pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, focused: bool, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, area: Rect) {
     let shown = columns_in(table, usize::from(area.width));
     let mut places = area.rows();
     let Some(head) = places.next() else { return };
-    pen.put(titles(pen.styler, table, shown.clone(), focused), head);
+    pen.put(titles(pen, table, shown.clone()), head);
     let height = usize::from(area.height).saturating_sub(1);
     let first = table.list.first(height, table.row_count());
     for ((number, row), place) in table.rows_from(first).enumerate().zip(places) {
-        let role = pane::mark(first + number == table.list.chosen(), focused);
+        let role = pen.mark(first + number == table.list.chosen());
         let cells = table.columns[shown.clone()].iter();
         let spans = cells.flat_map(|column| cell(pen.styler, column, row, role));
         pen.put(spans.collect::<Line<'static>>(), place);
@@ -308,13 +308,7 @@ fn columns_in(table: &ResultTable, width: usize) -> std::ops::Range<usize> {
     first..end
 }
 
-fn titles(
-    styler: Styler,
-    table: &ResultTable,
-    shown: std::ops::Range<usize>,
-    focused: bool,
-) -> Line<'static> {
-    let chosen = if focused { Role::Selected } else { Role::SelectedUnfocused };
+fn titles(pen: &Pen<'_>, table: &ResultTable, shown: std::ops::Range<usize>) -> Line<'static> {
     let title = |at: usize| {
         let column = &table.columns[at];
         let order = table.sorted.filter(|order| order.column == at);
@@ -323,9 +317,9 @@ fn titles(
             Some(false) => " ▲",
             None => "",
         };
-        let role = if at == table.column { chosen } else { Role::Title };
+        let role = pen.mark(at == table.column).unwrap_or(Role::Title);
         let text = format!("{}{mark}", column.key);
-        [styler.span(role, fitted(styler, column, &text)), Span::raw(" ".repeat(GAP))]
+        [pen.span(role, fitted(pen.styler, column, &text)), Span::raw(" ".repeat(GAP))]
     };
     shown.flat_map(title).collect()
 }

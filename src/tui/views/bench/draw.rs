@@ -8,20 +8,19 @@ use crate::tui::prelude::*;
 use crate::tui::views::bench::{self, BenchView};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
-    let focused = state.context.focus == shown;
     let bench = &state.bench;
     let title = match shown {
         Pane::Plan => bench::plan::title(bench),
         Pane::Run => bench::run::title(bench),
         _ => title(bench),
     };
-    let inner = pen.open(area, &title, focused);
+    let inner = pen.open(area, &title);
     let inner = match &bench.file {
-        Some(line) if focused => pen.input_row(inner, "Export to (json csv md html): ", line),
+        Some(line) if pen.focused => pen.input_row(inner, "Export to (json csv md html): ", line),
         _ => inner,
     };
     match shown {
-        Pane::Plan => bench::plan::draw(pen, bench, focused, inner),
+        Pane::Plan => bench::plan::draw(pen, bench, inner),
         Pane::Run => {
             let lines = bench::run::lines(pen.styler, bench, inner.width, inner.height);
             pen.page(&lines, &bench.run_position, inner);

@@ -305,14 +305,14 @@ pub fn title(bench: &BenchView) -> String {
     }
 }
 
-pub fn draw(pen: &mut Pen<'_>, bench: &BenchView, focused: bool, area: Rect) {
+pub fn draw(pen: &mut Pen<'_>, bench: &BenchView, area: Rect) {
     match &bench.picker {
         Some(picker) => pick(pen, &picker.tools, area),
-        None => form(pen, &bench.form, focused, area),
+        None => form(pen, &bench.form, area),
     }
 }
 
-fn form(pen: &mut Pen<'_>, form: &PlanForm, focused: bool, area: Rect) {
+fn form(pen: &mut Pen<'_>, form: &PlanForm, area: Rect) {
     let entries = PlanField::VARIANTS;
     let foot = foot(pen.styler, form);
     let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
@@ -322,9 +322,9 @@ fn form(pen: &mut Pen<'_>, form: &PlanForm, focused: bool, area: Rect) {
     let first = form.at.saturating_sub(height / 2).min(last);
     let seen = entries.iter().enumerate().skip(first).take(height);
     for ((at, entry), place) in seen.zip(area.rows()) {
-        let (line, cursor) = row(pen.styler, form, *entry, at == form.at, focused, area.width);
+        let (line, cursor) = row(pen, form, *entry, at == form.at, area.width);
         pen.put(line, place);
-        if focused && form.is_writing && at == form.at {
+        if pen.focused && form.is_writing && at == form.at {
             pen.set_cursor(place, cursor);
         }
     }
@@ -336,14 +336,14 @@ fn form(pen: &mut Pen<'_>, form: &PlanForm, focused: bool, area: Rect) {
 
 /// One entry, and where the cursor is in it.
 fn row(
-    styler: Styler,
+    pen: &Pen<'_>,
     form: &PlanForm,
     entry: PlanField,
     is_current: bool,
-    focused: bool,
     width: u16,
 ) -> (Line<'static>, usize) {
-    let named = pane::mark(is_current, focused).unwrap_or(Role::Name);
+    let styler = pen.styler;
+    let named = pen.mark(is_current).unwrap_or(Role::Name);
     let pointer = if is_current { styler.theme.pointer() } else { "  " };
     let mut spans = vec![
         styler.span(named, format!("{pointer}{}", styler.cell(entry.title(), NAME - 1))),
@@ -388,7 +388,7 @@ fn foot(styler: Styler, form: &PlanForm) -> Vec<Line<'static>> {
 fn pick(pen: &mut Pen<'_>, tools: &Picker<Arc<ToolRow>>, area: Rect) {
     let area = pen.input_row(area, "find: ", &tools.line);
     let styler = pen.styler;
-    pen.list(area, tools.list, tools.len(), true, |at| {
+    pen.list(area, tools.list, tools.len(), |at| {
         let Some(row) = tools.get(at) else { return Line::default() };
         Line::from(vec![
             styler.plain(&row.name),

@@ -12,7 +12,7 @@ const NAMES: usize = 28;
 /// How many cells a value takes before what is said beside it.
 const VALUES: usize = 22;
 
-pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
+pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, area: Rect) {
     let foot = foot(pen.styler, form);
     let needed = foot_rows(&foot, area.width);
     let left = usize::from(area.height).saturating_sub(body_rows(form));
@@ -21,8 +21,8 @@ pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
     match form.json() {
-        Some(json) => lines(pen, json, focused, above),
-        None => fields(pen, form, focused, above),
+        Some(json) => lines(pen, json, above),
+        None => fields(pen, form, above),
     }
     pen.paragraph(below, &foot);
 }
@@ -53,12 +53,12 @@ fn foot_rows(foot: &[Line<'static>], width: u16) -> usize {
     foot.iter().map(|line| wrap(line, usize::from(width)).len()).sum()
 }
 
-pub fn lines(pen: &mut Pen<'_>, written: &TextInput, focused: bool, area: Rect) {
+pub fn lines(pen: &mut Pen<'_>, written: &TextInput, area: Rect) {
     let (lines, (row, column)) =
         rows_seen(pen.styler, written, area.width.into(), usize::from(area.height).max(1));
     for (at, (spans, place)) in lines.into_iter().zip(area.rows()).enumerate() {
         pen.put(Line::from(spans), place);
-        if at == row && focused {
+        if at == row && pen.focused {
             pen.set_cursor(place, column);
         }
     }
@@ -85,7 +85,7 @@ fn rows_seen(
     (seen.collect(), (row - first, cursor))
 }
 
-fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
+fn fields(pen: &mut Pen<'_>, form: &SchemaForm, area: Rect) {
     let name = |row: &FormRow| 2 * row.depth + text::width(&row.key);
     let Some(widest) = form.fields.iter().map(name).max() else {
         return pen.put(pen.line(Role::Dim, "No arguments."), area);
@@ -99,13 +99,15 @@ fn fields(pen: &mut Pen<'_>, form: &SchemaForm, focused: bool, area: Rect) {
         let Some(node) = form.node_of(row) else { continue };
         let is_current = at == form.at;
         starts.push(lines.len());
-        let shown = FieldLine { styler: pen.styler, form, row, node, is_current, widest };
-        let (own, place) = shown.lines(usize::from(area.width), focused);
-        if is_current && focused {
+        let has_focus = is_current && pen.focused;
+        let shown =
+            FieldLine { styler: pen.styler, form, row, node, is_current, has_focus, widest };
+        let (own, place) = shown.lines(usize::from(area.width));
+        if has_focus {
             cursor = place.map(|(row, column)| (lines.len() + row, column));
         }
         lines.extend(own);
-        if is_current && focused {
+        if has_focus {
             lines.extend(below(pen.styler, form, node, area.width));
         }
         let problem = |problem| pen.line(Role::Error, format!("    ! {problem}"));
@@ -133,16 +135,17 @@ struct FieldLine<'a> {
     row: &'a FormRow,
     node: &'a FormNode,
     is_current: bool,
+    has_focus: bool,
     widest: usize,
 }
 
 impl FieldLine<'_> {
-    fn lines(&self, width: usize, focused: bool) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+    fn lines(&self, width: usize) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
         let Self { styler, row, node, .. } = self;
         let mark = if node.field.required && row.part == RowPart::Field { "* " } else { "  " };
         let indent = " ".repeat(2 * row.depth);
         let key = text::cut(&row.key, NAMES).into_owned();
-        let meaning = if self.is_current && focused { Role::Selected } else { Role::Name };
+        let meaning = if self.has_focus { Role::Selected } else { Role::Name };
         let mut spans = vec![styler.span(Role::Key, format!("{mark}{indent}"))];
         if let RowPart::Choice(at) = row.part {
             let ticked = matches!(&node.input, FieldInput::Choices(ticked) if ticked.contains(&at));
@@ -171,7 +174,7 @@ impl FieldLine<'_> {
         // What it takes stands beside the others, and below this one.
         let gap = (before + VALUES).saturating_sub(line.width());
         let room = width.saturating_sub(before + VALUES);
-        if !(self.is_current && focused) && gap > 1 && room > VALUES {
+        if !self.has_focus && gap > 1 && room > VALUES {
             let hint = styler.dim(text::cut(hint(node, true).trim_start(), room));
             line.extend([styler.plain(" ".repeat(gap)), hint]);
         }

@@ -6,14 +6,13 @@ use crate::tui::views::history::tasks::{PastCall, PastCalls};
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
-    let (history, focused) = (&state.history, state.context.focus == shown);
     match shown {
-        Pane::HistoryList => list(pen, state, focused, area),
-        _ => entry(pen, history, focused, area),
+        Pane::HistoryList => list(pen, state, area),
+        _ => entry(pen, &state.history, area),
     }
 }
 
-fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
+fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let (history, projects) = (&state.history, state.context.shown_projects.title());
     let count = history.found().len();
     let mut title = format!("History {}", show_count(count));
@@ -27,7 +26,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
             title = format!("{title}  {} damaged lines skipped", show_count(*damaged));
         }
     }
-    let inner = pen.open(area, &title, focused);
+    let inner = pen.open(area, &title);
     let rows = pen.filter(inner, &history.filter, history.problem());
     let rows = above(pen, history, rows);
     if count == 0 {
@@ -50,7 +49,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     }
     let layout = TableLayout { first, ..TableLayout::of(&columns, room, first + ARGUMENTS) };
     pen.put(layout.heading(styler, " WHEN", "  ARGUMENTS"), head);
-    pen.list(rows, history.list, count, focused, |at| {
+    pen.list(rows, history.list, count, |at| {
         let Some(call) = history.found().nth(at) else { return Line::default() };
         let mark = if history.marked.as_ref() == Some(&call.id) { "*" } else { " " };
         let time = call.time.get(skipped..).unwrap_or_default();
@@ -109,11 +108,11 @@ fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
     lines
 }
 
-fn entry(pen: &mut Pen<'_>, history: &HistoryView, focused: bool, area: Rect) {
+fn entry(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) {
     let inner = match history.shown_tool() {
-        _ if history.is_comparing() => pen.open(area, "Diff  (Esc closes it)", focused),
-        Some(tool) => pen.open_tabs(area, tool, focused, &tabs(history.format)),
-        None => pen.open(area, "Call", focused),
+        _ if history.is_comparing() => pen.open(area, "Diff  (Esc closes it)"),
+        Some(tool) => pen.open_tabs(area, tool, &tabs(history.format)),
+        None => pen.open(area, "Call"),
     };
     pen.text(&history.details, inner);
 }

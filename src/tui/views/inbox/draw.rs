@@ -14,12 +14,11 @@ const MAX_SERVER_TEXT_CHARS: usize = 4_000;
 const WINDOW_WIDTH: u16 = 72;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
-    let focused = state.context.focus == shown;
     if shown == Pane::Questions {
-        return list(pen, state, focused, area);
+        return list(pen, state, area);
     }
     let Some(pending) = state.inbox.chosen() else {
-        let inner = pen.open(area, "Question", focused);
+        let inner = pen.open(area, "Question");
         let text = "Questions from servers and approvals appear here. Those of a call you are waiting for also \
                     open as a window.";
         let lines = if state.inbox.is_empty() { pen.lines(Role::Dim, text) } else { Vec::new() };
@@ -28,7 +27,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let asks = || format!("{} asks", pending.question.server);
     let title = pending.hold.as_ref().map_or_else(asks, HoldDraft::title);
     let inner = pen.window(area, &title, Role::Question);
-    question(pen, state, pending, focused, inner);
+    question(pen, state, pending, inner);
 }
 
 /// The question as it comes, before somebody answers it.
@@ -55,10 +54,10 @@ pub fn window(pen: &mut Pen<'_>, state: &AppState, id: AskId, area: Rect) {
     pen.put(keys, below);
 }
 
-fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
+fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let inbox = &state.inbox;
     let title = format!("Inbox {}", inbox.len());
-    let inner = pen.open(area, &title, focused);
+    let inner = pen.open(area, &title);
     if inbox.is_empty() {
         let keys = [("1", "tools: a server may ask something during a call")];
         let lines = empty::lines(pen.styler, "No questions.", &keys, inner.height);
@@ -76,7 +75,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let above = u16::try_from(approvals).unwrap_or(0).min(inner.height);
     let rows = Rect { y: inner.y + above, height: inner.height - above, ..inner };
     let styler = pen.styler;
-    pen.list(rows, inbox.list, inbox.questions.len(), focused, |at| {
+    pen.list(rows, inbox.list, inbox.questions.len(), |at| {
         row(styler, state, &inbox.questions[at])
     });
 }
@@ -94,13 +93,7 @@ fn row(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Line<'sta
     ])
 }
 
-fn question(
-    pen: &mut Pen<'_>,
-    state: &AppState,
-    pending: &PendingQuestion,
-    focused: bool,
-    area: Rect,
-) {
+fn question(pen: &mut Pen<'_>, state: &AppState, pending: &PendingQuestion, area: Rect) {
     let mut lines = request(pen.styler, state, pending);
     let server = &pending.question.server;
     let position = &state.inbox.position;
@@ -121,7 +114,7 @@ fn question(
             }
             let (above, below) = parts(&lines, area);
             pen.page(&lines, position, above);
-            form::draw::inside(pen, answer, focused, below);
+            form::draw::inside(pen, answer, below);
         }
         (AnswerDraft::Text(text), _) => {
             let (above, below) = parts(&lines, area);
@@ -130,7 +123,7 @@ fn question(
                 || format!("Sent to '{server}' as the model's answer:"),
                 |hold| hold.heading().to_owned(),
             );
-            reply(pen, heading, text, focused, below);
+            reply(pen, heading, text, below);
         }
         (AnswerDraft::OpenUrl, _) => {
             pen.page(&lines, position, area);
@@ -205,8 +198,8 @@ fn quoted(styler: Styler, page: &Page) -> Vec<Line<'static>> {
     lines
 }
 
-fn reply(pen: &mut Pen<'_>, heading: String, text: &TextInput, focused: bool, area: Rect) {
+fn reply(pen: &mut Pen<'_>, heading: String, text: &TextInput, area: Rect) {
     let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     pen.put(pen.line(Role::Dim, heading), above);
-    form::draw::lines(pen, text, focused, below);
+    form::draw::lines(pen, text, below);
 }

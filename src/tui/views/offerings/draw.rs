@@ -10,16 +10,16 @@ const SUGGESTED: usize = 5;
 const FRAMED: u16 = 16;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
-    let (offerings, focused) = (&state.offerings, state.context.focus == shown);
+    let offerings = &state.offerings;
     match (shown, &offerings.asking) {
-        (Pane::OfferingList, _) => tree(pen, offerings, focused, area),
-        (_, Some(asking)) => draw_form(pen, asking, focused, area),
-        _ => content(pen, offerings, focused, area),
+        (Pane::OfferingList, _) => tree(pen, offerings, area),
+        (_, Some(asking)) => draw_form(pen, asking, area),
+        _ => content(pen, offerings, area),
     }
 }
 
-fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect) {
-    let inner = pen.open(area, "Resources and prompts", focused);
+fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, area: Rect) {
+    let inner = pen.open(area, "Resources and prompts");
     let rows = pen.filter(inner, &offerings.filter, None);
     let all = &offerings.tree.rows;
     if all.is_empty() {
@@ -31,7 +31,7 @@ fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect)
         return pen.put(pen.line(Role::Dim, text), rows);
     }
     let styler = pen.styler;
-    pen.list(rows, offerings.list, all.len(), focused, |at| {
+    pen.list(rows, offerings.list, all.len(), |at| {
         offering_row(styler, offerings, all[at], usize::from(rows.width))
     });
 }
@@ -109,17 +109,17 @@ fn item_status(item: &Offering) -> String {
     facts.chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-fn content(pen: &mut Pen<'_>, offerings: &OfferingsView, focused: bool, area: Rect) {
+fn content(pen: &mut Pen<'_>, offerings: &OfferingsView, area: Rect) {
     let inner = if offerings.shown().is_some() {
         let ways = [("text", !offerings.is_raw), ("raw", offerings.is_raw)];
-        pen.open_tabs(area, "Content", focused, &ways)
+        pen.open_tabs(area, "Content", &ways)
     } else {
-        pen.open(area, "About", focused)
+        pen.open(area, "About")
     };
     pen.text(&offerings.content, inner);
 }
 
-fn draw_form(pen: &mut Pen<'_>, asking: &OfferingForm, focused: bool, area: Rect) {
+fn draw_form(pen: &mut Pen<'_>, asking: &OfferingForm, area: Rect) {
     let mut lines = form_footer(pen.styler, asking);
     let is_framed = pen.frames && area.height >= FRAMED && !lines.is_empty();
     let frame_rows = if is_framed { 2 } else { 0 };
@@ -128,9 +128,10 @@ fn draw_form(pen: &mut Pen<'_>, asking: &OfferingForm, focused: bool, area: Rect
     let height = height.min(area.height / 3 + frame_rows);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
-    let inner = pen.open(above, &format!("Arguments  {}", asking.form.tool), focused);
-    form::draw::inside(pen, &asking.form, focused, inner);
-    let below = if is_framed { pen.open(below, "Suggestions", false) } else { below };
+    let inner = pen.open(above, &format!("Arguments  {}", asking.form.tool));
+    form::draw::inside(pen, &asking.form, inner);
+    pen.focused = false;
+    let below = if is_framed { pen.open(below, "Suggestions") } else { below };
     lines.truncate(below.height.into());
     pen.put(ratatui::text::Text::from(lines), below);
 }

@@ -76,7 +76,7 @@ pub fn draw(pen: &mut Pen<'_>, palette: &Picker<PaletteEntry>, area: Rect) {
     let styler = pen.styler;
     let names = (0..palette.len()).filter_map(|at| Some(text::width(&palette.get(at)?.name)));
     let name = names.max().unwrap_or(0).min(usize::from(rows.width).saturating_sub(12) * 2 / 3);
-    pen.list(rows, palette.list, palette.len(), true, |at| {
+    pen.list(rows, palette.list, palette.len(), |at| {
         let Some(entry) = palette.get(at) else { return Line::default() };
         let key = entry.key.map(|key| key.to_string()).unwrap_or_default();
         Line::from(vec![

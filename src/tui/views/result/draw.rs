@@ -12,18 +12,16 @@ use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
-    let focused = state.context.focus == Pane::Result;
     let viewer = &state.tools.viewer;
     let tool = state.tools.subject();
     if let Some(document) = tool.and_then(|tool| viewer.dry_run_of(tool)) {
-        let title = "Dry run  (not sent)";
-        let inner = pen.open(area, title, focused);
+        let inner = pen.open(area, "Dry run  (not sent)");
         return pen.text(document, inner);
     }
     let Some((tool, call)) =
         tool.and_then(|tool| Some((tool, viewer.call(tool, &state.context.calls)?)))
     else {
-        let inner = pen.open(area, "Result", focused);
+        let inner = pen.open(area, "Result");
         let inner = live_line(pen, state, inner);
         let lines = nothing(pen.styler, state, inner.height);
         return pen.paragraph(inner, &lines);
@@ -65,7 +63,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     for note in notes(viewer) {
         title = format!("{title}  {note}");
     }
-    let inner = pen.open_with(area, &title, Some(&chip), focused);
+    let inner = pen.open_with(area, &title, Some(&chip));
     let inner = live_line(pen, state, inner);
     let inner = match (viewer.search.is_typing, viewer.filter.is_typing) {
         (true, _) => pen.input_row(inner, "/", &viewer.search.line),
@@ -81,8 +79,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
             let inner = filter_error(pen, viewer, inner);
             pen.text(text, inner);
         }
-        ResultBody::Table(table) => table::draw(pen, table, focused, inner),
-        ResultBody::Tree(shown) => tree(pen, shown, focused, inner),
+        ResultBody::Table(table) => table::draw(pen, table, inner),
+        ResultBody::Tree(shown) => tree(pen, shown, inner),
     }
 }
 
@@ -117,11 +115,11 @@ fn filter_error(pen: &mut Pen<'_>, viewer: &ResultViewer, area: Rect) -> Rect {
     Rect { y: area.y + 1, height: area.height - 1, ..area }
 }
 
-fn tree(pen: &mut Pen<'_>, tree: &JsonTree, focused: bool, area: Rect) {
+fn tree(pen: &mut Pen<'_>, tree: &JsonTree, area: Rect) {
     let height = usize::from(area.height);
     let first = tree.list.first(height, tree.len());
     for ((at, node), place) in (first..).zip(tree.from(first)).zip(area.rows()) {
-        pen.put(leaf(pen.styler, node, pane::mark(at == tree.list.chosen(), focused)), place);
+        pen.put(leaf(pen.styler, node, pen.mark(at == tree.list.chosen())), place);
     }
     if tree.is_cut && first + height >= tree.len() && !area.is_empty() {
         let place = Rect { y: area.bottom() - 1, height: 1, ..area };
@@ -238,7 +236,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, list: ListCursor, area: Rect) {
         let line = format!("  {}{state:<14}[{}]", name(&call.tool), call.client);
         pen.put(pen.line(Role::Dim, line), place);
     }
-    pen.list(above, list, running.len(), true, |at| {
+    pen.list(above, list, running.len(), |at| {
         let call = running[at];
         let text = match (&call.activity.retry, &call.activity.progress) {
             (Some(retry), _) => {

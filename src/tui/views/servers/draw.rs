@@ -48,9 +48,8 @@ const STATE: usize = 13;
 
 pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let servers = &state.servers;
-    let focused = state.context.focus == Pane::Servers;
     let title = format!("Servers {}", servers.rows.len());
-    let inner = pen.open(area, &title, focused);
+    let inner = pen.open(area, &title);
     if servers.rows.is_empty() {
         let text = "No servers. Define them in mcp.yaml, or take those of your editor:\n\
                     toolhost import";
@@ -65,7 +64,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let title = pen.cell("NAME", name) + "STATE";
     pen.put(layout.heading(pen.styler, &title, "  PID/URL"), head);
     let styler = pen.styler;
-    pen.list(rows, servers.list, servers.rows.len(), focused, |at| {
+    pen.list(rows, servers.list, servers.rows.len(), |at| {
         row(styler, state, &servers.rows[at], name, &layout)
     });
 }

@@ -23,10 +23,9 @@ const WIDE: u16 = 100;
 const SPARKS: usize = 30;
 
 pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
-    let focused = state.context.focus == Pane::Health;
     let servers = &state.servers;
     let Some(server) = servers.chosen() else {
-        pen.open(area, "Server", focused);
+        pen.open(area, "Server");
         return;
     };
     let (left, right) = if area.width >= WIDE {
@@ -36,7 +35,7 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     } else {
         (area, None)
     };
-    let inner = pen.open_tabs(left, &server.name, focused, &tabs(servers.tab));
+    let inner = pen.open_tabs(left, &server.name, &tabs(servers.tab));
     let lines = match servers.tab {
         ServerTab::Log => log(pen.styler, state, server, servers.activity_of(&server.name)),
         ServerTab::Drift => drift(pen.styler, servers.advertised(&server.name)),
@@ -44,12 +43,13 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     };
     pen.page(&lines, &servers.position, inner);
     if let Some(right) = right {
+        pen.focused = false;
         wire(pen, state, server, right);
     }
 }
 
 fn wire(pen: &mut Pen<'_>, state: &AppState, server: &ServerStatus, area: Rect) {
-    let inner = pen.open(area, &format!("Trace  {}  (T)", server.name), false);
+    let inner = pen.open(area, &format!("Trace  {}  (T)", server.name));
     let columns = TraceColumns::of(usize::from(inner.width), state).without_server();
     let newest = state.trace.newest_of(&server.name, MAX_SCANNED_ITEMS);
     let lines: Vec<Line<'static>> =

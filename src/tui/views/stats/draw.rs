@@ -9,7 +9,6 @@ use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 use crate::util::histogram::Durations;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
-    let focused = state.context.focus == shown;
     let stats = &state.stats;
     let title = if shown == Pane::Usage {
         title(state)
@@ -17,7 +16,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
         let name = stats.chosen().map_or("", |usage| name_of(usage, stats.by_server));
         format!("Latency  {name}")
     };
-    let inner = pen.open(area, &title, focused);
+    let inner = pen.open(area, &title);
     if shown == Pane::Usage {
         usage_table(pen, state, inner);
     } else {
@@ -159,8 +158,7 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         y += 1;
     }
     let (styler, rows) = (pen.styler, Rect { y, height: area.bottom().saturating_sub(y), ..area });
-    let focused = state.context.focus == Pane::Usage;
-    pen.list(rows, stats.list, stats.rows().len(), focused, |at| {
+    pen.list(rows, stats.list, stats.rows().len(), |at| {
         let usage = &stats.rows()[at];
         let name = styler.cell(name_of(usage, stats.by_server), layout.first);
         let cells = layout.cells(styler, |column| (column.what)(state, usage, column.width));

@@ -84,12 +84,11 @@ fn definition(tool: &ToolDefinition) -> ScrollText {
 }
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
-    let focused = state.context.focus == Pane::Detail;
     let Some(row) = state.tools.catalogue.chosen() else {
         let group =
             tools::draw::group_lines(pen.styler, state, usize::from(area.width).saturating_sub(4));
         let (title, lines) = group.unwrap_or_else(|| ("Tool".to_owned(), nothing(pen.styler)));
-        let inner = pen.open(area, &title, focused);
+        let inner = pen.open(area, &title);
         return pen.paragraph(inner, &lines);
     };
     let detail = &state.tools.detail;
@@ -107,7 +106,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     };
     // While it is filled in, nothing else is shown here.
     let tabs = if state.tools.form.is_some() { Vec::new() } else { tabs(tab) };
-    let inner = pen.open_tabs(area, &title, focused, &tabs);
+    let inner = pen.open_tabs(area, &title, &tabs);
     let used = text::width(&title) + tabs.iter().map(|(name, _)| name.len() + 2).sum::<usize>();
     chips(pen, state, row, area, used + 6);
     if let Some(form) = form {
@@ -118,7 +117,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let [above, below] =
             Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(inner);
         pen.put(ratatui::text::Text::from(about), above);
-        return form::draw::inside(pen, form, focused && state.tools.form.is_some(), below);
+        pen.focused &= state.tools.form.is_some();
+        return form::draw::inside(pen, form, below);
     }
     if tab != DetailTab::Docs {
         return pen.text(&detail.text, inner);

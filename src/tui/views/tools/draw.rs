@@ -29,8 +29,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     if !catalogue.order().is_empty() {
         title = format!("{title}  {}", catalogue.order());
     }
-    let focused = state.context.focus == Pane::Catalogue;
-    let inner = pen.open(area, &title, focused);
+    let inner = pen.open(area, &title);
     // Columns go before names are cut.
     let first = catalogue.widest_name().min(usize::from(inner.width).saturating_sub(BEFORE));
     let figures = if catalogue.usage.is_empty() { &[] } else { &COLUMNS[..] };
@@ -55,7 +54,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return pen.paragraph(rows, &pen.lines(Role::Dim, text));
     }
     let styler = pen.styler;
-    pen.list(rows, catalogue.list, lines.len(), focused, |at| match &lines[at] {
+    pen.list(rows, catalogue.list, lines.len(), |at| match &lines[at] {
         ToolLine::Group(group) => heading(styler, state, group),
         ToolLine::Tool(row) => tool(styler, state, row, &layout),
     });

@@ -7,11 +7,9 @@ use crate::tui::views::trace::item::TraceItem;
 use crate::util::timestamp;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
-    let focused = state.context.focus == shown;
-    if shown == Pane::TraceList {
-        lines(pen, state, focused, area);
-    } else {
-        whole(pen, state, focused, area);
+    match shown {
+        Pane::TraceList => lines(pen, state, area),
+        _ => whole(pen, state, area),
     }
 }
 
@@ -29,7 +27,7 @@ pub fn newest_line(styler: Styler, state: &AppState, width: u16) -> Line<'static
 }
 
 pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
-    let inner = pen.open(area, &format!("{}  (3)", title(state)), false);
+    let inner = pen.open(area, &format!("{}  (3)", title(state)));
     if state.trace.counts().1 == 0 {
         let text = "Messages to and from servers appear here.";
         return pen.put(pen.line(Role::Dim, text), inner);
@@ -41,9 +39,9 @@ pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
 }
 
-fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
+fn lines(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let trace = &state.trace;
-    let inner = pen.open(area, &title(state), focused);
+    let inner = pen.open(area, &title(state));
     let rows = pen.filter(inner, &trace.filter, None);
     let (all, shown) = trace.counts();
     if shown == 0 {
@@ -53,7 +51,7 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
     let columns = TraceColumns::of(usize::from(rows.width), state);
     for ((is_chosen, item), place) in trace.window(rows.height.into()).zip(rows.rows()) {
         let line = row(pen.styler, item, columns);
-        let mark = pane::mark(is_chosen, focused);
+        let mark = pen.mark(is_chosen);
         pen.put(pane::pointed(pen.styler, line, mark, place.width), place);
     }
 }
@@ -76,10 +74,10 @@ fn title(state: &AppState) -> String {
     format!("Trace {count}{still}{lost}")
 }
 
-fn whole(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
+fn whole(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let trace = &state.trace;
     let Some(item) = trace.chosen() else {
-        pen.open(area, "Frame", focused);
+        pen.open(area, "Frame");
         return;
     };
     let number = item.glance().and_then(MessageInfo::id_text);
@@ -98,7 +96,7 @@ fn whole(pen: &mut Pen<'_>, state: &AppState, focused: bool, area: Rect) {
         ("both", shown == FrameScope::Both),
     ];
     let sides = if item.pair.is_some() { &sides[..] } else { &[] };
-    let inner = pen.open_tabs(area, &title, focused, sides);
+    let inner = pen.open_tabs(area, &title, sides);
     pen.text(&trace.frame, inner);
 }
 
