@@ -273,7 +273,7 @@ fn motion(styler: Styler, state: &AppState) -> Line<'static> {
 /// The newest message, or what is being searched for.
 pub fn status_bar(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let motion = motion(pen.styler, state);
-    let width = u16::try_from(motion.width()).unwrap_or(area.width).min(area.width);
+    let width = cells(motion.width()).min(area.width);
     let right = Rect { x: area.right() - width, width, ..area };
     pen.put(motion, right);
     let area = Rect { width: area.width - width, ..area };

@@ -46,6 +46,21 @@ pub fn frame(area: Rect) -> [Rect; 4] {
     .areas(area)
 }
 
+/// So many rows at the top of an area, and what is left below them.
+pub fn top(area: Rect, rows: usize) -> [Rect; 2] {
+    Layout::vertical([Constraint::Length(cells(rows)), Constraint::Fill(1)]).areas(area)
+}
+
+/// What is left above so many rows at the bottom of an area, and those.
+pub fn bottom(area: Rect, rows: usize) -> [Rect; 2] {
+    Layout::vertical([Constraint::Fill(1), Constraint::Length(cells(rows))]).areas(area)
+}
+
+/// So many cells or rows, as far as a screen can have them.
+pub fn cells(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
 /// The minimum and maximum share of a pane, in percent.
 const SHARES: (u16, u16) = (15, 85);
 
@@ -93,7 +108,7 @@ impl PaneShares {
 }
 
 /// How many lines the wire has below the tools, where it is open.
-const WIRE_HEIGHT: u16 = 8;
+const WIRE_HEIGHT: usize = 8;
 
 /// What a view is drawn in, and what is left below it for the newest lines of the wire, where there
 /// is room for both.
@@ -106,8 +121,7 @@ pub fn wire_below(
     if view != ViewId::Tools || room < SizeClass::Medium || !is_open {
         return (area, None);
     }
-    let [above, below] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(WIRE_HEIGHT)]).areas(area);
+    let [above, below] = bottom(area, WIRE_HEIGHT);
     (above, Some(below))
 }
 
@@ -148,7 +162,7 @@ const LEAST_ROWS: u16 = 3;
 fn detail_rows(area: Rect, usual: u16, form_rows: Option<u16>) -> [Rect; 2] {
     let most = area.height.saturating_sub(LEAST_ROWS).max(LEAST_ROWS);
     let height = usual.min(form_rows.unwrap_or(u16::MAX)).clamp(LEAST_ROWS, most);
-    Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area)
+    top(area, usize::from(height))
 }
 
 /// Whether panes have frames: a narrow screen has no lines to spare for them.

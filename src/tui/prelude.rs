@@ -3,7 +3,7 @@
 pub use std::sync::Arc;
 pub use std::time::Duration;
 
-pub use ratatui::layout::{Constraint, Layout, Rect};
+pub use ratatui::layout::Rect;
 pub use ratatui::text::{Line, Span};
 pub use strum::VariantArray as _;
 
@@ -14,7 +14,7 @@ pub use crate::tui::app::{AppState, View};
 pub use crate::tui::context::{AppContext, Overlay};
 pub use crate::tui::event::{AppEffect, AppEvent, Effects, Navigation};
 pub use crate::tui::keys::{Action, KeyContext, KeyTable, row};
-pub use crate::tui::layout::{Pane, ViewId};
+pub use crate::tui::layout::{Pane, ViewId, bottom, cells, top};
 pub use crate::tui::tasks::{Task, TaskContext};
 pub use crate::tui::theme::Role;
 pub use crate::tui::views::form::SchemaForm;

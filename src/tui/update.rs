@@ -43,8 +43,7 @@ impl AppState {
             let about =
                 tool.map_or(0, |tool| detail::about(styler, self, tool, inside.width).len());
             let frame = area.height - inside.height;
-            form::draw::rows_needed(styler, form, inside.width)
-                .saturating_add(u16::try_from(about).unwrap_or(0) + frame)
+            form::draw::rows_needed(styler, form, inside.width).saturating_add(cells(about) + frame)
         };
         self.context.form_rows = self.tools.shown_form().zip(place).map(rows);
     }

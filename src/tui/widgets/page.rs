@@ -49,7 +49,7 @@ impl Pen<'_> {
     pub fn more(&mut self, area: Rect, left: usize) {
         if left > 0 && area.width > 8 {
             let text = self.dim(format!(" {} more", show_count(left)));
-            let width = u16::try_from(text.width()).unwrap_or(area.width).min(area.width);
+            let width = cells(text.width()).min(area.width);
             let (x, y) = (area.right() - width, area.bottom().saturating_sub(1));
             self.put(text, Rect { x, y, width, height: 1 }.intersection(area));
         }

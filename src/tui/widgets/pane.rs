@@ -40,7 +40,7 @@ impl<'a> Pen<'a> {
 
     /// Puts the cursor so many cells into a row.
     pub fn set_cursor(&mut self, row: Rect, column: usize) {
-        let x = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
+        let x = cells(column).min(row.width.saturating_sub(1));
         self.cursor = Some(Position::new(row.x + x, row.y));
     }
 
@@ -61,8 +61,8 @@ impl<'a> Pen<'a> {
         let all: Line<'_> = tabs.iter().map(span).collect();
         let one: Line<'_> = tabs.iter().filter(|(_, is_shown)| *is_shown).map(span).collect();
         if let Some(line) = [all, one].into_iter().find(|line| line.width() <= room) {
-            let x = area.x.saturating_add(u16::try_from(taken).unwrap_or(u16::MAX));
-            let width = u16::try_from(line.width()).unwrap_or(0);
+            let x = area.x.saturating_add(cells(taken));
+            let width = cells(line.width());
             self.put(line, Rect { x, width, height: 1, ..area });
         }
         inner
@@ -107,8 +107,7 @@ impl<'a> Pen<'a> {
         title.push(self.span(Role::Title, rest));
         let meaning = if self.focused { Role::FocusedFrame } else { Role::Frame };
         if !self.frames {
-            let [head, inner] =
-                Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+            let [head, inner] = top(area, 1);
             self.put(Line::from(title), head);
             return inner;
         }
@@ -177,8 +176,7 @@ impl<'a> Pen<'a> {
         if !filter.is_shown() || area.is_empty() {
             return area;
         }
-        let [row, rows] =
-            Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+        let [row, rows] = top(area, 1);
         if filter.is_typed {
             self.input(row, "/ ", &filter.line, problem);
         } else {
@@ -199,8 +197,9 @@ impl<'a> Pen<'a> {
         if area.is_empty() {
             return area;
         }
-        self.input(Rect { y: area.bottom() - 1, height: 1, ..area }, label, input, None);
-        Rect { height: area.height - 1, ..area }
+        let [rows, row] = bottom(area, 1);
+        self.input(row, label, input, None);
+        rows
     }
 }
 

@@ -66,8 +66,7 @@ impl QuestionText {
         now: Duration,
         line: impl FnOnce(Readiness) -> (Role, String),
     ) {
-        let [above, below] =
-            Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(area);
+        let [above, below] = bottom(area, 1);
         pen.text(&self.text, above);
         let (role, text) = line(self.readiness(now));
         pen.put(pen.line(role, text), below);

@@ -292,7 +292,7 @@ pub struct ToolPicker {
 
 const NAME: usize = 13;
 /// Lines below the entries at most.
-const FOOT: u16 = 6;
+const FOOT: usize = 6;
 
 pub fn title(bench: &BenchView) -> String {
     match &bench.picker {
@@ -316,22 +316,20 @@ fn form(pen: &mut Pen<'_>, form: &PlanForm, area: Rect) {
     let entries = PlanField::VARIANTS;
     let foot = foot(pen.styler, form);
     let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
-    let below = u16::try_from(wrapped).unwrap_or(u16::MAX).min(FOOT).min(area.height / 3);
-    let height = usize::from(area.height - below);
+    let height = usize::from(area.height);
+    let [above, below] = bottom(area, wrapped.min(FOOT).min(height / 3));
+    let height = usize::from(above.height);
     let last = entries.len().saturating_sub(height);
     let first = form.at.saturating_sub(height / 2).min(last);
     let seen = entries.iter().enumerate().skip(first).take(height);
-    for ((at, entry), place) in seen.zip(area.rows()) {
+    for ((at, entry), place) in seen.zip(above.rows()) {
         let (line, cursor) = row(pen, form, *entry, at == form.at, area.width);
         pen.put(line, place);
         if pen.focused && form.is_writing && at == form.at {
             pen.set_cursor(place, cursor);
         }
     }
-    if below > 0 {
-        let place = Rect { y: area.bottom() - below, height: below, ..area };
-        pen.paragraph(place, &foot);
-    }
+    pen.paragraph(below, &foot);
 }
 
 /// One entry, and where the cursor is in it.

@@ -17,9 +17,7 @@ pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, area: Rect) {
     let needed = foot_rows(&foot, area.width);
     let left = usize::from(area.height).saturating_sub(body_rows(form));
     let most = usize::from(area.height / 3).max(left).max(1);
-    let height = u16::try_from(needed.min(most)).unwrap_or(1);
-    let [above, below] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    let [above, below] = bottom(area, needed.min(most));
     match form.json() {
         Some(json) => lines(pen, json, above),
         None => fields(pen, form, above),
@@ -31,8 +29,7 @@ pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, area: Rect) {
 /// that nothing moves when another one is chosen.
 pub fn rows_needed(styler: Styler, form: &SchemaForm, width: u16) -> u16 {
     // With a gap between them.
-    let rows = body_rows(form) + 1 + foot_rows(&foot(styler, form), width);
-    u16::try_from(rows).unwrap_or(u16::MAX)
+    cells(body_rows(form) + 1 + foot_rows(&foot(styler, form), width))
 }
 
 fn body_rows(form: &SchemaForm) -> usize {

@@ -32,7 +32,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     if count == 0 {
         return pen.paragraph(rows, &nothing(pen.styler, history));
     }
-    let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(rows);
+    let [head, rows] = top(rows, 1);
     let (room, styler) = (usize::from(rows.width).saturating_sub(2), pen.styler);
     // How much of the time is shown: all of it, without the year, or the time of day.
     let skipped = [0, 5, 11].into_iter().find(|skipped| WHEN - skipped <= room / 5).unwrap_or(11);
@@ -84,7 +84,7 @@ const COLUMNS: [ColumnSpec<HistoryCell>; 5] = [
 /// A notice about the file above the list, if there is one; gives the rows below.
 fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) -> Rect {
     let Some(Ok(PastCalls { is_recording: false, .. })) = &history.file else { return area };
-    let [row, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    let [row, rows] = top(area, 1);
     let text = "Recording is off. Set history: { enabled: true } to turn it on.";
     pen.put(pen.line(Role::Warning, text), row);
     rows

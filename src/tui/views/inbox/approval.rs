@@ -184,9 +184,7 @@ impl InboxView {
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area: Rect) {
     let most = area.height.saturating_sub(4).clamp(5, 30);
     let height = match pending.prompt.held {
-        Some(_) => {
-            u16::try_from(pending.text().len() + held::ANSWERS + 3).unwrap_or(most).min(most)
-        }
+        Some(_) => cells(pending.text().len() + held::ANSWERS + 3).min(most),
         None => most,
     };
     let place = layout::window(area, 76, height);
@@ -198,13 +196,11 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
     let title = format!("{title}  1 of {}", state.inbox.approvals.len());
     let inner = pen.window(place, &title, role);
     let answers = answers(pen.styler, state, pending);
-    let height = u16::try_from(answers.len()).unwrap_or(u16::MAX);
     // Where there is little room what is asked goes before what can be answered.
-    let height = height.min(inner.height.saturating_sub(4)).max(1);
-    let [above, below] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(inner);
+    let height = answers.len().min(usize::from(inner.height).saturating_sub(4)).max(1);
+    let [above, below] = bottom(inner, height);
     pen.text(pending.text(), above);
-    let seen: Vec<Line<'static>> = answers.into_iter().take(usize::from(height)).collect();
+    let seen: Vec<Line<'static>> = answers.into_iter().take(height).collect();
     pen.paragraph(below, &seen);
 }
 

@@ -40,7 +40,7 @@ pub fn window(pen: &mut Pen<'_>, state: &AppState, id: AskId, area: Rect) {
     lines.push(pen.line(Role::Key, "Enter answer   Esc later"));
     let width = WINDOW_WIDTH.min(area.width);
     let rows = lines.iter().map(|line| wrap(line, usize::from(width.saturating_sub(4))).len());
-    let height = u16::try_from(rows.sum::<usize>() + 2).unwrap_or(u16::MAX);
+    let height = cells(rows.sum::<usize>() + 2);
     let most = area.height.saturating_sub(4).max(5);
     let place = layout::window(area, width, height.min(most));
     pen.put(Clear, place);
@@ -48,8 +48,7 @@ pub fn window(pen: &mut Pen<'_>, state: &AppState, id: AskId, area: Rect) {
     let inner = pen.window(place, &title, Role::Question);
     // A long question is cut here, and never the keys.
     let keys = lines.pop().unwrap_or_default();
-    let [above, below] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
+    let [above, below] = bottom(inner, 1);
     pen.paragraph(above, &lines);
     pen.put(keys, below);
 }
@@ -63,8 +62,8 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let lines = empty::lines(pen.styler, "No questions.", &keys, inner.height);
         return pen.paragraph(inner, &lines);
     }
-    let approvals = inbox.approvals.len().min(3);
-    for (pending, place) in inbox.approvals.iter().take(approvals).zip(inner.rows()) {
+    let [above, rows] = top(inner, inbox.approvals.len().min(3));
+    for (pending, place) in inbox.approvals.iter().zip(above.rows()) {
         let (role, kind) = match pending.prompt.held {
             Some(_) => (Role::Question, "stopped"),
             None => (Role::Warning, "approval"),
@@ -72,8 +71,6 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let text = format!("  {kind}  {}", pending.prompt.tool.name.full());
         pen.put(pen.line(role, text), place);
     }
-    let above = u16::try_from(approvals).unwrap_or(0).min(inner.height);
-    let rows = Rect { y: inner.y + above, height: inner.height - above, ..inner };
     let styler = pen.styler;
     pen.list(rows, inbox.list, inbox.questions.len(), |at| {
         row(styler, state, &inbox.questions[at])
@@ -112,12 +109,12 @@ fn question(pen: &mut Pen<'_>, state: &AppState, pending: &PendingQuestion, area
                 let warning = pen.document(&present::question::secret_warning(server));
                 lines.splice(0..0, warning);
             }
-            let (above, below) = parts(&lines, area);
+            let [above, below] = parts(&lines, area);
             pen.page(&lines, position, above);
             form::draw::inside(pen, answer, below);
         }
         (AnswerDraft::Text(text), _) => {
-            let (above, below) = parts(&lines, area);
+            let [above, below] = parts(&lines, area);
             pen.page(&lines, position, above);
             let heading = pending.hold.as_ref().map_or_else(
                 || format!("Sent to '{server}' as the model's answer:"),
@@ -150,14 +147,11 @@ fn request(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Vec<L
     lines
 }
 
-fn parts(lines: &[Line<'static>], area: Rect) -> (Rect, Rect) {
+fn parts(lines: &[Line<'static>], area: Rect) -> [Rect; 2] {
     let width = usize::from(area.width);
     let needed: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
     let most = usize::from(area.height) * 2 / 5;
-    let height = u16::try_from(needed.min(most.max(1))).unwrap_or(1);
-    let [above, below] =
-        Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
-    (above, below)
+    top(area, needed.min(most.max(1)))
 }
 
 /// For which call, for how long, and how long there is.
@@ -199,7 +193,7 @@ fn quoted(styler: Styler, page: &Page) -> Vec<Line<'static>> {
 }
 
 fn reply(pen: &mut Pen<'_>, heading: String, text: &TextInput, area: Rect) {
-    let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    let [above, below] = top(area, 1);
     pen.put(pen.line(Role::Dim, heading), above);
     form::draw::lines(pen, text, below);
 }

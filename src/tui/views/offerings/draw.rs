@@ -124,10 +124,8 @@ fn draw_form(pen: &mut Pen<'_>, asking: &OfferingForm, area: Rect) {
     let is_framed = pen.frames && area.height >= FRAMED && !lines.is_empty();
     let frame_rows = if is_framed { 2 } else { 0 };
     // A small screen keeps the fields.
-    let height = u16::try_from(lines.len()).unwrap_or(0) + frame_rows;
-    let height = height.min(area.height / 3 + frame_rows);
-    let [above, below] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    let rows = lines.len().min(usize::from(area.height / 3)) + frame_rows;
+    let [above, below] = bottom(area, rows);
     let inner = pen.open(above, &format!("Arguments  {}", asking.form.tool));
     form::draw::inside(pen, &asking.form, inner);
     pen.focused = false;

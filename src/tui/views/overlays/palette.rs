@@ -67,7 +67,7 @@ pub fn search(letters: &str, entries: &[PaletteEntry]) -> Vec<usize> {
 pub fn draw(pen: &mut Pen<'_>, palette: &Picker<PaletteEntry>, area: Rect) {
     let size = (78, area.height.saturating_sub(4).clamp(5, 22));
     let inner = pen.open_over(area, size, &format!("Commands ({})", palette.len()));
-    let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    let [line, rows] = top(inner, 1);
     pen.input(line, "> ", &palette.line, None);
     if palette.len() == 0 {
         let text = "No matching command. Esc closes.";

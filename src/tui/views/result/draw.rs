@@ -215,11 +215,9 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, list: ListCursor, area: Rect) {
     let running: Vec<&ConsoleCall> = state.context.calls.running().collect();
     let others: Vec<&OtherCall> = state.others.running().collect();
     let count = running.len() + others.len();
-    let rows = u16::try_from(count).unwrap_or(u16::MAX).clamp(1, 16);
-    let size = (76, rows.saturating_add(4));
+    let size = (76, cells(count.clamp(1, 16)) + 4);
     let inner = pen.open_over(area, size, &format!("Running {count}"));
-    let [above, below] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
+    let [above, below] = bottom(inner, 1);
     pen.put(pen.line(Role::Key, "Enter cancel call   Esc close"), below);
     if count == 0 {
         return pen.put(pen.line(Role::Dim, "No running calls."), above);
@@ -269,9 +267,7 @@ pub fn live_line(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
     if calls.counts.calls() >= ENOUGH {
         lines.push(rate(pen.styler, &now, usize::from(area.width)));
     }
-    let height = u16::try_from(lines.len()).unwrap_or(1);
-    let [above, below] =
-        Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+    let [above, below] = top(area, lines.len());
     pen.put(Text::from(lines), above);
     below
 }

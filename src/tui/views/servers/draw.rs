@@ -56,7 +56,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return pen.paragraph(inner, &pen.lines(Role::Dim, text));
     }
     let inner = pen.filter(inner, &servers.find, None);
-    let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    let [head, rows] = top(inner, 1);
     let width = usize::from(inner.width);
     let name = if width >= 100 { 16 } else { 14 };
     let first = name + STATE;

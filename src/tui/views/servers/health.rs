@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use ratatui::layout::{Constraint, Layout};
 use serde_json::Value;
 
 use crate::model::ServerStatus;

@@ -1,5 +1,7 @@
 //! Draws the selected row's latency histogram, errors and timeline.
 
+use ratatui::layout::{Constraint, Layout};
+
 use crate::present::stats::{QUANTILES, time};
 use crate::stats::Usage;
 use crate::stats::comparison::UsageChange;
@@ -30,7 +32,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let mut lines = facts(pen.styler, state, usage, area.width);
     // The histogram takes the lines that are left, and a few in any case.
-    let left = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(6);
+    let left = area.height.saturating_sub(cells(lines.len())).max(6);
     lines.extend(drawn(pen.styler, state, usage, area.width, left));
     lines.extend(store(pen.styler, state));
     pen.page(&lines, &state.stats.position, area);

@@ -113,9 +113,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let about = about(pen.styler, state, &row.tool, inner.width);
         let left =
             inner.height.saturating_sub(form::draw::rows_needed(pen.styler, form, inner.width));
-        let height = u16::try_from(about.len()).unwrap_or(0).min(left);
-        let [above, below] =
-            Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(inner);
+        let [above, below] = top(inner, about.len().min(usize::from(left)));
         pen.put(ratatui::text::Text::from(about), above);
         pen.focused &= state.tools.form.is_some();
         return form::draw::inside(pen, form, below);
@@ -188,7 +186,7 @@ fn chips(pen: &mut Pen<'_>, state: &AppState, row: &ToolRow, area: Rect, taken: 
     let styler = pen.styler;
     let chip = |(role, word)| [styler.plain(" "), styler.chip(role, word)];
     let line: Line<'_> = marks.into_iter().flat_map(chip).collect();
-    let width = u16::try_from(line.width()).unwrap_or(u16::MAX);
+    let width = cells(line.width());
     if pen.frames && usize::from(area.width) > usize::from(width) + taken {
         pen.put(line, Rect { x: area.right() - width - 2, width, height: 1, ..area });
     }

@@ -62,14 +62,14 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 
 fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, title: usize) {
     let titles: String = columns.iter().map(|c| table::right(c.title, c.width)).collect();
-    let width = u16::try_from(titles.len()).unwrap_or(0);
+    let width = cells(titles.len());
     if !pen.frames || columns.is_empty() || usize::from(area.width) < titles.len() + title + 6 {
         return;
     }
     let mut x = area.right().saturating_sub(width + 2);
     for column in columns {
-        let own = u16::try_from(column.title.len()).unwrap_or(0) + 1;
-        let end = x + u16::try_from(column.width).unwrap_or(0);
+        let own = cells(column.title.len()) + 1;
+        let end = x + cells(column.width);
         // Up to the corner, which stays.
         let width = (own + 1).min(area.right().saturating_sub(end - own + 1));
         let place = Rect { x: end.saturating_sub(own), y: area.y, width, height: 1 };
@@ -83,19 +83,16 @@ fn activity(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let seconds = state.live.all.by_second(state.context.now);
     let count: u64 = seconds.iter().sum();
     let text = format!(" {} in the last minute ", plural(count, "call", "calls"));
-    let cells = usize::from(area.width).saturating_sub(text.len() + 6).min(20);
-    if !pen.frames || count == 0 || cells < 6 {
+    let room = usize::from(area.width).saturating_sub(text.len() + 6).min(20);
+    if !pen.frames || count == 0 || room < 6 {
         return;
     }
     let numbers: Vec<f64> = seconds.into_iter().map(float).collect();
     let line = Line::from(vec![
-        pen.span(
-            Role::Success,
-            format!(" {}", chart::sparkline(&numbers, cells).replace(' ', "▁")),
-        ),
+        pen.span(Role::Success, format!(" {}", chart::sparkline(&numbers, room).replace(' ', "▁"))),
         pen.dim(text),
     ]);
-    let width = u16::try_from(line.width()).unwrap_or(0);
+    let width = cells(line.width());
     pen.put(line, Rect { x: area.x + 2, y: area.bottom() - 1, width, height: 1 });
 }
 

@@ -57,9 +57,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
     let inner = pen.window(place, title, Role::Warning);
     let keys =
         if inner.height < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(pen.styler, state) };
-    let height = u16::try_from(keys.len()).unwrap_or(0);
-    let [above, below] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(inner);
+    let [above, below] = bottom(inner, keys.len());
     let command = window.request.command();
     window.text.draw(pen, above, state.context.now, |readiness| {
         readiness.line("Trust this project? [y/N]", &command)
@@ -91,9 +89,8 @@ pub fn notice_lines(styler: Styler, state: &AppState, width: u16) -> Vec<Line<'s
 pub fn notice(pen: &mut Pen<'_>, state: &AppState, area: Rect) -> Rect {
     let lines = notice_lines(pen.styler, state, area.width);
     // The tools keep a line.
-    let height = u16::try_from(lines.len()).unwrap_or(0).min(area.height.saturating_sub(1));
-    let [above, below] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    let most = usize::from(area.height).saturating_sub(1);
+    let [above, below] = bottom(area, lines.len().min(most));
     pen.put(Text::from(lines), below);
     above
 }
