@@ -479,31 +479,48 @@ impl AppState {
         }
     }
 
-    /// How many lines a page has of what scrolls: of the window that lies over the view, else of the
-    /// focused pane.
-    fn page_height(&self) -> usize {
-        let position = match (self.inbox.approvals.front(), &self.trust.window) {
-            (Some(pending), _) => Some(&pending.text().position),
-            (None, Some(window)) => Some(&window.text.text.position),
-            (None, None) => match (&self.context.overlay, &self.pin_window) {
-                (Some(Overlay::Help(window)), _) => Some(&window.position),
-                (Some(Overlay::Problems), _) => Some(&self.configuration_problems.text.position),
-                (Some(Overlay::Pin), Some(window)) => Some(&window.text.text.position),
-                _ => None,
-            },
-        };
-        position.map_or_else(|| self.context.page_height(), ScrollPosition::height)
+    /// How many lines a page has of what scrolls: of the window that has the keys, else of the focused
+    /// pane.
+    fn page_height(&mut self) -> usize {
+        if let Some(text) = self.window_text() {
+            return text.position.height();
+        }
+        match &self.context.overlay {
+            Some(Overlay::Help(window)) => window.position.height(),
+            _ => self.context.page_height(),
+        }
+    }
+
+    /// The text of the window that has the keys, if it is one that scrolls.
+    fn window_text(&mut self) -> Option<&mut ScrollText> {
+        if let Some(pending) = self.inbox.approvals.front_mut() {
+            return Some(pending.text_mut());
+        }
+        if let Some(window) = &mut self.trust.window {
+            return Some(&mut window.text.text);
+        }
+        match self.context.overlay {
+            Some(Overlay::Problems) => Some(&mut self.configuration_problems.text),
+            Some(Overlay::Pin) => self.pin_window.as_mut().map(|window| &mut window.text.text),
+            _ => None,
+        }
     }
 
     pub fn scroll(&mut self, by: isize) {
-        if let Some(pending) = self.inbox.approvals.front_mut() {
-            pending.scroll(by);
-        } else if let Some(window) = &mut self.trust.window {
-            window.text.scroll(by);
-        } else if !self.scroll_window(by) {
-            let (view, context) = self.active_view();
-            view.scroll(context.focus, by);
-            view.on_scrolled(context);
+        if let Some(text) = self.window_text() {
+            return text.scroll(by);
+        }
+        let running = self.context.calls.running().count();
+        match &mut self.context.overlay {
+            Some(Overlay::Help(window)) => window.position.scroll(by),
+            Some(Overlay::Palette(palette)) => palette.step(by),
+            Some(Overlay::Running(list)) => list.step(by, running),
+            Some(_) => {}
+            None => {
+                let (view, context) = self.active_view();
+                view.scroll(context.focus, by);
+                view.on_scrolled(context);
+            }
         }
     }
 

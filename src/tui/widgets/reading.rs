@@ -1,5 +1,7 @@
 //! A text that needs an answer, and whether it was read.
 
+use std::cell::Cell;
+
 use crate::tui::context::MIN_VISIBLE_TIME;
 use crate::tui::prelude::*;
 
@@ -32,29 +34,18 @@ impl Readiness {
 pub struct QuestionText {
     pub text: ScrollText,
     since: Option<Duration>,
-    is_read: bool,
+    /// Whether its end was on the screen.
+    is_read: Cell<bool>,
 }
 
 impl QuestionText {
     pub fn new(text: ScrollText) -> Self {
-        Self { text, since: None, is_read: false }
+        Self { text, ..Self::default() }
     }
 
     /// Takes in the time; the moment starts over while something covers the text.
     pub fn tick(&mut self, now: Duration, is_covered: bool) {
-        self.note();
         self.since = if is_covered { None } else { self.since.or(Some(now)) };
-    }
-
-    /// Scrolls by this many rows; negative moves up.
-    pub fn scroll(&mut self, by: isize) {
-        self.note();
-        self.text.scroll(by);
-    }
-
-    pub fn show(&mut self, text: ScrollText) {
-        self.note();
-        self.text = text;
     }
 
     /// Draws the text, and on the last row what its readiness makes of that: only then is it known whether
@@ -67,14 +58,14 @@ impl QuestionText {
         line: impl FnOnce(Readiness) -> (Role, String),
     ) {
         let [above, below] = bottom(area, 1);
-        pen.text(&self.text, above);
+        self.draw_text(pen, above);
         let (role, text) = line(self.readiness(now));
         pen.put(pen.line(role, text), below);
     }
 
-    /// Takes in what was drawn, before the text moves.
-    fn note(&mut self) {
-        self.is_read |= self.text.is_end_visible();
+    pub fn draw_text(&self, pen: &mut Pen<'_>, area: Rect) {
+        pen.text(&self.text, area);
+        self.is_read.set(self.is_read.get() || self.text.is_end_visible());
     }
 
     /// Whether it was on the screen long enough for a key to be meant for it.
@@ -97,7 +88,7 @@ impl QuestionText {
             Readiness::TooLong
         } else if !self.is_settled(now) {
             Readiness::TooSoon
-        } else if self.is_read || self.text.is_end_visible() {
+        } else if self.is_read.get() {
             Readiness::Ready
         } else {
             Readiness::Unread

@@ -45,13 +45,8 @@ impl PendingApproval {
         if self.shows_definition { &self.definition } else { &self.request.text }
     }
 
-    /// Scrolls by this many rows; negative moves up.
-    pub fn scroll(&mut self, by: isize) {
-        if self.shows_definition {
-            self.definition.scroll(by);
-        } else {
-            self.request.scroll(by);
-        }
+    pub fn text_mut(&mut self) -> &mut ScrollText {
+        if self.shows_definition { &mut self.definition } else { &mut self.request.text }
     }
 }
 
@@ -199,7 +194,11 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
     // Where there is little room what is asked goes before what can be answered.
     let height = answers.len().min(usize::from(inner.height).saturating_sub(4)).max(1);
     let [above, below] = bottom(inner, height);
-    pen.text(pending.text(), above);
+    if pending.shows_definition {
+        pen.text(&pending.definition, above);
+    } else {
+        pending.request.draw_text(pen, above);
+    }
     let seen: Vec<Line<'static>> = answers.into_iter().take(height).collect();
     pen.paragraph(below, &seen);
 }

@@ -117,24 +117,6 @@ impl AppState {
         }
     }
 
-    /// Scrolls the window that is open; `false` when none is that scrolls.
-    pub fn scroll_window(&mut self, by: isize) -> bool {
-        let running = self.context.calls.running().count();
-        match &mut self.context.overlay {
-            Some(Overlay::Help(window)) => window.position.scroll(by),
-            Some(Overlay::Palette(palette)) => palette.step(by),
-            Some(Overlay::Running(list)) => list.step(by, running),
-            Some(Overlay::Problems) => self.configuration_problems.text.scroll(by),
-            Some(Overlay::Pin) => {
-                if let Some(window) = &mut self.pin_window {
-                    window.text.scroll(by);
-                }
-            }
-            _ => return false,
-        }
-        true
-    }
-
     /// The button of the mouse was pressed here.
     pub fn clicked(&mut self, x: u16, y: u16) {
         if self.has_overlay() {

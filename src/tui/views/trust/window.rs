@@ -32,7 +32,7 @@ impl TrustWindow {
         self.shows_whole = !self.shows_whole && self.request.previous.is_some();
         let question =
             if self.shows_whole { present::trust::whole } else { present::trust::question };
-        self.text.show(text(&question(&self.request)));
+        self.text.text = text(&question(&self.request));
     }
 }
 
