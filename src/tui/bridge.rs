@@ -24,14 +24,13 @@ pub struct HostBridge {
     event_tx: mpsc::Sender<AppEvent>,
     next: Arc<AtomicU64>,
     lost: Arc<AtomicU64>,
-    pending: Arc<Mutex<PendingReplies>>,
+    pending: Arc<Mutex<HashMap<AskId, PendingReply>>>,
     trace_gate: TraceGate,
 }
 
-#[derive(Default)]
-struct PendingReplies {
-    approvals: HashMap<AskId, oneshot::Sender<Approval>>,
-    replies: HashMap<AskId, oneshot::Sender<QuestionReply>>,
+enum PendingReply {
+    Approval(oneshot::Sender<Approval>),
+    Question(oneshot::Sender<QuestionReply>),
 }
 
 impl HostBridge {
@@ -116,18 +115,18 @@ impl HostBridge {
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, PendingReplies> {
+    fn pending(&self) -> MutexGuard<'_, HashMap<AskId, PendingReply>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn approve(&self, id: AskId, approval: Approval) {
-        if let Some(waits) = self.pending().approvals.remove(&id) {
+        if let Some(PendingReply::Approval(waits)) = self.pending().remove(&id) {
             let _too_late = waits.send(approval);
         }
     }
 
     pub fn reply(&self, id: AskId, reply: QuestionReply) {
-        if let Some(waits) = self.pending().replies.remove(&id) {
+        if let Some(PendingReply::Question(waits)) = self.pending().remove(&id) {
             let _too_late = waits.send(reply);
         }
     }
@@ -135,12 +134,12 @@ impl HostBridge {
     /// Asks the user and waits for the answer; `None` when nobody is there to give one.
     async fn answer<T>(
         &self,
-        waiting: fn(&mut PendingReplies) -> &mut HashMap<AskId, oneshot::Sender<T>>,
+        waiting: fn(oneshot::Sender<T>) -> PendingReply,
         question: impl FnOnce(AskId) -> AppEvent,
     ) -> Option<T> {
         let id = AskId(self.next.fetch_add(1, Ordering::Relaxed));
         let (answer, waits) = oneshot::channel();
-        waiting(&mut self.pending()).insert(id, answer);
+        self.pending().insert(id, waiting(answer));
         let _placed = WithdrawOnDrop { bridge: self.clone(), id };
         self.event_tx.send(question(id)).await.ok()?;
         waits.await.ok()
@@ -155,11 +154,8 @@ struct WithdrawOnDrop {
 
 impl Drop for WithdrawOnDrop {
     fn drop(&mut self) {
-        let mut waiting = self.bridge.pending();
-        let open = waiting.approvals.remove(&self.id).is_some()
-            | waiting.replies.remove(&self.id).is_some();
-        drop(waiting);
-        if open {
+        let waiting = self.bridge.pending().remove(&self.id);
+        if waiting.is_some() {
             // Or a dialog that nothing waits for would stay open.
             self.bridge.send_surely(AppEvent::QuestionWithdrawn(self.id));
         }
@@ -171,7 +167,7 @@ impl Approver for HostBridge {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
         let prompt = Box::new(ApprovalPrompt::of(request));
         let question = |id| AppEvent::Approval { id, prompt };
-        let answer = self.answer(|pending| &mut pending.approvals, question).await;
+        let answer = self.answer(PendingReply::Approval, question).await;
         answer.unwrap_or(Approval::Unavailable)
     }
 }
@@ -180,7 +176,7 @@ impl Approver for HostBridge {
 impl QuestionHandler for HostBridge {
     async fn ask(&self, question: Question) -> QuestionReply {
         let question = |id| AppEvent::Question { id, question: Box::new(question) };
-        let answer = self.answer(|pending| &mut pending.replies, question).await;
+        let answer = self.answer(PendingReply::Question, question).await;
         answer.unwrap_or(QuestionReply::Unattended)
     }
 

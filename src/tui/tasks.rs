@@ -30,7 +30,7 @@ use crate::tui::prelude::*;
 use crate::tui::settings::{self, ConsoleSettings};
 use crate::tui::theme::Appearance;
 use crate::tui::views::history::tasks::lines;
-use crate::tui::views::stats::tasks::StatsReader;
+use crate::tui::views::stats::tasks::{OpenStatistics, SharedStatistics};
 use crate::tui::views::trust;
 use crate::tui::views::trust::tasks::HostFactory;
 use crate::util::append::RecordLocation;
@@ -86,7 +86,7 @@ pub struct Task {
 pub struct TaskContext {
     pub deps: ConsoleDeps,
     pub host_factory: Arc<HostFactory>,
-    pub stats: StatsReader,
+    pub stats: SharedStatistics,
     pub trace_gate: TraceGate,
     /// Cancelled when the task is not wanted any more.
     pub cancel: CancellationToken,
@@ -209,7 +209,7 @@ pub struct EffectRunner {
     pub running: HashMap<ConsoleCallId, CancellationToken>,
     /// What is at work in each slot.
     pub slots: HashMap<String, CancellationToken>,
-    pub stats: StatsReader,
+    pub stats: SharedStatistics,
     pub host_factory: Arc<HostFactory>,
     /// Tasks that have to be done before the console ends; each ends with its sender.
     awaited: Vec<oneshot::Receiver<()>>,
@@ -224,7 +224,7 @@ impl EffectRunner {
     /// Runs effects with these dependencies and sends the results through `bridge`. Call it inside
     /// a runtime, because it starts watching the trust store and the attached host.
     pub fn new(deps: ConsoleDeps, bridge: HostBridge, host_factory: Arc<HostFactory>) -> Self {
-        let stats = StatsReader::new(&deps);
+        let stats = OpenStatistics::new(&deps);
         trust::tasks::watch(&host_factory, bridge.sender());
         let mut runner = Self {
             deps,

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::list::ListCursor;
+use crate::tui::widgets::table::ResultTable;
 use crate::util::text::shorten;
 
 const NODES: usize = 200_000;
@@ -34,11 +35,13 @@ pub struct JsonTree {
     visible: Vec<usize>,
     pub list: ListCursor,
     pub is_cut: bool,
+    /// Whether a table can be made of the value.
+    pub has_table: bool,
 }
 
 impl JsonTree {
     pub fn of(value: &Value) -> Self {
-        let mut tree = Self::default();
+        let mut tree = Self { has_table: ResultTable::is_table(value), ..Self::default() };
         tree.add(0, String::new(), value);
         if tree.nodes.len() > OPEN {
             for node in &mut tree.nodes {

@@ -68,13 +68,11 @@ impl ListCursor {
         self.choose(self.chosen.saturating_add_signed(by), length);
     }
 
-    /// Chooses the first line whose name has this in it; whether there is one.
-    pub fn find<'n>(&mut self, text: &str, names: impl Iterator<Item = &'n str>) -> bool {
+    /// Chooses the first line whose name has this in it, if there is one.
+    pub fn find<'n>(&mut self, text: &str, mut names: impl Iterator<Item = &'n str>) {
         let text = text.to_lowercase();
-        let mut found = names.map(|name| !text.is_empty() && name.to_lowercase().contains(&text));
-        let at = found.position(|is_it| is_it);
+        let at = names.position(|name| !text.is_empty() && name.to_lowercase().contains(&text));
         self.chosen = at.unwrap_or(self.chosen);
-        at.is_some()
     }
 
     /// The first line that is seen in a window of this height: the chosen line stands in its middle

@@ -20,6 +20,12 @@ pub struct TextLimits {
     pub notice: &'static str,
 }
 
+impl TextLimits {
+    pub const fn of_lines(lines: usize, notice: &'static str) -> Self {
+        Self { lines, bytes: usize::MAX, notice }
+    }
+}
+
 impl Default for TextLimits {
     fn default() -> Self {
         Self { lines: 5_000, bytes: 512 * 1024, notice: "The rest is not shown." }

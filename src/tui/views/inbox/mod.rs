@@ -247,14 +247,6 @@ impl View for InboxView {
         }
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
-        match self.draft(focus)? {
-            AnswerDraft::Form(form) => form.line(),
-            AnswerDraft::Text(text) => Some(text),
-            AnswerDraft::OpenUrl => None,
-        }
-    }
-
     fn on_text_changed(&mut self, _context: &mut AppContext) {
         if let Some(PendingQuestion { answer: AnswerDraft::Form(form), is_sending, .. }) =
             self.chosen_mut()

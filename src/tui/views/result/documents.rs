@@ -12,11 +12,8 @@ use crate::tui::widgets::picture::{Picture, PictureBox};
 use crate::tui::widgets::scroll_text::TextLimits;
 use crate::util::{base64, diff, json as json_text};
 
-const LIMITS: TextLimits = TextLimits {
-    lines: 100_000,
-    bytes: usize::MAX,
-    notice: "The rest is not shown; E saves all of it.",
-};
+const LIMITS: TextLimits =
+    TextLimits::of_lines(100_000, "The rest is not shown; E saves all of it.");
 
 /// The maximum number of pictures decoded per result; for others only the size is shown.
 const MAX_PICTURES: u8 = 8;

@@ -10,8 +10,8 @@ use crate::tui::calls::{CallActivity, ChildCall, ConsoleCall, ConsoleCalls};
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::{
-    CallResult, Presentation, PresentationKind, PresentationRequest, ResultBody, ResultFormat,
-    has_pictures, result_of,
+    CallResult, PresentationKind, PresentationRequest, ResultBody, ResultFormat, has_pictures,
+    result_of,
 };
 use crate::tui::views::tools::tasks;
 use crate::tui::widgets::list::step_around;
@@ -39,7 +39,6 @@ pub struct ResultViewer {
     source: Option<(ConsoleCallId, ResultFormat)>,
     /// The room that pictures were fitted into; `None` without pictures.
     picture_box: Option<PictureBox>,
-    has_table: bool,
     /// The number of the newest request to make something ready.
     generation: u64,
     awaited: [Option<u64>; 2],
@@ -64,7 +63,7 @@ impl ResultViewer {
     }
 
     pub fn next_format(&mut self) {
-        self.format = self.format.next(self.has_table);
+        self.format = self.format.next(self.body.has_table());
         self.difference = None;
         self.filter = ResultFilter::default();
         self.scroll_to_top();
@@ -269,7 +268,7 @@ impl ResultViewer {
         self.reveal.take_if(|_| self.format != ResultFormat::Tree);
         if is_other {
             self.scroll_to_top();
-            self.show(Presentation::default());
+            self.show(ResultBody::default());
         }
         let (call, outcome) = ended?;
         let activity = Box::new(of(&call.activity));
@@ -301,7 +300,7 @@ impl ResultViewer {
     }
 
     /// Takes in what was made of a result, unless something else is looked at meanwhile.
-    pub fn presented(&mut self, generation: u64, made: Option<Presentation>) {
+    pub fn presented(&mut self, generation: u64, made: Option<ResultBody>) {
         let Some(at) = self.awaited.iter().position(|awaited| *awaited == Some(generation)) else {
             return;
         };
@@ -312,7 +311,7 @@ impl ResultViewer {
             text.into()
         });
         match &mut self.difference {
-            Some(difference) if at == 1 => *difference = made.body,
+            Some(difference) if at == 1 => *difference = made,
             None if at == 1 => return,
             _ => self.show(made),
         }
@@ -326,12 +325,11 @@ impl ResultViewer {
         }
     }
 
-    fn show(&mut self, made: Presentation) {
-        let before = std::mem::replace(&mut self.body, made.body);
+    fn show(&mut self, made: ResultBody) {
+        let before = std::mem::replace(&mut self.body, made);
         if let (ResultBody::Text(before), ResultBody::Text(now)) = (before, &mut self.body) {
             now.position = before.position;
         }
-        self.has_table = made.has_table;
         self.position.reset();
     }
 }

@@ -143,6 +143,15 @@ impl ResultBody {
         }
     }
 
+    /// Whether what is shown is a table, or has a list that can be one.
+    pub fn has_table(&self) -> bool {
+        match self {
+            Self::Text(_) => false,
+            Self::Tree(tree) => tree.has_table,
+            Self::Table(_) => true,
+        }
+    }
+
     /// The jq path of what is chosen; `None` in a text.
     pub fn chosen_path(&self) -> Option<String> {
         match self {
@@ -153,16 +162,9 @@ impl ResultBody {
     }
 }
 
-/// A result as it is shown, and whether a table can be made of it.
-#[derive(Debug, Default)]
-pub struct Presentation {
-    pub body: ResultBody,
-    pub has_table: bool,
-}
-
-impl From<ScrollText> for Presentation {
+impl From<ScrollText> for ResultBody {
     fn from(text: ScrollText) -> Self {
-        Self { body: ResultBody::Text(text), has_table: false }
+        Self::Text(text)
     }
 }
 
@@ -183,7 +185,7 @@ impl PresentationRequest {
         is_slow || is_large(&self.outcome)
     }
 
-    pub fn build(self) -> Presentation {
+    pub fn build(self) -> ResultBody {
         let result = result_of(&self.outcome);
         let (format, activity, pictures) = match self.kind {
             PresentationKind::Difference(before) => {
@@ -196,9 +198,7 @@ impl PresentationRequest {
         };
         let table = match (format, result) {
             (ResultFormat::Tree, Some(result)) => {
-                let value = content::filter_value(result);
-                let has_table = ResultTable::is_table(&value);
-                return Presentation { body: ResultBody::Tree(JsonTree::of(&value)), has_table };
+                return ResultBody::Tree(JsonTree::of(&content::filter_value(result)));
             }
             (ResultFormat::Raw, Some(result)) => return documents::raw(result).into(),
             (ResultFormat::Table, Some(result)) => ResultTable::of(&content::filter_value(result)),
@@ -206,7 +206,7 @@ impl PresentationRequest {
             _ => None,
         };
         match table {
-            Some(table) => Presentation { body: ResultBody::Table(table), has_table: true },
+            Some(table) => ResultBody::Table(table),
             None => documents::text(&self.outcome, *activity, pictures).into(),
         }
     }
@@ -234,7 +234,7 @@ pub fn has_pictures(outcome: &CallResult) -> bool {
 }
 
 pub fn filtered(values: &[Value]) -> ScrollText {
-    let limits = TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
+    let limits = TextLimits::of_lines(100_000, "The rest is not shown.");
     let mut text = ScrollText::with_limits(limits);
     for value in values {
         json_lines::push(&mut text, value);

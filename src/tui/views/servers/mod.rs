@@ -100,10 +100,8 @@ impl View for ServersView {
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) {
-        let names = self.rows.iter().map(|row| row.name.as_str());
-        if self.list.find(self.find.text(), names) {
-            self.position.reset();
-        }
+        self.list.find(self.find.text(), self.rows.iter().map(|row| row.name.as_str()));
+        self.position.reset();
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
@@ -197,7 +195,6 @@ impl ServersView {
                 let tools = tools_of(server, catalogue);
                 let lists = self.tool_lists.entry(server.clone()).or_default();
                 lists.advertised = Some(tools);
-                lists.compare();
             }
         }
     }
@@ -210,7 +207,6 @@ impl ServersView {
                 lists.declared.push(Arc::clone(tool));
             }
         }
-        self.tool_lists.values_mut().for_each(ServerToolLists::compare);
     }
 
     pub fn handle_host_event(&mut self, event: &HostEvent) {

@@ -8,10 +8,12 @@ use crate::stats::comparison::UsageChange;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::prelude::*;
 use crate::tui::views::stats::draw::{per_second, quantile};
+use crate::util::distribution::{linear, logarithmic};
 
 /// From this width, in columns, the histogram is drawn beside the figures.
 const WIDE: u16 = 96;
 const KINDS: usize = 8;
+const HISTOGRAM_BUCKETS: usize = 48;
 /// How many calls a histogram needs to have a shape.
 const CHARTED: u64 = 10;
 
@@ -46,10 +48,11 @@ fn drawn(
     width: u16,
     height: u16,
 ) -> Vec<Line<'static>> {
-    let Some(spread) = &state.stats.spread else {
+    let durations = &usage.counts.durations;
+    let classed = if state.stats.has_linear_buckets { linear } else { logarithmic };
+    let Some(spread) = classed(durations, HISTOGRAM_BUCKETS) else {
         return vec![styler.line(Role::Dim, "no successful calls yet")];
     };
-    let durations = &usage.counts.durations;
     if durations.count() < CHARTED {
         let calls = plural(durations.count(), "call", "calls");
         let text = format!("{calls} so far; the histogram needs {CHARTED}");
@@ -64,7 +67,7 @@ fn drawn(
         .collect();
     let mut lines = vec![styler.line(Role::Dim, title)];
     let height = usize::from(height).saturating_sub(1);
-    lines.extend(chart::lines(styler, spread, &marks, usize::from(width), height));
+    lines.extend(chart::lines(styler, &spread, &marks, usize::from(width), height));
     lines
 }
 

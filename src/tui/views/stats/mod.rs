@@ -18,13 +18,11 @@ use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
 use crate::tui::views::stats::tasks::{StatsSnapshot, StatsViewQuery, StatsWindow};
 use crate::tui::views::tools::list::{UsageByName, UsageFigures};
-use crate::util::distribution::{Distribution, linear, logarithmic};
 
 /// How often is looked while the view is shown.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The rows above and below the chosen one whose timelines are read: more than a screen shows.
 const TIMELINE_ROWS: usize = 40;
-const HISTOGRAM_BUCKETS: usize = 48;
 
 /// The orders of the rows, with their titles in `Tools by …`.
 const ORDERS: [(&str, UsageOrder); 8] = [
@@ -56,7 +54,6 @@ pub struct StatsView {
     pub error: Option<Error>,
     servers: Vec<Usage>,
     pub list: ListCursor,
-    pub spread: Option<Distribution>,
     pub position: ScrollPosition,
     /// What is looked for: the first row whose name has it is chosen.
     pub find: ListFilter,
@@ -78,10 +75,7 @@ impl View for StatsView {
                 self.arrange(None);
                 self.refresh(context);
             }
-            Action::Scale => {
-                self.has_linear_buckets = !self.has_linear_buckets;
-                self.focus();
-            }
+            Action::Scale => self.has_linear_buckets = !self.has_linear_buckets,
             Action::Window => {
                 self.window = self.window.next();
                 self.refresh(context);
@@ -135,14 +129,11 @@ impl View for StatsView {
 
     fn on_text_changed(&mut self, _context: &mut AppContext) {
         let mut list = self.list;
-        let names = self.rows().iter().map(|usage| match &usage.tool.server {
-            Some(server) if self.by_server => server.as_str(),
-            _ => usage.tool.name.as_str(),
-        });
-        if list.find(self.find.text(), names) {
-            self.list = list;
-            self.focus();
-        }
+        list.find(
+            self.find.text(),
+            self.rows().iter().map(|usage| draw::name_of(usage, self.by_server)),
+        );
+        self.list = list;
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
@@ -153,7 +144,6 @@ impl View for StatsView {
         if focus == Pane::Usage {
             self.list.step(by, self.rows().len());
             self.position.reset();
-            self.focus();
         } else {
             self.position.scroll(by);
         }
@@ -298,13 +288,6 @@ impl StatsView {
         let again = chosen.and_then(|tool| self.rows().iter().position(|usage| usage.tool == tool));
         let length = self.rows().len();
         self.list.choose(again.unwrap_or(self.list.chosen()), length);
-        self.focus();
-    }
-
-    fn focus(&mut self) {
-        let durations = self.chosen().map(|usage| &usage.counts.durations);
-        let classed = if self.has_linear_buckets { linear } else { logarithmic };
-        self.spread = durations.and_then(|durations| classed(durations, HISTOGRAM_BUCKETS));
     }
 
     fn open_tool(&mut self, context: &mut AppContext) {

@@ -8,7 +8,6 @@ use crate::stats::summary::TimeSeriesSet;
 use crate::stats::{ReadBudget, Statistics, Summary, Usage};
 use crate::tui::prelude::*;
 use crate::tui::tasks::{ConsoleDeps, blocking};
-use crate::util::clock::Clock;
 
 /// The window and row to read statistics for.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,14 +81,10 @@ impl StatsWindow {
 const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
 const SLICES: usize = 60;
 
-/// Reads the statistics on a thread of its own.
-#[derive(Clone)]
-pub struct StatsReader {
-    store: Option<Arc<Mutex<OpenStatistics>>>,
-    clock: Arc<dyn Clock>,
-}
+/// What was read of the statistics so far; `None` where they are stored nowhere.
+pub type SharedStatistics = Option<Arc<Mutex<OpenStatistics>>>;
 
-struct OpenStatistics {
+pub struct OpenStatistics {
     statistics: Statistics,
     opened: Duration,
     /// The root of the project whose calls are shown; `None` shows those of all.
@@ -98,30 +93,16 @@ struct OpenStatistics {
     reset_at: Option<Duration>,
 }
 
-impl StatsReader {
-    /// Sets the location; nothing is opened yet.
-    pub fn new(deps: &ConsoleDeps) -> Self {
-        let clock = Arc::clone(&deps.clock);
-        let store = deps.statistics.clone().map(|place| {
-            let statistics = Statistics::new(place, ReadBudget::Everything);
-            Arc::new(Mutex::new(OpenStatistics {
-                statistics,
-                opened: clock.unix(),
-                project: deps.project_root.clone(),
-                reset_at: None,
-            }))
-        });
-        Self { store, clock }
-    }
-
-    /// What was counted; with `is_reset` only from now on.
-    async fn query(self, look: StatsViewQuery, is_reset: bool) -> Result<StatsSnapshot, Error> {
+/// What was counted; with `is_reset` only from now on.
+pub fn query(look: StatsViewQuery, is_reset: bool) -> Task {
+    let name = ("statistics", look.clone(), is_reset);
+    let work = async move |context: TaskContext| {
         let nowhere = || {
             Error::internal("no home directory for the statistics")
                 .with_hint("set stats: { path: FILE } in tools.yaml")
         };
-        let mut open = self.store.ok_or_else(nowhere)?.lock_owned().await;
-        let now = self.clock.unix();
+        let mut open = context.stats.ok_or_else(nowhere)?.lock_owned().await;
+        let now = context.deps.clock.unix();
         blocking(move || {
             if is_reset {
                 open.reset_at = Some(now);
@@ -129,12 +110,7 @@ impl StatsReader {
             open.snapshot(&look, now)
         })
         .await
-    }
-}
-
-pub fn query(look: StatsViewQuery, is_reset: bool) -> Task {
-    let name = ("statistics", look.clone(), is_reset);
-    let work = async move |context: TaskContext| context.stats.query(look, is_reset).await;
+    };
     Task::new(name, work, |state, snapshot| {
         state.stats.loaded(snapshot, &mut state.context);
         state.tools.catalogue.set_usage(state.stats.usage_figures());
@@ -142,6 +118,16 @@ pub fn query(look: StatsViewQuery, is_reset: bool) -> Task {
 }
 
 impl OpenStatistics {
+    /// Nothing is read yet.
+    pub fn new(deps: &ConsoleDeps) -> SharedStatistics {
+        Some(Arc::new(Mutex::new(Self {
+            statistics: Statistics::new(deps.statistics.clone()?, ReadBudget::Everything),
+            opened: deps.clock.unix(),
+            project: deps.project_root.clone(),
+            reset_at: None,
+        })))
+    }
+
     fn filter(&self, since: Option<Duration>, all_projects: bool) -> CallFilter {
         let project = self.project.clone().filter(|_| !all_projects);
         CallFilter { since, project, ..CallFilter::default() }

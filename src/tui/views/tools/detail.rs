@@ -11,8 +11,7 @@ use crate::tui::views::tools::list::ToolRow;
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::scroll_text::TextLimits;
 
-const LIMITS: TextLimits =
-    TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
+const LIMITS: TextLimits = TextLimits::of_lines(100_000, "The rest is not shown.");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr, strum::VariantArray)]
 pub enum DetailTab {

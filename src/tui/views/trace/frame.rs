@@ -9,12 +9,9 @@ use crate::tui::widgets::filter::{FilterTerms, is_yes};
 use crate::tui::widgets::json_lines;
 use crate::tui::widgets::scroll_text::TextLimits;
 
-const MESSAGE_LIMITS: TextLimits = TextLimits {
-    lines: 5_000,
-    bytes: usize::MAX,
-    notice: "… more than 5,000 lines; y copies the frame",
-};
-const PAGE_LIMITS: TextLimits = TextLimits { lines: usize::MAX, bytes: usize::MAX, notice: "" };
+const MESSAGE_LIMITS: TextLimits =
+    TextLimits::of_lines(5_000, "… more than 5,000 lines; y copies the frame");
+const PAGE_LIMITS: TextLimits = TextLimits::of_lines(usize::MAX, "");
 
 /// Which messages of a request and its response are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

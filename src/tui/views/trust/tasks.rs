@@ -22,7 +22,7 @@ use crate::model::EventSink;
 use crate::serve::background::client::HostClient;
 use crate::tui::prelude::*;
 use crate::tui::tasks::{ConsoleDeps, EffectRunner, blocking};
-use crate::tui::views::stats::tasks::StatsReader;
+use crate::tui::views::stats::tasks::OpenStatistics;
 use crate::tui::views::trust::TrustStatus;
 use crate::util::clock::Clock;
 use crate::{assembly, history};
@@ -306,7 +306,7 @@ impl EffectRunner {
         let before = std::mem::replace(&mut self.deps, deps);
         self.host_factory.use_host(&assembly, reloader);
         if self.deps.statistics != before.statistics {
-            self.stats = StatsReader::new(&self.deps);
+            self.stats = OpenStatistics::new(&self.deps);
         }
         self.observe_attached();
         self.spawn(async move {
