@@ -68,14 +68,14 @@ pub fn only_text(parts: &[Value]) -> Option<String> {
     text_of(part, "text").map(str::to_owned)
 }
 
-pub fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
+pub fn about(tree: &OfferingTree, row: &OfferingRow) -> ScrollText {
     let mut page = ScrollText::default();
     let count = |page: &mut ScrollText, server: &OfferingServer, kind: OfferingKind| {
         page.line(Role::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
     };
     match row {
-        OfferingRow::Server(at) => {
-            let Some(server) = tree.servers.get(at) else { return page };
+        OfferingRow::Server(name) => {
+            let Some(server) = tree.server(name) else { return page };
             for kind in OfferingKind::VARIANTS {
                 count(&mut page, server, *kind);
             }
@@ -90,15 +90,11 @@ pub fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
                 page.line(Role::Warning, format!("! {problem}"));
             }
         }
-        OfferingRow::Group(at, kind) => {
-            if let Some(server) = tree.servers.get(at) {
-                count(&mut page, server, kind);
-            }
+        OfferingRow::Group(name, kind) => {
+            tree.server(name).into_iter().for_each(|server| count(&mut page, server, *kind));
         }
-        OfferingRow::Item(..) => {
-            if let Some(offering) = tree.offering_at(row) {
-                about_item(&mut page, offering);
-            }
+        OfferingRow::Item(item) => {
+            tree.offering(item).into_iter().for_each(|offering| about_item(&mut page, offering));
         }
     }
     page

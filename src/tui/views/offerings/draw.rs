@@ -32,34 +32,33 @@ fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, area: Rect) {
     }
     let styler = pen.styler;
     pen.list(rows, offerings.list, all.len(), |at| {
-        offering_row(styler, offerings, all[at], usize::from(rows.width))
+        offering_row(styler, offerings, &all[at], usize::from(rows.width))
     });
 }
 
 fn offering_row(
     styler: Styler,
     offerings: &OfferingsView,
-    row: OfferingRow,
+    row: &OfferingRow,
     width: usize,
 ) -> Line<'static> {
-    let fold = styler.theme.fold(!offerings.tree.folded.contains(&row));
+    let fold = styler.theme.fold(!offerings.tree.folded.contains(row));
     match row {
-        OfferingRow::Server(at) => {
-            let Some(server) = offerings.tree.servers.get(at) else { return Line::default() };
+        OfferingRow::Server(name) => {
+            let Some(server) = offerings.tree.server(name) else { return Line::default() };
             let (text, role) = state_of(server);
             Line::from(vec![
                 styler.span(Role::Name, format!("{fold}{}", server.name)),
                 styler.span(role, format!("  {text}")),
             ])
         }
-        OfferingRow::Group(at, kind) => {
-            let count = offerings.tree.servers.get(at).map_or(0, |server| server.count(kind));
+        OfferingRow::Group(name, kind) => {
+            let count = offerings.tree.server(name).map_or(0, |server| server.count(*kind));
             styler.line(Role::Dim, format!("  {fold}{} {count}", kind.title()))
         }
-        OfferingRow::Item(..) => {
-            let Some(item) = offerings.tree.item(row) else { return Line::default() };
-            let (watched, changed) = offerings.marks(&item);
-            let status = offerings.tree.offering_at(row).map(item_status).unwrap_or_default();
+        OfferingRow::Item(item) => {
+            let (watched, changed) = offerings.marks(item);
+            let status = offerings.tree.offering(item).map(item_status).unwrap_or_default();
             let name = end_of(&styler.plain(&item.name).content, width.saturating_sub(6));
             // What says only a part of itself says nothing.
             let fits = text::width(&name) + text::width(&status) + 8 <= width;

@@ -149,8 +149,8 @@ impl View for OfferingsView {
 }
 
 impl OfferingsView {
-    pub fn chosen(&self) -> Option<OfferingRow> {
-        self.tree.rows.get(self.list.chosen()).copied()
+    pub fn chosen(&self) -> Option<&OfferingRow> {
+        self.tree.rows.get(self.list.chosen())
     }
 
     pub fn is_reading(&self) -> bool {
@@ -169,9 +169,9 @@ impl OfferingsView {
 
     /// Takes in what a server offers.
     pub fn listed(&mut self, server: String, offerings: ServerOfferings, context: &mut AppContext) {
-        let chosen = self.chosen_item();
+        let chosen = self.chosen().cloned();
         let is_stale = self.tree.set_offerings(&server, offerings);
-        self.arrange(chosen.as_ref());
+        self.arrange(chosen);
         if is_stale {
             context.emit(tasks::list(server));
         }
@@ -195,7 +195,10 @@ impl OfferingsView {
     }
 
     fn chosen_item(&self) -> Option<OfferingId> {
-        self.tree.item(self.chosen()?)
+        match self.chosen()? {
+            OfferingRow::Item(item) => Some(item.clone()),
+            _ => None,
+        }
     }
 
     fn step(&mut self, by: isize) {
@@ -205,33 +208,29 @@ impl OfferingsView {
     }
 
     fn refilter(&mut self) {
-        let chosen = self.chosen_item();
+        let chosen = self.chosen().cloned();
         self.tree.filter(self.filter.text());
         if self.filter.text().is_empty() {
             // What was chosen stays so.
-            return self.arrange(chosen.as_ref());
+            return self.arrange(chosen);
         }
         // The first thing that can be opened.
-        let first = self.tree.rows.iter().position(|row| matches!(row, OfferingRow::Item(..)));
+        let first = self.tree.rows.iter().position(|row| matches!(row, OfferingRow::Item(_)));
         self.list.choose(first.unwrap_or(0), self.tree.rows.len());
         self.show_from_top();
     }
 
     /// Restores the selection after a change.
-    fn arrange(&mut self, chosen: Option<&OfferingId>) {
+    fn arrange(&mut self, chosen: Option<OfferingRow>) {
         let rows = &self.tree.rows;
-        let at = |item: &OfferingId| {
-            rows.iter().position(|row| self.tree.item(*row).as_ref() == Some(item))
-        };
-        let again = chosen.and_then(at).unwrap_or(self.list.chosen());
-        let length = rows.len();
-        self.list.choose(again, length);
+        let again = chosen.and_then(|chosen| rows.iter().position(|row| *row == chosen));
+        self.list.choose(again.unwrap_or(self.list.chosen()), rows.len());
         self.show();
     }
 
     fn open(&mut self, context: &mut AppContext) {
-        match self.chosen() {
-            Some(OfferingRow::Item(..)) => self.fill(context),
+        match self.chosen().cloned() {
+            Some(OfferingRow::Item(_)) => self.fill(context),
             Some(row) => self.tree.fold(row),
             None => {}
         }

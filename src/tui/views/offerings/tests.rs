@@ -114,7 +114,11 @@ fn page(state: &AppState) -> String {
 
 fn names(state: &AppState) -> Vec<String> {
     let tree = &state.offerings.tree;
-    tree.rows.iter().filter_map(|row| tree.item(*row)).map(|item| item.name).collect()
+    let name = |row: &OfferingRow| match row {
+        OfferingRow::Item(item) => Some(item.name.clone()),
+        _ => None,
+    };
+    tree.rows.iter().filter_map(name).collect()
 }
 
 const GREET: [&str; 2] = ["/", "greet"];
@@ -260,7 +264,7 @@ fn a_watched_resource_is_marked_when_it_changes_and_read_again_when_it_is_open()
     changed(&mut state, SubscriptionEvent::Subscribed { refused: Vec::new() });
     let updated = || SubscriptionEvent::ResourceUpdated { uri: "memo://one".to_owned(), times: 1 };
     assert_eq!(changed(&mut state, updated()), []);
-    let item = state.offerings.tree.item(state.offerings.chosen().unwrap()).unwrap();
+    let item = state.offerings.chosen_item().unwrap();
     assert_eq!(state.offerings.marks(&item), ('S', '!'));
     press(&mut state, &["<enter>"]);
     contents(&mut state, 1, vec![text("first")]);
@@ -306,14 +310,15 @@ fn what_is_chosen_stays_chosen_and_what_is_found_is_shown_alone() {
     let mut more = lists();
     more.items.insert(0, resource("memo://zero").into());
     offered(&mut state, "memo", more);
-    let chosen = state.offerings.tree.item(state.offerings.chosen().unwrap()).unwrap();
+    let chosen = state.offerings.chosen_item().unwrap();
     assert_eq!(chosen.name, "memo://two");
     press(&mut state, &["/", "grt"]);
     assert_eq!(names(&state), ["memo-greet"]);
     press(&mut state, &["<esc>", "<esc>"]);
     assert_eq!(names(&state).len(), 6);
     press(&mut state, &["g", "<enter>"]);
-    assert_eq!(state.offerings.tree.rows, [OfferingRow::Server(0), OfferingRow::Server(1)]);
+    let servers = ["memo", "down"].map(|name| OfferingRow::Server(name.to_owned()));
+    assert_eq!(state.offerings.tree.rows, servers);
     assert_eq!(state.context.focus, Pane::OfferingList);
 }
 

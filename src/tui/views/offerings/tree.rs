@@ -93,12 +93,11 @@ impl OfferingId {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OfferingRow {
-    Server(usize),
-    Group(usize, OfferingKind),
-    /// An item: the numbers of its server, and of itself there.
-    Item(usize, usize),
+    Server(String),
+    Group(String, OfferingKind),
+    Item(OfferingId),
 }
 
 #[derive(Debug, Default)]
@@ -152,9 +151,7 @@ impl OfferingTree {
 
     /// Takes in what a server offers; whether it has to be asked again already.
     pub fn set_offerings(&mut self, server: &str, lists: ServerOfferings) -> bool {
-        let Some(server) = self.servers.iter_mut().find(|own| own.name == server) else {
-            return false;
-        };
+        let Some(server) = self.server_mut(server) else { return false };
         server.offerings = Some(lists);
         server.is_listing = std::mem::take(&mut server.is_stale);
         let again = server.is_listing;
@@ -164,9 +161,7 @@ impl OfferingTree {
 
     /// A server says that a list changed; whether it is to be asked now.
     pub fn changed(&mut self, server: &str, is_shown: bool) -> bool {
-        let Some(server) = self.servers.iter_mut().find(|own| own.name == server) else {
-            return false;
-        };
+        let Some(server) = self.server_mut(server) else { return false };
         let ask = is_shown && !server.is_listing;
         server.is_stale = !ask;
         server.is_listing |= ask;
@@ -184,6 +179,14 @@ impl OfferingTree {
             .collect()
     }
 
+    pub fn server(&self, name: &str) -> Option<&OfferingServer> {
+        self.servers.iter().find(|server| server.name == name)
+    }
+
+    fn server_mut(&mut self, name: &str) -> Option<&mut OfferingServer> {
+        self.servers.iter_mut().find(|server| server.name == name)
+    }
+
     pub fn fold(&mut self, row: OfferingRow) {
         if !self.folded.remove(&row) {
             self.folded.insert(row);
@@ -197,23 +200,9 @@ impl OfferingTree {
         self.rebuild_rows();
     }
 
-    /// What a row is about; `None` for servers and groups.
-    pub fn offering_at(&self, row: OfferingRow) -> Option<&Offering> {
-        let OfferingRow::Item(server, at) = row else { return None };
-        self.servers.get(server)?.items().get(at)
-    }
-
     pub fn offering(&self, item: &OfferingId) -> Option<&Offering> {
-        let server = self.servers.iter().find(|server| server.name == item.server)?;
-        server.items().iter().find(|own| own.kind == item.kind && own.id == item.name)
-    }
-
-    /// The item of a row; `None` for servers and groups.
-    pub fn item(&self, row: OfferingRow) -> Option<OfferingId> {
-        let OfferingRow::Item(server, _) = row else { return None };
-        let Offering { kind, id, .. } = self.offering_at(row)?;
-        let server = self.servers.get(server)?.name.clone();
-        Some(OfferingId { server, kind: *kind, name: id.clone() })
+        let mut items = self.server(&item.server)?.items().iter();
+        items.find(|own| own.kind == item.kind && own.id == item.name)
     }
 
     fn rebuild_rows(&mut self) {
@@ -225,32 +214,33 @@ impl OfferingTree {
                 || [&item.id, &item.name].into_iter().chain(texts).any(|t| fuzzy.score(t).is_some())
         };
         let mut rows = Vec::new();
-        for (at, server) in self.servers.iter().enumerate() {
-            let head = OfferingRow::Server(at);
+        let is_open = |row: &OfferingRow| is_searching || !self.folded.contains(row);
+        for server in &self.servers {
+            let head = OfferingRow::Server(server.name.clone());
             let mut below = Vec::new();
             for &kind in OfferingKind::VARIANTS {
-                let items = server.items().iter().enumerate().filter(|(_, item)| item.kind == kind);
+                let items = server.items().iter().filter(|item| item.kind == kind);
+                let id = |item: &Offering| OfferingId {
+                    server: server.name.clone(),
+                    kind,
+                    name: item.id.clone(),
+                };
                 let items: Vec<OfferingRow> = items
-                    .filter(|(_, item)| is_match(item))
-                    .map(|(number, _)| OfferingRow::Item(at, number))
+                    .filter(|item| is_match(item))
+                    .map(|item| OfferingRow::Item(id(item)))
                     .collect();
-                if items.is_empty() {
-                    continue;
-                }
-                let group = OfferingRow::Group(at, kind);
-                below.push(group);
-                if is_searching || !self.folded.contains(&group) {
-                    below.extend(items);
-                }
+                let group = OfferingRow::Group(server.name.clone(), kind);
+                let is_group_open = is_open(&group);
+                below.extend((!items.is_empty()).then_some(group));
+                below.extend(items.into_iter().filter(|_| is_group_open));
             }
             // Who searches sees what is found, and nothing without a find.
             if is_searching && below.is_empty() {
                 continue;
             }
+            let is_server_open = is_open(&head);
             rows.push(head);
-            if is_searching || !self.folded.contains(&head) {
-                rows.append(&mut below);
-            }
+            rows.extend(below.into_iter().filter(|_| is_server_open));
         }
         self.rows = rows;
     }
