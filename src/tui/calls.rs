@@ -70,36 +70,8 @@ impl ConsoleCalls {
     }
 
     pub fn handle_host_event(&mut self, event: &HostEvent) {
-        let mut running = self.all.iter_mut().rev().filter(|call| call.outcome.is_none());
-        match event {
-            HostEvent::Progress { call_id, .. } | HostEvent::AttemptFailed { call_id, .. } => {
-                if let Some(call) = running.find(|call| call.id.as_ref() == Some(call_id)) {
-                    call.activity.handle_host_event(event);
-                }
-            }
-            HostEvent::CallStarted { call_id, tool, parent: Some(parent), .. } => {
-                for call in running {
-                    let depth = match call.activity.depth_of(parent) {
-                        Some(depth) => depth + 1,
-                        None if call.id.as_ref() == Some(parent) => 1,
-                        None => continue,
-                    };
-                    return call.activity.begin_nested(call_id, tool, depth);
-                }
-            }
-            HostEvent::CallFinished { call_id, success, duration, .. } => {
-                if let Some(call) = running.find(|call| call.activity.depth_of(call_id).is_some()) {
-                    call.activity.end_nested(call_id, *success, *duration);
-                }
-            }
-            // A log line does not name its call, only its origin.
-            HostEvent::Log { origin, .. } => {
-                running
-                    .filter(|call| call.is_of(origin))
-                    .for_each(|call| call.activity.handle_host_event(event));
-            }
-            _ => {}
-        }
+        let running = self.all.iter_mut().filter(|call| call.outcome.is_none());
+        running.for_each(|call| call.handle_host_event(event));
     }
 
     pub fn has_made(&self, id: &CallId) -> bool {
@@ -144,6 +116,53 @@ impl ConsoleCalls {
 }
 
 impl ConsoleCall {
+    /// Takes in what is told of the call while it runs, or of one within it.
+    fn handle_host_event(&mut self, event: &HostEvent) {
+        let is_own = |id: &CallId| self.id.as_ref() == Some(id);
+        match event {
+            HostEvent::Progress { call_id, progress, total, message, .. } if is_own(call_id) => {
+                self.activity.retry = None;
+                let message = message.as_ref().map(|text| shorten(text, LONGEST).into_owned());
+                // What was said last holds until something else is said.
+                let message = message.or_else(|| self.activity.progress.take()?.message);
+                self.activity.progress =
+                    Some(CallProgress { at: *progress, total: *total, message });
+            }
+            HostEvent::AttemptFailed { call_id, attempt, error, delay, .. } if is_own(call_id) => {
+                self.activity.progress = None;
+                self.activity.retry = Some(PendingRetry {
+                    attempt: *attempt,
+                    reason: shorten(error.message(), LONGEST).into_owned(),
+                    delay: *delay,
+                    since: None,
+                });
+            }
+            HostEvent::CallStarted { call_id, tool, parent: Some(parent), .. } => {
+                let depth = match self.activity.depth_of(parent) {
+                    Some(depth) => depth + 1,
+                    None if is_own(parent) => 1,
+                    None => return,
+                };
+                if self.activity.children.len() < NESTED {
+                    let (id, tool) = (call_id.clone(), shorten(tool, LONGEST).into_owned());
+                    self.activity.children.push(ChildCall { id, tool, depth, ended: None });
+                }
+            }
+            HostEvent::CallFinished { call_id, success, duration, .. } => {
+                let mut children = self.activity.children.iter_mut();
+                if let Some(nested) = children.find(|nested| nested.id == *call_id) {
+                    nested.ended = Some((*success, *duration));
+                }
+            }
+            // A log line does not name its call, only its origin.
+            HostEvent::Log { origin, level, text, .. } if self.is_of(origin) => {
+                let text = shorten(text, LONGEST).into_owned();
+                keep_last(&mut self.activity.log, LOG, (level.0.clone(), text));
+            }
+            _ => {}
+        }
+    }
+
     /// Whether its tool is this one, or one of this server.
     fn is_of(&self, origin: &str) -> bool {
         let rest = self.tool.strip_prefix(origin);
@@ -233,45 +252,6 @@ impl CallActivity {
     /// The nesting depth of a call within this one; `None` when it is not part of it.
     pub fn depth_of(&self, id: &CallId) -> Option<usize> {
         self.children.iter().find(|nested| nested.id == *id).map(|nested| nested.depth)
-    }
-
-    pub fn handle_host_event(&mut self, event: &HostEvent) {
-        match event {
-            HostEvent::Progress { progress, total, message, .. } => {
-                self.retry = None;
-                let message = message.as_ref().map(|text| shorten(text, LONGEST).into_owned());
-                // What was said last holds until something else is said.
-                let message = message.or_else(|| self.progress.take()?.message);
-                self.progress = Some(CallProgress { at: *progress, total: *total, message });
-            }
-            HostEvent::AttemptFailed { attempt, error, delay, .. } => {
-                self.progress = None;
-                self.retry = Some(PendingRetry {
-                    attempt: *attempt,
-                    reason: shorten(error.message(), LONGEST).into_owned(),
-                    delay: *delay,
-                    since: None,
-                });
-            }
-            HostEvent::Log { level, text, .. } => {
-                let text = shorten(text, LONGEST).into_owned();
-                keep_last(&mut self.log, LOG, (level.0.clone(), text));
-            }
-            _ => {}
-        }
-    }
-
-    pub fn begin_nested(&mut self, id: &CallId, tool: &str, depth: usize) {
-        if self.children.len() < NESTED {
-            let tool = shorten(tool, LONGEST).into_owned();
-            self.children.push(ChildCall { id: id.clone(), tool, depth, ended: None });
-        }
-    }
-
-    pub fn end_nested(&mut self, id: &CallId, success: bool, took: Duration) {
-        if let Some(nested) = self.children.iter_mut().find(|nested| nested.id == *id) {
-            nested.ended = Some((success, took));
-        }
     }
 }
 
