@@ -114,7 +114,7 @@ impl AppState {
             (Action::Trust, _) => self.trust.question.is_none(),
             (Action::Add | Action::Remove, _) => {
                 let form = self.view_state(self.context.view).form(self.context.focus);
-                form.is_some_and(|form| !form.is_json() && !form.has_items())
+                form.is_some_and(|form| form.json.is_none() && !form.has_items())
             }
             // Other forms fill in something else than the call of a tool.
             (Action::SaveCall, _) => self.context.view != ViewId::Tools,

@@ -18,7 +18,7 @@ pub fn inside(pen: &mut Pen<'_>, form: &SchemaForm, area: Rect) {
     let left = usize::from(area.height).saturating_sub(body_rows(form));
     let most = usize::from(area.height / 3).max(left).max(1);
     let [above, below] = bottom(area, needed.min(most));
-    match form.json() {
+    match &form.json {
         Some(json) => lines(pen, json, above),
         None => fields(pen, form, above),
     }
@@ -33,7 +33,7 @@ pub fn rows_needed(styler: Styler, form: &SchemaForm, width: u16) -> u16 {
 }
 
 fn body_rows(form: &SchemaForm) -> usize {
-    if let Some(json) = form.json() {
+    if let Some(json) = &form.json {
         return json.line_count();
     }
     let own = |row: &FormRow| 1 + row.problems.len();
@@ -282,7 +282,7 @@ fn foot(styler: Styler, form: &SchemaForm) -> Vec<Line<'static>> {
     lines.push(Line::from(vec![styler.dim("sends "), styler.plain(&shown.preview)]));
     if shown.is_valid {
         lines[sends].push_span(styler.span(Role::Success, "  valid"));
-    } else if shown.filled < shown.required && !form.is_json() {
+    } else if shown.filled < shown.required && form.json.is_none() {
         let text = format!("  {}/{} required", shown.filled, shown.required);
         lines[sends].push_span(styler.span(Role::Warning, text));
     }
@@ -301,11 +301,11 @@ const CHOICES: usize = 6;
 const TEXT_ROWS: usize = 8;
 
 fn draft(form: &SchemaForm, node: &FormNode) -> TextInput {
-    form.written().cloned().unwrap_or_else(|| form.fresh_draft(node))
+    form.written.clone().unwrap_or_else(|| form.fresh_draft(node))
 }
 
 fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
-    let lines = match form.written() {
+    let lines = match &form.written {
         Some(text) => text.line_count(),
         None => node.text().map_or(1, |text| text.split('\n').count()),
     };
@@ -325,7 +325,7 @@ fn choices(node: &FormNode) -> Vec<&str> {
 /// The notes below the selected field: accepted values, errors so far, choices.
 fn below(styler: Styler, form: &SchemaForm, node: &FormNode, width: u16) -> Vec<Line<'static>> {
     let mut hint = hint(node, false);
-    if let Some(text) = form.written().filter(|text| text.line_count() > 1) {
+    if let Some(text) = form.written.as_ref().filter(|text| text.line_count() > 1) {
         hint = format!("{hint}  line {} of {}", text.row() + 1, text.line_count());
     }
     let hint = text::safe_line(&hint);

@@ -44,7 +44,7 @@ pub struct SchemaForm {
     /// The error in the text being typed, as far as it can be known while typing.
     draft_problem: Option<String>,
     /// The whole as a text, while it is written so.
-    json: Option<TextInput>,
+    pub json: Option<TextInput>,
     violations: Vec<Violation>,
     pub summary: FormSummary,
 }
@@ -242,21 +242,8 @@ impl SchemaForm {
         }
     }
 
-    pub fn is_json(&self) -> bool {
-        self.json.is_some()
-    }
-
-    /// The whole as JSON, while it is written so, for the screen.
-    pub fn json(&self) -> Option<&TextInput> {
-        self.json.as_ref()
-    }
-
     pub fn node_of(&self, row: &FormRow) -> Option<&FormNode> {
         self.root.at(&row.node_path)
-    }
-
-    pub fn written(&self) -> Option<&TextInput> {
-        self.written.as_ref()
     }
 
     /// The error in the text being typed, as far as it can be known while typing.

@@ -123,7 +123,7 @@ fn json_and_fields_are_two_ways_to_the_same() {
     let mut form = form();
     typed(&mut form, "name", "Ada");
     press(&mut form, &[KeyPress::Ctrl('t')]);
-    assert_eq!(form.json().unwrap().text(), "{\n  \"name\": \"Ada\"\n}");
+    assert_eq!(form.json.as_ref().unwrap().text(), "{\n  \"name\": \"Ada\"\n}");
     form.text().unwrap().step(1);
     form.text().unwrap().end();
     form.text().unwrap().paste(",\n\"text\": \"two\\nlines\", \"size\": 3");
@@ -145,7 +145,7 @@ fn what_is_no_json_says_where_and_is_not_left() {
     form.text().unwrap().paste("\"a\": ");
     form.on_text_changed();
     press(&mut form, &[KeyPress::Ctrl('t')]);
-    assert!(form.is_json());
+    assert!(form.json.is_some());
     assert!(
         form.problem.as_deref().unwrap().starts_with("1:7: not JSON: expected value"),
         "{:?}",
@@ -199,7 +199,7 @@ fn a_secret_is_sent_and_never_shown() {
     assert_eq!(sends(&form), r#"{"password":"hunter2"}"#);
     assert_eq!(form.summary.preview, r#"{"password":"‹secret›"}"#);
     press(&mut form, &[KeyPress::Ctrl('t')]);
-    assert!(!form.is_json());
+    assert!(form.json.is_none());
     assert_eq!(form.action_effect(Action::Editor), None);
     assert!(form.problem.as_deref().unwrap().contains("secret"));
 }
@@ -214,7 +214,7 @@ fn what_comes_from_an_editor_is_taken_in_or_said() {
     form.apply_editor_result(Err(Error::usage("no editor configured: set VISUAL or EDITOR")));
     assert_eq!(form.problem.as_deref(), Some("no editor configured: set VISUAL or EDITOR"));
     form.apply_editor_result(Ok("[1".to_owned()));
-    assert!(form.is_json() && form.problem.as_deref().unwrap().contains("1:2"));
+    assert!(form.json.is_some() && form.problem.as_deref().unwrap().contains("1:2"));
 }
 
 #[test]
@@ -257,11 +257,11 @@ proptest! {
         for key in keys {
             press(&mut form, &[key]);
             prop_assert!(form.at < form.fields.len());
-            if !form.is_json() {
+            if form.json.is_none() {
                 prop_assert_eq!(&cut(sends(&form)), &form.summary.preview);
             }
             // A form that is ready has all that is required.
-            if form.clone().is_ready() && !form.is_json() {
+            if form.clone().is_ready() && form.json.is_none() {
                 prop_assert!(form.arguments().contains_key("name"));
             }
         }

@@ -105,7 +105,7 @@ fn none() -> String {
 
 /// How many, how many of them are not what was declared (`~`), and whether all ask (`A`).
 fn tools(state: &AppState, server: &ServerStatus) -> String {
-    let advertised = state.servers.advertised(&server.name);
+    let advertised = state.servers.tool_lists.get(&server.name);
     let mut text = server.tools.map_or_else(none, |count| count.to_string());
     if let Some(count @ 1..) = advertised.map(ServerToolLists::differing) {
         text = format!("{text} ~{count}");
@@ -117,7 +117,7 @@ fn tools(state: &AppState, server: &ServerStatus) -> String {
 }
 
 fn pings(state: &AppState, server: &ServerStatus) -> String {
-    let past = state.servers.activity_of(&server.name);
+    let past = state.servers.activity.get(&server.name);
     let within = |percent| past?.ping_within(percent);
     match (within(50), within(95)) {
         (Some(half), Some(most)) => format!("{}/{}", show_duration(half), show_duration(most)),

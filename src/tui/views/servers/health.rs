@@ -38,8 +38,8 @@ pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     };
     let inner = pen.open_tabs(left, &server.name, &tabs(servers.tab));
     let lines = match servers.tab {
-        ServerTab::Log => log(pen.styler, state, server, servers.activity_of(&server.name)),
-        ServerTab::Drift => drift(pen.styler, servers.advertised(&server.name)),
+        ServerTab::Log => log(pen.styler, state, server, servers.activity.get(&server.name)),
+        ServerTab::Drift => drift(pen.styler, servers.tool_lists.get(&server.name)),
         ServerTab::Health => facts(pen.styler, state, server, usize::from(inner.width)),
     };
     pen.page(&lines, &servers.position, inner);
@@ -110,8 +110,8 @@ pub fn facts(
     server: &ServerStatus,
     width: usize,
 ) -> Vec<Line<'static>> {
-    let past = state.servers.activity_of(&server.name);
-    let advertised = state.servers.advertised(&server.name);
+    let past = state.servers.activity.get(&server.name);
+    let advertised = state.servers.tool_lists.get(&server.name);
     let mut lines = Vec::new();
     let now = state.context.now;
     let since = server.uptime.filter(|_| !now.is_zero()).map(|up| {

@@ -30,8 +30,8 @@ pub struct ServersView {
     pub tab: ServerTab,
     /// What is looked for: the first server whose name has it is chosen.
     pub find: ListFilter,
-    activity: BTreeMap<String, ServerActivity>,
-    tool_lists: BTreeMap<String, ServerToolLists>,
+    pub activity: BTreeMap<String, ServerActivity>,
+    pub tool_lists: BTreeMap<String, ServerToolLists>,
     last_refresh: Duration,
 }
 
@@ -233,14 +233,6 @@ impl ServersView {
 
     pub fn chosen(&self) -> Option<&ServerStatus> {
         self.rows.get(self.list.chosen())
-    }
-
-    pub fn activity_of(&self, server: &str) -> Option<&ServerActivity> {
-        self.activity.get(server)
-    }
-
-    pub fn advertised(&self, server: &str) -> Option<&ServerToolLists> {
-        self.tool_lists.get(server)
     }
 
     /// Why a server is out of service, if it is.

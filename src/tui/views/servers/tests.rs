@@ -188,7 +188,7 @@ fn the_log_level_goes_round() {
     for _ in 0..=LOG_LEVELS.len() {
         press(&mut state, 'L');
         let server = state.servers.chosen().unwrap().name.clone();
-        levels.extend(state.servers.activity_of(&server).and_then(|activity| activity.level));
+        levels.extend(state.servers.activity.get(&server).and_then(|activity| activity.level));
     }
     assert_eq!((&levels[..8], levels[8]), (&LOG_LEVELS[..], "debug"));
 }
@@ -224,10 +224,10 @@ fn pings_seen_here_and_lines_of_logs_are_remembered_for_each() {
         let ping = Some(Duration::from_micros(micros));
         state.update(AppEvent::ServerStatuses(vec![ServerStatus { ping, ..ready("files") }]));
     }
-    let past = state.servers.activity_of("files").unwrap();
+    let past = state.servers.activity.get("files").unwrap();
     assert_eq!((past.pings.len(), past.log.len()), (4, 1));
-    assert!(state.servers.activity_of("web").unwrap().pings.is_empty());
-    assert_eq!(state.servers.advertised("files").unwrap().differing(), 2);
+    assert!(state.servers.activity.get("web").unwrap().pings.is_empty());
+    assert_eq!(state.servers.tool_lists.get("files").unwrap().differing(), 2);
 }
 
 #[test]
