@@ -178,6 +178,12 @@ pub fn inside(pane: Rect, room: SizeClass) -> Rect {
     Rect { y: pane.y + title, height: pane.height - title, ..pane }
 }
 
+/// The size of a window for a text of any length.
+pub fn page_size(area: Rect) -> (u16, u16) {
+    let margin = if area.height < 20 { 2 } else { 4 };
+    (100, area.height.saturating_sub(margin).max(5))
+}
+
 pub fn window(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     let (x, y) = (area.x + (area.width - width) / 2, area.y + (area.height - height) / 2);

@@ -8,6 +8,7 @@ use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
 use ratatui::widgets::{Block, Clear, Padding, Widget};
 
+use crate::tui::keys::KeyPress;
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::theme::{ColourScheme, Theme};
@@ -73,6 +74,19 @@ impl<'a> Pen<'a> {
         let place = layout::window(area, width, height);
         self.put(Clear, place);
         self.open(place, title)
+    }
+
+    /// A window of this size in the middle that asks something, over what is there.
+    pub fn ask_over(
+        &mut self,
+        area: Rect,
+        (width, height): (u16, u16),
+        title: &str,
+        role: Role,
+    ) -> Rect {
+        let place = layout::window(area, width, height);
+        self.put(Clear, place);
+        self.window(place, title, role)
     }
 
     /// The frame of a window that asks something, in the colour of what it asks.
@@ -285,6 +299,12 @@ impl Styler {
 
     pub fn line(self, meaning: Role, text: impl AsRef<str>) -> Line<'static> {
         Line::from(self.span(meaning, text))
+    }
+
+    /// A key and what it does, as a window that asks lists them.
+    pub fn answer(self, key: KeyPress, width: usize, does: &str) -> Line<'static> {
+        let key = format!("{:>width$} ", key.to_string());
+        Line::from(vec![self.span(Role::Key, key), self.plain(does)])
     }
 
     pub fn fact(self, name: &str, value: impl AsRef<str>) -> Line<'static> {

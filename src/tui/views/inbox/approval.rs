@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use ratatui::widgets::Clear;
 use serde_json::Value;
 
 use crate::catalogue::fingerprint;
@@ -10,7 +9,6 @@ use crate::host::approval::Approval;
 use crate::model::ToolDefinition;
 use crate::present::Line as PageLine;
 use crate::tui::event::{ApprovalPrompt, AskId};
-use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::{InboxView, held};
 use crate::tui::widgets::reading::{QuestionText, Readiness};
@@ -182,14 +180,12 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
         Some(_) => cells(pending.text().len() + held::ANSWERS + 3).min(most),
         None => most,
     };
-    let place = layout::window(area, 76, height);
-    pen.put(Clear, place);
     let (title, role) = match pending.prompt.held {
         Some(_) => ("Stopped at a breakpoint", Role::Question),
         None => ("Approval needed", Role::Warning),
     };
     let title = format!("{title}  1 of {}", state.inbox.approvals.len());
-    let inner = pen.window(place, &title, role);
+    let inner = pen.ask_over(area, (76, height), &title, role);
     let answers = answers(pen.styler, state, pending);
     // Where there is little room what is asked goes before what can be answered.
     let height = answers.len().min(usize::from(inner.height).saturating_sub(4)).max(1);
@@ -220,10 +216,7 @@ fn answers(styler: Styler, state: &AppState, pending: &PendingApproval) -> Vec<L
             }
             _ => binding.label?.to_owned(),
         };
-        Some(Line::from(vec![
-            styler.span(Role::Key, format!("{:>5} ", binding.key.to_string())),
-            styler.plain(word),
-        ]))
+        Some(styler.answer(binding.key, 5, &word))
     });
     answers.collect()
 }

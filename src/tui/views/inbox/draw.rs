@@ -1,10 +1,7 @@
 //! Draws the inbox: questions, and the answer being written.
 
-use ratatui::widgets::Clear;
-
 use crate::model::{CallId, QuestionBody};
 use crate::tui::event::AskId;
-use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::inbox::held::HoldDraft;
@@ -42,10 +39,8 @@ pub fn window(pen: &mut Pen<'_>, state: &AppState, id: AskId, area: Rect) {
     let rows = lines.iter().map(|line| wrap(line, usize::from(width.saturating_sub(4))).len());
     let height = cells(rows.sum::<usize>() + 2);
     let most = area.height.saturating_sub(4).max(5);
-    let place = layout::window(area, width, height.min(most));
-    pen.put(Clear, place);
     let title = format!("{} asks", pending.question.server);
-    let inner = pen.window(place, &title, Role::Question);
+    let inner = pen.ask_over(area, (width, height.min(most)), &title, Role::Question);
     // A long question is cut here, and never the keys.
     let keys = lines.pop().unwrap_or_default();
     let [above, below] = bottom(inner, 1);

@@ -7,6 +7,7 @@ pub mod problems;
 use crate::catalogue::pins::PinReportState;
 use crate::model::check_name;
 use crate::tui::draw::tab_columns;
+use crate::tui::layout::{self, page_size};
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::{self, approval};
 use crate::tui::views::overlays::palette::PaletteCommand;
@@ -34,7 +35,7 @@ impl AppState {
                 return true;
             }
             Action::Problems => {
-                self.configuration_problems.text.scroll_to_top();
+                self.configuration_problems.text.position.reset();
                 Overlay::Problems
             }
             Action::Palette => {
@@ -123,8 +124,7 @@ impl AppState {
             return;
         }
         let (width, height) = self.context.size;
-        let [_, body, ..] =
-            crate::tui::layout::frame(ratatui::layout::Rect::new(0, 0, width, height));
+        let [_, body, ..] = layout::frame(Rect::new(0, 0, width, height));
         if y + 1 == body.y {
             let mut tabs = tab_columns(self, width, y > 0).into_iter();
             if let Some((_, view, _)) = tabs.find(|(columns, ..)| columns.contains(&usize::from(x)))
@@ -202,22 +202,15 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
 }
 
-/// The columns of such a window, where there is room.
-const WIDTH: u16 = 100;
-
-fn open(pen: &mut Pen<'_>, title: &str, area: Rect) -> Rect {
-    let margin = if area.height < 20 { 2 } else { 4 };
-    pen.open_over(area, (WIDTH, area.height.saturating_sub(margin).max(5)), title)
-}
-
 pub fn problems(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let title = format!("Configuration  {}", state.configuration_problems.summary());
-    let inner = open(pen, &title, area);
+    let inner = pen.open_over(area, page_size(area), &title);
     pen.text(&state.configuration_problems.text, inner);
 }
 
 pub fn pin(pen: &mut Pen<'_>, state: &AppState, window: &PinWindow, area: Rect) {
-    let inner = open(pen, &format!("Pin  {}", window.review.tool), area);
+    let title = format!("Pin  {}", window.review.tool);
+    let inner = pen.open_over(area, page_size(area), &title);
     let question = match window.review.state {
         PinReportState::New => "Pin this definition? [y/N]",
         _ => "Accept all of these changes? [y/N]",

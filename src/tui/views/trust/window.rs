@@ -1,7 +1,6 @@
 //! The trust question while it is on the screen.
 
 use ratatui::text::Text;
-use ratatui::widgets::Clear;
 
 use crate::config::consent::TrustRequest;
 use crate::tui::layout;
@@ -46,15 +45,12 @@ fn text(page: &Page) -> ScrollText {
 const KEY_HINTS_MIN_HEIGHT: u16 = 14;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rect) {
-    let margin = if area.height < 20 { 2 } else { 4 };
-    let place = layout::window(area, 100, area.height.saturating_sub(margin).max(5));
-    pen.put(Clear, place);
     let title = match (&window.request.previous, window.shows_whole) {
         (None, _) => "Trust this project?",
         (Some(_), false) => "The project changed",
         (Some(_), true) => "The whole project",
     };
-    let inner = pen.window(place, title, Role::Warning);
+    let inner = pen.ask_over(area, layout::page_size(area), title, Role::Warning);
     let keys =
         if inner.height < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(pen.styler, state) };
     let [above, below] = bottom(inner, keys.len());
@@ -67,15 +63,10 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
 
 fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
     let shown = state.context.keys.bindings(KeyContext::Trust).iter();
-    let shown =
-        shown.filter(|binding| binding.label.is_some() && !state.is_unavailable(binding.action));
-    let answers = shown.map(|binding| {
-        Line::from(vec![
-            styler.span(Role::Key, format!("{:>3} ", binding.key.to_string())),
-            styler.plain(binding.about),
-        ])
-    });
-    answers.collect()
+    shown
+        .filter(|binding| binding.label.is_some() && !state.is_unavailable(binding.action))
+        .map(|binding| styler.answer(binding.key, 3, binding.about))
+        .collect()
 }
 
 /// What is said below the tools while something is not trusted.
