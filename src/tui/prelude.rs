@@ -20,7 +20,7 @@ pub use crate::tui::theme::Role;
 pub use crate::tui::views::form::SchemaForm;
 pub use crate::tui::widgets::filter::ListFilter;
 pub use crate::tui::widgets::input::TextInput;
-pub use crate::tui::widgets::list::{ListCursor, after, tabs};
+pub use crate::tui::widgets::list::{ListCursor, after, shown_of, tabs};
 pub use crate::tui::widgets::page::wrap;
 pub use crate::tui::widgets::pane::{Pen, Styler};
 pub use crate::tui::widgets::scroll_text::{ScrollPosition, ScrollText};

@@ -3,6 +3,7 @@
 use strum::VariantArray;
 
 use crate::tui::keys::Action;
+use crate::util::units::show_count;
 
 /// How many lines an action goes on where a page has so many; `None` when it is about something
 /// else. One line of a page is seen on the next one again.
@@ -31,6 +32,12 @@ pub fn tabs<T: VariantArray + Copy + PartialEq + Into<&'static str>>(
     current: T,
 ) -> Vec<(&'static str, bool)> {
     T::VARIANTS.iter().map(|one| ((*one).into(), *one == current)).collect()
+}
+
+/// How many of a list are shown, and of how many where that is less.
+pub fn shown_of(shown: usize, all: usize) -> String {
+    let all = if all == shown { String::new() } else { format!("/{}", show_count(all)) };
+    format!("{}{all}", show_count(shown))
 }
 
 /// The one after this; the last leads to the first.

@@ -275,10 +275,6 @@ impl ScrollText {
         })
     }
 
-    pub fn scroll_to_top(&mut self) {
-        self.position.reset();
-    }
-
     /// Whether the last row was on the screen in the last frame.
     pub fn is_end_visible(&self) -> bool {
         let layout = self.layout.borrow();

@@ -15,11 +15,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
 fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let (history, projects) = (&state.history, state.context.shown_projects.title());
     let count = history.found().len();
-    let mut title = format!("History {}", show_count(count));
-    if let Some(Ok(PastCalls { calls, damaged, has_more, .. })) = &history.file {
-        if count < calls.len() {
-            title = format!("{title}/{}", show_count(calls.len()));
-        }
+    let mut title = format!("History {}", shown_of(count, history.calls().len()));
+    if let Some(Ok(PastCalls { damaged, has_more, .. })) = &history.file {
         title.push_str(if *has_more { "+" } else { "" });
         title.extend(projects.iter().flat_map(|whose| ["  ", whose]));
         if *damaged > 0 {
@@ -27,7 +24,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         }
     }
     let inner = pen.open(area, &title);
-    let rows = pen.filter(inner, &history.filter, history.problem());
+    let rows = pen.filter(inner, &history.filter, history.query.problem.as_deref());
     let rows = above(pen, history, rows);
     if count == 0 {
         return pen.paragraph(rows, &nothing(pen.styler, history));
@@ -109,9 +106,9 @@ fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
 }
 
 fn entry(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) {
-    let inner = match history.shown_tool() {
-        _ if history.is_comparing() => pen.open(area, "Diff  (Esc closes it)"),
-        Some(tool) => pen.open_tabs(area, tool, &tabs(history.format)),
+    let inner = match &history.entry {
+        _ if history.comparison.is_some() => pen.open(area, "Diff  (Esc closes it)"),
+        Some(entry) => pen.open_tabs(area, &entry.tool, &tabs(history.format)),
         None => pen.open(area, "Call"),
     };
     pen.text(&history.details, inner);

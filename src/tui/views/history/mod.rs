@@ -149,18 +149,6 @@ impl HistoryView {
         self.found().nth(self.list.chosen())
     }
 
-    pub fn shown_tool(&self) -> Option<&str> {
-        self.entry.as_ref().map(|entry| &*entry.tool)
-    }
-
-    pub fn problem(&self) -> Option<&str> {
-        self.query.problem.as_deref()
-    }
-
-    pub fn is_comparing(&self) -> bool {
-        self.comparison.is_some()
-    }
-
     pub fn filter_by_tool(&mut self, tool: &str) {
         self.filter.set(HistorySearch::for_tool(tool));
         self.refilter();
@@ -357,7 +345,7 @@ impl HistoryView {
         let result = || self.entry()?.result.as_ref().map(StoredResult::text);
         let details = || self.details.to_text();
         let (what, text) = match context.focus {
-            Pane::Entry if self.is_comparing() => ("diff", Some(details())),
+            Pane::Entry if self.comparison.is_some() => ("diff", Some(details())),
             Pane::Entry => match result() {
                 Some(text) => ("result", Some(text)),
                 None => ("call", Some(details())),

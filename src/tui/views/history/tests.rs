@@ -225,7 +225,7 @@ fn the_marked_call_is_compared_or_the_one_before_of_the_same_tool() {
         assert!(text.contains(said), "{said:?} is missing in\n{text}");
     }
     press(&mut state, &["<esc>"]);
-    assert!(!state.history.is_comparing());
+    assert!(state.history.comparison.is_none());
     press(&mut state, &["<esc>", "j", "m", "j"]);
     press(&mut state, &["d"]);
     assert!(state.context.message.as_ref().unwrap().text.contains("mark a call with m"));

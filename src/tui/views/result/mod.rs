@@ -240,7 +240,7 @@ impl ResultViewer {
 
     pub fn scroll_to_top(&mut self) {
         if let ResultBody::Text(text) = &mut self.body {
-            text.scroll_to_top();
+            text.position.reset();
         }
         self.position.reset();
     }

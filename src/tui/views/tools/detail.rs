@@ -45,7 +45,7 @@ impl ToolDetail {
 
     pub fn scroll_to_top(&mut self) {
         self.position.reset();
-        self.text.scroll_to_top();
+        self.text.position.reset();
     }
 
     /// Takes in which tool is chosen; its form begins with the arguments of its newest call.

@@ -20,12 +20,7 @@ const BEFORE: usize = 4;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let catalogue = &state.tools.catalogue;
-    let shown = catalogue.found.len();
-    let count = match catalogue.rows.len() {
-        all if all == shown => show_count(shown),
-        all => format!("{}/{}", show_count(shown), show_count(all)),
-    };
-    let mut title = format!("Tools {count}");
+    let mut title = format!("Tools {}", shown_of(catalogue.found.len(), catalogue.rows.len()));
     if !catalogue.order().is_empty() {
         title = format!("{title}  {}", catalogue.order());
     }

@@ -37,12 +37,6 @@ pub struct UsageFigures {
 /// The use of tools by their full names; a name that was several programs has one for each.
 pub type UsageByName = HashMap<String, Vec<(ToolKey, UsageFigures)>>;
 
-impl ToolSort {
-    pub fn title(self) -> &'static str {
-        self.into()
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct ToolRow {
     pub tool: Arc<ToolDefinition>,
@@ -157,7 +151,8 @@ impl ToolListState {
 
     /// How the list is ordered, where that is not as usual.
     pub fn order(&self) -> String {
-        let sort = (self.sort != ToolSort::default()).then(|| format!("by {}", self.sort.title()));
+        let sort =
+            (self.sort != ToolSort::default()).then(|| format!("by {}", <&str>::from(self.sort)));
         let grouping = match self.grouping {
             ToolGrouping::Source => None,
             ToolGrouping::Category => Some("by category".to_owned()),

@@ -64,7 +64,7 @@ impl View for ToolsView {
                     context.show_status(table.sort());
                 } else {
                     self.catalogue.sort_next();
-                    context.show_status(format!("sorted by {}", self.catalogue.sort.title()));
+                    context.show_status(format!("sorted by {}", <&str>::from(self.catalogue.sort)));
                 }
             }
             Action::Run => self.run(context),

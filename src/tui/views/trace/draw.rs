@@ -59,11 +59,7 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 fn title(state: &AppState) -> String {
     let trace = &state.trace;
     let (all, shown) = trace.counts();
-    let count = if all == shown {
-        show_count(all)
-    } else {
-        format!("{}/{}", show_count(shown), show_count(all))
-    };
+    let count = shown_of(shown, all);
     let still = match trace.paused_count() {
         Some(waiting) => format!("  PAUSED, {} new", show_count(waiting)),
         None if !trace.is_still => "  following".to_owned(),

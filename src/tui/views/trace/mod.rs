@@ -265,14 +265,14 @@ impl TraceView {
     fn choose(&mut self, number: u64) {
         if number != self.chosen {
             (self.chosen, self.scope) = (number, FrameScope::Chosen);
-            self.frame.scroll_to_top();
+            self.frame.position.reset();
         }
         self.is_stale = true;
     }
 
     fn show(&mut self, side: FrameScope) {
         (self.scope, self.is_stale) = (side, true);
-        self.frame.scroll_to_top();
+        self.frame.position.reset();
         self.lay_out();
     }
 
