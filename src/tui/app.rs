@@ -159,7 +159,7 @@ pub trait View {
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext>;
 
     /// Scrolls a pane by this many lines; negative moves up.
-    fn scroll(&mut self, focus: Pane, by: isize);
+    fn scroll(&mut self, pane: Pane, by: isize, context: &mut AppContext);
 
     fn enter(&mut self, _context: &mut AppContext) {}
 
@@ -178,9 +178,6 @@ pub trait View {
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
         None
     }
-
-    /// Something was scrolled, or another row chosen.
-    fn on_scrolled(&mut self, _context: &mut AppContext) {}
 
     /// The form that is filled in, if one is: it can be checked, and written in an editor.
     fn form(&self, _focus: Pane) -> Option<&SchemaForm> {

@@ -518,8 +518,7 @@ impl AppState {
             Some(_) => {}
             None => {
                 let (view, context) = self.active_view();
-                view.scroll(context.focus, by);
-                view.on_scrolled(context);
+                view.scroll(context.focus, by, context);
             }
         }
     }
@@ -550,7 +549,9 @@ impl AppState {
                 self.context.show_status(format!("cancelling {tool}…"));
                 self.context.emit(AppEffect::Cancel(run));
             }
-            _ if self.bench.is_stoppable() => self.bench.stop(&mut self.context),
+            _ if self.bench.running().is_some_and(|run| !run.is_stopping) => {
+                self.bench.stop(&mut self.context);
+            }
             // Pressed again it is meant; but what is being filled in is not lost that way.
             _ if is_confirming && self.form().is_none() => self.context.emit(AppEffect::Quit(None)),
             _ => self.context.overlay = Some(Overlay::ConfirmQuit),

@@ -82,8 +82,8 @@ impl View for BenchView {
         vec![KeyContext::Bench, KeyContext::Pane, KeyContext::Anywhere]
     }
 
-    fn scroll(&mut self, focus: Pane, by: isize) {
-        match (focus, &mut self.picker) {
+    fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
+        match (pane, &mut self.picker) {
             (Pane::Plan, Some(picker)) => picker.tools.step(by),
             (Pane::Plan, None) => self.form.step(by),
             (Pane::Run, _) => self.run_position.scroll(by),
@@ -111,13 +111,13 @@ impl View for BenchView {
 }
 
 impl BenchView {
-    pub fn is_running(&self) -> bool {
-        self.run.as_ref().is_some_and(|run| run.end.is_none())
+    /// The run that goes on, if one does.
+    pub fn running(&self) -> Option<&BenchRun> {
+        self.run.as_ref().filter(|run| run.end.is_none())
     }
 
-    /// Whether a run is in progress and was not stopped.
-    pub fn is_stoppable(&self) -> bool {
-        self.run.as_ref().is_some_and(|run| run.end.is_none() && !run.is_stopping)
+    pub fn is_running(&self) -> bool {
+        self.running().is_some()
     }
 
     /// Lets a tool be chosen of these.
@@ -257,7 +257,7 @@ impl BenchView {
     }
 
     fn pause(&mut self, context: &mut AppContext) {
-        let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
+        let Some(run) = self.running() else {
             return context.show_status("no run in progress");
         };
         if run.control.is_paused() {

@@ -10,6 +10,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::bench::BenchView;
 use crate::tui::views::bench::tasks::BenchRunSpec;
 use crate::tui::views::form::draw::input_spans;
+use crate::tui::views::form::object;
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::widgets::filter::Picker;
 use crate::util::units;
@@ -104,8 +105,10 @@ impl PlanForm {
         if is_comparison {
             tools.push(self.text(PlanField::ToolB).to_owned());
         }
-        let arguments =
-            object(self.text(PlanField::ArgumentsA)).map_err(at(PlanField::ArgumentsA))?;
+        let arguments = match self.text(PlanField::ArgumentsA) {
+            "" => JsonObject::new(),
+            text => object(text).map_err(at(PlanField::ArgumentsA))?,
+        };
         let options = PlanOptions {
             requests: self.read(PlanField::Calls, "a number of calls, such as 1000", above_zero)?,
             duration: self.read(PlanField::Duration, "a duration such as 30s", units::duration)?,
@@ -161,19 +164,6 @@ impl PlanForm {
         }
         let wrong = || Error::usage(format!("invalid value '{text}': expected {expected}"));
         read(text).map(Some).ok_or_else(|| (entry, wrong()))
-    }
-}
-
-/// The object that a text is; no text is an empty one.
-fn object(text: &str) -> Result<JsonObject, Error> {
-    if text.is_empty() {
-        return Ok(JsonObject::new());
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Error::usage("the arguments must be a JSON object such as {\"key\": 1}")),
-        Err(error) => Err(Error::usage(format!("the arguments are not valid JSON: {error}"))
-            .with_hint("write them as {\"key\": 1}")),
     }
 }
 

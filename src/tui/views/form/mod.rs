@@ -366,7 +366,8 @@ impl SchemaForm {
 
 const SECRET_NOT_SHOWN: &str = "holds a secret, which is not shown; Del unsets the field";
 
-fn object(text: &str) -> Result<JsonObject, Error> {
+/// The object that a text is.
+pub fn object(text: &str) -> Result<JsonObject, Error> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Error::usage("must be a JSON object: { … }")),

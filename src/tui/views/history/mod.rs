@@ -89,11 +89,12 @@ impl View for HistoryView {
         vec![KeyContext::History, KeyContext::Pane, KeyContext::Anywhere]
     }
 
-    fn scroll(&mut self, focus: Pane, by: isize) {
-        match focus {
+    fn scroll(&mut self, pane: Pane, by: isize, context: &mut AppContext) {
+        match pane {
             Pane::HistoryList => self.step(by),
             _ => self.details.scroll(by),
         }
+        self.next_request(context);
     }
 
     fn enter(&mut self, context: &mut AppContext) {
@@ -107,10 +108,6 @@ impl View for HistoryView {
 
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
         Some(&mut self.filter)
-    }
-
-    fn on_scrolled(&mut self, context: &mut AppContext) {
-        self.next_request(context);
     }
 
     fn on_text_changed(&mut self, context: &mut AppContext) {

@@ -238,8 +238,8 @@ impl View for InboxView {
         }
     }
 
-    fn scroll(&mut self, focus: Pane, by: isize) {
-        if focus == Pane::Questions {
+    fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
+        if pane == Pane::Questions {
             self.list.step(by, self.questions.len());
             self.position.reset();
         } else {

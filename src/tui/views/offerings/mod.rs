@@ -104,8 +104,8 @@ impl View for OfferingsView {
         vec![KeyContext::Offerings, KeyContext::Pane, KeyContext::Anywhere]
     }
 
-    fn scroll(&mut self, focus: Pane, by: isize) {
-        match focus {
+    fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
+        match pane {
             Pane::OfferingList => self.step(by),
             _ => self.content.scroll(by),
         }

@@ -155,8 +155,7 @@ impl AppState {
         }
         let Some((pane, _)) = self.context.pane_at(x, y) else { return };
         let (view, context) = self.active_view();
-        view.scroll(pane, by * STEP);
-        view.on_scrolled(context);
+        view.scroll(pane, by * STEP, context);
     }
 }
 

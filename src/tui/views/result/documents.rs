@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size};
 use crate::host::request::{CallOutcome, DryRun};
 use crate::model::{ErrorKind, ToolResult};
+use crate::present::messages;
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::CallResult;
 use crate::tui::widgets::json_lines;
@@ -27,7 +28,7 @@ pub fn text(
     let mut page = ScrollText::with_limits(LIMITS);
     match outcome {
         Ok(outcome) => ended(&mut page, outcome, pictures),
-        Err(error) => failed(&mut page, error),
+        Err(error) => page.page(&messages::failure(error)),
     }
     if !activity.is_empty() {
         page.gap();
@@ -41,7 +42,7 @@ pub fn text(
 
 fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureBox>) {
     if let Some(error) = outcome.error() {
-        failed(page, error);
+        page.page(&messages::failure(error));
     }
     let Ok(result) = &outcome.result else { return };
     for warning in &result.warnings {
@@ -127,10 +128,6 @@ pub fn block(page: &mut ScrollText, block: &Value) {
     }
 }
 
-fn failed(page: &mut ScrollText, error: &Error) {
-    page.page(&present::messages::failure(error));
-}
-
 fn account(page: &mut ScrollText, outcome: &CallOutcome) {
     let metadata = &outcome.metadata;
     let mut facts = vec![format!("call {}", metadata.call_id.0)];
@@ -197,7 +194,7 @@ pub fn dry_run_document(dry_run: &Result<DryRun, Error>) -> ScrollText {
         }
         Err(error) => {
             page.line(Role::Error, "Not sent. This call is not possible:");
-            failed(&mut page, error);
+            page.page(&messages::failure(error));
         }
     }
     page

@@ -108,8 +108,8 @@ impl View for ServersView {
         vec![KeyContext::Servers, KeyContext::Pane, KeyContext::Anywhere]
     }
 
-    fn scroll(&mut self, focus: Pane, by: isize) {
-        if focus == Pane::Servers {
+    fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
+        if pane == Pane::Servers {
             let length = self.rows.len();
             self.list.step(by, length);
             self.position.reset();

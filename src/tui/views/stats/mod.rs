@@ -140,8 +140,8 @@ impl View for StatsView {
         vec![KeyContext::Stats, KeyContext::Pane, KeyContext::Anywhere]
     }
 
-    fn scroll(&mut self, focus: Pane, by: isize) {
-        if focus == Pane::Usage {
+    fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
+        if pane == Pane::Usage {
             self.list.step(by, self.rows().len());
             self.position.reset();
         } else {

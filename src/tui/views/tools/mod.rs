@@ -150,8 +150,8 @@ impl View for ToolsView {
         [near, vec![KeyContext::Tools, KeyContext::Pane, KeyContext::Anywhere]].concat()
     }
 
-    fn scroll(&mut self, focus: Pane, by: isize) {
-        match focus {
+    fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
+        match pane {
             Pane::Catalogue => {
                 self.catalogue.step(by);
                 self.detail.scroll_to_top();
@@ -359,9 +359,12 @@ impl ToolsView {
         };
         let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
         let name: String = call.tool.chars().take(80).map(safe).collect();
-        let id = call.id.as_ref().map_or("", |id| id.0.as_str());
-        let id: String = id.chars().rev().filter(char::is_ascii_alphanumeric).take(8).collect();
-        let id: String = id.chars().rev().collect();
+        let id: String = call
+            .id
+            .iter()
+            .flat_map(|id| id.0.chars().filter(char::is_ascii_alphanumeric))
+            .collect();
+        let id = id.get(id.len().saturating_sub(8)..).unwrap_or_default();
         let stem = format!("{}-{id}", name.trim_start_matches('.'));
         let save = tasks::save(stem, Arc::clone(outcome), self.viewer.format);
         context.emit(save);

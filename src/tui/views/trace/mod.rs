@@ -78,8 +78,8 @@ impl View for TraceView {
         vec![KeyContext::Trace, KeyContext::Pane, KeyContext::Anywhere]
     }
 
-    fn scroll(&mut self, focus: Pane, by: isize) {
-        if focus == Pane::Frame {
+    fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
+        if pane == Pane::Frame {
             return self.frame.scroll(by);
         }
         let mut list = self.list();
