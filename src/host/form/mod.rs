@@ -20,7 +20,7 @@ mod tests;
 pub use check::validate;
 pub use field::{FieldChoice, FieldKind, FormField, defaults, fields};
 pub use node::{FieldInput, FormNode};
-pub use rows::RowPart;
+pub use rows::{FieldRow, RowPart};
 pub use schema::ResolvedSchema;
 
 pub const MAX_FIELDS: usize = 200;

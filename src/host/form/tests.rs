@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::required::RequiredFields;
-use super::rows::FieldRow;
 use super::*;
 
 fn form(schema: &Value, values: &Value) -> FormNode {

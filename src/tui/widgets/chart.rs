@@ -113,10 +113,10 @@ fn round_up(number: f64) -> f64 {
 
 /// Labels below an axis of this many cells, each starting as near to its place as the others leave
 /// room; what finds none is left out. Earlier ones are more important.
-pub fn labels(places: &[(usize, &str)], cells: usize) -> String {
+pub fn labels<T: AsRef<str>>(places: &[(usize, T)], cells: usize) -> String {
     let mut taken: Vec<(usize, usize, &str)> = Vec::new();
     for (at, label) in places {
-        let width = label.width();
+        let (label, width) = (label.as_ref(), label.as_ref().width());
         let Some(last) = cells.checked_sub(width) else { continue };
         let from = (*at).min(last);
         let free = |(other, end, _): &(usize, usize, &str)| from > *end || from + width < *other;
@@ -270,16 +270,10 @@ pub fn lines(
     }
     let margin = " ".repeat(MARGIN - 1);
     lines.push(styler.line(Role::Dim, format!("{margin}└{}", "─".repeat(cells))));
-    let named: Vec<(usize, String)> = marks
-        .iter()
-        .map(|(name, time)| (place(spread, *time) * wide, format!("^{name}")))
-        .collect();
+    let at = |time| place(spread, time) * wide * counts.len() / spread.classes.len().max(1);
     // Of marks at one place the last one is the most important: it tells what most did not exceed.
-    let named: Vec<(usize, &str)> = named
-        .iter()
-        .rev()
-        .map(|(at, name)| (scaled(*at, spread, &counts), name.as_str()))
-        .collect();
+    let named: Vec<(usize, String)> =
+        marks.iter().rev().map(|(name, time)| (at(*time), format!("^{name}"))).collect();
     let below = labels(&named, cells + 6);
     lines.push(styler.line(Role::Key, format!("{margin} {below}")));
     let middle = spread.classes.get(spread.classes.len() / 2);
@@ -332,10 +326,6 @@ pub fn compact(number: f64) -> String {
 
 fn place(spread: &Distribution, time: Duration) -> usize {
     spread.classes.iter().position(|(to, _)| time <= *to).unwrap_or(spread.classes.len())
-}
-
-fn scaled(at: usize, spread: &Distribution, drawn: &[u64]) -> usize {
-    at * drawn.len() / spread.classes.len().max(1)
 }
 
 #[cfg(test)]

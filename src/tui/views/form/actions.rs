@@ -108,7 +108,9 @@ impl SchemaForm {
     }
 
     fn add(&mut self) {
-        let Some(own) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
+        let Some(own) = self.fields.get(self.at).map(|row| row.place.index_path.clone()) else {
+            return;
+        };
         // What is no list and stands in none is filled in itself.
         let (way, at) = self.list_here(false).unwrap_or((own, 0));
         let Some(node) = self.root.at_mut(&way) else { return };
@@ -120,7 +122,8 @@ impl SchemaForm {
         self.written = None;
         self.changed();
         let item = [way.as_slice(), &[at]].concat();
-        if is_list && let Some(at) = self.fields.iter().position(|row| row.node_path == item) {
+        if is_list && let Some(at) = self.fields.iter().position(|row| row.place.index_path == item)
+        {
             self.go_to(at);
         }
     }
@@ -142,7 +145,7 @@ impl SchemaForm {
     /// The list that items are added to or removed from here, and the place behind the chosen item, or
     /// the end of the chosen list. One that has to have items is not empty.
     pub(super) fn list_here(&self, has_items: bool) -> Option<(Vec<usize>, usize)> {
-        let way = &self.fields.get(self.at)?.node_path;
+        let way = &self.fields.get(self.at)?.place.index_path;
         let node = self.root.at(way)?;
         if node.field.kind == FieldKind::List && !(has_items && node.children.is_empty()) {
             return Some((way.clone(), node.children.len()));

@@ -83,7 +83,7 @@ fn rows_seen(
 }
 
 fn fields(pen: &mut Pen<'_>, form: &SchemaForm, area: Rect) {
-    let name = |row: &FormRow| 2 * row.depth + text::width(&row.key);
+    let name = |row: &FormRow| 2 * row.place.depth + text::width(&row.key);
     let Some(widest) = form.fields.iter().map(name).max() else {
         return pen.put(pen.line(Role::Dim, "No arguments."), area);
     };
@@ -139,19 +139,20 @@ struct FieldLine<'a> {
 impl FieldLine<'_> {
     fn lines(&self, width: usize) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
         let Self { styler, row, node, .. } = self;
-        let mark = if node.field.required && row.part == RowPart::Field { "* " } else { "  " };
-        let indent = " ".repeat(2 * row.depth);
+        let mark =
+            if node.field.required && row.place.part == RowPart::Field { "* " } else { "  " };
+        let indent = " ".repeat(2 * row.place.depth);
         let key = text::cut(&row.key, NAMES).into_owned();
         let meaning = if self.has_focus { Role::Selected } else { Role::Name };
         let mut spans = vec![styler.span(Role::Key, format!("{mark}{indent}"))];
-        if let RowPart::Choice(at) = row.part {
+        if let RowPart::Choice(at) = row.place.part {
             let ticked = matches!(&node.input, FieldInput::Choices(ticked) if ticked.contains(&at));
             let tick = if ticked { "[x] " } else { "[ ] " };
             spans.push(styler.plain(tick));
             spans.push(styler.span(meaning, key));
             return (vec![Line::from(spans)], None);
         }
-        let pad = self.widest.saturating_sub(2 * row.depth + text::width(&key)) + 2;
+        let pad = self.widest.saturating_sub(2 * row.place.depth + text::width(&key)) + 2;
         spans.push(styler.span(meaning, key));
         spans.push(styler.plain(" ".repeat(pad)));
         let before: usize = spans.iter().map(Span::width).sum();

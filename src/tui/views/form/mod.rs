@@ -10,8 +10,8 @@ pub mod tests;
 use serde_json::Value;
 
 use crate::host::example;
-use crate::host::form::{FieldInput, FieldKind, FormNode, ResolvedSchema, RowPart};
-use crate::host::validate::{ValuePath, Violation};
+use crate::host::form::{FieldInput, FieldKind, FieldRow, FormNode, ResolvedSchema, RowPart};
+use crate::host::validate::Violation;
 use crate::model::ToolDefinition;
 use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::KeyPress::{
@@ -153,7 +153,9 @@ impl SchemaForm {
         let required = self.root.required_fields();
         let way = required.missing.first()?;
         // What is folded is asked for where it is folded.
-        let seen = |row: &FormRow| row.part == RowPart::Field && way.starts_with(&row.node_path);
+        let seen = |row: &FormRow| {
+            row.place.part == RowPart::Field && way.starts_with(&row.place.index_path)
+        };
         let last = self.fields.iter().rposition(seen);
         Some(last.unwrap_or(0))
     }
@@ -168,40 +170,31 @@ impl SchemaForm {
         }
         if let Some(missing) = self.missing() {
             self.go_to(missing);
-            let name = self.fields.get(missing).map(|row| row.path.to_string());
+            let name = self.fields.get(missing).map(|row| row.place.path.to_string());
             self.problem = name.map(|name| format!("{name} is required"));
             return false;
         }
-        let is_wrong =
-            |row: &FormRow| self.root.at(&row.node_path).and_then(FormNode::syntax_error).is_some();
-        if let Some(wrong) = self.fields.iter().position(is_wrong) {
-            self.go_to(wrong);
-            let row = &self.fields[wrong];
-            let why = self.root.at(&row.node_path).and_then(FormNode::syntax_error);
-            self.problem = why.map(|why| format!("{} {why}", row.path));
-            return false;
-        }
-        true
+        let wrong = self.fields.iter().enumerate().find_map(|(at, row)| {
+            let why = self.node_of(row)?.syntax_error()?;
+            Some((at, format!("{} {why}", row.place.path)))
+        });
+        let Some((at, problem)) = wrong else { return true };
+        self.go_to(at);
+        self.problem = Some(problem);
+        false
     }
 
+    /// What is to be done to check the form, or else to write it in an editor.
     pub fn action_effect(&mut self, action: Action) -> Option<AppEffect> {
-        match action {
-            Action::Validate => {
-                if self.is_ready() {
-                    return Some(self.check());
-                }
-                None
-            }
-            Action::Editor if self.root.holds_secret() => {
-                self.problem = Some(SECRET_NOT_SHOWN.to_owned());
-                None
-            }
-            Action::Editor => Some(AppEffect::OpenEditor(EditorDraft {
-                name: "arguments.json",
-                text: self.whole(),
-            })),
-            _ => None,
+        if action == Action::Validate {
+            return self.is_ready().then(|| self.check());
         }
+        if self.root.holds_secret() {
+            self.problem = Some(SECRET_NOT_SHOWN.to_owned());
+            return None;
+        }
+        let draft = EditorDraft { name: "arguments.json", text: self.whole() };
+        Some(AppEffect::OpenEditor(draft))
     }
 
     pub fn check(&self) -> AppEffect {
@@ -243,7 +236,7 @@ impl SchemaForm {
     }
 
     pub fn node_of(&self, row: &FormRow) -> Option<&FormNode> {
-        self.root.at(&row.node_path)
+        self.root.at(&row.place.index_path)
     }
 
     /// The error in the text being typed, as far as it can be known while typing.
@@ -268,15 +261,15 @@ impl SchemaForm {
     }
 
     fn part(&self) -> RowPart {
-        self.fields.get(self.at).map_or(RowPart::Field, |row| row.part)
+        self.fields.get(self.at).map_or(RowPart::Field, |row| row.place.part)
     }
 
     fn node(&self) -> Option<&FormNode> {
-        self.root.at(&self.fields.get(self.at)?.node_path)
+        self.root.at(&self.fields.get(self.at)?.place.index_path)
     }
 
     fn node_mut(&mut self) -> Option<&mut FormNode> {
-        self.root.at_mut(&self.fields.get(self.at)?.node_path)
+        self.root.at_mut(&self.fields.get(self.at)?.place.index_path)
     }
 
     fn step(&mut self, by: isize) {
@@ -328,7 +321,7 @@ impl SchemaForm {
     fn changed(&mut self) {
         self.problem = None;
         self.draft_problem = self.node().and_then(FormNode::draft_problem);
-        if let Some(here) = self.fields.get(self.at).map(|row| &row.path.0) {
+        if let Some(here) = self.fields.get(self.at).map(|row| &row.place.path.0) {
             self.violations.retain(|found| !found.path.0.starts_with(here));
         }
         self.rebuild_rows();
@@ -336,10 +329,13 @@ impl SchemaForm {
     }
 
     fn rebuild_rows(&mut self) {
-        let before = self.fields.get(self.at).map(|row| (row.node_path.clone(), row.part));
+        let before =
+            self.fields.get(self.at).map(|row| (row.place.index_path.clone(), row.place.part));
         let written = before.as_ref().filter(|_| self.written.is_some());
         self.fields = rows(&self.root, &self.violations, written.map(|(path, _)| path.as_slice()));
-        let same = |row: &FormRow| before.as_ref() == Some(&(row.node_path.clone(), row.part));
+        let same = |row: &FormRow| {
+            before.as_ref() == Some(&(row.place.index_path.clone(), row.place.part))
+        };
         let same = self.fields.iter().position(same);
         self.written.take_if(|_| same.is_none());
         self.at = same.unwrap_or(self.at).min(self.fields.len().saturating_sub(1));
@@ -397,16 +393,11 @@ pub fn folds(kind: &FieldKind) -> bool {
 /// How many problems are shown beside one field.
 const PROBLEMS: usize = 3;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct FormRow {
     /// The property, or what else the line is called.
     pub key: String,
-    /// The indices of the children that lead to the field.
-    pub node_path: Vec<usize>,
-    pub part: RowPart,
-    /// The nesting depth, 0 at the top.
-    pub depth: usize,
-    pub path: ValuePath,
+    pub place: FieldRow,
     /// The violations at this location.
     pub problems: Vec<String>,
 }
@@ -417,29 +408,25 @@ pub fn rows(root: &FormNode, found: &[Violation], written: Option<&[usize]>) -> 
     let mut rows: Vec<FormRow> = root
         .rows()
         .into_iter()
-        .map(|row| FormRow {
-            key: key(root, &row.index_path, row.part),
-            node_path: row.index_path,
-            part: row.part,
-            depth: row.depth,
-            path: row.path,
-            problems: Vec::new(),
-        })
+        .map(|place| FormRow { key: key(root, &place), place, problems: Vec::new() })
         .collect();
-    for row in rows.iter_mut().filter(|row| row.part == RowPart::Field) {
-        let node = root.at(&row.node_path).filter(|_| written != Some(row.node_path.as_slice()));
+    for row in rows.iter_mut().filter(|row| row.place.part == RowPart::Field) {
+        let node = root
+            .at(&row.place.index_path)
+            .filter(|_| written != Some(row.place.index_path.as_slice()));
         row.problems.extend(node.and_then(FormNode::syntax_error));
     }
     for problem in found {
         let holds = |row: &&mut FormRow| {
-            row.part == RowPart::Field && problem.path.0.starts_with(&row.path.0)
+            row.place.part == RowPart::Field && problem.path.0.starts_with(&row.place.path.0)
         };
         // The last that holds it is the nearest one: what is inside stands below.
-        let Some(row) = rows.iter_mut().filter(holds).max_by_key(|row| row.path.0.len()) else {
+        let Some(row) = rows.iter_mut().filter(holds).max_by_key(|row| row.place.path.0.len())
+        else {
             continue;
         };
         if row.problems.len() < PROBLEMS {
-            let inside = problem.path.0.len() > row.path.0.len();
+            let inside = problem.path.0.len() > row.place.path.0.len();
             let text = if inside { problem.to_string() } else { problem.message.clone() };
             row.problems.push(text);
         }
@@ -447,13 +434,13 @@ pub fn rows(root: &FormNode, found: &[Violation], written: Option<&[usize]>) -> 
     rows
 }
 
-fn key(root: &FormNode, way: &[usize], part: RowPart) -> String {
-    let Some(node) = root.at(way) else { return String::new() };
-    match (part, &node.field.kind) {
-        (RowPart::Choice(at), crate::host::form::FieldKind::MultiChoice(choices)) => {
+fn key(root: &FormNode, place: &FieldRow) -> String {
+    let Some(node) = root.at(&place.index_path) else { return String::new() };
+    match (place.part, &node.field.kind) {
+        (RowPart::Choice(at), FieldKind::MultiChoice(choices)) => {
             choices.get(at).map(|choice| choice.title.clone()).unwrap_or_default()
         }
-        _ if node.field.key.is_empty() && way.is_empty() => "form".to_owned(),
+        _ if node.field.key.is_empty() && place.index_path.is_empty() => "form".to_owned(),
         _ if node.field.key.is_empty() => "value".to_owned(),
         _ => node.field.key.clone(),
     }

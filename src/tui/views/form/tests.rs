@@ -32,7 +32,7 @@ fn form() -> SchemaForm {
 }
 
 fn go(form: &mut SchemaForm, path: &str) {
-    let at = form.fields.iter().position(|row| row.path.to_string() == path).unwrap();
+    let at = form.fields.iter().position(|row| row.place.path.to_string() == path).unwrap();
     form.go_to(at);
 }
 
@@ -281,9 +281,9 @@ fn a_text_field_keeps_lines_and_the_cursor_moves_in_them() {
     assert_eq!(form.arguments()["name"], json!("#\ndef f():\n\treturn 1\n"));
     // From the last line the next field is reached, and what was written is there again.
     press(&mut form, &[KeyPress::Down, KeyPress::Down]);
-    assert_eq!(form.fields[form.at].path.to_string(), "name");
+    assert_eq!(form.fields[form.at].place.path.to_string(), "name");
     press(&mut form, &[KeyPress::Down]);
-    assert_eq!(form.fields[form.at].path.to_string(), "size");
+    assert_eq!(form.fields[form.at].place.path.to_string(), "size");
     assert_eq!(form.arguments()["name"], json!("#\ndef f():\n\treturn 1\n"));
     assert!(form.text().is_none(), "a number is one line");
     press(&mut form, &[KeyPress::Ctrl('g')]);
