@@ -257,7 +257,6 @@ impl CallActivity {
 
 /// The number of seconds whose calls are counted individually.
 pub const LIVE_SECONDS: u64 = 60;
-const SECONDS: usize = 60;
 const MAX_CLIENTS: usize = 8;
 /// The maximum number of tools that are counted; of more, those that were called last.
 const MAX_TOOLS: usize = 500;
@@ -328,14 +327,9 @@ impl LiveToolCalls {
     /// How many ended in each of the last 60 seconds, the earliest first.
     pub fn by_second(&self, now: Duration) -> Vec<u64> {
         let first = (now.as_secs() + 1).saturating_sub(LIVE_SECONDS);
-        let mut counts = vec![0; SECONDS];
-        for (second, count) in &self.recent {
-            let at = second.checked_sub(first).and_then(|at| usize::try_from(at).ok());
-            if let Some(slot) = at.and_then(|at| counts.get_mut(at)) {
-                *slot = *count;
-            }
-        }
-        counts
+        let count =
+            |second| self.recent.iter().find(|(at, _)| *at == second).map_or(0, |own| own.1);
+        (first..first + LIVE_SECONDS).map(count).collect()
     }
 
     /// Whether one ended in the last 60 seconds, so that the picture of them moves.

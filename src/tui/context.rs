@@ -6,7 +6,7 @@ use crate::host::breakpoints::Breakpoint;
 use crate::tui::calls::ConsoleCalls;
 use crate::tui::event::AskId;
 use crate::tui::keys::Keymap;
-use crate::tui::layout::{self, Divider, PaneShares, SizeClass};
+use crate::tui::layout::{self, PaneShares, SizeClass};
 use crate::tui::prelude::*;
 use crate::tui::theme::{Appearance, ColourDepth, ColourScheme};
 use crate::tui::views::overlays::SaveCallWindow;
@@ -158,10 +158,9 @@ impl AppContext {
         self.area_of(pane).is_some()
     }
 
-    /// Moves a divider by this many percent; negative moves left or up.
-    pub fn step_divider(&mut self, divider: Divider, by: i16) {
+    pub fn resize_pane(&mut self, action: Action) {
         let (view, room) = (self.view, self.room());
-        self.pane_shares.entry(view).or_default().step(divider, by, view, room);
+        self.pane_shares.entry(view).or_default().resize(action, view, room);
     }
 
     pub fn wire_shown(&self) -> Option<Rect> {

@@ -2,6 +2,8 @@
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
+use crate::tui::keys::Action;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SizeClass {
     /// Not even for one pane.
@@ -73,13 +75,8 @@ pub struct PaneShares {
     pub upper: Option<u16>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Divider {
-    /// Between the pane on the left and those on the right.
-    Columns,
-    /// Between the upper pane and the one below it.
-    Rows,
-}
+/// How far a key moves the line between two panes, in percent of the view.
+const STEP: i16 = 5;
 
 impl PaneShares {
     fn left(self, room: SizeClass) -> u16 {
@@ -97,12 +94,14 @@ impl PaneShares {
         self.upper.unwrap_or(usual).clamp(SHARES.0, SHARES.1)
     }
 
-    /// Moves a divider by this many percent; negative moves left or up.
-    pub fn step(&mut self, divider: Divider, by: i16, view: ViewId, room: SizeClass) {
+    /// Moves the line between two panes: that at the left one, or else that below the upper one.
+    pub fn resize(&mut self, action: Action, view: ViewId, room: SizeClass) {
+        let is_less = matches!(action, Action::NarrowPane | Action::ShrinkPane);
+        let by = if is_less { -STEP } else { STEP };
         let moved = |share: u16| Some(share.saturating_add_signed(by).clamp(SHARES.0, SHARES.1));
-        match divider {
-            Divider::Columns => self.left = moved(self.left(room)),
-            Divider::Rows => self.upper = moved(self.upper(view)),
+        match action {
+            Action::NarrowPane | Action::WidenPane => self.left = moved(self.left(room)),
+            _ => self.upper = moved(self.upper(view)),
         }
     }
 }
@@ -211,9 +210,9 @@ mod tests {
         let mut shares = PaneShares::default();
         let shown = |shares| panes(ViewId::Tools, SizeClass::Medium, area, shares, Some(5), false);
         assert_eq!(shown(shares)[1].1.height, 5, "a form takes what it needs");
-        for by in [-200, 400] {
-            shares.step(Divider::Columns, by, ViewId::Tools, SizeClass::Medium);
-            shares.step(Divider::Rows, by, ViewId::Tools, SizeClass::Medium);
+        let less = [Action::NarrowPane, Action::ShrinkPane];
+        for action in [less, [Action::WidenPane, Action::GrowPane]].concat() {
+            (0..80).for_each(|_| shares.resize(action, ViewId::Tools, SizeClass::Medium));
             assert!(shown(shares).iter().all(|(_, area)| area.width >= 10 && area.height >= 3));
         }
         assert_eq!(shares.left, Some(SHARES.1));

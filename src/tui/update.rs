@@ -7,7 +7,6 @@ use crate::model::{ErrorKind, HostEvent, ListKind, ListOwner, ServerState, Serve
 use crate::tui::event::UserInput;
 use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::KeyPress;
-use crate::tui::layout::Divider;
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;
 use crate::tui::user_program;
@@ -18,9 +17,6 @@ use crate::tui::views::result::presentation::result_of;
 use crate::tui::views::tools::detail;
 use crate::tui::widgets::list::action_step;
 use crate::tui::widgets::reading::Readiness;
-
-/// How far a key moves the line between two panes, in percent of the view.
-const PANE_STEP: i16 = 5;
 
 impl AppState {
     /// Takes in what happened; says what is to be done.
@@ -449,10 +445,9 @@ impl AppState {
             Action::Program(number) => self.start_program(number),
             Action::NextPane => self.context.step_pane(1),
             Action::PreviousPane => self.context.step_pane(-1),
-            Action::NarrowPane => self.context.step_divider(Divider::Columns, -PANE_STEP),
-            Action::WidenPane => self.context.step_divider(Divider::Columns, PANE_STEP),
-            Action::ShrinkPane => self.context.step_divider(Divider::Rows, -PANE_STEP),
-            Action::GrowPane => self.context.step_divider(Divider::Rows, PANE_STEP),
+            Action::NarrowPane | Action::WidenPane | Action::ShrinkPane | Action::GrowPane => {
+                self.context.resize_pane(action);
+            }
             Action::ResetPanes => drop(self.context.pane_shares.remove(&self.context.view)),
             Action::Zoom => self.context.is_zoomed = !self.context.is_zoomed,
             Action::Refresh => {
