@@ -540,7 +540,7 @@ fn words(data: &[u8]) {
     let _arguments = cli::raw_arguments::read(&sources, &mut std::io::empty());
     let _candidates = cli::complete::arguments(line.as_ref());
     let _thresholds = bench::threshold::parse(&all, 1);
-    let _history = tui::views::history::query::HistorySearch::of(&line);
+    let _history = tui::views::history::HistorySearch::of(&line);
     for word in &all {
         let _since = timestamp::parse_since(word);
         if let Some(duration) = units::duration(word) {

@@ -16,7 +16,7 @@ use crate::tui::views::bench::plan::PlanField;
 use crate::tui::views::history::HistoryView;
 use crate::tui::views::inbox::InboxView;
 use crate::tui::views::offerings::OfferingsView;
-use crate::tui::views::overlays::problems::ConfigurationProblems;
+use crate::tui::views::overlays::ConfigurationProblems;
 use crate::tui::views::pins::PinWindow;
 use crate::tui::views::servers::ServersView;
 use crate::tui::views::stats::StatsView;

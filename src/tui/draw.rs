@@ -58,7 +58,7 @@ fn pane(pen: &mut Pen<'_>, state: &AppState, pane: Pane, area: Rect) {
         Pane::Detail => detail::draw(pen, state, area),
         Pane::Result => result::draw::draw(pen, state, area),
         Pane::Servers => servers::draw::list(pen, state, area),
-        Pane::Health => servers::health::health(pen, state, area),
+        Pane::Health => servers::draw::health(pen, state, area),
         Pane::TraceList | Pane::Frame => trace::draw::draw(pen, state, pane, area),
         Pane::Usage | Pane::Latency => stats::draw::draw(pen, state, pane, area),
         Pane::Plan | Pane::Run | Pane::Verdict => bench::draw::draw(pen, state, pane, area),

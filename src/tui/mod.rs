@@ -47,7 +47,7 @@ use crate::tui::prelude::*;
 use crate::tui::screen::Screen;
 use crate::tui::tasks::{ConsoleDeps, EffectRunner};
 use crate::tui::theme::Appearance;
-use crate::tui::views::overlays::problems::ConfigurationProblems;
+use crate::tui::views::overlays::ConfigurationProblems;
 use crate::tui::views::trust::TrustStatus;
 use crate::tui::views::trust::tasks::HostFactory;
 

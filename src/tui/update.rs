@@ -12,7 +12,7 @@ use crate::tui::tasks::Outcome;
 use crate::tui::user_program;
 use crate::tui::views::form;
 use crate::tui::views::overlays;
-use crate::tui::views::overlays::problems::ConfigurationProblems;
+use crate::tui::views::overlays::ConfigurationProblems;
 use crate::tui::views::result::presentation::result_of;
 use crate::tui::views::tools::detail;
 use crate::tui::widgets::list::action_step;

@@ -5,7 +5,7 @@ use crate::tui::event::AskId;
 use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::inbox::held::HoldDraft;
-use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
+use crate::tui::views::inbox::{AnswerDraft, PendingQuestion};
 
 const MAX_SERVER_TEXT_CHARS: usize = 4_000;
 const WINDOW_WIDTH: u16 = 72;

@@ -7,8 +7,7 @@ use crate::model::{Question, QuestionBody, QuestionReply};
 use crate::tui::event::{ApprovalPrompt, AskId};
 use crate::tui::keys::KeyPress::{Char, Ctrl, Esc};
 use crate::tui::prelude::*;
-use crate::tui::views::inbox::InboxView;
-use crate::tui::views::inbox::question::{AnswerDraft, PendingQuestion};
+use crate::tui::views::inbox::{AnswerDraft, InboxView, PendingQuestion};
 use crate::util::json;
 
 /// What is written about a stopped call.

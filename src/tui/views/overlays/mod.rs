@@ -2,10 +2,10 @@
 
 pub mod help;
 pub mod palette;
-pub mod problems;
 
 use crate::catalogue::pins::PinReportState;
-use crate::model::check_name;
+use crate::model::{Diagnostic, check_name};
+use crate::present::configuration;
 use crate::tui::draw::tab_columns;
 use crate::tui::layout::{self, page_size};
 use crate::tui::prelude::*;
@@ -14,7 +14,7 @@ use crate::tui::views::overlays::palette::PaletteCommand;
 use crate::tui::views::pins::PinWindow;
 use crate::tui::views::result;
 use crate::tui::views::tools;
-use crate::tui::views::trust::window;
+use crate::tui::views::trust;
 use crate::tui::widgets::filter::Picker;
 
 impl AppState {
@@ -139,7 +139,7 @@ impl AppState {
         if inside.contains((x, y).into()) {
             let styler = Styler::new(self.context.appearance.theme());
             let below = match pane {
-                Pane::Catalogue => window::notice_lines(styler, self, inside.width).len(),
+                Pane::Catalogue => trust::notice_lines(styler, self, inside.width).len(),
                 _ => 0,
             };
             let height = usize::from(inside.height).saturating_sub(below);
@@ -164,7 +164,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         return approval::draw(pen, state, pending, area);
     }
     if let Some(window) = &state.trust.window {
-        return window::draw(pen, state, window, area);
+        return trust::draw(pen, state, window, area);
     }
     match &state.context.overlay {
         Some(Overlay::Palette(window)) => palette::draw(pen, window, area),
@@ -263,5 +263,60 @@ impl AppContext {
         let SaveCallWindow { tool, arguments, .. } = std::mem::take(&mut **window);
         self.overlay = None;
         self.emit(tools::tasks::save_call(name, tool, arguments));
+    }
+}
+
+/// What the last reading of the files found wrong.
+#[derive(Debug, Default)]
+pub struct ConfigurationProblems {
+    /// The findings as the window shows them, in the order of the files.
+    pub text: ScrollText,
+    errors: usize,
+    warnings: usize,
+}
+
+impl ConfigurationProblems {
+    pub fn of(diagnostics: &[Diagnostic]) -> Self {
+        let mut text = ScrollText::with_indent(4);
+        text.page(&configuration::findings(diagnostics));
+        let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        Self { text, errors, warnings: diagnostics.len() - errors }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.errors + self.warnings == 0
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    pub fn summary(&self) -> String {
+        configuration::diagnostic_counts(self.errors, self.warnings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::SourceLocation;
+
+    #[test]
+    fn each_finding_has_its_place_and_its_hint() {
+        let file = Arc::new("tools.yaml".into());
+        let place = SourceLocation { file, line: 3, column: 7, text: Arc::from("") };
+        let problems = ConfigurationProblems::of(&[
+            Diagnostic::error("unknown key 'x'")
+                .with_location(place)
+                .with_hint("did you mean 'y'?"),
+            Diagnostic::warning("no place"),
+        ]);
+        assert_eq!(problems.summary(), "1 error and 1 warning");
+        let shown = problems.text.to_text();
+        for part in ["tools.yaml:3:7: error: unknown key 'x'", "did you mean", "warning: no place"]
+        {
+            assert!(shown.contains(part), "{shown}");
+        }
+        assert!(ConfigurationProblems::default().is_empty());
     }
 }

@@ -1,11 +1,20 @@
 //! Draws the servers view.
 
+use std::collections::VecDeque;
+
+use ratatui::layout::{Constraint, Layout};
+use serde_json::Value;
+
 use crate::model::{ServerState, ServerStatus};
 use crate::present::messages;
 use crate::present::server::state_label;
 use crate::tui::prelude::*;
-use crate::tui::views::servers::activity::ServerToolLists;
+use crate::tui::views::servers::ServerTab;
+use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
+use crate::tui::views::trace;
+use crate::tui::views::trace::draw::TraceColumns;
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
+use crate::util::timestamp;
 
 pub fn dot(server: &ServerStatus) -> (&'static str, Role) {
     let dot = match server.state {
@@ -133,4 +142,214 @@ fn calls(state: &AppState, server: &ServerStatus) -> (String, String) {
         all => format!("{}.{}", failed * 100 / all, failed * 1000 / all % 10),
     };
     (all.to_string(), rate)
+}
+
+const INSTRUCTIONS: usize = 2_000;
+/// The maximum number of lines of a log shown among the facts.
+const TAIL: usize = 6;
+const MAX_SCANNED_ITEMS: usize = 2_000;
+/// From this width, in columns, the trace is drawn beside the facts.
+const WIDE: u16 = 100;
+/// How wide the history of pings, memory and load is drawn at most.
+const SPARKS: usize = 30;
+
+pub fn health(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
+    let servers = &state.servers;
+    let Some(server) = servers.chosen() else {
+        pen.open(area, "Server");
+        return;
+    };
+    let (left, right) = if area.width >= WIDE {
+        let share = [Constraint::Percentage(45), Constraint::Fill(1)];
+        let [left, right] = Layout::horizontal(share).areas(area);
+        (left, Some(right))
+    } else {
+        (area, None)
+    };
+    let inner = pen.open_tabs(left, &server.name, &tabs(servers.tab));
+    let lines = match servers.tab {
+        ServerTab::Log => log(pen.styler, state, server, servers.activity.get(&server.name)),
+        ServerTab::Drift => drift(pen.styler, servers.tool_lists.get(&server.name)),
+        ServerTab::Health => facts(pen.styler, state, server, usize::from(inner.width)),
+    };
+    pen.page(&lines, &servers.position, inner);
+    if let Some(right) = right {
+        pen.focused = false;
+        wire(pen, state, server, right);
+    }
+}
+
+fn wire(pen: &mut Pen<'_>, state: &AppState, server: &ServerStatus, area: Rect) {
+    let inner = pen.open(area, &format!("Trace  {}  (T)", server.name));
+    let columns = TraceColumns::of(usize::from(inner.width), state).without_server();
+    let newest = state.trace.newest_of(&server.name, MAX_SCANNED_ITEMS);
+    let lines: Vec<Line<'static>> = newest
+        .take(usize::from(inner.height))
+        .map(|item| trace::draw::row(pen.styler, item, columns))
+        .collect();
+    for (y, line) in (inner.y..inner.bottom()).zip(lines.into_iter().rev()) {
+        pen.put(line, Rect { y, height: 1, ..inner });
+    }
+}
+
+/// What the server logged, then what it wrote to its standard error, the newest first.
+fn log(
+    styler: Styler,
+    state: &AppState,
+    server: &ServerStatus,
+    past: Option<&ServerActivity>,
+) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if let Some(log) = past.map(|past| &past.log).filter(|log| !log.is_empty()) {
+        lines.push(styler.line(Role::Title, "log"));
+        lines.extend(log.iter().rev().map(|(level, text)| log_line(styler, level, text)));
+    }
+    // What a process wrote that is gone is in the trace.
+    let written: Vec<&str> = match server.stderr_tail.as_slice() {
+        [] => state.trace.stderr_of(&server.name, MAX_SCANNED_ITEMS).collect(),
+        tail => tail.iter().rev().map(String::as_str).collect(),
+    };
+    if !written.is_empty() {
+        lines.push(styler.line(Role::Title, "stderr"));
+        lines.extend(written.into_iter().map(|text| styler.line(Role::Plain, text)));
+    }
+    if lines.is_empty() {
+        lines.push(styler.line(Role::Dim, "No log messages and nothing on stderr yet."));
+    }
+    lines
+}
+
+fn log_line(styler: Styler, level: &str, text: &str) -> Line<'static> {
+    Line::from(vec![styler.dim(format!("{level} ")), styler.plain(text)])
+}
+
+fn drift(styler: Styler, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
+    let declared = advertised.filter(|advertised| !advertised.declared.is_empty());
+    let Some(advertised) = declared else {
+        let text = "No tools declared. Declare them with provides_tools in mcp.yaml.";
+        return vec![styler.line(Role::Dim, text)];
+    };
+    if advertised.advertised.is_none() {
+        return vec![styler.line(Role::Dim, "Tools not listed yet. Press c to connect.")];
+    }
+    advertised.lines().iter().map(|(role, text)| styler.line(*role, text)).collect()
+}
+
+/// Everything about a server, where it stands alone.
+pub fn facts(
+    styler: Styler,
+    state: &AppState,
+    server: &ServerStatus,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let past = state.servers.activity.get(&server.name);
+    let advertised = state.servers.tool_lists.get(&server.name);
+    let mut lines = Vec::new();
+    let now = state.context.now;
+    let since = server.uptime.filter(|_| !now.is_zero()).map(|up| {
+        let then = timestamp::time_of_day(now.saturating_sub(up));
+        format!(" since {then} ({})", clock(up))
+    });
+    let role = present::server::state_label(&server.state);
+    let title = format!("{}{}", server.state.as_str(), since.unwrap_or_default());
+    lines.push(styler.line(role, title));
+    if let Some(error) = state.servers.error(server) {
+        lines.extend(styler.document(&present::messages::failure(error)));
+    }
+    lines.extend(server.description.as_ref().map(|text| styler.line(Role::Plain, text)));
+    let mut page = Page::default();
+    present::server::facts(&mut page, server, Some(width));
+    let mut fact = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            page.field(name, Role::Plain, &value, Some(width));
+        }
+    };
+    fact("mem trend", usage(past.map(|past| &past.memory), show_size));
+    fact("cpu trend", usage(past.map(|past| &past.cpu), |share| format!("{share} %")));
+    fact("can", server.capabilities.as_ref().map(capabilities));
+    fact("pings", ping_times(past));
+    fact("", history(past));
+    fact("log level", past.and_then(|past| past.level).map(str::to_owned));
+    let differing = advertised.map_or(0, ServerToolLists::differing);
+    let drift = || format!("{differing} tools differ from their declaration or pin (d)");
+    fact("drift", (differing > 0).then(drift));
+    for (at, text) in server.permissions.lines().into_iter().enumerate() {
+        fact(if at == 0 { "may use" } else { "" }, Some(text));
+    }
+    for (at, used) in server.credentials.iter().enumerate() {
+        fact(if at == 0 { "credentials" } else { "" }, Some(used.to_string()));
+    }
+    lines.extend(styler.document(&page));
+    for warning in &server.warnings {
+        lines.push(styler.line(Role::Warning, format!("! {warning}")));
+    }
+    tails(styler, server, past, &mut lines);
+    if let Some(text) = &server.instructions {
+        lines.push(styler.line(Role::Title, "instructions"));
+        lines.extend(styler.lines(Role::Plain, &shorten(text, INSTRUCTIONS)));
+    }
+    lines
+}
+
+/// The end of its log and of its standard error.
+fn tails(
+    styler: Styler,
+    server: &ServerStatus,
+    past: Option<&ServerActivity>,
+    lines: &mut Vec<Line<'static>>,
+) {
+    let logged = past.into_iter().flat_map(|past| &past.log);
+    let logged = logged.map(|(level, text)| log_line(styler, level, text)).collect();
+    let written = server.stderr_tail.iter().map(|text| styler.line(Role::Plain, text)).collect();
+    for (name, all) in [("log", logged), ("stderr", written)] {
+        let all: Vec<Line<'static>> = all;
+        if all.is_empty() {
+            continue;
+        }
+        let title = format!("{name}: {} (l shows all)", plural(all.len(), "line", "lines"));
+        lines.push(styler.line(Role::Title, title));
+        let hidden = all.len().saturating_sub(TAIL);
+        lines.extend(all.into_iter().skip(hidden));
+    }
+}
+
+/// The capabilities of a server on one line, such as `tools(listChanged) logging`.
+fn capabilities(all: &Value) -> String {
+    const MOST: usize = 30;
+    let one = |(name, value): (&String, &Value)| {
+        let parts = value.as_object().into_iter().flatten();
+        let on = parts.filter(|(_, value)| **value != Value::Bool(false));
+        let on: Vec<&str> = on.map(|(part, _)| part.as_str()).take(MOST).collect();
+        if on.is_empty() { name.clone() } else { format!("{name}({})", on.join(" ")) }
+    };
+    let all = all.as_object().into_iter().flatten().take(MOST);
+    shorten(&all.map(one).collect::<Vec<_>>().join(" "), INSTRUCTIONS).into_owned()
+}
+
+fn ping_times(past: Option<&ServerActivity>) -> Option<String> {
+    let past = past?;
+    let newest = show_duration(*past.pings.back()?);
+    let (half, most) = (past.ping_within(50)?, past.ping_within(95)?);
+    Some(format!("{newest}  p50 {}  p95 {}", show_duration(half), show_duration(most)))
+}
+
+/// Recent ping times and the longest; a single ping is not shown as history.
+fn history(past: Option<&ServerActivity>) -> Option<String> {
+    let nanos = |took: &Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    let pings: VecDeque<u64> = past?.pings.iter().map(nanos).collect();
+    trend(&pings, |nanos| show_duration(Duration::from_nanos(nanos)))
+}
+
+/// How much of something a process used over time: the newest sample, and the most.
+fn usage(samples: Option<&VecDeque<u64>>, show: impl Fn(u64) -> String) -> Option<String> {
+    let newest = show(*samples?.back()?);
+    Some(format!("{newest}  {}", trend(samples?, show)?))
+}
+
+/// Numbers over time and the most; a single one is none.
+fn trend(samples: &VecDeque<u64>, show: impl Fn(u64) -> String) -> Option<String> {
+    let most = *samples.iter().max().filter(|_| samples.len() > 1)?;
+    let hidden = samples.len().saturating_sub(SPARKS);
+    let numbers: Vec<f64> = samples.iter().skip(hidden).copied().map(float).collect();
+    Some(format!("{}  max {}", chart::sparkline(&numbers, SPARKS), show(most)))
 }

@@ -2,7 +2,6 @@
 
 pub mod activity;
 pub mod draw;
-pub mod health;
 #[cfg(test)]
 pub mod tests;
 

@@ -1,11 +1,15 @@
 //! Draws the statistics view.
 
-use crate::present::stats::time;
+use ratatui::layout::{Constraint, Layout};
+
+use crate::present::stats::{QUANTILES, time};
 use crate::stats::Usage;
+use crate::stats::comparison::UsageChange;
+use crate::stats::summary::SeriesPoint;
 use crate::tui::prelude::*;
-use crate::tui::views::stats::latency;
 use crate::tui::widgets::chart::sparkline;
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
+use crate::util::distribution::{linear, logarithmic};
 use crate::util::histogram::Durations;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
@@ -20,7 +24,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     if shown == Pane::Usage {
         usage_table(pen, state, inner);
     } else {
-        latency::draw(pen, state, inner);
+        latency(pen, state, inner);
     }
 }
 
@@ -164,4 +168,184 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let cells = layout.cells(styler, |column| (column.what)(state, usage, column.width));
         std::iter::once(styler.plain(name)).chain(cells).collect()
     });
+}
+
+/// From this width, in columns, the histogram is drawn beside the figures.
+const WIDE: u16 = 96;
+const KINDS: usize = 8;
+const HISTOGRAM_BUCKETS: usize = 48;
+/// How many calls a histogram needs to have a shape.
+const CHARTED: u64 = 10;
+
+/// How long calls of the chosen row take, and how that changes.
+fn latency(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
+    let Some(usage) = state.stats.chosen() else {
+        let text = "How long calls take, and how that changes.";
+        return pen.paragraph(area, &[pen.line(Role::Dim, text)]);
+    };
+    if area.width >= WIDE {
+        let [left, right] =
+            Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(area);
+        let left = Rect { width: left.width.saturating_sub(2), ..left };
+        let drawn = drawn(pen.styler, state, usage, left.width, left.height);
+        pen.paragraph(left, &drawn);
+        let mut lines = facts(pen.styler, state, usage, right.width);
+        lines.extend(store(pen.styler, state));
+        return pen.page(&lines, &state.stats.position, right);
+    }
+    let mut lines = facts(pen.styler, state, usage, area.width);
+    // The histogram takes the lines that are left, and a few in any case.
+    let left = area.height.saturating_sub(cells(lines.len())).max(6);
+    lines.extend(drawn(pen.styler, state, usage, area.width, left));
+    lines.extend(store(pen.styler, state));
+    pen.page(&lines, &state.stats.position, area);
+}
+
+/// The histogram, with what its axis is.
+fn drawn(
+    styler: Styler,
+    state: &AppState,
+    usage: &Usage,
+    width: u16,
+    height: u16,
+) -> Vec<Line<'static>> {
+    let durations = &usage.counts.durations;
+    let classed = if state.stats.has_linear_buckets { linear } else { logarithmic };
+    let Some(spread) = classed(durations, HISTOGRAM_BUCKETS) else {
+        return vec![styler.line(Role::Dim, "no successful calls yet")];
+    };
+    if durations.count() < CHARTED {
+        let calls = plural(durations.count(), "call", "calls");
+        let text = format!("{calls} so far; the histogram needs {CHARTED}");
+        return vec![styler.line(Role::Dim, text)];
+    }
+    let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
+    let title =
+        format!("latency ({scale} scale, H to change), {} calls", show_count(durations.count()));
+    let marks: Vec<_> = [QUANTILES[2], QUANTILES[0], QUANTILES[3]]
+        .into_iter()
+        .filter_map(|(name, share)| Some((name, durations.quantile(share)?)))
+        .collect();
+    let mut lines = vec![styler.line(Role::Dim, title)];
+    let height = usize::from(height).saturating_sub(1);
+    lines.extend(chart::lines(styler, &spread, &marks, usize::from(width), height));
+    lines
+}
+
+/// Below the histogram: percentiles, the kinds of failures, retries, rates over time and the store.
+fn facts(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
+    let counts = &usage.counts;
+    let durations = &counts.durations;
+    let mut lines = Vec::new();
+    let mut figures = Vec::new();
+    for (name, share) in QUANTILES {
+        let (text, meaning) = quantile(durations, share);
+        figures.push(styler.dim(format!("{name} ")));
+        figures.push(styler.span(meaning, format!("{text}  ")));
+    }
+    if durations.count() > 0 {
+        lines.push(Line::from(figures));
+        let [max, mean, deviation] =
+            [durations.max(), durations.mean(), durations.stddev()].map(time);
+        let text = format!("max {max}  mean {mean}  deviation {deviation}");
+        lines.push(styler.line(Role::Plain, text));
+    }
+    lines.extend(over_time(styler, state, usage, width));
+    lines.extend(since_before(styler, state, usage));
+    if counts.failed() > 0 {
+        let kinds = counts.failures_by_count();
+        let parts: Vec<String> =
+            kinds.iter().take(KINDS).map(|(kind, count)| format!("{kind} {count}")).collect();
+        lines.push(labelled(styler, "failed", Role::Error, &parts.join("  ")));
+    }
+    if counts.cancelled > 0 {
+        let text = format!("{} cancelled, not counted as errors", show_count(counts.cancelled));
+        lines.push(styler.line(Role::Dim, text));
+    }
+    lines.extend(callers(styler, state, usage));
+    if counts.retries() > 0 {
+        let text = format!("{} retries, {} recovered", counts.retries(), counts.recovered);
+        lines.push(styler.line(Role::Plain, text));
+    }
+    if durations.count() > 0 && QUANTILES.iter().any(|(_, share)| !durations.is_reliable_at(*share))
+    {
+        lines.push(styler.line(Role::Dim, "? too few calls for a reliable percentile"));
+    }
+    lines
+}
+
+/// Which other clients called since the console was opened.
+fn callers(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+    let clients = &state.live.of(&usage.tool.name)?.clients;
+    let text = clients.iter().map(|(client, count)| format!("{client} {}", show_count(*count)));
+    let text = text.collect::<Vec<_>>().join("  ");
+    (!text.is_empty()).then(|| labelled(styler, "clients", Role::Name, &text))
+}
+
+fn labelled(styler: Styler, label: &str, role: Role, text: &str) -> Line<'static> {
+    Line::from(vec![styler.dim(format!("{label:<8}")), styler.span(role, text)])
+}
+
+/// What changed since the period of equal length before the window.
+fn since_before(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+    let earlier = state.stats.snapshot.as_ref()?.earlier.as_ref()?;
+    let before = earlier.iter().find(|before| before.tool == usage.tool);
+    let before = before.map(|before| before.counts.clone()).unwrap_or_default();
+    let change = UsageChange { now: &usage.counts, before: &before };
+    let figures = [
+        ("calls", change.calls().relative_text()),
+        ("errors", change.error_share().points_text()),
+        ("p50", change.quantile(0.5).relative_text()),
+        ("p95", change.quantile(0.95).relative_text()),
+    ];
+    let changes = figures.into_iter().filter(|(_, text)| !text.is_empty());
+    let changes: Vec<String> = changes.map(|(name, text)| format!("{name} {text}")).collect();
+    Some(labelled(styler, "change", Role::Plain, &changes.join("  ")))
+}
+
+fn store(styler: Styler, state: &AppState) -> Option<Line<'static>> {
+    let seen = state.stats.snapshot.as_ref()?;
+    let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
+    Some(styler.line(Role::Dim, format!("spool   {}{size}", seen.place)))
+}
+
+fn over_time(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
+    let points = state.stats.timeline_of(&usage.tool);
+    let Some(seen) = state.stats.snapshot.as_ref().filter(|_| !points.is_empty()) else {
+        return Vec::new();
+    };
+    let cells = usize::from(width).saturating_sub(26).clamp(4, 60);
+    let length = seen.timelines.length;
+    let line = |name: &str, meaning, value: &dyn Fn(&SeriesPoint) -> f64, text: String| {
+        let numbers: Vec<f64> = points.iter().map(value).collect();
+        let drawn = chart::sparkline(&numbers, cells);
+        Line::from(vec![
+            styler.dim(format!("{name:<8}")),
+            styler.span(meaning, format!("{drawn} ")),
+            styler.plain(text),
+        ])
+    };
+    let most = points.iter().map(|point| point.calls).max().unwrap_or(0);
+    let peak = float(most) / length.as_secs_f64().max(1.0);
+    let rate = state.stats.rate_of(usage).unwrap_or_default();
+    let text = format!("{}/s, peak {}/s", per_second(rate), per_second(peak));
+    let mut lines = vec![line("calls", Role::Success, &|point| float(point.calls), text)];
+    if points.iter().any(|point| point.failed > 0) {
+        let text = usage.counts.failed().to_string();
+        lines.push(line("errors", Role::Error, &|point| float(point.failed), text));
+    }
+    let high = |point: &SeriesPoint| point.p95.map_or(0.0, |p95| p95.as_secs_f64());
+    lines.push(line("p95", Role::Name, &high, String::new()));
+    let slices = u32::try_from(points.len()).unwrap_or(u32::MAX);
+    let text = format!("        last {}, {} per bar", span(length * slices), span(length));
+    lines.push(styler.line(Role::Dim, text));
+    lines
+}
+
+fn span(length: std::time::Duration) -> String {
+    let seconds = length.as_secs();
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    let unit =
+        units.into_iter().find(|(unit, _)| seconds >= *unit && seconds.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{seconds}s"), |(unit, name)| format!("{}{name}", seconds / unit))
 }

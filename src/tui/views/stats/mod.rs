@@ -1,7 +1,6 @@
 //! The statistics view, live.
 
 pub mod draw;
-pub mod latency;
 pub mod tasks;
 #[cfg(test)]
 pub mod tests;

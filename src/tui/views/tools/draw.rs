@@ -5,7 +5,7 @@ use crate::present::messages;
 use crate::tui::prelude::*;
 use crate::tui::views::servers;
 use crate::tui::views::tools::list::{ToolGroup, ToolLine, ToolRow, ToolSort, UsageFigures};
-use crate::tui::views::trust::window;
+use crate::tui::views::trust;
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 /// What is shown of the use of a tool behind its name; of one that is slow or not.
@@ -38,7 +38,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     headings(pen, &layout.columns, area, text::width(&title));
     activity(pen, state, area);
     let rows = pen.filter(inner, &catalogue.filter, None);
-    let rows = window::notice(pen, state, rows);
+    let rows = trust::notice(pen, state, rows);
     let lines = &catalogue.lines;
     if lines.is_empty() {
         let text = if catalogue.filter.is_shown() {
@@ -202,7 +202,7 @@ pub fn group_lines(
     let group = state.tools.catalogue.chosen_group()?;
     let server = state.servers.find_by_name(&group.name).filter(|_| group.is_server);
     let lines = match server {
-        Some(server) => servers::health::facts(styler, state, server, width),
+        Some(server) => servers::draw::facts(styler, state, server, width),
         None => vec![styler.line(Role::Dim, "Enter folds and unfolds.")],
     };
     Some((group.name.clone(), lines))
