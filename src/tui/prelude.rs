@@ -24,7 +24,7 @@ pub use crate::tui::widgets::list::{ListCursor, after, shown_of, tabs};
 pub use crate::tui::widgets::page::wrap;
 pub use crate::tui::widgets::pane::{Pen, Styler};
 pub use crate::tui::widgets::scroll_text::{ScrollPosition, ScrollText};
-pub use crate::tui::widgets::{chart, empty, pane, table};
+pub use crate::tui::widgets::{chart, pane, table};
 pub use crate::util::number::float;
 pub use crate::util::text::{self, shorten};
 pub use crate::util::units::{show_count, show_duration, show_size};

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::tui::widgets::json_lines;
 use crate::tui::widgets::list::ListCursor;
 use crate::tui::widgets::table::ResultTable;
 use crate::util::text::shorten;
@@ -14,6 +13,17 @@ const LONGEST: usize = 300;
 const WHOLE: usize = 40;
 /// A tree with at most this many lines starts expanded; a larger one shows only its top level.
 const OPEN: usize = 500;
+
+/// The longest text that is read as JSON, in bytes: a longer one is shown as the text that it is.
+pub const LONGEST_JSON: usize = 4 << 20;
+
+/// The object or list that a text holds.
+pub fn parse(text: &str) -> Option<Value> {
+    if text.len() > LONGEST_JSON || !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    serde_json::from_str(text).ok().filter(|value: &Value| value.is_object() || value.is_array())
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonTreeNode {
@@ -57,7 +67,7 @@ impl JsonTree {
             self.is_cut = true;
             return;
         }
-        let inside = value.as_str().and_then(json_lines::parse);
+        let inside = value.as_str().and_then(parse);
         let is_json_text = inside.is_some();
         let value = inside.as_ref().unwrap_or(value);
         let (text, is_branch) = match value {

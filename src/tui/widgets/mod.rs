@@ -1,10 +1,8 @@
 //! What the views are made of.
 
 pub mod chart;
-pub mod empty;
 pub mod filter;
 pub mod input;
-pub mod json_lines;
 pub mod json_tree;
 pub mod list;
 pub mod page;

@@ -301,6 +301,25 @@ impl Styler {
         Line::from(self.span(meaning, text))
     }
 
+    /// What a pane of this height says in its upper third that has nothing to show yet: what is missing,
+    /// and the keys with which it comes.
+    pub fn empty(self, missing: &str, keys: &[(&str, &str)], height: u16) -> Vec<Line<'static>> {
+        let height = usize::from(height);
+        let needed = keys.len() + 2;
+        let widest = keys.iter().map(|(key, _)| text::width(key)).max().unwrap_or(0);
+        let key = |(key, does): &(&str, &str)| {
+            Line::from(vec![
+                self.span(Role::Key, format!("  {key:>widest$}")),
+                self.dim(format!("   {does}")),
+            ])
+        };
+        let mut lines = vec![Line::default(); height.saturating_sub(needed) / 3];
+        lines.push(self.plain(format!("  {missing}")).into());
+        lines.extend((height > needed).then(Line::default));
+        lines.extend(keys.iter().map(key));
+        lines
+    }
+
     /// A key and what it does, as a window that asks lists them.
     pub fn answer(self, key: KeyPress, width: usize, does: &str) -> Line<'static> {
         let key = format!("{:>width$} ", key.to_string());

@@ -2,9 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 
+use serde_json::Value;
+
+use crate::present::page::json_line;
 use crate::tui::prelude::*;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::picture::Picture;
+use crate::util::json;
 
 /// The most bytes of one line; longer ones are broken, so that each is cheap to lay out.
 const MAX_LINE_BYTES: usize = 512;
@@ -195,6 +199,14 @@ impl ScrollText {
         }
     }
 
+    /// Appends JSON whose keys, texts, numbers and words are told apart.
+    pub fn json(&mut self, value: &Value) {
+        json::pretty_lines(value, |line| {
+            self.push(json_line(line).spans().to_vec());
+            !self.is_cut
+        });
+    }
+
     pub fn fact(&mut self, label: &str, value: impl Into<String>) {
         self.push(vec![(Role::Dim, format!("{label:<12}")), (Role::Plain, value.into())]);
     }
@@ -343,5 +355,38 @@ mod tests {
             let bytes = |line: &TextLine| line.spans.iter().map(|(_, text)| text.len()).sum::<usize>();
             prop_assert!(page.lines().iter().all(|line| bytes(line) <= MAX_LINE_BYTES));
         }
+    }
+}
+
+#[cfg(test)]
+mod json_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_texts_numbers_and_words_are_told_apart_and_nothing_is_lost() {
+        let value = json!({ "a \": b": "x: \"y\",", "n": [-1.5, true, null, {}], "e": [] });
+        let mut page = ScrollText::default();
+        page.json(&value);
+        assert_eq!(page.to_text(), json::pretty(&value));
+        let pieces: Vec<(Role, String)> = page
+            .lines()
+            .iter()
+            .flat_map(|line| line.spans.clone())
+            .filter(|(role, _)| *role != Role::Plain)
+            .map(|(role, text)| (role, text.trim().to_owned()))
+            .collect();
+        let expected = [
+            (Role::JsonKey, r#""a \": b""#),
+            (Role::JsonText, r#""x: \"y\",""#),
+            (Role::JsonKey, r#""n""#),
+            (Role::JsonNumber, "-1.5"),
+            (Role::JsonWord, "true"),
+            (Role::JsonWord, "null"),
+            (Role::JsonKey, r#""e""#),
+        ];
+        let expected: Vec<_> = expected.map(|(role, text)| (role, text.to_owned())).into();
+        assert_eq!(pieces, expected);
     }
 }

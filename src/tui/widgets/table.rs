@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use crate::present::page::json_role;
 use crate::tui::prelude::*;
-use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::step;
 use crate::util::json;
 

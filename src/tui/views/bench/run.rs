@@ -49,7 +49,7 @@ pub fn lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
             ("b", "chooses one to compare it with"),
             ("Enter", "starts: 1,000 calls or 10 s"),
         ];
-        return empty::lines(styler, missing, &keys, cells(height));
+        return styler.empty(missing, &keys, cells(height));
     };
     let mut lines: Vec<Line<'static>> =
         run.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}"))).collect();

@@ -98,7 +98,7 @@ fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
         }
         Some(Ok(_)) if history.filter.text().is_empty() => {
             let keys = [("1", "tools: Enter calls one"), ("P", "the calls of all projects")];
-            lines.extend(empty::lines(styler, "No calls yet.", &keys, 12));
+            lines.extend(styler.empty("No calls yet.", &keys, 12));
         }
         Some(Ok(_)) => lines.push(styler.line(Role::Dim, "No matches. Esc clears the filter.")),
     }

@@ -54,7 +54,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let inner = pen.open(area, &title);
     if inbox.is_empty() {
         let keys = [("1", "tools: a server may ask something during a call")];
-        let lines = empty::lines(pen.styler, "No questions.", &keys, inner.height);
+        let lines = pen.empty("No questions.", &keys, inner.height);
         return pen.paragraph(inner, &lines);
     }
     let [above, rows] = top(inner, inbox.approvals.len().min(3));

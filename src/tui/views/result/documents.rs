@@ -8,7 +8,7 @@ use crate::model::{ErrorKind, ToolResult};
 use crate::present::messages;
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::CallResult;
-use crate::tui::widgets::json_lines;
+use crate::tui::widgets::json_tree;
 use crate::tui::widgets::picture::{Picture, PictureBox};
 use crate::tui::widgets::scroll_text::TextLimits;
 use crate::util::{base64, diff, json as json_text};
@@ -50,10 +50,9 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureB
     }
     // A large text beside structured content is taken for the copy that MCP asks for: to read it
     // would hold up the screen. The raw format shows both.
-    let is_large = result
-        .content
-        .iter()
-        .any(|block| block["text"].as_str().is_some_and(|text| text.len() > json_lines::LONGEST));
+    let is_large = result.content.iter().any(|block| {
+        block["text"].as_str().is_some_and(|text| text.len() > json_tree::LONGEST_JSON)
+    });
     // The output of a server's tool without structured content is made of its blocks.
     let output = json_output(&result.output)
         .filter(|value| !is_large && is_text_copy_of(&result.content, value));
@@ -80,7 +79,7 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureB
             page.gap();
             page.line(Role::Title, "structured content");
         }
-        json_lines::push(page, value);
+        page.json(value);
     }
     if page.is_empty() {
         page.line(Role::Dim, "empty result");
@@ -122,8 +121,8 @@ fn picture(page: &mut ScrollText, block: &Value, within: PictureBox) {
 /// One content block; a description for what cannot be shown.
 pub fn block(page: &mut ScrollText, block: &Value) {
     let text = block["text"].as_str().filter(|_| kind(block) == "text");
-    match text.and_then(json_lines::parse) {
-        Some(value) => json_lines::push(page, &value),
+    match text.and_then(json_tree::parse) {
+        Some(value) => page.json(&value),
         None => page.page(&present::content::block(block, "E saves it")),
     }
 }
@@ -161,7 +160,7 @@ pub fn whole(result: &ToolResult) -> Value {
 
 pub fn raw(result: &ToolResult) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
-    json_lines::push(&mut page, &whole(result));
+    page.json(&whole(result));
     page
 }
 

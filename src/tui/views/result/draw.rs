@@ -3,12 +3,12 @@
 use ratatui::text::Text;
 
 use crate::bench::formatting::per_second;
+use crate::present::page::json_role;
 use crate::tui::calls::{CallProgress, ConsoleCall, LIVE_SECONDS, LiveToolCalls, OtherCall};
 use crate::tui::prelude::*;
 use crate::tui::views::result::documents::schema_verdict;
 use crate::tui::views::result::presentation::{ResultBody, ResultFormat};
 use crate::tui::views::result::{ResultViewer, log_lines, nested_calls};
-use crate::tui::widgets::json_lines::json_role;
 use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
@@ -92,7 +92,7 @@ fn nothing(styler: Styler, state: &AppState, height: u16) -> Vec<Line<'static>> 
         }
         (None, None) => &[("/", "finds a tool"), (":", "finds anything")],
     };
-    empty::lines(styler, "Not called yet.", keys, height)
+    styler.empty("Not called yet.", keys, height)
 }
 
 /// What is applied to the shown result: search, filter, comparison.

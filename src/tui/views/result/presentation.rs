@@ -10,7 +10,6 @@ use crate::host::request::CallOutcome;
 use crate::model::ToolResult;
 use crate::tui::prelude::*;
 use crate::tui::views::result::documents;
-use crate::tui::widgets::json_lines;
 use crate::tui::widgets::json_tree::JsonTree;
 use crate::tui::widgets::page::has_words;
 use crate::tui::widgets::picture::PictureBox;
@@ -237,7 +236,7 @@ pub fn filtered(values: &[Value]) -> ScrollText {
     let limits = TextLimits::of_lines(100_000, "The rest is not shown.");
     let mut text = ScrollText::with_limits(limits);
     for value in values {
-        json_lines::push(&mut text, value);
+        text.json(value);
     }
     if values.is_empty() {
         text.line(Role::Dim, "no values");

@@ -134,7 +134,7 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
                     ("P", "the calls of all projects"),
                 ];
                 let missing = "No calls in this window.";
-                above.extend(empty::lines(pen.styler, missing, &keys, area.height));
+                above.extend(pen.empty(missing, &keys, area.height));
             }
             (None, None) => above.push(pen.line(Role::Dim, "Loading…")),
             (None, Some(_)) => {}

@@ -8,7 +8,6 @@ use crate::tui::prelude::*;
 use crate::tui::views::form;
 use crate::tui::views::tools;
 use crate::tui::views::tools::list::ToolRow;
-use crate::tui::widgets::json_lines;
 use crate::tui::widgets::scroll_text::TextLimits;
 
 const LIMITS: TextLimits = TextLimits::of_lines(100_000, "The rest is not shown.");
@@ -78,7 +77,7 @@ impl ToolDetail {
 
 fn definition(tool: &ToolDefinition) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
-    json_lines::push(&mut page, &tool.raw_value().unwrap_or_else(|| fingerprint::content(tool)));
+    page.json(&tool.raw_value().unwrap_or_else(|| fingerprint::content(tool)));
     page
 }
 

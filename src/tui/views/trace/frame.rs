@@ -6,7 +6,6 @@ use crate::model::traffic::{Direction, TrafficFilter, TrafficKind};
 use crate::tui::prelude::*;
 use crate::tui::views::trace::item::TraceItem;
 use crate::tui::widgets::filter::{FilterTerms, is_yes};
-use crate::tui::widgets::json_lines;
 use crate::tui::widgets::scroll_text::TextLimits;
 
 const MESSAGE_LIMITS: TextLimits =
@@ -73,7 +72,7 @@ fn message(page: &mut ScrollText, bytes: &[u8], is_cut: bool) {
     match parsed {
         Some(Ok(value)) => {
             let mut own = ScrollText::with_limits(MESSAGE_LIMITS);
-            json_lines::push(&mut own, &value);
+            own.json(&value);
             return page.append(own);
         }
         Some(Err(why)) => page.line(Role::Dim, format!("not JSON: {why}")),
