@@ -2,16 +2,25 @@
 
 use crate::bench::bench_result::BenchResult;
 use crate::bench::compare::letter;
+use crate::bench::formatting::{calls, per_second};
+use crate::bench::monitor::RunPhase;
+use crate::bench::plan::{Arrivals, BenchPlan, LoadModel};
 use crate::bench::report::RunStatus;
-use crate::bench::run_facts;
+use crate::bench::snapshot::{
+    BenchSnapshot, LatencySummary, PERCENTILES, TargetSnapshot, total_limits,
+};
+use crate::bench::{run_facts, steps};
+use crate::tui::draw::fitting;
 use crate::tui::prelude::*;
-use crate::tui::views::bench::{self, BenchView};
+use crate::tui::views::bench::plan::{PlanField, PlanForm};
+use crate::tui::views::bench::{self, BenchRun, BenchView};
+use crate::tui::widgets::page::side_by_side;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let bench = &state.bench;
     let title = match shown {
         Pane::Plan => bench::plan::title(bench),
-        Pane::Run => bench::run::title(bench),
+        Pane::Run => run_title(bench),
         _ => title(bench),
     };
     let inner = pen.open(area, &title);
@@ -22,7 +31,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     match shown {
         Pane::Plan => bench::plan::draw(pen, bench, inner),
         Pane::Run => {
-            let lines = bench::run::lines(pen.styler, bench, inner.width, inner.height);
+            let lines = run_lines(pen.styler, bench, inner.width, inner.height);
             pen.page(&lines, &bench.run_position, inner);
         }
         _ => {
@@ -94,4 +103,254 @@ fn verdict(result: &BenchResult, command_line: &str, width: usize) -> Page {
         page.push(present::Line::styled(Role::Dim, format!("{name}  {value}")));
     }
     page
+}
+
+const WIDE: usize = 66;
+const KINDS: usize = 3;
+const RATE: usize = 60;
+/// From this width on the two charts of a tool stand beside each other.
+const CHARTS_BESIDE: usize = 80;
+const HIGHEST: usize = 14;
+
+fn run_title(bench: &BenchView) -> String {
+    let Some(run) = &bench.run else { return "Run".to_owned() };
+    let phase = match (&run.end, run.snapshot.as_ref().map(|seen| seen.phase)) {
+        (Some(Err(_)), _) => "failed",
+        (Some(Ok(_)), _) => "over",
+        (None, _) if run.is_stopping => "stopping",
+        (None, _) if run.control.is_paused() => "PAUSED",
+        (None, None) => "resolving tools",
+        (None, Some(RunPhase::Connecting)) => "connecting",
+        (None, Some(RunPhase::WarmUp)) => "warming up",
+        (None, Some(RunPhase::Measuring)) => "measuring",
+        (None, Some(RunPhase::Draining)) => "waiting for responses",
+        (None, Some(RunPhase::Done)) => "analysing",
+    };
+    format!("Run {}  {phase}  {}", run.number, PlanForm::load(&run.spec.plan))
+}
+
+/// The run in lines, as many as there are; those of a histogram fill what is left of the height.
+fn run_lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<Line<'static>> {
+    let (width, height) = (usize::from(width), usize::from(height));
+    let Some(run) = &bench.run else {
+        let has_tool = !bench.form.text(PlanField::ToolA).is_empty();
+        let missing = if has_tool { "Nothing measured yet." } else { "No tool chosen yet." };
+        let keys = [
+            ("a", "chooses the tool to measure"),
+            ("b", "chooses one to compare it with"),
+            ("Enter", "starts: 1,000 calls or 10 s"),
+        ];
+        return styler.empty(missing, &keys, cells(height));
+    };
+    let mut lines: Vec<Line<'static>> =
+        run.warnings.iter().map(|text| styler.line(Role::Warning, format!("! {text}"))).collect();
+    if let Some(Err(error)) = &run.end {
+        lines.extend(styler.document(&present::messages::failure(error)));
+    }
+    let Some(seen) = run.snapshot.as_ref().filter(|seen| !seen.targets.is_empty()) else {
+        return lines;
+    };
+    lines.push(progress(styler, run, seen, width));
+    lines.push(totals_line(styler, &run.spec.plan, seen));
+    lines.extend(rate(styler, run, seen));
+    let steps = steps::live_rows(&run.spec.plan.sharing, &seen.targets);
+    let newest = seen.targets.last().filter(|_| !steps.is_empty());
+    if newest.is_some() {
+        lines.extend(styler.document(&present::bench::steps(steps, Some(width))));
+    }
+    // What is above may take more lines than it is.
+    let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
+    let left = height.saturating_sub(taken);
+    if let Some(target) = newest {
+        lines.extend(of_target(styler, &target.name, target, false, width, left));
+        return lines;
+    }
+    let is_open = matches!(run.spec.plan.model, LoadModel::Open { .. });
+    let several = seen.targets.len() > 1;
+    let block = |at: usize, target: &TargetSnapshot, width, height| {
+        let name =
+            if several { format!("{}  {}", letter(at), target.name) } else { target.name.clone() };
+        of_target(styler, &name, target, is_open, width, height)
+    };
+    let targets = seen.targets.iter().enumerate();
+    if seen.targets.len() == 2 && width >= WIDE {
+        let half = (width - 2) / 2;
+        let mut blocks = targets.map(|(at, target)| block(at, target, half, left));
+        let (first, second) =
+            (blocks.next().unwrap_or_default(), blocks.next().unwrap_or_default());
+        lines.extend(side_by_side(styler, first, second, half + 2));
+    } else {
+        let each = left / seen.targets.len().max(1);
+        lines.extend(targets.flat_map(|(at, target)| block(at, target, width, each)));
+    }
+    lines
+}
+
+fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) -> Line<'static> {
+    let plan = &run.spec.plan;
+    let until = total_limits(plan, seen.targets.len());
+    let made = seen.requests() + seen.dropped();
+    let of = match until.requests {
+        Some(all) => format!("{} of {}", show_count(made), show_count(all)),
+        None => calls(made),
+    };
+    let mut time = show_duration(seen.elapsed);
+    if let Some(all) = until.duration {
+        time = format!("{time} of {}", show_duration(all));
+    }
+    let is_over = run.end.is_some();
+    // A run that reached one of its limits is done, regardless of the other.
+    let share = if is_over && !run.is_stopping { 1.0 } else { seen.progress.unwrap_or(0.0) };
+    let tail = format!(" {:>3.0} %  {of}  {time}", share * 100.0);
+    let room = width.saturating_sub(tail.len()).min(60);
+    let room = if room < 8 { 0 } else { room };
+    let [done, ahead] = chart::progress(share, room);
+    Line::from(vec![
+        styler.span(Role::Success, done),
+        styler.span(Role::Frame, ahead),
+        styler.span(Role::Plain, tail),
+    ])
+}
+
+fn totals_line(styler: Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
+    let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
+    let failed = seen.failed();
+    let role = if failed > 0 { Role::Error } else { Role::Dim };
+    let mut spans = vec![
+        styler.plain(format!("answered {}", show_count(seen.answered()))),
+        styler.span(role, format!("  failed {}", show_count(failed))),
+        styler.plain(format!("  in flight {}", seen.in_flight())),
+    ];
+    if seen.dropped() > 0 {
+        let text = format!("  not made {}", show_count(seen.dropped()));
+        spans.push(styler.span(Role::Warning, text));
+    }
+    if let Some((round, rounds)) = seen.round {
+        let part = format!("  {} {round} of {rounds}", plan.sharing.part());
+        spans.push(styler.plain(part));
+    }
+    spans.push(styler.dim(format!("  warm-up {}", show_count(warm_up))));
+    Line::from(spans)
+}
+
+/// Of an open load: the rate that is made, and the one that was wanted.
+fn rate(styler: Styler, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'static>> {
+    let LoadModel::Open { arrivals, .. } = &run.spec.plan.model else { return None };
+    let takes_turns = seen.round.is_some();
+    let rates = seen.targets.iter().map(|target| target.sent);
+    let made: f64 = if takes_turns { rates.fold(0.0, f64::max) } else { rates.sum() };
+    let is_behind = match arrivals {
+        Arrivals::Constant { rate } => made < rate * 0.95 && seen.phase == RunPhase::Measuring,
+        Arrivals::Poisson { .. } => false,
+    };
+    let target = crate::bench::formatting::arrivals(*arrivals);
+    let meaning = if is_behind { Role::Warning } else { Role::Plain };
+    let word = if is_behind { "  behind" } else { "" };
+    Some(styler.line(meaning, format!("sent {}/s of {target}{word}", per_second(made))))
+}
+
+fn of_target(
+    styler: Styler,
+    name: &str,
+    target: &TargetSnapshot,
+    is_open: bool,
+    width: usize,
+    height: usize,
+) -> Vec<Line<'static>> {
+    let count = format!("  {} calls", show_count(target.requests));
+    let name = text::cut(name, width.saturating_sub(count.len()));
+    let mut lines = vec![Line::from(vec![styler.span(Role::Name, name), styler.dim(count)])];
+    let Some(response) = &target.response else {
+        let text = if target.failed > 0 { "no successful calls yet" } else { "no response yet" };
+        lines.push(styler.line(Role::Dim, text));
+        lines.extend(kinds(styler, target));
+        return lines;
+    };
+    lines.push(headline(styler, target, response, width));
+    let rest = if is_open { "response" } else { "" };
+    lines.push(rest_of(styler, rest, response, width));
+    if let Some(service) = target.service.as_ref().filter(|_| is_open) {
+        lines.push(rest_of(styler, "service", service, width));
+    }
+    lines.extend(kinds(styler, target));
+    let mut marks: Vec<_> = PERCENTILES
+        .iter()
+        .zip(response.quantiles)
+        .filter(|((name, _), _)| *name != "p90")
+        .map(|((name, _), (time, _))| (*name, time))
+        .collect();
+    // The last one is the most important.
+    marks.swap(0, 1);
+    let room = height.saturating_sub(lines.len());
+    let histogram = |width, height| {
+        let spread = target.distribution.as_ref();
+        spread.map_or_else(Vec::new, |spread| chart::lines(styler, spread, &marks, width, height))
+    };
+    let curve = |width, height| chart::curve(styler, &target.rates, &chart::compact, width, height);
+    let titled = |title, chart: Vec<Line<'static>>| {
+        std::iter::once(styler.line(Role::Dim, title)).chain(chart).collect::<Vec<_>>()
+    };
+    if width >= CHARTS_BESIDE && room >= 6 {
+        let half = (width - 2) / 2;
+        let latency = titled("latency", histogram(half, (room - 1).min(HIGHEST)));
+        let rate = titled("calls a second", curve(half, latency.len() - 2));
+        lines.extend(side_by_side(styler, latency, rate, half + 2));
+    } else {
+        lines.extend(curve(width.min(RATE), if room >= 12 { 3 } else { 1 }));
+        let room = height.saturating_sub(lines.len());
+        lines.extend(histogram(width, room));
+    }
+    lines
+}
+
+/// What a person wants to know first, as much as fits.
+fn headline(
+    styler: Styler,
+    target: &TargetSnapshot,
+    response: &LatencySummary,
+    width: usize,
+) -> Line<'static> {
+    let [(median, median_is_sure), .., (slow, slow_is_sure)] = response.quantiles;
+    let now = target.rates.last().copied().unwrap_or_default();
+    let errors = if target.failed > 0 { Role::Error } else { Role::Success };
+    let figure = |before, role, figure: String, behind: &str| {
+        let dim = |text: &str| styler.span(Role::Dim, text);
+        vec![dim(before), styler.bold(role, figure), dim(behind)]
+    };
+    let plural = if target.failed == 1 { " error" } else { " errors" };
+    let parts = [
+        figure("p50 ", Role::Name, show_duration(median), unsure(median_is_sure)),
+        figure("p99 ", Role::Name, show_duration(slow), unsure(slow_is_sure)),
+        figure("", errors, show_count(target.failed), plural),
+        figure("", Role::Name, per_second(now), " calls/s"),
+    ];
+    fitting(parts, "   ", width)
+}
+
+fn unsure(is_sure: bool) -> &'static str {
+    if is_sure { "" } else { "?" }
+}
+
+/// The other figures about some times, as many as fit.
+fn rest_of(styler: Styler, name: &str, times: &LatencySummary, width: usize) -> Line<'static> {
+    let part = |text: String| vec![styler.span(Role::Dim, text)];
+    let mut parts = Vec::new();
+    if !name.is_empty() {
+        parts.push(part(name.to_owned()));
+    }
+    let is_shown = |at: &usize| name == "service" || !matches!(at, 0 | 3);
+    for at in (0..PERCENTILES.len()).filter(is_shown) {
+        let ((percentile, _), (time, is_sure)) = (PERCENTILES[at], times.quantiles[at]);
+        parts.push(part(format!("{percentile} {}{}", show_duration(time), unsure(is_sure))));
+    }
+    parts.push(part(format!("max {}", show_duration(times.max))));
+    let deviation = show_duration(times.deviation);
+    parts.push(part(format!("mean {} ± {deviation}", show_duration(times.mean))));
+    fitting(parts, "   ", width)
+}
+
+fn kinds(styler: Styler, target: &TargetSnapshot) -> Option<Line<'static>> {
+    let shown = target.kinds.iter().take(KINDS);
+    let parts: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
+    (!parts.is_empty()).then(|| styler.line(Role::Error, format!("failed  {}", parts.join("  "))))
 }

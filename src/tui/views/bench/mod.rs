@@ -2,7 +2,6 @@
 
 pub mod draw;
 pub mod plan;
-pub mod run;
 pub mod tasks;
 #[cfg(test)]
 pub mod tests;

@@ -11,8 +11,8 @@ use crate::tui::views::offerings::tree::{
 use crate::tui::views::offerings::{
     OfferingRequest, OfferingResponse, OfferingsView, OpenOffering,
 };
-use crate::tui::views::result::documents;
-use crate::util::json as json_text;
+use crate::tui::views::result::presentation;
+use crate::util::json;
 
 const SUGGESTED: usize = 5;
 const FRAMED: u16 = 16;
@@ -257,7 +257,7 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
         OfferingRequest::Get(name, arguments) => {
             page.fact("prompt", name);
             if !arguments.is_empty() {
-                page.fact("arguments", json_text::short(arguments));
+                page.fact("arguments", json::short(arguments));
             }
         }
     }
@@ -280,7 +280,7 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
             }
             for message in messages {
                 page.heading(text_of(message, "role").unwrap_or_default());
-                documents::block(&mut page, message.get("content").unwrap_or(&Value::Null));
+                presentation::block(&mut page, message.get("content").unwrap_or(&Value::Null));
             }
         }
     }
@@ -296,9 +296,9 @@ fn part_of(page: &mut ScrollText, part: &Value, is_one_of_several: bool) {
         Some(text) => {
             let media_type = text_of(part, "mimeType").unwrap_or("text");
             page.fact("type", format!("{media_type}, {}", show_size(text.len() as u64)));
-            documents::block(page, &json!({ "type": "text", "text": text }));
+            presentation::block(page, &json!({ "type": "text", "text": text }));
         }
-        None => documents::block(page, &json!({ "type": "resource", "resource": part })),
+        None => presentation::block(page, &json!({ "type": "resource", "resource": part })),
     }
 }
 
@@ -380,7 +380,7 @@ fn about_item(page: &mut ScrollText, item: &Offering) {
 }
 
 fn raw(page: &mut ScrollText, values: &[Value]) {
-    page.text(Role::Plain, &json_text::pretty(&values));
+    page.text(Role::Plain, &json::pretty(&values));
 }
 
 fn text_of<'v>(value: &'v Value, key: &str) -> Option<&'v str> {

@@ -6,8 +6,7 @@ use crate::bench::formatting::per_second;
 use crate::present::page::json_role;
 use crate::tui::calls::{CallProgress, ConsoleCall, LIVE_SECONDS, LiveToolCalls, OtherCall};
 use crate::tui::prelude::*;
-use crate::tui::views::result::documents::schema_verdict;
-use crate::tui::views::result::presentation::{ResultBody, ResultFormat};
+use crate::tui::views::result::presentation::{ResultBody, ResultFormat, schema_verdict};
 use crate::tui::views::result::{ResultViewer, log_lines, nested_calls};
 use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
 

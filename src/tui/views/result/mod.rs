@@ -1,6 +1,5 @@
 //! The result pane: results of a tool's calls, one at a time, as text, tree or raw JSON.
 
-pub mod documents;
 pub mod draw;
 pub mod presentation;
 #[cfg(test)]

@@ -10,7 +10,6 @@ use crate::host::{command, content};
 use crate::model::ToolResult;
 use crate::tui::prelude::*;
 use crate::tui::tasks::{blocking, error_message, write};
-use crate::tui::views::result::documents;
 use crate::tui::views::result::presentation::{
     self, CallResult, PresentationRequest, ResultFormat,
 };
@@ -23,7 +22,7 @@ pub fn dry_run(tool: String, arguments: JsonObject) -> Task {
     let work = async move |context: TaskContext| context.deps.host.dry_run(&request).await;
     Task::new(name, work, |state, dry_run| {
         state.context.message = None;
-        state.tools.viewer.dry_run = Some((tool, documents::dry_run_document(&dry_run)));
+        state.tools.viewer.dry_run = Some((tool, presentation::dry_run_document(&dry_run)));
     })
 }
 
@@ -110,7 +109,7 @@ fn payloads(outcome: &CallResult, format: ResultFormat) -> Result<Vec<ContentPay
     match format {
         ResultFormat::Best | ResultFormat::Text => block_payloads(result),
         ResultFormat::Tree | ResultFormat::Table => json(content::filter_input(result)),
-        ResultFormat::Raw => json(documents::whole(result)),
+        ResultFormat::Raw => json(presentation::whole(result)),
     }
 }
 
