@@ -5,12 +5,14 @@ pub mod presentation;
 #[cfg(test)]
 pub mod tests;
 
+use std::sync::OnceLock;
+
 use crate::tui::calls::{CallActivity, ChildCall, ConsoleCall, ConsoleCalls};
 use crate::tui::event::ConsoleCallId;
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::{
-    CallResult, PresentationKind, PresentationRequest, ResultBody, ResultFormat, has_pictures,
-    result_of,
+    CallResult, FilterInput, PresentationKind, PresentationRequest, ResultBody, ResultFormat,
+    has_pictures, result_of,
 };
 use crate::tui::views::tools::tasks;
 use crate::tui::widgets::list::step_around;
@@ -33,7 +35,7 @@ pub struct ResultViewer {
     /// How the result differs from the one before, while that is shown.
     pub difference: Option<ResultBody>,
     /// The result that the filter runs over.
-    filter_input: Option<Arc<CallResult>>,
+    filter_input: Option<Arc<FilterInput>>,
     /// What the body was made of.
     source: Option<(ConsoleCallId, ResultFormat)>,
     /// The room that pictures were fitted into; `None` without pictures.
@@ -184,7 +186,8 @@ impl ResultViewer {
         if self.filter_input.is_none() {
             let outcome = self.call(tool, calls)?.outcome.as_ref()?;
             result_of(outcome)?;
-            self.filter_input = Some(Arc::clone(outcome));
+            let (outcome, value) = (Arc::clone(outcome), OnceLock::new());
+            self.filter_input = Some(Arc::new(FilterInput { outcome, value }));
         }
         self.filter.request(self.filter_input.as_ref()?)
     }
@@ -193,7 +196,7 @@ impl ResultViewer {
     pub fn filter_finished(
         &mut self,
         filter: String,
-        input: &Arc<CallResult>,
+        input: &Arc<FilterInput>,
         results: Result<(ScrollText, usize), JqError>,
     ) {
         if self.filter_input.as_ref().is_some_and(|own| Arc::ptr_eq(own, input)) {
@@ -352,7 +355,7 @@ impl ResultFilter {
     }
 
     /// Has what is typed now run over the value, unless a run is awaited or nothing changed.
-    pub fn request(&mut self, input: &Arc<CallResult>) -> Option<Task> {
+    pub fn request(&mut self, input: &Arc<FilterInput>) -> Option<Task> {
         let filter = self.line.text().trim();
         let filter = if filter.is_empty() { "." } else { filter };
         if self.running.is_some() || self.shown.as_deref() == Some(filter) {

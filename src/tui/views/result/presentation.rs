@@ -3,6 +3,8 @@
 //! Owns: the documents, and the request to make one. A large one takes its time and is made away
 //! from the loop of the console. Never does: know which one is looked at, or draw.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 
 use crate::host::content;
@@ -21,6 +23,13 @@ use crate::util::{base64, diff, json};
 
 /// The outcome of a call, or why it was not made.
 pub type CallResult = Result<CallOutcome, Error>;
+
+/// A result that filters run over, and what they see of it once the first one ran.
+#[derive(Debug)]
+pub struct FilterInput {
+    pub outcome: Arc<CallResult>,
+    pub value: OnceLock<Value>,
+}
 
 /// The largest result, in bytes of JSON, that is made ready between two events.
 const MAX_INSTANT_BYTES: u64 = 64 << 10;

@@ -15,7 +15,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins;
 use crate::tui::views::result::ResultViewer;
-use crate::tui::views::result::presentation::{CallResult, ResultFormat, result_of};
+use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
 use crate::tui::views::tools::detail::{DetailTab, ToolDetail};
 use crate::tui::views::tools::list::ToolListState;
 use crate::tui::widgets::table::ResultTable;
@@ -274,7 +274,7 @@ impl ToolsView {
     pub fn filtered(
         &mut self,
         filter: String,
-        input: &Arc<CallResult>,
+        input: &Arc<FilterInput>,
         results: Result<(ScrollText, usize), JqError>,
         context: &mut AppContext,
     ) {

@@ -11,7 +11,7 @@ use crate::model::ToolResult;
 use crate::tui::prelude::*;
 use crate::tui::tasks::{blocking, error_message, write};
 use crate::tui::views::result::presentation::{
-    self, CallResult, PresentationRequest, ResultFormat,
+    self, CallResult, FilterInput, PresentationRequest, ResultFormat,
 };
 use crate::util::{jq, json, output_paths};
 
@@ -26,12 +26,13 @@ pub fn dry_run(tool: String, arguments: JsonObject) -> Task {
     })
 }
 
-pub fn query(filter: String, input: Arc<CallResult>) -> Task {
+pub fn query(filter: String, input: Arc<FilterInput>) -> Task {
     let work = {
         let (filter, input) = (filter.clone(), Arc::clone(&input));
         move || {
-            let value = presentation::result_of(&input).map(content::filter_value);
-            let results = jq::query(&filter, &value.unwrap_or_default());
+            let result = presentation::result_of(&input.outcome);
+            let value = || result.map(content::filter_value).unwrap_or_default().into_owned();
+            let results = jq::query(&filter, input.value.get_or_init(value));
             results.map(|values| (presentation::filtered(&values), values.len()))
         }
     };
