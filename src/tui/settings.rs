@@ -122,11 +122,11 @@ fn one_of(
 fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
     // What was said of a key before, in which place.
     let mut remapped: Vec<(KeyContext, KeyPress, String)> = Vec::new();
-    let mut lost: Vec<(KeyContext, KeyPress, Action, String, Diagnostic)> = Vec::new();
+    let mut lost: Vec<(KeyContext, Action, Diagnostic)> = Vec::new();
     for (place, bindings) in all.entries() {
         let Some(when) = KeyContext::from_name(&place.text) else {
             let problem = Diagnostic::error(format!("unknown context '{}'", place.text));
-            let names = crate::tui::keys::KEY_TABLES.iter().map(|place| place.context.name());
+            let names = KEY_TABLES.iter().map(|table| table.name);
             let hint = format!("expected one of {}", names.collect::<Vec<_>>().join(", "));
             problems.push(problem.with_hint(hint).with_location(all.location_of(place)));
             continue;
@@ -168,12 +168,12 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
                 let problem = Diagnostic::warning(message)
                     .with_hint("bind another key to it")
                     .with_location(at);
-                lost.push((when, key, orphan, word, problem));
+                lost.push((when, orphan, problem));
             }
         }
     }
     // Another line may have given it a key.
-    let orphans = lost.into_iter().filter(|(when, _, orphan, ..)| {
+    let orphans = lost.into_iter().filter(|(when, orphan, _)| {
         !map.bindings(*when).iter().any(|binding| binding.action == *orphan)
     });
     problems.extend(orphans.map(|(.., problem)| problem));
@@ -319,10 +319,10 @@ mod tests {
 }
 
 pub fn schema() -> Value {
-    let context = |table: &crate::tui::keys::KeyTable| {
+    let context = |table: &KeyTable| {
         let about = format!("Keys of '{}'", table.title);
         let bindings = json!({ "$ref": "#/$defs/bindings", "description": about });
-        (table.context.name().to_owned(), bindings)
+        (table.name.to_owned(), bindings)
     };
     let contexts: Map<String, Value> = KEY_TABLES.iter().map(context).collect();
     let rows = KEY_TABLES.iter().flat_map(|table| table.rows);
