@@ -32,26 +32,25 @@ pub fn newest(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let text = "Messages to and from servers appear here.";
         return pen.put(pen.line(Role::Dim, text), inner);
     }
-    let columns = TraceColumns::of(usize::from(inner.width), state);
-    for ((_, item), place) in state.trace.window(inner.height.into()).zip(inner.rows()) {
-        let line = row(pen.styler, item, columns);
-        pen.put(pane::pointed(pen.styler, line, None, place.width), place);
-    }
+    rows(pen, state, inner, false);
 }
 
 fn lines(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let trace = &state.trace;
     let inner = pen.open(area, &title(state));
-    let rows = pen.filter(inner, &trace.filter, None);
+    let inner = pen.filter(inner, &trace.filter, None);
     let (all, shown) = trace.counts();
     if shown == 0 {
         let text = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
-        return pen.put(pen.line(Role::Dim, text), rows);
+        return pen.put(pen.line(Role::Dim, text), inner);
     }
-    let columns = TraceColumns::of(usize::from(rows.width), state);
-    for ((is_chosen, item), place) in trace.window(rows.height.into()).zip(rows.rows()) {
-        let line = row(pen.styler, item, columns);
-        let mark = pen.mark(is_chosen);
+    rows(pen, state, inner, true);
+}
+
+fn rows(pen: &mut Pen<'_>, state: &AppState, area: Rect, has_cursor: bool) {
+    let columns = TraceColumns::of(usize::from(area.width), state);
+    for ((is_chosen, item), place) in state.trace.window(area.height.into()).zip(area.rows()) {
+        let (line, mark) = (row(pen.styler, item, columns), pen.mark(is_chosen && has_cursor));
         pen.put(pane::pointed(pen.styler, line, mark, place.width), place);
     }
 }
