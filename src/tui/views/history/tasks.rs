@@ -13,7 +13,6 @@ use crate::host::rerun;
 use crate::model::CallFilter;
 use crate::tui::prelude::*;
 use crate::tui::tasks::{self, ConsoleDeps, blocking};
-use crate::util::append::RecordLocation;
 use crate::util::segments::ReverseLines;
 use crate::util::timestamp::{Since, file_name_timestamp, local_time};
 use crate::util::{json, private_file};
@@ -134,15 +133,13 @@ pub fn save_test(id: String) -> Task {
     })
 }
 
-fn place(deps: &ConsoleDeps) -> Result<&RecordLocation, Error> {
-    deps.history.as_ref().ok_or_else(|| {
+pub fn lines(deps: &ConsoleDeps) -> Result<ReverseLines, Error> {
+    let nowhere = || {
         Error::internal("no home directory for the history")
             .with_hint("set history: { path: FILE } in tools.yaml")
-    })
-}
-
-pub fn lines(deps: &ConsoleDeps) -> Result<ReverseLines, Error> {
-    ReverseLines::all(place(deps)?).map_err(Error::unreadable_records)
+    };
+    let place = deps.history.as_ref().ok_or_else(nowhere)?;
+    ReverseLines::all(place).map_err(Error::unreadable_records)
 }
 
 fn newest(deps: &ConsoleDeps, query: &HistoryReadFilter, limit: usize) -> Result<PastCalls, Error> {

@@ -166,12 +166,12 @@ impl ToolListState {
         self.arrange();
     }
 
-    /// Folds or unfolds the group under the cursor, or that of the tool there; whether there is one.
-    pub fn fold(&mut self, is_open: Option<bool>) -> bool {
+    /// Folds or unfolds the group under the cursor, or that of the tool there.
+    pub fn fold(&mut self, is_open: Option<bool>) {
         let name = match self.lines.get(self.list.chosen()) {
             Some(ToolLine::Group(group)) => group.name.clone(),
             Some(ToolLine::Tool(row)) if self.is_tree() => self.group_of(row).0.to_owned(),
-            _ => return false,
+            _ => return,
         };
         if is_open.unwrap_or_else(|| self.folded.contains(&name)) {
             self.folded.remove(&name);
@@ -181,13 +181,11 @@ impl ToolListState {
         self.is_touched = true;
         let chosen = self.chosen().map(|row| row.name.clone());
         self.arrange_lines();
-        let is_kept = chosen.is_some_and(|chosen| self.choose(&chosen));
-        let is_group = |line: &ToolLine| matches!(line, ToolLine::Group(of) if of.name == name);
-        let at = self.lines.iter().position(is_group);
-        if let Some(at) = at.filter(|_| !is_kept) {
-            self.list.choose(at, self.lines.len());
+        if !chosen.is_some_and(|chosen| self.choose(&chosen)) {
+            let is_group = |line: &ToolLine| matches!(line, ToolLine::Group(of) if of.name == name);
+            let at = self.lines.iter().position(is_group);
+            self.list.choose(at.unwrap_or(self.list.chosen()), self.lines.len());
         }
-        true
     }
 
     pub fn set_servers(&mut self, names: Vec<String>) {
