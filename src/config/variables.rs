@@ -3,143 +3,37 @@
 use super::secrets::{looks_secret, names_secret};
 use super::typed::Located;
 use crate::model::Diagnostic;
+use crate::util::text::is_one_of;
 
-/// The variables that a server's program gets without its entry naming them.
-pub const PASSED_TO_SERVERS: [&str; 10] =
+/// The variables that a program gets without its entry naming them.
+pub const PASSED_TO_PROGRAMS: [&str; 10] =
     ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
 /// Last words of the names of settings: what they hold is data to whoever reads it.
-const DATA: [&str; 46] = [
-    "ACCOUNT",
-    "BUCKET",
-    "CHANNEL",
-    "CLUSTER",
-    "CREDENTIALS",
-    "CUSTOMER",
-    "DATABASE",
-    "DB",
-    "DEBUG",
-    "DOMAIN",
-    "DSN",
-    "EMAIL",
-    "ENDPOINT",
-    "ENVIRONMENT",
-    "FORMAT",
-    "HOST",
-    "ID",
-    "IDS",
-    "LANGUAGE",
-    "LEVEL",
-    "LIMIT",
-    "LOCALE",
-    "LOGIN",
-    "MODEL",
-    "NAME",
-    "NAMESPACE",
-    "ORG",
-    "ORGANIZATION",
-    "OWNER",
-    "PAT",
-    "PORT",
-    "PROJECT",
-    "REGION",
-    "REPOSITORY",
-    "SCHEMA",
-    "SIZE",
-    "STRING",
-    "TEAM",
-    "TENANT",
-    "TICKET",
-    "TIMEOUT",
-    "TIMEZONE",
-    "URI",
-    "URL",
-    "USER",
-    "WORKSPACE",
-];
+const DATA: &str = "ACCOUNT BUCKET CHANNEL CLUSTER CREDENTIALS CUSTOMER DATABASE DB DEBUG DOMAIN \
+    DSN EMAIL ENDPOINT ENVIRONMENT FORMAT HOST ID IDS LANGUAGE LEVEL LIMIT LOCALE LOGIN MODEL \
+    NAME NAMESPACE ORG ORGANIZATION OWNER PAT PORT PROJECT REGION REPOSITORY SCHEMA SIZE STRING \
+    TEAM TENANT TICKET TIMEOUT TIMEZONE URI URL USER WORKSPACE";
 
 /// First words of the names of settings, whatever follows: no interpreter or tool uses them.
 const FREE: [&str; 2] = ["APP", "MCP"];
 
 /// First words of the names that interpreters, loaders, shells, package runners and what fetches
 /// code for them read: `UV_INDEX_URL`, `DOCKER_HOST` and `R_PROFILE_USER` end like settings.
-const TOOLS: [&str; 52] = [
-    "ANSIBLE",
-    "BASH",
-    "BUILDKIT",
-    "BUN",
-    "BUNDLE",
-    "BUNDLER",
-    "CARGO",
-    "COMPOSE",
-    "COMPOSER",
-    "CONDA",
-    "CONTAINER",
-    "COREPACK",
-    "DENO",
-    "DOCKER",
-    "DOTNET",
-    "ELECTRON",
-    "GEM",
-    "GIT",
-    "GO",
-    "GRADLE",
-    "HELM",
-    "HF",
-    "HOMEBREW",
-    "JAVA",
-    "JSR",
-    "JULIA",
-    "KUBE",
-    "LD",
-    "LUA",
-    "MAVEN",
-    "NIX",
-    "NODE",
-    "NPM",
-    "NUGET",
-    "NVM",
-    "PERL",
-    "PHP",
-    "PIP",
-    "PIPX",
-    "PIXI",
-    "PLAYWRIGHT",
-    "PNPM",
-    "PODMAN",
-    "POETRY",
-    "PUPPETEER",
-    "PYTHON",
-    "R",
-    "RUBY",
-    "RUSTUP",
-    "TOOLHOST",
-    "UV",
-    "YARN",
-];
+const TOOLS: &str = "ANSIBLE BASH BUILDKIT BUN BUNDLE BUNDLER CARGO COMPOSE COMPOSER CONDA \
+    CONTAINER COREPACK DENO DOCKER DOTNET ELECTRON GEM GIT GO GRADLE HELM HF HOMEBREW JAVA JSR \
+    JULIA KUBE LD LUA MAVEN NIX NODE NPM NUGET NVM PERL PHP PIP PIPX PIXI PLAYWRIGHT PNPM PODMAN \
+    POETRY PUPPETEER PYTHON R RUBY RUSTUP TOOLHOST UV YARN";
 
-const READ_BY_TOOLHOST: [&str; 7] = [
-    "TOOLHOST_TOOLS",
-    "TOOLHOST_MCP",
-    "TOOLHOST_TRUST",
-    "TOOLHOST_ENCRYPTION_KEY",
-    "TOOLHOST_KEYCHAIN",
-    "TOOLHOST_SERVE_TOKEN",
-    "TOOLHOST_LOG",
-];
+const READ_BY_TOOLHOST: &str = "TOOLHOST_TOOLS TOOLHOST_MCP TOOLHOST_TRUST \
+    TOOLHOST_ENCRYPTION_KEY TOOLHOST_KEYCHAIN TOOLHOST_SERVE_TOKEN TOOLHOST_LOG";
 
 /// Variables that tell a tool about its call: only toolhost sets them.
-const SET_BY_TOOLHOST: [&str; 6] = [
-    "TOOLHOST_CALL_ID",
-    "TOOLHOST_SESSION_ID",
-    "TOOLHOST_USER",
-    "TOOLHOST_CWD",
-    "TOOLHOST_CONTEXT",
-    "TOOLHOST_EVENTS_FD",
-];
+const SET_BY_TOOLHOST: &str = "TOOLHOST_CALL_ID TOOLHOST_SESSION_ID TOOLHOST_USER TOOLHOST_CWD \
+    TOOLHOST_CONTEXT TOOLHOST_EVENTS_FD";
 
 pub fn is_set_by_toolhost(name: &str) -> bool {
-    SET_BY_TOOLHOST.contains(&name)
+    is_one_of(name, SET_BY_TOOLHOST)
 }
 
 /// Whether a variable only holds data, by its name: a secret's name (`…_TOKEN`, `…_KEY`), a last word
@@ -157,7 +51,7 @@ pub fn is_setting(name: &str) -> bool {
         names_secret(name) || ["PASSWORD", "USERNAME"].iter().any(|word| name.ends_with(word));
     is_secret
         || FREE.contains(&first) && name != first
-        || DATA.contains(&last) && !TOOLS.contains(&first)
+        || is_one_of(last, DATA) && !is_one_of(first, TOOLS)
 }
 
 /// Whether the system supports a variable with this name, and every shell can refer to it.
@@ -188,7 +82,7 @@ pub fn named_in_auth(
 /// Whether a call may set a variable: one that its entry declares, or one of toolhost's own.
 pub fn call_may_set(name: &str, declared: &[String]) -> bool {
     if name.starts_with("TOOLHOST_") {
-        return is_name(name) && !is_set_by_toolhost(name) && !READ_BY_TOOLHOST.contains(&name);
+        return is_name(name) && !is_set_by_toolhost(name) && !is_one_of(name, READ_BY_TOOLHOST);
     }
     is_setting(name) && declared.iter().any(|declared| declared == name)
 }

@@ -67,6 +67,11 @@ pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
+/// Whether a list of words, with blanks between them, has this one.
+pub fn is_one_of(word: &str, list: &str) -> bool {
+    list.split(' ').any(|one| one == word)
+}
+
 pub fn truncate(text: &str, most: usize) -> String {
     let mut out: String = text.chars().take(most).collect();
     if out.len() < text.len() {

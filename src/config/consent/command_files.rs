@@ -8,47 +8,12 @@ use std::path::{Path, PathBuf};
 use crate::config::variables::is_name;
 use crate::util::process::resolve;
 use crate::util::regular_file;
+use crate::util::text::is_one_of;
 
 /// Programs whose first file argument is a script, whatever it is called.
-const INTERPRETERS: [&str; 37] = [
-    "python",
-    "pypy",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "tsx",
-    "ts-node",
-    "ruby",
-    "perl",
-    "php",
-    "lua",
-    "luajit",
-    "Rscript",
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ksh",
-    "fish",
-    "ash",
-    "busybox",
-    "osascript",
-    "java",
-    "groovy",
-    "julia",
-    "tclsh",
-    "expect",
-    "awk",
-    "gawk",
-    "mawk",
-    "guile",
-    "pwsh",
-    "elixir",
-    "escript",
-    "qjs",
-    "source",
-];
+const INTERPRETERS: &str = "python pypy node nodejs deno bun tsx ts-node ruby perl php lua luajit \
+    Rscript sh bash dash zsh ksh fish ash busybox osascript java groovy julia tclsh expect awk \
+    gawk mawk guile pwsh elixir escript qjs source";
 
 const EXTENSIONS: [&str; 45] = [
     "py", "pyw", "pyz", "pyc", "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "rb", "pl",
@@ -65,40 +30,10 @@ const ENTRY_POINTS: [&str; 5] =
     ["__main__.py", "__init__.py", "package.json", "index.js", "index.ts"];
 
 /// Options whose value is code, or decides which code runs.
-const LOADS: [&str; 32] = [
-    "-r",
-    "-f",
-    "-I",
-    "-cp",
-    "-jar",
-    "-classpath",
-    "--class-path",
-    "--require",
-    "--import",
-    "--loader",
-    "--experimental-loader",
-    "--preload",
-    "--env-file",
-    "--env-file-if-exists",
-    "--init-file",
-    "--rcfile",
-    "--config",
-    "--config-file",
-    "--userconfig",
-    "--globalconfig",
-    "--import-map",
-    "--lock",
-    "--script",
-    "--file",
-    "--makefile",
-    "--requirements",
-    "--with-requirements",
-    "--constraints",
-    "--from",
-    "--with-editable",
-    "--tsconfig",
-    "--package",
-];
+const LOADS: &str = "-r -f -I -cp -jar -classpath --class-path --require --import --loader \
+    --experimental-loader --preload --env-file --env-file-if-exists --init-file --rcfile --config \
+    --config-file --userconfig --globalconfig --import-map --lock --script --file --makefile \
+    --requirements --with-requirements --constraints --from --with-editable --tsconfig --package";
 
 /// Programs that fetch or choose the code they run, and the files that decide about it, in the
 /// working directory and above.
@@ -260,7 +195,7 @@ impl Reading<'_> {
         if RUNNERS.iter().any(|(runners, _)| runners.contains(&name.as_str())) {
             self.runners.push(name.clone());
         }
-        let interpreter = INTERPRETERS.contains(&name.as_str()).then_some(name);
+        let interpreter = is_one_of(&name, INTERPRETERS).then_some(name);
         let is_path = word.contains('/');
         if word.len() > 4096 || (!is_path && self.path.is_none()) {
             return interpreter;
@@ -290,7 +225,7 @@ impl Reading<'_> {
             Some((option, value)) => (option, Some(value)),
             None => (text, None),
         };
-        let loads = LOADS.contains(&option);
+        let loads = is_one_of(option, LOADS);
         let short = (!text.starts_with("--")).then(|| text.get(2..)).flatten();
         let behind_colon = text.split_once(':').map(|(_, value)| value);
         let pieces = [value, short, behind_colon].into_iter().flatten();

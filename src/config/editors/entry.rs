@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::secret_values::SecretValues;
 use crate::model::safe_name;
+use crate::util::text::is_one_of;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedServer {
@@ -20,20 +21,8 @@ pub struct ImportedServer {
 }
 
 /// Keys that do not describe the server itself.
-const OF_THE_EDITOR: &[&str] = &[
-    "alwaysAllow",
-    "autoApprove",
-    "available_tools",
-    "bundled",
-    "display_name",
-    "gallery",
-    "id",
-    "name",
-    "settings",
-    "source",
-    "trust",
-    "version",
-];
+const OF_THE_EDITOR: &str = "alwaysAllow autoApprove available_tools bundled display_name gallery \
+    id name settings source trust version";
 
 /// Why an entry for `toolhost serve` is not imported.
 pub(super) const TOOLHOST: &str = "it is toolhost itself";
@@ -122,7 +111,7 @@ impl EntryReader<'_> {
             "startup_timeout_sec" | "startup_timeout_ms" => self.time("start_timeout", key, value),
             "includeTools" | "allowedTools" | "enabled_tools" => self.put("include", value),
             "excludeTools" | "disabledTools" | "disabled_tools" => self.put("exclude", value),
-            key if OF_THE_EDITOR.contains(&key) => {}
+            key if is_one_of(key, OF_THE_EDITOR) => {}
             key => self.dropped.push(key.to_owned()),
         }
         Ok(())

@@ -10,18 +10,8 @@ use crate::config::typed::{Located, Texts};
 use crate::config::variables::{is_name, is_setting};
 use crate::model::{Diagnostic, EntryOrigin, Layer};
 
-const ACTION_KEYS: [&str; 10] = [
-    "command",
-    "args",
-    "module",
-    "function",
-    "class",
-    "openapi",
-    "base_url",
-    "endpoint_url",
-    "toolkit",
-    "kind",
-];
+const ACTION_KEYS: &str = "command args module function class openapi base_url endpoint_url \
+    toolkit kind";
 
 /// The identity of an entry of a file of servers, before anything in it is filled in.
 pub fn of_server(entry: &ConfigNode, file: &FileContext<'_>) -> Arc<EntryOrigin> {
@@ -31,7 +21,7 @@ pub fn of_server(entry: &ConfigNode, file: &FileContext<'_>) -> Arc<EntryOrigin>
 
 /// The identity of an entry of a file of tools, before anything in it is filled in.
 pub fn of_tool(entry: &ConfigNode, file: &FileContext<'_>) -> Arc<EntryOrigin> {
-    origin(entry, ACTION_KEYS.into_iter(), file)
+    origin(entry, ACTION_KEYS.split(' '), file)
 }
 
 fn origin(

@@ -2,6 +2,7 @@
 
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
+use crate::util::text::is_one_of;
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
@@ -23,25 +24,9 @@ const FOREIGN: [(&str, &str); 13] = [
 ];
 
 /// Keys whose value is a schema, or a list of them.
-const SCHEMAS: [&str; 17] = [
-    "items",
-    "prefixItems",
-    "additionalItems",
-    "unevaluatedItems",
-    "contains",
-    "additionalProperties",
-    "unevaluatedProperties",
-    "propertyNames",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contentSchema",
-    "extends",
-];
+const SCHEMAS: &str = "items prefixItems additionalItems unevaluatedItems contains \
+    additionalProperties unevaluatedProperties propertyNames allOf anyOf oneOf not if then else \
+    contentSchema extends";
 
 const NAMED: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
@@ -53,7 +38,7 @@ pub(super) fn report(schema: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
     for (key, value) in schema.entries() {
         match key.text.as_str() {
             "type" => check(value, diagnostics),
-            key if SCHEMAS.contains(&key) => report(value, diagnostics),
+            key if is_one_of(key, SCHEMAS) => report(value, diagnostics),
             key if NAMED.contains(&key) => {
                 value.entries().iter().for_each(|(_, named)| report(named, diagnostics));
             }

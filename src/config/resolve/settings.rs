@@ -23,24 +23,14 @@ use crate::config::typed::{
     self, ByteSize, Limit, Located, Retries, Scalar, Texts, Timespan, UNBOUNDED,
 };
 use crate::model::{Diagnostic, Safety, SourceLocation};
+use crate::util::text::is_one_of;
 
-const USER_ONLY_KEYS: [&str; 11] = [
-    "trust",
-    "trusted",
-    "approve",
-    "approved",
-    "limits",
-    "sandbox",
-    "redaction",
-    "state_dir",
-    "config_dir",
-    "cache_dir",
-    "env_file",
-];
+const USER_ONLY_KEYS: &str = "trust trusted approve approved limits sandbox redaction state_dir \
+    config_dir cache_dir env_file";
 
 /// The diagnostic for a key that only the user may set, if `key` in this layer is one.
 pub fn reserved(key: &str, layer: Layer) -> Option<String> {
-    (layer == Layer::Project && USER_ONLY_KEYS.contains(&key))
+    (layer == Layer::Project && is_one_of(key, USER_ONLY_KEYS))
         .then(|| format!("'{key}' cannot be set by a project's file"))
 }
 

@@ -7,7 +7,7 @@ use super::{DoctorCheck, Severity};
 use crate::cli::commands::prelude::*;
 use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
-use crate::config::variables::PASSED_TO_SERVERS;
+use crate::config::variables::PASSED_TO_PROGRAMS;
 use crate::util::process::{ResolveError, resolve};
 
 const NETWORK: [&str; 8] = [
@@ -80,7 +80,7 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
         );
     }
     let is_given = |variable: &str| {
-        PASSED_TO_SERVERS.contains(&variable)
+        PASSED_TO_PROGRAMS.contains(&variable)
             || env.contains_key(variable)
             || env_keys.iter().any(|key| key == variable)
     };
