@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::model::{Error, JsonObject, ToolResult};
+use crate::model::{Error, JsonObject};
 
 #[derive(Clone, Copy)]
 pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
@@ -62,23 +62,18 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// A value under `name`, or as JSON text under `text_name`; a refusal when that is no JSON.
-    pub(super) fn json(
-        self,
-        name: &str,
-        text_name: &str,
-    ) -> Result<Option<Result<Value, ToolResult>>, Error> {
-        Ok(match (self.0.get(name), self.optional_text(text_name)?) {
+    /// A value under `name`, or as JSON text under `text_name`.
+    pub(super) fn json(self, name: &str, text_name: &str) -> Result<Option<Value>, Error> {
+        match (self.0.get(name), self.optional_text(text_name)?) {
             (Some(_), Some(_)) => {
                 let message = format!("only one of '{name}' and '{text_name}' can be given");
-                return Err(Error::usage(message));
+                Err(Error::usage(message))
             }
-            (Some(value), None) => Some(Ok(value.clone())),
-            (None, Some(text)) => Some(serde_json::from_str(text).map_err(|error| {
-                ToolResult::failure(format!("'{text_name}' is not JSON: {error}"))
-            })),
-            (None, None) => None,
-        })
+            (Some(value), None) => Ok(Some(value.clone())),
+            (None, Some(text)) => serde_json::from_str(text)
+                .map_err(|error| Error::tool(format!("'{text_name}' is not JSON: {error}"))),
+            (None, None) => Ok(None),
+        }
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::config::spec::ToolSpec;
-use crate::model::{Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult};
+use crate::model::{
+    Diagnostic, Error, ErrorKind, ToolCall, ToolContext, ToolDefinition, ToolResult,
+};
 use crate::provider::{BuiltProviders, Preview, ToolProvider};
 
 /// What a kind does with a call of one of its tools.
@@ -22,6 +24,17 @@ pub(super) trait LocalTool: Send + Sync + 'static {
 pub(super) struct LocalProvider<T> {
     pub(super) component: Option<String>,
     pub(super) tools: Vec<(Arc<ToolDefinition>, T)>,
+}
+
+/// A no of the tool is an answer: an error of this kind becomes a result.
+pub(super) fn answered(outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
+    outcome.or_else(|error| match error.kind() {
+        ErrorKind::Tool => {
+            let answer = ToolResult::failure(error.message());
+            Ok(ToolResult { error: Some(error), ..answer })
+        }
+        _ => Err(error),
+    })
 }
 
 /// One provider of all entries of a kind. `read` gives the tool of an entry, or none, and adds what

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{BuiltinFunction, FunctionBody, input};
-use crate::model::{Error, ToolResult};
+use crate::model::Error;
 use crate::providers::properties::text;
 
 const DEFAULT_MESSAGE: &str = "failed on purpose";
@@ -32,7 +32,7 @@ pub(super) const FAIL: BuiltinFunction = BuiltinFunction {
     run: FunctionBody::Sync(|_, arguments| {
         let message = arguments.optional_text("message")?.unwrap_or(DEFAULT_MESSAGE);
         if arguments.word("mode", &MODES)? == "tool" {
-            return Ok(ToolResult::failure(message));
+            return Err(Error::tool(message));
         }
         Err(match arguments.word("kind", &KINDS)? {
             "timeout" => Error::timeout(message),

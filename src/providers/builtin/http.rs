@@ -62,8 +62,5 @@ fn request(arguments: Arguments<'_>) -> Result<FetchRequest, Error> {
         headers,
         body: arguments.0.get("body").cloned(),
         max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
-        // Until it is known who sees the call.
-        requires_public: true,
-        insecure: false,
     })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{BuiltinFunction, FunctionBody, FunctionResult, in_thread, input};
-use crate::model::{ToolContext, ToolResult};
+use crate::model::{Error, ToolContext, ToolResult};
 use crate::providers::arguments::Arguments;
 use crate::providers::properties::text;
 use crate::util::jq;
@@ -32,18 +32,12 @@ pub(super) const QUERY: BuiltinFunction = BuiltinFunction {
 
 async fn query(context: &ToolContext, arguments: Arguments<'_>) -> FunctionResult {
     let filter = arguments.text("filter")?.to_owned();
-    let input = match arguments.json("input", "json")? {
-        Some(Ok(value)) => value,
-        Some(Err(refusal)) => return Ok(refusal),
-        None => Value::Null,
-    };
+    let input = arguments.json("input", "json")?.unwrap_or_default();
     // The engine's own limits end a filter that nobody waits for.
-    let result = in_thread(context, "query", move || jq::query(&filter, &input)).await?;
-    Ok(match result {
-        Ok(mut results) if results.len() == 1 => {
-            ToolResult::json(results.pop().unwrap_or_default())
-        }
-        Ok(results) => ToolResult::json(Value::Array(results)),
-        Err(error) => ToolResult::failure(error.to_string()),
-    })
+    let results = in_thread(context, "query", move || jq::query(&filter, &input)).await?;
+    let mut results = results.map_err(|error| Error::tool(error.to_string()))?;
+    Ok(ToolResult::json(match results.as_mut_slice() {
+        [only] => only.take(),
+        _ => Value::Array(results),
+    }))
 }

@@ -111,25 +111,17 @@ fn run<'a>(
     work: RegexWork,
 ) -> FunctionFuture<'a> {
     Box::pin(async move {
-        let request = match read(context, arguments)? {
-            Ok(request) => request,
-            Err(refusal) => return Ok(refusal),
-        };
+        let request = read(context, arguments)?;
         // When the call is cancelled the thread ends with the match it is looking for.
         in_thread(context, WHAT, move || work(&request)).await?
     })
 }
 
-fn read(
-    context: &ToolContext,
-    arguments: Arguments<'_>,
-) -> Result<Result<RegexRequest, ToolResult>, Error> {
+fn read(context: &ToolContext, arguments: Arguments<'_>) -> Result<RegexRequest, Error> {
     let (pattern, text) = (arguments.text("pattern")?, arguments.text("text")?);
     if text.len() > MAX_TEXT_BYTES {
         let (size, limit) = (show_size(text.len() as u64), show_size(MAX_TEXT_BYTES as u64));
-        return Ok(Err(ToolResult::failure(format!(
-            "'text' has {size}, and the limit is {limit}"
-        ))));
+        return Err(Error::tool(format!("'text' has {size}, and the limit is {limit}")));
     }
     let limit = arguments.count("limit", 1)?.or(arguments.count("count", 1)?);
     let limit = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -138,18 +130,11 @@ fn read(
         .multi_line(arguments.flag("multi_line")?)
         .dot_matches_new_line(arguments.flag("dot_all")?)
         .size_limit(MAX_PROGRAM_BYTES)
-        .build();
-    let regex = match regex {
-        Ok(regex) => regex,
-        Err(error) => {
-            return Ok(Err(ToolResult::failure(format!(
-                "'pattern' is not an expression: {error}"
-            ))));
-        }
-    };
+        .build()
+        .map_err(|error| Error::tool(format!("'pattern' is not an expression: {error}")))?;
     let (text, cancel) = (text.to_owned(), context.cancel.clone());
     let replacement = arguments.optional_text("replacement")?.unwrap_or_default().to_owned();
-    Ok(Ok(RegexRequest { regex, text, limit, replacement, cancel }))
+    Ok(RegexRequest { regex, text, limit, replacement, cancel })
 }
 
 /// Counts characters up to places in a text that come one after the other.
@@ -238,7 +223,7 @@ fn replace(request: &RegexRequest) -> FunctionResult {
         count += 1;
         if replaced.len() > MAX_RESULT_BYTES {
             let limit = show_size(MAX_RESULT_BYTES as u64);
-            return Ok(ToolResult::failure(format!("the result is longer than {limit}")));
+            return Err(Error::tool(format!("the result is longer than {limit}")));
         }
     }
     replaced.push_str(request.text.get(end..).unwrap_or_default());

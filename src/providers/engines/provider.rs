@@ -14,7 +14,7 @@ use crate::config::typed::{self, Located};
 use crate::model::{Diagnostic, Error, HostEvent, ToolCall, ToolContext, ToolResult, ToolScope};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps};
 use crate::providers::arguments::Arguments;
-use crate::providers::local::{LocalProvider, LocalTool};
+use crate::providers::local::{self, LocalProvider, LocalTool};
 use crate::providers::toolkit::{self, SelectedTool, ToolkitKeys};
 
 /// What the tools of one entry share.
@@ -144,7 +144,8 @@ impl LocalTool for StoreTool {
                 context.cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(error()))
             }
             None => work.await,
-        }?;
+        };
+        let result = local::answered(result)?;
         if row.effect == StoreEffect::Keeps && result.success {
             store.warn_if_in_memory(context);
         }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::entry::METHODS;
-use super::header_names::RESERVED_HEADERS;
+use super::header_names::header_name;
 use super::request::{HttpRequest, header_value};
 use super::response::{self, ResponseRules};
 use super::send::{CONNECT_TIMEOUT, send};
@@ -30,6 +30,11 @@ pub(in crate::providers) struct FetchRequest {
     pub(in crate::providers) body: Option<Value>,
     /// Number of bytes of the response to keep, in bytes.
     pub(in crate::providers) max_bytes: usize,
+}
+
+/// What does not depend on the call.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::providers) struct FetchPolicy {
     /// Whether only public addresses may be contacted, because no person sees the call.
     pub(in crate::providers) requires_public: bool,
     /// Whether certificates are not checked in this run.
@@ -37,15 +42,16 @@ pub(in crate::providers) struct FetchRequest {
 }
 
 pub(in crate::providers) async fn fetch(
-    fetch_request: FetchRequest,
+    fetch_request: &FetchRequest,
+    policy: FetchPolicy,
     cancel: &CancellationToken,
 ) -> Result<ToolResult, Error> {
-    let request = prepare(&fetch_request)?;
+    let request = prepare(fetch_request, policy)?;
     let settings = ClientSettings {
         connect_timeout: CONNECT_TIMEOUT,
-        insecure: fetch_request.insecure,
+        insecure: policy.insecure,
         allows_link_local: false,
-        requires_public: fetch_request.requires_public,
+        requires_public: policy.requires_public,
         tls: TlsPem::default(),
     };
     let client = HttpClient::new(&request.url, None, &settings, HeaderMap::new())?;
@@ -66,8 +72,8 @@ pub(in crate::providers) async fn fetch(
     response::read(rules, &answer)
 }
 
-fn prepare(request: &FetchRequest) -> Result<HttpRequest, Error> {
-    let url = address(request)?;
+fn prepare(request: &FetchRequest, policy: FetchPolicy) -> Result<HttpRequest, Error> {
+    let url = address(&request.url, policy)?;
     if !METHODS.contains(&request.method.as_str()) {
         let (word, methods) = (&request.method, METHODS.join(", "));
         return Err(Error::usage(format!("'{word}' is not a method; it is one of {methods}")));
@@ -96,9 +102,9 @@ fn prepare(request: &FetchRequest) -> Result<HttpRequest, Error> {
     Ok(HttpRequest { method, url, headers, body: body.map(|(text, _)| Bytes::from(text)) })
 }
 
-fn address(request: &FetchRequest) -> Result<Url, Error> {
-    let mut url = Url::parse(&request.url).map_err(|error| {
-        Error::usage(format!("'{}' is not a URL: {error}", request.url))
+fn address(text: &str, policy: FetchPolicy) -> Result<Url, Error> {
+    let mut url = Url::parse(text).map_err(|error| {
+        Error::usage(format!("'{text}' is not a URL: {error}"))
             .with_hint("start it with https:// or http://")
     })?;
     if !["http", "https"].contains(&url.scheme()) || !url.has_host() {
@@ -116,7 +122,7 @@ fn address(request: &FetchRequest) -> Result<Url, Error> {
         if is_link_local(ip) {
             return refuse("a link-local address");
         }
-        if request.requires_public && !is_public(ip) {
+        if policy.requires_public && !is_public(ip) {
             return refuse("not a public address").map_err(|error| {
                 error.with_hint(
                     "a tool that requires approval may contact it: requires_approval: true",
@@ -128,19 +134,18 @@ fn address(request: &FetchRequest) -> Result<Url, Error> {
 }
 
 fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
-    let header = HeaderName::try_from(name)
-        .map_err(|_| Error::usage(format!("'{name}' is not a header name")))?;
-    if RESERVED_HEADERS.contains(&header.as_str()) {
-        return Err(Error::usage(format!("the header '{header}' is set by HTTP itself"))
-            .with_hint("leave it out; it is set automatically"));
-    }
+    let header =
+        header_name(name).map_err(|problem| Error::of_diagnostic(ErrorKind::Usage, problem))?;
     let mut value = header_value(&header, text)?;
     value.set_sensitive(CREDENTIAL_HEADERS.contains(&header.as_str()));
     Ok((header, value))
 }
 
-pub(in crate::providers) fn preview(fetch_request: &FetchRequest) -> Result<Value, Error> {
-    let mut request = prepare(fetch_request)?;
+pub(in crate::providers) fn preview(
+    fetch_request: &FetchRequest,
+    policy: FetchPolicy,
+) -> Result<Value, Error> {
+    let mut request = prepare(fetch_request, policy)?;
     for value in request.headers.values_mut().filter(|value| value.is_sensitive()) {
         *value = HeaderValue::from_static("***");
     }

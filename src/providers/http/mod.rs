@@ -30,7 +30,7 @@ use crate::provider::ProviderKind;
 
 use entry::HttpKeys;
 pub(super) use entry::{DEFAULT_RESPONSE_BYTES, MAX_RESPONSE_BYTES, METHODS, RequestKeys};
-pub(super) use fetch::{FetchRequest, fetch, preview as preview_fetch};
+pub(super) use fetch::{FetchPolicy, FetchRequest, fetch, preview as preview_fetch};
 
 #[cfg(feature = "openapi")]
 pub(super) use effects::contacted;

@@ -92,7 +92,8 @@ fn place(argument: &str, written: &Located<ArgumentPlace>) -> Result<ArgumentLoc
         Place::Query => Ok(ArgumentLocation::Query(name)),
         Place::Header => {
             let at = named.map_or(&written.location, |name| &name.location);
-            Ok(ArgumentLocation::Header(header_name(&name, at)?))
+            let name = header_name(&name).map_err(|why| why.with_location(at.clone()))?;
+            Ok(ArgumentLocation::Header(name))
         }
         Place::Body => Ok(ArgumentLocation::Body(name)),
     }

@@ -56,8 +56,7 @@ pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
             return Err(Error::internal("a message without a condition met a conflict"));
         }
     };
-    let error = Error::tool(&message).with_hint("messages must be received first").with_data(data);
-    Ok(ToolResult { error: Some(error), ..ToolResult::failure(message) })
+    Err(Error::tool(message).with_hint("messages must be received first").with_data(data))
 }
 
 /// The oldest messages of a mailbox; without any, those that come while the call waits. It watches

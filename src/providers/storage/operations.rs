@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::arguments;
 use crate::model::{Error, ToolResult};
 use crate::providers::engines::kind::EngineCall;
-use crate::providers::engines::{TakeOutcome, WriteOutcome, WriteRequest};
+use crate::providers::engines::{Quota, TakeOutcome, WriteOutcome, WriteRequest};
 use crate::util::spelling::did_you_mean;
 use crate::util::units::show_size;
 
@@ -31,11 +31,8 @@ async fn missing(call: &EngineCall<'_>, key: &str) -> Result<ToolResult, Error> 
         let is_empty = page.items.is_empty();
         if is_empty { "it has no keys" } else { "its 'list' tool shows the keys" }.into()
     });
-    Ok(failure_result(
-        format!("the store has no key '{key}'"),
-        hint,
-        json!({ "reason": "missing" }),
-    ))
+    let error = Error::tool(format!("the store has no key '{key}'"));
+    Err(error.with_hint(hint).with_data(json!({ "reason": "missing" })))
 }
 
 /// Writes a value to a key, if its condition is met and the quota allows it.
@@ -50,21 +47,22 @@ pub(super) async fn write(call: EngineCall<'_>) -> Result<ToolResult, Error> {
         quota: limits.quota,
         ttl: call.config.ttl,
     };
-    Ok(match call.engine.write(write).await? {
+    let Quota { keys, bytes } = limits.quota;
+    Err(match call.engine.write(write).await? {
         WriteOutcome::Done { key, version } => {
-            ToolResult::json(json!({ "key": key, "version": version }))
+            return Ok(ToolResult::json(json!({ "key": key, "version": version })));
         }
         WriteOutcome::Conflict(at) => conflict(key, at),
-        WriteOutcome::TooManyKeys => failure_result(
-            format!("quota: the store already has {} keys, its limit", limits.quota.keys),
-            "delete some, or raise 'max_keys' of the entry".to_owned(),
-            json!({ "reason": "quota", "max_keys": limits.quota.keys }),
-        ),
-        WriteOutcome::TooManyBytes => failure_result(
-            format!("quota: the store may hold {} in total", show_size(limits.quota.bytes)),
-            "delete something, or raise 'max_total_bytes' of the entry".to_owned(),
-            json!({ "reason": "quota", "max_total_bytes": limits.quota.bytes }),
-        ),
+        WriteOutcome::TooManyKeys => {
+            Error::tool(format!("quota: the store already has {keys} keys, its limit"))
+                .with_hint("delete some, or raise 'max_keys' of the entry")
+                .with_data(json!({ "reason": "quota", "max_keys": keys }))
+        }
+        WriteOutcome::TooManyBytes => {
+            Error::tool(format!("quota: the store may hold {} in total", show_size(bytes)))
+                .with_hint("delete something, or raise 'max_total_bytes' of the entry")
+                .with_data(json!({ "reason": "quota", "max_total_bytes": bytes }))
+        }
     })
 }
 
@@ -82,13 +80,13 @@ pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 pub(super) async fn delete(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let key = arguments::key(call.arguments, &call.config.limits)?;
     let version = call.arguments.count("if_version", 0)?;
-    Ok(match call.engine.take(&call.space, key, version).await? {
-        TakeOutcome::Conflict(at) => conflict(key, Some(at)),
+    match call.engine.take(&call.space, key, version).await? {
+        TakeOutcome::Conflict(at) => Err(conflict(key, Some(at))),
         taken => {
             let existed = taken != TakeOutcome::Absent;
-            ToolResult::json(json!({ "key": key, "existed": existed }))
+            Ok(ToolResult::json(json!({ "key": key, "existed": existed })))
         }
-    })
+    }
 }
 
 pub(super) async fn clear(call: EngineCall<'_>) -> Result<ToolResult, Error> {
@@ -96,17 +94,12 @@ pub(super) async fn clear(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     Ok(ToolResult::json(json!({ "deleted": deleted })))
 }
 
-fn conflict(key: &str, at: Option<u64>) -> ToolResult {
+fn conflict(key: &str, at: Option<u64>) -> Error {
     let message = match at {
         Some(at) => format!("conflict: '{key}' is at version {at}"),
         None => format!("conflict: '{key}' has no value"),
     };
-    let hint = "read it again, and write with its current version".to_owned();
-    failure_result(message, hint, json!({ "reason": "conflict", "version": at }))
-}
-
-/// A result that explains why nothing was done: a tool error with its reason as data.
-fn failure_result(message: String, hint: String, data: Value) -> ToolResult {
-    let error = Error::tool(&message).with_hint(hint).with_data(data);
-    ToolResult { error: Some(error), ..ToolResult::failure(message) }
+    Error::tool(message)
+        .with_hint("read it again, and write with its current version")
+        .with_data(json!({ "reason": "conflict", "version": at }))
 }

@@ -1,9 +1,9 @@
 //! The functions and constants an expression may name.
 
-use super::error::CalculatorError;
-use super::number::Number;
+use super::number::{Number, too_large};
+use crate::model::Error;
 
-pub(super) fn constant(name: &str) -> Result<Number, CalculatorError> {
+pub(super) fn constant(name: &str) -> Result<Number, Error> {
     Ok(match name {
         "pi" => Number::Float(std::f64::consts::PI),
         "e" => Number::Float(std::f64::consts::E),
@@ -14,11 +14,19 @@ pub(super) fn constant(name: &str) -> Result<Number, CalculatorError> {
     })
 }
 
-fn unknown(name: &str) -> CalculatorError {
-    CalculatorError::UndefinedName(name.to_owned())
+fn unknown(name: &str) -> Error {
+    Error::tool(format!("name '{name}' is not defined"))
 }
 
-pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, CalculatorError> {
+fn domain_error() -> Error {
+    Error::tool("math domain error")
+}
+
+fn range_error() -> Error {
+    Error::tool("math range error")
+}
+
+pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, Error> {
     match (name, arguments) {
         ("sqrt", [x]) => checked(x.to_float(), |x| x >= 0.0, f64::sqrt),
         ("sin", [x]) => Number::float(x.to_float().sin()),
@@ -30,12 +38,12 @@ pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, Calculato
                 checked(x.to_float(), |x| x > 0.0, f64::ln)?,
                 checked(base.to_float(), |x| x > 0.0, f64::ln)?,
             ) else {
-                return Err(CalculatorError::Domain);
+                return Err(domain_error());
             };
             Number::Float(x).apply("/", Number::Float(base))
         }
         ("log10", [x]) => checked(x.to_float(), |x| x > 0.0, f64::log10),
-        ("exp", [x]) => Number::float(x.to_float().exp()).map_err(|_| CalculatorError::Range),
+        ("exp", [x]) => Number::float(x.to_float().exp()).map_err(|_| range_error()),
         ("abs", [x]) => {
             let negative = x.compare("<", Number::Int(0));
             match x.bool_as_int() {
@@ -49,7 +57,9 @@ pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, Calculato
             x => Ok(x),
         },
         ("round", [x, digits]) => {
-            let digits = digits.to_int().ok_or(CalculatorError::RoundDigits)?;
+            let digits = digits
+                .to_int()
+                .ok_or_else(|| Error::tool("the second argument of round() is an integer"))?;
             round(x.bool_as_int(), digits)
         }
         ("floor", [x]) => whole(*x, f64::floor),
@@ -62,7 +72,7 @@ pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, Calculato
     }
 }
 
-fn wrong_call(name: &str, count: usize) -> CalculatorError {
+fn wrong_call(name: &str, count: usize) -> Error {
     let expected = match name {
         "sqrt" | "sin" | "cos" | "tan" | "log10" | "exp" | "abs" | "floor" | "ceil"
         | "factorial" => "1 argument",
@@ -71,18 +81,14 @@ fn wrong_call(name: &str, count: usize) -> CalculatorError {
         "min" | "max" => "2 or more arguments",
         _ => return unknown(name),
     };
-    CalculatorError::ArgumentCount { name: name.to_owned(), expected, given: count }
+    Error::tool(format!("{name}() takes {expected} ({count} given)"))
 }
 
-fn checked(
-    x: f64,
-    domain: fn(f64) -> bool,
-    function: fn(f64) -> f64,
-) -> Result<Number, CalculatorError> {
-    if domain(x) { Number::float(function(x)) } else { Err(CalculatorError::Domain) }
+fn checked(x: f64, domain: fn(f64) -> bool, function: fn(f64) -> f64) -> Result<Number, Error> {
+    if domain(x) { Number::float(function(x)) } else { Err(domain_error()) }
 }
 
-fn whole(x: Number, function: fn(f64) -> f64) -> Result<Number, CalculatorError> {
+fn whole(x: Number, function: fn(f64) -> f64) -> Result<Number, Error> {
     match x.bool_as_int() {
         Number::Float(x) => Number::int_from(function(x)),
         x => Ok(x),
@@ -93,24 +99,24 @@ fn extremum(first: Number, arguments: &[Number], better: &str) -> Number {
     arguments.iter().fold(first, |best, x| if x.compare(better, best) { *x } else { best })
 }
 
-fn factorial(n: Number) -> Result<Number, CalculatorError> {
-    let n = n.to_int().ok_or(CalculatorError::FactorialOfFraction)?;
+fn factorial(n: Number) -> Result<Number, Error> {
+    let n = n.to_int().ok_or_else(|| Error::tool("factorial() takes an integer"))?;
     if n < 0 {
-        return Err(CalculatorError::FactorialOfNegative);
+        return Err(Error::tool("factorial() not defined for negative values"));
     }
     if n > 33 {
-        return Err(CalculatorError::TooLarge);
+        return Err(too_large());
     }
     Ok(Number::Int((1..=n).product()))
 }
 
-fn round(x: Number, digits: i128) -> Result<Number, CalculatorError> {
+fn round(x: Number, digits: i128) -> Result<Number, Error> {
     match x {
         Number::Float(x) if digits >= 0 => {
             // Beyond 323 decimals every float is already exact.
             let digits = usize::try_from(digits).unwrap_or(usize::MAX).min(330);
             let text = format!("{x:.digits$}");
-            text.parse().map_err(|_| CalculatorError::Range).and_then(Number::float)
+            text.parse().map_err(|_| range_error()).and_then(Number::float)
         }
         Number::Float(x) => {
             let scale = 10_f64.powi(i32::try_from(-digits).unwrap_or(i32::MAX));
@@ -127,7 +133,7 @@ fn round(x: Number, digits: i128) -> Result<Number, CalculatorError> {
             let (quotient, rest) = (x.div_euclid(scale), x.rem_euclid(scale));
             let up = rest > scale - rest || (rest == scale - rest && quotient % 2 != 0);
             let nearest = quotient + i128::from(up);
-            nearest.checked_mul(scale).map(Number::Int).ok_or(CalculatorError::TooLarge)
+            nearest.checked_mul(scale).map(Number::Int).ok_or_else(too_large)
         }
         other => Ok(other),
     }

@@ -1,7 +1,7 @@
 //! The lexer: numbers as Python writes them, names, operators.
 
-use super::error::CalculatorError;
-use super::number::Number;
+use super::number::{Number, too_large};
+use crate::model::Error;
 
 /// A token and the column (from 1, in characters) it starts at.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,7 @@ pub(super) enum ExprTokenKind<'a> {
 const SYMBOLS: [&str; 17] =
     ["**", "//", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "(", ")", ",", "<", ">", "^"];
 
-pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, CalculatorError> {
+pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, Error> {
     let mut tokens = Vec::new();
     let mut rest = text;
     loop {
@@ -43,16 +43,20 @@ pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, CalculatorError> 
                 rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
             let name = rest.get(..length).unwrap_or_default();
             if matches!(name, "import" | "from" | "__import__") {
-                return Err(CalculatorError::Import);
+                return Err(Error::tool("Import not supported"));
             }
             (ExprTokenKind::Name(name), length)
         } else if let Some(symbol) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
             if *symbol == "^" {
-                return Err(CalculatorError::Caret { column });
+                return Err(Error::tool(format!(
+                    "'^' at column {column} is not supported: use '**' for powers"
+                )));
             }
             (ExprTokenKind::Symbol(symbol), symbol.len())
         } else {
-            return Err(CalculatorError::UnexpectedCharacter { character: first, column });
+            return Err(Error::tool(format!(
+                "invalid syntax: unexpected '{first}' at column {column}"
+            )));
         };
         tokens.push(ExprToken { kind, column });
         rest = rest.get(length..).unwrap_or_default();
@@ -74,8 +78,8 @@ fn number_length(text: &str) -> usize {
     text.len()
 }
 
-fn number(literal: &str, column: usize) -> Result<Number, CalculatorError> {
-    let wrong = || CalculatorError::InvalidNumber { literal: literal.to_owned(), column };
+fn number(literal: &str, column: usize) -> Result<Number, Error> {
+    let wrong = || Error::tool(format!("invalid number '{literal}' at column {column}"));
     // An underscore stands between two digits, or after the prefix of a base.
     let bytes = literal.as_bytes();
     let lonely = |at: usize| {
@@ -94,7 +98,8 @@ fn number(literal: &str, column: usize) -> Result<Number, CalculatorError> {
     }
     if digits.bytes().all(|b| b.is_ascii_digit()) {
         if digits.len() > 1 && digits.starts_with('0') && digits.bytes().any(|b| b != b'0') {
-            return Err(CalculatorError::LeadingZeros);
+            let why = "leading zeros in decimal integer literals are not permitted";
+            return Err(Error::tool(why));
         }
         return integer(&digits, 10).ok_or_else(wrong)?;
     }
@@ -104,9 +109,9 @@ fn number(literal: &str, column: usize) -> Result<Number, CalculatorError> {
 }
 
 /// `None` if a character is not a digit of the base; an error when there are too many.
-fn integer(digits: &str, base: u32) -> Option<Result<Number, CalculatorError>> {
+fn integer(digits: &str, base: u32) -> Option<Result<Number, Error>> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(base)) {
         return None;
     }
-    Some(i128::from_str_radix(digits, base).map(Number::Int).map_err(|_| CalculatorError::TooLarge))
+    Some(i128::from_str_radix(digits, base).map(Number::Int).map_err(|_| too_large()))
 }

@@ -4,15 +4,13 @@
 //! functions `functions`. Never does: evaluate anything but arithmetic — there are no strings, no
 //! attributes, no assignments, and every size is bounded, so that `9**9**9` fails at once.
 
-mod error;
 mod functions;
 mod lexer;
 mod number;
 mod parser;
 
-use self::error::CalculatorError;
 use super::{BuiltinFunction, FunctionBody, input};
-use crate::model::ToolResult;
+use crate::model::{Error, ToolResult};
 use crate::providers::properties::text;
 
 /// The longest expression that is read, in bytes.
@@ -36,19 +34,17 @@ pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {
     output: None,
     idempotent: true,
     run: FunctionBody::Sync(|_, arguments| {
-        Ok(match evaluate(arguments.text("expression")?) {
-            Ok(value) => ToolResult::text(value),
-            Err(error) => ToolResult::failure(error.to_string()),
-        })
+        evaluate(arguments.text("expression")?).map(ToolResult::text)
     }),
 };
 
-fn evaluate(expression: &str) -> Result<String, CalculatorError> {
+fn evaluate(expression: &str) -> Result<String, Error> {
     if expression.trim().is_empty() {
-        return Err(CalculatorError::Empty);
+        return Err(Error::tool("Empty expression provided."));
     }
     if expression.len() > MAX_EXPRESSION_BYTES {
-        return Err(CalculatorError::TooLong);
+        let message = format!("the expression is longer than {MAX_EXPRESSION_BYTES} bytes");
+        return Err(Error::tool(message));
     }
     let tokens = lexer::tokens(expression)?;
     parser::evaluate(&tokens).map(number::Number::show)

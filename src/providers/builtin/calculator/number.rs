@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::error::CalculatorError;
+use crate::model::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
@@ -22,18 +22,19 @@ enum NumberPair {
 }
 
 impl Number {
-    pub(super) fn float(value: f64) -> Result<Self, CalculatorError> {
-        if value.is_finite() { Ok(Self::Float(value)) } else { Err(CalculatorError::NotFinite) }
+    pub(super) fn float(value: f64) -> Result<Self, Error> {
+        let is_finite = Some(value).filter(|value| value.is_finite());
+        is_finite.map(Self::Float).ok_or_else(|| Error::tool("the result is not a finite number"))
     }
 
     /// A float without a fraction as an integer.
-    pub(super) fn int_from(value: f64) -> Result<Self, CalculatorError> {
+    pub(super) fn int_from(value: f64) -> Result<Self, Error> {
         // 2^127 is exact as a float; everything below it in magnitude fits.
         if value.abs() < 2_f64.powi(127) {
             #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
             Ok(Self::Int(value as i128))
         } else {
-            Err(CalculatorError::TooLarge)
+            Err(too_large())
         }
     }
 
@@ -68,7 +69,7 @@ impl Number {
         }
     }
 
-    pub(super) fn negated(self) -> Result<Self, CalculatorError> {
+    pub(super) fn negated(self) -> Result<Self, Error> {
         match self.bool_as_int() {
             Self::Int(value) => fits(value.checked_neg()),
             other => Ok(Self::Float(-other.to_float())),
@@ -76,7 +77,7 @@ impl Number {
     }
 
     /// `self operator other`, for the arithmetic operators.
-    pub(super) fn apply(self, operator: &str, other: Self) -> Result<Self, CalculatorError> {
+    pub(super) fn apply(self, operator: &str, other: Self) -> Result<Self, Error> {
         match (operator, self.pair(other)) {
             ("+", NumberPair::Ints(a, b)) => fits(a.checked_add(b)),
             ("+", NumberPair::Floats(a, b)) => Self::float(a + b),
@@ -85,7 +86,7 @@ impl Number {
             ("*", NumberPair::Ints(a, b)) => fits(a.checked_mul(b)),
             ("*", NumberPair::Floats(a, b)) => Self::float(a * b),
             ("/" | "//" | "%", NumberPair::Ints(_, 0) | NumberPair::Floats(_, 0.0)) => {
-                Err(CalculatorError::DivisionByZero)
+                Err(Error::tool("division by zero"))
             }
             ("/", NumberPair::Ints(a, b)) => Ok(Self::Float(quotient(a, b))),
             ("/", NumberPair::Floats(a, b)) => Self::float(a / b),
@@ -94,7 +95,7 @@ impl Number {
             ("%", NumberPair::Ints(a, b)) => fits(floor_division(a, b).map(|(_, r)| r)),
             ("%", NumberPair::Floats(a, b)) => Self::float(float_division(a, b).1),
             ("**", pair) => power(&pair),
-            _ => Err(CalculatorError::UnsupportedOperator(operator.to_owned())),
+            _ => Err(Error::tool(format!("the operator '{operator}' is not supported"))),
         }
     }
 
@@ -129,8 +130,16 @@ impl Number {
     }
 }
 
-fn fits(value: Option<i128>) -> Result<Number, CalculatorError> {
-    value.map(Number::Int).ok_or(CalculatorError::TooLarge)
+pub(super) fn too_large() -> Error {
+    Error::tool("the integer is too large: 38 digits are supported")
+}
+
+fn zero_to_negative_power() -> Error {
+    Error::tool("zero cannot be raised to a negative power")
+}
+
+fn fits(value: Option<i128>) -> Result<Number, Error> {
+    value.map(Number::Int).ok_or_else(too_large)
 }
 
 fn floor_division(a: i128, b: i128) -> Option<(i128, i128)> {
@@ -188,15 +197,15 @@ fn quotient(a: i128, b: i128) -> f64 {
     if (a < 0) == (b < 0) { value } else { -value }
 }
 
-fn power(pair: &NumberPair) -> Result<Number, CalculatorError> {
+fn power(pair: &NumberPair) -> Result<Number, Error> {
     match *pair {
-        NumberPair::Ints(0, exponent) if exponent < 0 => Err(CalculatorError::ZeroToNegativePower),
+        NumberPair::Ints(0, exponent) if exponent < 0 => Err(zero_to_negative_power()),
         NumberPair::Ints(base, exponent) if exponent >= 0 => {
             match (base, u32::try_from(exponent)) {
                 (0 | 1, _) => Ok(Number::Int(if exponent == 0 { 1 } else { base })),
                 (-1, _) => Ok(Number::Int(if exponent % 2 == 0 { 1 } else { -1 })),
                 (_, Ok(exponent)) => fits(base.checked_pow(exponent)),
-                (_, Err(_)) => Err(CalculatorError::TooLarge),
+                (_, Err(_)) => Err(too_large()),
             }
         }
         #[expect(clippy::cast_precision_loss, reason = "Python takes floats here too")]
@@ -205,12 +214,13 @@ fn power(pair: &NumberPair) -> Result<Number, CalculatorError> {
     }
 }
 
-fn float_power(base: f64, exponent: f64) -> Result<Number, CalculatorError> {
+fn float_power(base: f64, exponent: f64) -> Result<Number, Error> {
     if base == 0.0 && exponent < 0.0 {
-        return Err(CalculatorError::ZeroToNegativePower);
+        return Err(zero_to_negative_power());
     }
     if base < 0.0 && exponent.fract() != 0.0 {
-        return Err(CalculatorError::ComplexRoot);
+        let why = "a root of a negative number is complex, which is not supported";
+        return Err(Error::tool(why));
     }
     Number::float(base.powf(exponent))
 }

@@ -4,10 +4,10 @@
 //! wrong with the values.
 
 use super::MAX_DEPTH;
-use super::error::CalculatorError;
 use super::functions;
 use super::lexer::{ExprToken, ExprTokenKind};
 use super::number::Number;
+use crate::model::Error;
 
 /// Precedence: comparisons < sum < product < sign < power.
 const COMPARE: u8 = 1;
@@ -26,7 +26,7 @@ fn precedence(symbol: &str) -> Option<u8> {
     })
 }
 
-pub(super) fn evaluate(tokens: &[ExprToken<'_>]) -> Result<Number, CalculatorError> {
+pub(super) fn evaluate(tokens: &[ExprToken<'_>]) -> Result<Number, Error> {
     let mut parser = Parser { tokens, at: 0, depth: 0, failure: None };
     let value = parser.expression(0)?;
     if parser.at < tokens.len() {
@@ -40,7 +40,7 @@ struct Parser<'t, 'a> {
     at: usize,
     depth: usize,
     /// Why there is no value, as far as it is known.
-    failure: Option<CalculatorError>,
+    failure: Option<Error>,
 }
 
 impl Parser<'_, '_> {
@@ -51,7 +51,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn expect(&mut self, symbol: &'static str) -> Result<(), CalculatorError> {
+    fn expect(&mut self, symbol: &'static str) -> Result<(), Error> {
         if self.symbol() == Some(symbol) {
             self.at += 1;
             Ok(())
@@ -60,24 +60,27 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn unexpected(&self, expected: &str) -> CalculatorError {
-        let expected = expected.to_owned();
+    fn unexpected(&self, expected: &str) -> Error {
         let Some(token) = self.tokens.get(self.at) else {
-            return CalculatorError::UnexpectedEnd(expected);
+            let message = format!("the expression ends where {expected} was expected");
+            return Error::tool(format!("invalid syntax: {message}"));
         };
         let actual = match &token.kind {
             ExprTokenKind::Number(number) => number.show(),
             ExprTokenKind::Name(name) => (*name).to_owned(),
             ExprTokenKind::Symbol(symbol) => (*symbol).to_owned(),
         };
-        CalculatorError::UnexpectedToken { found: actual, column: token.column, expected }
+        let column = token.column;
+        let message = format!("'{actual}' at column {column} where {expected} was expected");
+        Error::tool(format!("invalid syntax: {message}"))
     }
 
     /// Parses an operand and all operators that bind at least as tightly as `lowest`.
-    fn expression(&mut self, lowest: u8) -> Result<Number, CalculatorError> {
+    fn expression(&mut self, lowest: u8) -> Result<Number, Error> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(CalculatorError::TooDeep);
+            let message = format!("the expression nests more than {MAX_DEPTH} levels deep");
+            return Err(Error::tool(message));
         }
         let mut value = self.operand()?;
         while let Some(symbol) = self.symbol() {
@@ -96,7 +99,7 @@ impl Parser<'_, '_> {
     }
 
     /// The value, or one to go on reading with.
-    fn noted(&mut self, value: Result<Number, CalculatorError>) -> Number {
+    fn noted(&mut self, value: Result<Number, Error>) -> Number {
         value.unwrap_or_else(|failure| {
             self.failure.get_or_insert(failure);
             Number::Int(0)
@@ -104,7 +107,7 @@ impl Parser<'_, '_> {
     }
 
     /// A chain such as `1 < 2 < 3`, all of whose links must hold.
-    fn comparisons(&mut self, first: Number) -> Result<Number, CalculatorError> {
+    fn comparisons(&mut self, first: Number) -> Result<Number, Error> {
         let (mut left, mut holds) = (first, true);
         while let Some(symbol) = self.symbol().filter(|s| precedence(s) == Some(COMPARE)) {
             self.at += 1;
@@ -115,7 +118,7 @@ impl Parser<'_, '_> {
         Ok(Number::Bool(holds))
     }
 
-    fn operand(&mut self) -> Result<Number, CalculatorError> {
+    fn operand(&mut self) -> Result<Number, Error> {
         let Some(token) = self.tokens.get(self.at) else {
             return Err(self.unexpected("a value"));
         };
@@ -151,7 +154,7 @@ impl Parser<'_, '_> {
     }
 
     /// Arguments of a call, after its opening parenthesis.
-    fn arguments(&mut self) -> Result<Vec<Number>, CalculatorError> {
+    fn arguments(&mut self) -> Result<Vec<Number>, Error> {
         let mut arguments = Vec::new();
         while self.symbol() != Some(")") {
             arguments.push(self.expression(0)?);

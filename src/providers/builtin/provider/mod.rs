@@ -21,9 +21,7 @@ use crate::util::clock::{Clock, SystemClock};
 /// A function as an entry uses it.
 struct BuiltinTool {
     function: &'static BuiltinFunction,
-    /// Whether only public addresses may be contacted, because no person sees the call.
-    requires_public: bool,
-    insecure: bool,
+    policy: http::FetchPolicy,
     clock: Arc<dyn Clock>,
 }
 
@@ -35,8 +33,9 @@ fn build_with(specs: &[&ToolSpec], clock: &Arc<dyn Clock>, insecure: bool) -> Bu
     local::build(specs, |spec, diagnostics| {
         let function = function_of(spec, diagnostics)?;
         let definition = complete(spec, function);
-        let (requires_public, clock) = (!definition.requires_approval, Arc::clone(clock));
-        Some((definition, BuiltinTool { function, requires_public, insecure, clock }))
+        let requires_public = !definition.requires_approval;
+        let policy = http::FetchPolicy { requires_public, insecure };
+        Some((definition, BuiltinTool { function, policy, clock: Arc::clone(clock) }))
     })
 }
 
@@ -91,22 +90,15 @@ fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {
     definition
 }
 
-impl BuiltinTool {
-    fn allowed(&self, request: http::FetchRequest) -> http::FetchRequest {
-        let Self { requires_public, insecure, .. } = *self;
-        http::FetchRequest { requires_public, insecure, ..request }
-    }
-}
-
 #[async_trait]
 impl LocalTool for BuiltinTool {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         let arguments = Arguments(&call.arguments);
         match self.function.run {
-            FunctionBody::Sync(run) => run(self.clock.as_ref(), arguments),
-            FunctionBody::Async(run) => run(context, arguments).await,
+            FunctionBody::Sync(run) => local::answered(run(self.clock.as_ref(), arguments)),
+            FunctionBody::Async(run) => local::answered(run(context, arguments).await),
             FunctionBody::Network(request) => {
-                http::fetch(self.allowed(request(arguments)?), &context.cancel).await
+                http::fetch(&request(arguments)?, self.policy, &context.cancel).await
             }
         }
     }
@@ -114,9 +106,10 @@ impl LocalTool for BuiltinTool {
     fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         let function = self.function;
         if let FunctionBody::Network(request) = function.run {
-            let request = self.allowed(request(Arguments(&call.arguments))?);
+            let request = request(Arguments(&call.arguments))?;
             let summary = format!("sends {} {}", request.method, request.url);
-            return Ok(Preview { summary, request: http::preview_fetch(&request)? });
+            let request = http::preview_fetch(&request, self.policy)?;
+            return Ok(Preview { summary, request });
         }
         Ok(Preview {
             summary: format!("runs the built-in {}.{}", function.module, function.name),
