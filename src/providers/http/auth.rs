@@ -8,8 +8,8 @@ use super::header_names::header_name;
 use super::template::HttpPlaceholder;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
-use crate::config::node::ConfigNode;
 use crate::config::references::{self, ReferencePiece, pieces};
+use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Either, Located};
 use crate::config::variables::named_in_auth;
 use crate::model::Diagnostic;
@@ -52,14 +52,14 @@ enum AuthType {
     None,
 }
 
+type WrittenText = Option<Located<String>>;
+
 pub(super) type AuthHeader = (reqwest::header::HeaderName, TextTemplate<HttpPlaceholder>);
 
-/// The header that the `auth` of an entry asks for. `written` is the same before variables were
-/// filled in.
+/// The header that the `auth` of an entry asks for.
 pub(super) fn read(
-    entry: &ConfigNode,
+    spec: &ToolSpec,
     auth: &Located<Either<String, HttpAuthKeys>>,
-    written: Option<&Located<Either<String, HttpAuthKeys>>>,
     environment: &dyn Environment,
     expanded: &ExpandedValues,
 ) -> Result<Option<AuthHeader>, Diagnostic> {
@@ -72,46 +72,38 @@ pub(super) fn read(
         }
         Either::Nested(keys) => keys,
     };
-    if typed::is_wrong(entry.get("auth"), "type", keys.kind.as_ref()) {
+    if typed::is_wrong(spec.entry.get("auth"), "type", keys.kind.as_ref()) {
         return Ok(None);
     }
-    let written = match written.map(|auth| &auth.value) {
-        Some(Either::Nested(written)) => written,
-        _ => keys,
-    };
-    let location = &auth.location;
-    let secret = |name, pick: fn(&HttpAuthKeys) -> Secret<'_>| {
-        let (direct, by_variable) = pick(keys);
-        let (as_written, _) = pick(written);
-        match (direct, by_variable) {
+    // A secret, and the name of the variable that holds it.
+    let secret =
+        |name: &str, direct: &WrittenText, by_variable: &WrittenText| match (direct, by_variable) {
             (Some(_), Some(named)) => {
                 Err(named.error(format!("'{name}' and '{name}_env_var' exclude each other")))
             }
             (Some(value), None) => {
-                Ok((value.value.clone(), reference(as_written.map_or(name, |text| text), name)))
+                let written = spec.unexpanded.get("auth").and_then(|auth| auth.get(name)?.text());
+                Ok((value.value.clone(), reference(written.unwrap_or(name), name)))
             }
             (None, Some(named)) => {
                 let lookup = |name: &str| environment.expand(name, expanded);
                 let value = named_in_auth(named, &format!("{name}_env_var"), lookup)?;
                 Ok((value, named.value.clone()))
             }
-            (None, None) => Err(Diagnostic::error(format!("auth needs '{name}_env_var'"))
-                .with_hint("name the variable that holds it")
-                .with_location(location.clone())),
-        }
-    };
+            (None, None) => Err(auth
+                .error(format!("auth needs '{name}_env_var'"))
+                .with_hint("name the variable that holds it")),
+        };
     let authorization = reqwest::header::AUTHORIZATION;
     Ok(Some(match keys.kind() {
         AuthType::None => return Ok(None),
         AuthType::Bearer => {
-            let (token, name) = secret("token", |k| (k.token.as_ref(), k.token_env_var.as_ref()))?;
+            let (token, name) = secret("token", &keys.token, &keys.token_env_var)?;
             (authorization, secret_after("Bearer ", token.trim().to_owned(), name))
         }
         AuthType::Basic => {
-            let (user, user_name) =
-                secret("username", |k| (k.username.as_ref(), k.username_env_var.as_ref()))?;
-            let (password, name) =
-                secret("password", |k| (k.password.as_ref(), k.password_env_var.as_ref()))?;
+            let (user, user_name) = secret("username", &keys.username, &keys.username_env_var)?;
+            let (password, name) = secret("password", &keys.password, &keys.password_env_var)?;
             if user.contains(':') {
                 return Err(auth.error("a user name for basic authentication cannot contain ':'"));
             }
@@ -124,15 +116,13 @@ pub(super) fn read(
                     .error("auth of the type header needs 'name'")
                     .with_hint("name the header, as in name: X-API-Key"));
             };
-            let header = header_name(named, &named.location)?;
-            let (value, name) = secret("value", |k| (k.value.as_ref(), k.value_env_var.as_ref()))?;
+            let header =
+                header_name(named).map_err(|why| why.with_location(named.location.clone()))?;
+            let (value, name) = secret("value", &keys.value, &keys.value_env_var)?;
             (header, secret_after("", value.trim().to_owned(), name))
         }
     }))
 }
-
-/// A secret in an entry: itself, and the name of the variable that holds it.
-type Secret<'k> = (Option<&'k Located<String>>, Option<&'k Located<String>>);
 
 impl HttpAuthKeys {
     /// The type; without the key `type` it follows from the other keys.

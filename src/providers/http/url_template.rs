@@ -1,7 +1,5 @@
 //! URL templates.
 
-use std::fmt::Write as _;
-
 use secrecy::ExposeSecret as _;
 use url::{Url, form_urlencoded};
 
@@ -10,6 +8,10 @@ use crate::model::{Diagnostic, Error};
 use crate::net::address::display_url;
 use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::percent;
+
+/// Stands for a placeholder while the URL is parsed, which encodes it.
+const MARK: &str = "\u{e000}";
+const ENCODED_MARK: &str = "%EE%80%80";
 
 const NO_URL: &str = "start it with http:// or https://";
 
@@ -34,33 +36,43 @@ impl UrlTemplate {
         written: TextTemplate<HttpPlaceholder>,
         base: Option<&str>,
     ) -> Result<Self, Diagnostic> {
-        let url = TextTemplate { parts: joined(written, base)? };
-        let (mark, parts) = (mark(&url), url.parts);
-        let (text, marked) = marked(&parts, &mark)?;
-        let url = parse(&text, &mark)?;
-        let markers = |text: &str| text.matches(&mark).count();
-        if markers(url.path()) + url.query().map_or(0, markers) != marked {
+        let (text, placeholders) = marked(joined(written, base)?)?;
+        let url = parse(&text)?;
+        let markers = |text: &str| text.matches(ENCODED_MARK).count();
+        if markers(url.path()) + url.query().map_or(0, markers) != placeholders.len() {
             return Err(wrong(
                 "a '..' in the path removes a placeholder",
                 "write the path without it",
             ));
         }
-        let template = |text: &str| template_from_marked(text, &mark, &parts);
-        let segments = url.path_segments().into_iter().flatten().map(template).collect();
+        let mut placeholders = placeholders.into_iter();
+        let mut template = |text: &str, mark: &str| {
+            let mut template = TextTemplate { parts: Vec::new() };
+            for (index, literal) in text.split(mark).enumerate() {
+                let before = placeholders.by_ref().take(index.min(1));
+                template.parts.extend(before.map(TemplatePart::Placeholder));
+                if !literal.is_empty() {
+                    template.parts.push(TemplatePart::Literal(literal.to_owned()));
+                }
+            }
+            template
+        };
+        let segments = url.path_segments().into_iter().flatten();
+        let segments = segments.map(|segment| template(segment, ENCODED_MARK)).collect();
         let pairs = url.query().into_iter().flat_map(|query| query.split('&'));
         let pairs = pairs.filter(|pair| !pair.is_empty());
         let query = pairs.map(|pair| match pair.split_once('=') {
-            Some((name, value)) if name.contains(&mark) || value.contains(&mark) => {
+            Some((name, value)) if value.contains(ENCODED_MARK) => {
                 // A value is decoded here, because it is encoded again when it is filled in.
                 let decoded = form_urlencoded::parse(value.as_bytes()).next();
                 let value = decoded.map(|(value, _)| value.into_owned()).unwrap_or_default();
-                QueryPart::Templated(name.to_owned(), template(&value))
+                QueryPart::Templated(name.to_owned(), template(&value, MARK))
             }
             _ => QueryPart::Literal(pair.to_owned()),
         });
         let query: Vec<QueryPart> = query.collect();
         let in_name = |pair: &QueryPart| match pair {
-            QueryPart::Literal(name) | QueryPart::Templated(name, _) => name.contains(&mark),
+            QueryPart::Literal(name) | QueryPart::Templated(name, _) => name.contains(ENCODED_MARK),
         };
         if query.iter().any(in_name) {
             return Err(wrong(
@@ -204,27 +216,21 @@ fn joined(
     base: Option<&str>,
 ) -> Result<Vec<TemplatePart<HttpPlaceholder>>, Diagnostic> {
     let mut parts = written.parts;
-    // With a NUL for each placeholder: does one stand before the end of a scheme?
     let flat: String = parts
         .iter()
         .map(|part| match part {
             TemplatePart::Literal(text) => text.as_str(),
-            TemplatePart::Placeholder(_) => "\0",
+            TemplatePart::Placeholder(_) => MARK,
         })
         .collect();
+    // Does a placeholder stand before the end of a scheme?
     if flat
         .split_once("://")
-        .is_some_and(|(scheme, _)| scheme.contains('\0') && !scheme.contains(['/', '?', '#']))
+        .is_some_and(|(scheme, _)| scheme.contains(MARK) && !scheme.contains(['/', '?', '#']))
     {
         return Err(placeholder_in_origin());
     }
-    let lead: String = parts
-        .iter()
-        .map_while(|part| match part {
-            TemplatePart::Literal(text) => Some(text.as_str()),
-            TemplatePart::Placeholder(_) => None,
-        })
-        .collect();
+    let lead = flat.split(MARK).next().unwrap_or_default();
     if lead.contains("://") {
         return Ok(parts);
     }
@@ -258,43 +264,32 @@ fn joined(
     Ok(parts)
 }
 
-/// A word that is not in the URL, to find placeholders again after it was parsed.
-fn mark(url: &TextTemplate<HttpPlaceholder>) -> String {
-    let mut mark = "zq".to_owned();
-    while url.fixed_texts().any(|text| text.to_ascii_lowercase().contains(&mark)) {
-        mark.push('q');
-    }
-    mark
-}
-
+/// The text with marks for the placeholders behind the authority, and those in their order.
 fn marked(
-    parts: &[TemplatePart<HttpPlaceholder>],
-    mark: &str,
-) -> Result<(String, usize), Diagnostic> {
-    let mut text = String::new();
-    let mut marked = 0;
-    for (index, part) in parts.iter().enumerate() {
+    parts: Vec<TemplatePart<HttpPlaceholder>>,
+) -> Result<(String, Vec<HttpPlaceholder>), Diagnostic> {
+    let (mut text, mut placeholders) = (String::new(), Vec::new());
+    for part in parts {
         let after_authority =
             text.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#', '\\']));
         match part {
-            TemplatePart::Literal(literal) => text.push_str(literal),
+            TemplatePart::Literal(literal) => text.push_str(&literal),
             TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) if !after_authority => {
                 text.push_str(value.expose_secret());
             }
             TemplatePart::Placeholder(_) if !after_authority => {
                 return Err(placeholder_in_origin());
             }
-            TemplatePart::Placeholder(_) => {
-                // Writing to a String cannot fail.
-                let _ignored = write!(text, "{mark}{index}z");
-                marked += 1;
+            TemplatePart::Placeholder(placeholder) => {
+                text.push_str(MARK);
+                placeholders.push(placeholder);
             }
         }
     }
-    Ok((text, marked))
+    Ok((text, placeholders))
 }
 
-fn parse(text: &str, mark: &str) -> Result<Url, Diagnostic> {
+fn parse(text: &str) -> Result<Url, Diagnostic> {
     let invalid = |why| wrong(&format!("this is not a URL: {why}"), NO_URL);
     let url = Url::parse(text).map_err(invalid)?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
@@ -308,34 +303,11 @@ fn parse(text: &str, mark: &str) -> Result<Url, Diagnostic> {
         ));
     }
     if let Some(fragment) = url.fragment() {
-        let what = if fragment.contains(mark) { "a placeholder" } else { "text" };
+        let what = if fragment.contains(ENCODED_MARK) { "a placeholder" } else { "text" };
         let message = format!("{what} after '#' is never sent");
         return Err(wrong(&message, "write %23 for a '#' itself"));
     }
     Ok(url)
-}
-
-fn template_from_marked(
-    text: &str,
-    mark: &str,
-    parts: &[TemplatePart<HttpPlaceholder>],
-) -> TextTemplate<HttpPlaceholder> {
-    let mut template = TextTemplate { parts: Vec::new() };
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(mark) {
-        let (index, after) = after.split_once('z').unwrap_or((after, ""));
-        if !before.is_empty() {
-            template.parts.push(TemplatePart::Literal(before.to_owned()));
-        }
-        template
-            .parts
-            .extend(index.parse().ok().and_then(|index: usize| parts.get(index)).cloned());
-        rest = after;
-    }
-    if !rest.is_empty() {
-        template.parts.push(TemplatePart::Literal(rest.to_owned()));
-    }
-    template
 }
 
 #[cfg(test)]

@@ -61,11 +61,13 @@ pub(in crate::providers) struct RequestKeys {
     /// The start of every address, in place of the one in 'defaults'.
     pub(in crate::providers) base_url: Option<Located<String>>,
     /// Headers of every request.
+    #[expect(dead_code, reason = "read as written")]
     #[schemars(with = "Option<BTreeMap<String, Scalar>>")]
     headers: Option<ConfigNode>,
     /// How to authenticate.
     auth: Option<Located<Either<String, HttpAuthKeys>>>,
     /// More of the query of every request.
+    #[expect(dead_code, reason = "read as written")]
     #[schemars(with = "Option<BTreeMap<String, Texts>>")]
     query: Option<ConfigNode>,
     /// Which failures are repeated, and how often.
@@ -168,22 +170,12 @@ pub(super) fn read(
         diagnostics.push(Diagnostic::error("not trusted yet").with_location(spec.location.clone()));
         return None;
     };
-    let (entry, unexpanded) = (&spec.entry, &spec.unexpanded);
-    let keys: HttpKeys = typed::read_part(entry, diagnostics)?;
-    let request: RequestKeys = typed::read_part(entry, diagnostics)?;
-    let (written, written_request) = (typed::peek(unexpanded)?, typed::peek(unexpanded)?);
-    let mut parser = EntryParser {
-        spec,
-        grant,
-        environment,
-        expanded,
-        diagnostics,
-        keys,
-        request,
-        written,
-        written_request,
-        texts: Vec::new(),
-    };
+    // Templates are read as written: they show which values are secrets.
+    let keys: HttpKeys = typed::read_part(&spec.unexpanded, diagnostics)?;
+    let request: RequestKeys = typed::read_part(&spec.entry, diagnostics)?;
+    let texts = Vec::new();
+    let mut parser =
+        EntryParser { spec, grant, environment, expanded, diagnostics, keys, request, texts };
     let entry = parser.read(definition);
     entry.filter(|_| !diagnostics.iter().any(Diagnostic::is_error))
 }
@@ -217,15 +209,17 @@ struct EntryParser<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
     keys: HttpKeys,
     request: RequestKeys,
-    /// The keys before references were replaced: templates show which values are secrets.
-    written: HttpKeys,
-    written_request: RequestKeys,
     texts: Vec<TemplatedText>,
 }
 
 impl<'a> EntryParser<'a> {
     fn ok_or_report<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
+    }
+
+    /// The value of a key before references were replaced.
+    fn written(&self, key: &str) -> Option<&'a ConfigNode> {
+        self.spec.unexpanded.get(key).filter(|node| !node.is_null())
     }
 
     fn reader(&self, all_secret: bool) -> TemplateReader<'a> {
@@ -320,7 +314,7 @@ impl<'a> EntryParser<'a> {
     }
 
     fn target(&mut self) -> Option<UrlTemplate> {
-        let Some(written) = self.written.endpoint_url.clone() else {
+        let Some(written) = self.keys.endpoint_url.clone() else {
             let mut diagnostic = Diagnostic::error("'endpoint_url' is missing");
             if self.spec.entry.get("url").is_some() {
                 diagnostic = diagnostic.with_hint("an API tool takes 'endpoint_url', not 'url'");
@@ -351,10 +345,11 @@ impl<'a> EntryParser<'a> {
 
     fn headers(&mut self) -> Vec<(HeaderName, TextTemplate<HttpPlaceholder>)> {
         let mut headers: Vec<(HeaderName, TextTemplate<HttpPlaceholder>)> = Vec::new();
-        let Some(node) = self.written_request.headers.take() else { return headers };
+        let Some(node) = self.written("headers") else { return headers };
         for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
             let place = node.location_of(key);
-            let Some(name) = self.ok_or_report(header_name(&key.text, &place)) else { continue };
+            let name = header_name(&key.text).map_err(|why| why.with_location(place.clone()));
+            let Some(name) = self.ok_or_report(name) else { continue };
             let Some(template) = self.template(value, true) else { continue };
             if headers.iter().any(|(other, _)| *other == name) {
                 let message = format!("the header '{name}' is given twice");
@@ -382,10 +377,8 @@ impl<'a> EntryParser<'a> {
         headers: &[(HeaderName, TextTemplate<HttpPlaceholder>)],
     ) -> Option<auth::AuthHeader> {
         let auth = self.request.auth.take()?;
-        let written = self.written_request.auth.take();
-        let read =
-            auth::read(&self.spec.entry, &auth, written.as_ref(), self.environment, self.expanded);
-        let (name, template) = self.ok_or_report(read)??;
+        let (name, template) =
+            self.ok_or_report(auth::read(self.spec, &auth, self.environment, self.expanded))??;
         if headers.iter().any(|(other, _)| *other == name) {
             let message = format!("the header '{name}' is given twice, in headers and in auth");
             self.diagnostics.push(auth.error(message));
@@ -395,7 +388,7 @@ impl<'a> EntryParser<'a> {
 
     fn query(&mut self) -> Vec<(String, Vec<TextTemplate<HttpPlaceholder>>)> {
         let mut query = Vec::new();
-        let Some(node) = self.written_request.query.take() else { return query };
+        let Some(node) = self.written("query") else { return query };
         for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
             let values = match &value.value {
                 NodeValue::List(items) => items.iter().collect(),
@@ -408,7 +401,7 @@ impl<'a> EntryParser<'a> {
     }
 
     fn body(&mut self) -> Option<BodyTemplate> {
-        let node = self.written.body.take()?;
+        let node = self.keys.body.clone()?;
         let shape = BodyTemplate::read(&node, &self.reader(false), self.diagnostics);
         self.add_texts(shape.texts(), &node.location(), TextPart::Other);
         Some(shape)
