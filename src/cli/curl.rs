@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 use crate::assembly::Assembly;
-use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
+use crate::config::spec::{AuthSpec, Endpoint, Transport};
 use crate::config::variables;
 use crate::host::command::quote;
 use crate::host::request::{ArgumentWord, CallArguments, DryRun};
@@ -99,7 +99,7 @@ fn mcp_request(assembly: &Assembly, dry_run: &DryRun) -> Result<Value, Error> {
     let Some(Endpoint::Http {
         url,
         socket: None,
-        transport: HttpTransport::Auto | HttpTransport::Streamable,
+        transport: Transport::Auto | Transport::Http,
         headers,
         auth,
         ..

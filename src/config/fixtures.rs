@@ -13,7 +13,7 @@ use super::environment::FixedEnvironment;
 use super::node::ConfigNode;
 use super::sandbox::SandboxValue;
 use super::spec::{
-    Configuration, Endpoint, FileRole, HttpTransport, KindClaim, KindDescriptor, RecordSpec,
+    Configuration, Endpoint, FileRole, KindClaim, KindDescriptor, RecordSpec, Transport,
 };
 use super::typed::{Keys, Scalar, Texts, object};
 use super::{LoadRequest, load};
@@ -140,7 +140,7 @@ fn shown(configuration: &Configuration, base: &Path) -> String {
             ),
             Endpoint::Http { url, socket, transport, headers, auth, .. } => {
                 let over = socket.as_ref().map(|path| format!(" over {}", path.display()));
-                let open = *transport == HttpTransport::Auto;
+                let open = *transport == Transport::Auto;
                 format!(
                     "{url}{}{} headers={:?} auth={auth:?}",
                     over.unwrap_or_default(),

@@ -253,7 +253,7 @@ pub enum Endpoint {
         url: url::Url,
         /// The Unix socket to connect to, instead of the URL's host.
         socket: Option<PathBuf>,
-        transport: HttpTransport,
+        transport: Transport,
         /// Extra headers, sent with every request.
         headers: Vec<(String, SecretString)>,
         /// How requests are authenticated, in addition to `headers`.
@@ -264,18 +264,27 @@ pub enum Endpoint {
     },
 }
 
-/// Which transport a server with an address uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum HttpTransport {
-    /// Streamable HTTP or, if the server rejects it, HTTP+SSE.
+/// How messages travel.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+#[schemars(transform = words::<Self>)]
+pub enum Transport {
+    /// What suits the endpoint; with an address Streamable HTTP or, if the server rejects it, HTTP+SSE.
+    #[serde(skip)]
     #[default]
     Auto,
-    Streamable,
+    Stdio,
+    #[serde(alias = "streamable-http", alias = "streamable_http", alias = "streamableHttp")]
+    Http,
     Sse,
     /// One message per line over the Unix socket.
     Lines,
     /// One message per frame, after a handshake over HTTP. The URL is that of the handshake, `http`
     /// or `https`, so that all rules for credentials hold.
+    #[serde(alias = "ws")]
     WebSocket,
 }
 
@@ -292,49 +301,66 @@ pub enum AuthSpec {
         /// The variable it was read from, for messages.
         variable: Option<String>,
     },
-    /// With a login by the user (OAuth, authorization code).
-    OAuth {
-        client_id: Option<String>,
-        /// The secret of the registered client; `None` for a public client.
-        client_secret: Option<SecretString>,
-        client_metadata_url: Option<url::Url>,
-        redirect_port: Option<u16>,
-        /// Scopes, issuer and token binding to insist on.
-        request: Box<OAuthRequestSpec>,
-    },
-    /// As a program, without a user (OAuth, client credentials).
-    ClientCredentials {
-        /// The identifier under which the authorization server knows this program.
-        client_id: String,
-        /// The secret it shares with the authorization server.
-        client_secret: SecretString,
-        /// The token endpoint; `None` to discover it.
-        token_url: Option<url::Url>,
-        /// Scopes and issuer to insist on.
-        request: Box<OAuthRequestSpec>,
-    },
+    /// With a token of an authorization server.
+    OAuth(OAuthSpec),
 }
 
 impl AuthSpec {
     /// The secret in it, with its name in messages.
     pub fn secret(&self) -> Option<(&str, &SecretString)> {
-        match self {
-            Self::Unset | Self::None => None,
-            Self::Bearer { token, variable } => {
-                Some((variable.as_deref().unwrap_or("token"), token))
-            }
-            Self::OAuth { client_secret: secret, .. } => Some(("client_secret", secret.as_ref()?)),
-            Self::ClientCredentials { client_secret, .. } => Some(("client_secret", client_secret)),
-        }
+        let (name, secret) = match self {
+            Self::Unset | Self::None => return None,
+            Self::Bearer { token, variable } => (variable.as_deref().unwrap_or("token"), token),
+            Self::OAuth(oauth) => ("client_secret", oauth.grant.client_secret()?),
+        };
+        Some((name, secret))
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OAuthRequestSpec {
+#[derive(Debug, Clone)]
+pub struct OAuthSpec {
+    pub grant: OAuthGrant,
     /// The scopes; empty means those the server names.
     pub scopes: Vec<String>,
     /// The only issuer whose tokens are accepted.
     pub issuer: Option<url::Url>,
+    /// The only port of 127.0.0.1 a login may end at.
+    pub redirect_port: Option<u16>,
+}
+
+/// On what grounds a token is given.
+#[derive(Debug, Clone)]
+pub enum OAuthGrant {
+    /// A person logs in (authorization code with PKCE).
+    Login {
+        /// A client that was registered in advance. Without one, the document at `client_metadata`
+        /// is the identity where that is supported, and else toolhost registers itself.
+        client_id: Option<String>,
+        client_secret: Option<SecretString>,
+        client_metadata: Option<url::Url>,
+    },
+    /// As a program, without a user (client credentials).
+    Program {
+        client_id: String,
+        client_secret: SecretString,
+        /// Where tokens are; found like everything else when it is not written down.
+        token_url: Option<url::Url>,
+    },
+}
+
+impl Default for OAuthGrant {
+    fn default() -> Self {
+        Self::Login { client_id: None, client_secret: None, client_metadata: None }
+    }
+}
+
+impl OAuthGrant {
+    fn client_secret(&self) -> Option<&SecretString> {
+        match self {
+            Self::Login { client_secret, .. } => client_secret.as_ref(),
+            Self::Program { client_secret, .. } => Some(client_secret),
+        }
+    }
 }
 
 /// The protocol lifecycle to use with a server.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-use crate::config::spec::HttpTransport;
+use crate::config::spec::Transport;
 use crate::model::Diagnostic;
 
 /// The longest socket path that works on every system, in bytes.
@@ -32,7 +32,7 @@ pub fn is_unix_address(text: &str) -> bool {
 pub fn read(
     text: &str,
     base: &Path,
-    transport: HttpTransport,
+    transport: Transport,
 ) -> Result<UnixSocketAddress, Diagnostic> {
     let rest = text.get(5..).unwrap_or_default();
     let rest = match rest.strip_prefix("//") {
@@ -58,7 +58,7 @@ pub fn read(
         return Err(Diagnostic::error(message).with_hint("move the socket to a shorter path"));
     }
     let request_path = request_path.unwrap_or(match transport {
-        HttpTransport::Sse => "/sse",
+        Transport::Sse => "/sse",
         _ => "/mcp",
     });
     let url = Url::parse(&format!("http://localhost{request_path}"))
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn read_auto(text: &str) -> Result<UnixSocketAddress, Diagnostic> {
-        read(text, Path::new("/project"), HttpTransport::Auto)
+        read(text, Path::new("/project"), Transport::Auto)
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
             assert_eq!(address.socket, Path::new(socket), "{text}");
             assert_eq!(address.url.as_str(), format!("http://localhost{path}"), "{text}");
         }
-        let sse = read("unix:/run/x", Path::new("/"), HttpTransport::Sse).unwrap();
+        let sse = read("unix:/run/x", Path::new("/"), Transport::Sse).unwrap();
         assert_eq!(sse.url.path(), "/sse");
     }
 

@@ -2,7 +2,7 @@
 
 use crate::catalogue::pins::{PinReport, PinReportState};
 use crate::catalogue::scan::Finding;
-use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
+use crate::config::spec::{AuthSpec, Endpoint, OAuthGrant, ProtocolChoice, ServerSpec};
 use crate::model::Root;
 use crate::present::{Page, Role, caret, plural};
 use crate::util::units::{show_duration, show_span};
@@ -103,10 +103,12 @@ pub fn credentials(spec: &ServerSpec) -> Option<String> {
                 AuthSpec::Bearer { variable: None, .. } => {
                     Some("a bearer token from the file".to_owned())
                 }
-                AuthSpec::OAuth { .. } => Some("a login (OAuth)".to_owned()),
-                AuthSpec::ClientCredentials { client_id, .. } => {
-                    Some(format!("as the client {client_id} (OAuth, client credentials)"))
-                }
+                AuthSpec::OAuth(oauth) => Some(match &oauth.grant {
+                    OAuthGrant::Login { .. } => "a login (OAuth)".to_owned(),
+                    OAuthGrant::Program { client_id, .. } => {
+                        format!("as the client {client_id} (OAuth, client credentials)")
+                    }
+                }),
             });
             if !headers.is_empty() {
                 let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret as _;
 use crate::config::LoadRequest;
 use crate::config::environment::FixedEnvironment;
 use crate::config::load::load;
-use crate::config::spec::{AuthSpec, Configuration, Endpoint};
+use crate::config::spec::{AuthSpec, Configuration, Endpoint, OAuthGrant, OAuthSpec};
 
 const SECRET: &str = "hunter2-hunter2";
 
@@ -62,7 +62,10 @@ fn a_server_gets_the_credentials_that_it_names_and_no_other() {
     assert_eq!(env, [("DB_PASSWORD", SECRET), ("GH_TOKEN", SECRET)]);
     let Endpoint::Http { auth, .. } = &server("corp").endpoint else { panic!() };
     assert!(
-        matches!(&**auth, AuthSpec::OAuth { client_id: Some(id), .. } if id == "me"),
+        matches!(&**auth, AuthSpec::OAuth(OAuthSpec {
+            grant: OAuthGrant::Login { client_id: Some(id), .. },
+            ..
+        }) if id == "me"),
         "{auth:?}"
     );
     let Endpoint::Http { headers, auth, .. } = &server("none").endpoint else { panic!() };

@@ -9,7 +9,7 @@ use super::servers::ServerKeys;
 use crate::config::consent::Expander;
 use crate::config::credentials::is_header_name;
 use crate::config::node::ConfigNode;
-use crate::config::spec::{AuthSpec, OAuthRequestSpec};
+use crate::config::spec::{AuthSpec, OAuthGrant, OAuthSpec};
 use crate::config::typed::{self, Either, Located, Scalar, Texts};
 use crate::config::variables;
 use crate::model::{Diagnostic, SourceLocation};
@@ -153,13 +153,12 @@ impl AuthKeys {
             let number = u16::try_from(port.value).ok().filter(|number| *number > 0);
             number.ok_or_else(|| port.error("a port must be between 1 and 65535"))
         });
-        Ok(AuthSpec::OAuth {
+        let grant = OAuthGrant::Login {
             client_id,
             client_secret: client_secret.map(SecretString::from),
-            redirect_port: port.transpose()?,
-            client_metadata_url: address(self.client_metadata_url.as_ref(), "client_metadata_url")?,
-            request: Box::new(self.request()?),
-        })
+            client_metadata: address(self.client_metadata_url.as_ref(), "client_metadata_url")?,
+        };
+        self.with_grant(grant, port.transpose()?)
     }
 
     fn program(&self, location: &SourceLocation) -> Result<AuthSpec, Diagnostic> {
@@ -169,22 +168,28 @@ impl AuthKeys {
         };
         let client_id = text(self.client_id.as_ref(), "client_id")?;
         let client_secret = text(self.client_secret.as_ref(), "client_secret")?;
-        Ok(AuthSpec::ClientCredentials {
+        let grant = OAuthGrant::Program {
             client_id: client_id.ok_or_else(|| missing("client_id"))?,
             client_secret: client_secret.map(SecretString::from).ok_or_else(|| {
                 missing("client_secret").with_hint("as a reference: ${VAR} or ${file:PATH}")
             })?,
             token_url: address(self.token_url.as_ref(), "token_url")?,
-            request: Box::new(self.request()?),
-        })
+        };
+        self.with_grant(grant, None)
     }
 
-    fn request(&self) -> Result<OAuthRequestSpec, Diagnostic> {
+    fn with_grant(
+        &self,
+        grant: OAuthGrant,
+        redirect_port: Option<u16>,
+    ) -> Result<AuthSpec, Diagnostic> {
         let scopes = self.scopes.0.iter().flat_map(|text| text.split_whitespace());
-        Ok(OAuthRequestSpec {
+        Ok(AuthSpec::OAuth(OAuthSpec {
+            grant,
             scopes: scopes.map(str::to_owned).collect(),
             issuer: address(self.issuer.as_ref(), "issuer")?,
-        })
+            redirect_port,
+        }))
     }
 
     fn bearer(
@@ -261,7 +266,7 @@ mod tests {
             assert!(matches!(read(no).0, AuthSpec::None), "{no}");
         }
         for login in ["  auth: { type: oauth }\n", "  oauth: {}\n"] {
-            assert!(matches!(read(login).0, AuthSpec::OAuth { .. }), "{login}");
+            assert!(matches!(read(login).0, AuthSpec::OAuth(_)), "{login}");
         }
         let (_, diagnostics) = read("  auth: { type: digest }\n");
         assert_eq!(diagnostics.len(), 1, "nothing follows from a wrong type: {diagnostics:?}");
@@ -272,13 +277,13 @@ mod tests {
         let keys =
             "  oauth: { clientId: me, clientSecret: hunter2, scope: a b, callbackPort: 7 }\n";
         let (auth, _) = read(keys);
-        let AuthSpec::OAuth { client_id, client_secret, redirect_port, request: asks, .. } = auth
-        else {
+        let AuthSpec::OAuth(OAuthSpec { grant, scopes, redirect_port, .. }) = auth else {
             panic!("no login")
         };
+        let OAuthGrant::Login { client_id, client_secret, .. } = grant else { panic!("no login") };
         assert_eq!(client_id.as_deref(), Some("me"));
         assert_eq!(client_secret.unwrap().expose_secret(), "hunter2");
-        assert_eq!((redirect_port, asks.scopes), (Some(7), vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!((redirect_port, scopes), (Some(7), vec!["a".to_owned(), "b".to_owned()]));
     }
 
     #[test]
@@ -286,7 +291,8 @@ mod tests {
         let keys = "  auth: { type: client_credentials, client_id: me, client_secret: hunter2, issuer: \"https://as.example\" }\n";
         let (auth, diagnostics) = read(keys);
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
-        let AuthSpec::ClientCredentials { client_secret, .. } = auth else { panic!("no program") };
+        let AuthSpec::OAuth(OAuthSpec { grant, .. }) = auth else { panic!("no program") };
+        let OAuthGrant::Program { client_secret, .. } = grant else { panic!("no program") };
         assert_eq!(client_secret.expose_secret(), "hunter2");
         for (wrong, says) in [
             ("client_id: me", "needs 'client_secret'"),

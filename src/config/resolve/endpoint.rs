@@ -7,12 +7,12 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
-use super::servers::{ServerKeys, Transport};
+use super::servers::ServerKeys;
 use super::{FileContext, auth, ok_or_report, tls};
 use crate::config::consent::Expander;
 use crate::config::entries::{self, URL_KEYS};
 use crate::config::node::ConfigNode;
-use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
+use crate::config::spec::{AuthSpec, Endpoint, Transport};
 use crate::config::typed::{self, Located, Texts};
 use crate::config::{plain_http, unix_socket};
 use crate::model::{CredentialUse, Diagnostic, EntryOrigin};
@@ -32,22 +32,16 @@ pub fn resolve(
     context: &EntryContext<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Option<Endpoint>, Diagnostic> {
-    let transport = match keys.transport {
-        Some(Transport::Stdio) | None => HttpTransport::Auto,
-        Some(Transport::Http) => HttpTransport::Streamable,
-        Some(Transport::Sse) => HttpTransport::Sse,
-        Some(Transport::Lines) => HttpTransport::Lines,
-        Some(Transport::WebSocket) => HttpTransport::WebSocket,
-    };
+    let transport = keys.transport.unwrap_or_default();
+    let word: &str = transport.into();
     match (&keys.url, keys.program()) {
         (Some(url), Some(_)) => Err(url.error("'url' and 'command' cannot be used together")),
         (None, None) => missing(entry).map_or(Ok(None), Err),
-        (Some(url), None) if keys.transport == Some(Transport::Stdio) => {
+        (Some(url), None) if transport == Transport::Stdio => {
             Err(url.error("a stdio server needs 'command', not 'url'"))
         }
         (Some(url), None) => http(entry, keys, url, transport, context, diagnostics).map(Some),
-        (None, Some(program)) if transport != HttpTransport::Auto => {
-            let word = word(transport);
+        (None, Some(program)) if !matches!(transport, Transport::Auto | Transport::Stdio) => {
             Err(program.error(format!("an {word} server needs 'url', not 'command'")))
         }
         (None, Some(program)) => stdio(entry, keys, program, context, diagnostics).map(Some),
@@ -69,20 +63,11 @@ fn missing(entry: &ConfigNode) -> Option<Diagnostic> {
     })
 }
 
-fn word(transport: HttpTransport) -> &'static str {
-    match transport {
-        HttpTransport::Auto | HttpTransport::Streamable => "http",
-        HttpTransport::Sse => "sse",
-        HttpTransport::Lines => "lines",
-        HttpTransport::WebSocket => "websocket",
-    }
-}
-
 fn http(
     entry: &ConfigNode,
     keys: &ServerKeys,
     written: &Located<String>,
-    transport: HttpTransport,
+    transport: Transport,
     context: &EntryContext<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Endpoint, Diagnostic> {
@@ -121,10 +106,10 @@ fn warn_unused(entry: &ConfigNode, keys: &[&str], with: &str, diagnostics: &mut 
 /// Where the server is: the URL to request, the socket to connect to, and what is spoken there.
 fn address(
     written: &Located<String>,
-    transport: HttpTransport,
+    transport: Transport,
     file: &FileContext<'_>,
-) -> Result<(Url, Option<PathBuf>, HttpTransport), Diagnostic> {
-    if unix_socket::is_unix_address(written) && transport != HttpTransport::WebSocket {
+) -> Result<(Url, Option<PathBuf>, Transport), Diagnostic> {
+    if unix_socket::is_unix_address(written) && transport != Transport::WebSocket {
         return unix_socket::read(written, &file.base_dir, transport)
             .map(|address| (address.url, Some(address.socket), transport))
             .map_err(|error| error.with_location(written.location.clone()));
@@ -137,17 +122,18 @@ fn address(
         _ => None,
     };
     let message = match (url.scheme(), transport) {
-        ("http" | "https" | "ws" | "wss", HttpTransport::Lines) => {
+        ("http" | "https" | "ws" | "wss", Transport::Lines) => {
             "transport 'lines' needs a Unix socket, unix:///path.sock".to_owned()
         }
-        ("ws" | "wss", HttpTransport::Auto | HttpTransport::WebSocket) => {
+        ("ws" | "wss", Transport::Auto | Transport::WebSocket) => {
             // Schemes of this family can always be exchanged.
             let _same_family = url.set_scheme(handshake.unwrap_or("http"));
-            return Ok((url, None, HttpTransport::WebSocket));
+            return Ok((url, None, Transport::WebSocket));
         }
         ("http" | "https", _) if url.host().is_some() => return Ok((url, None, transport)),
         ("ws" | "wss", transport) => {
-            format!("transport '{}' cannot be used with a ws or wss URL", word(transport))
+            let word: &str = transport.into();
+            format!("transport '{word}' cannot be used with a ws or wss URL")
         }
         (other, _) => format!("unsupported URL scheme '{other}'; use http, https, ws, wss or unix"),
     };

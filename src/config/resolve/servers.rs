@@ -18,9 +18,7 @@ use crate::config::entries::{self, file_key};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::permissions::{self, EntryParts, PermissionKeys};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec, SandboxValue};
-use crate::config::spec::{
-    DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec,
-};
+use crate::config::spec::{DriftPolicy, Endpoint, FileRole, ProtocolChoice, ServerSpec, Transport};
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts, Timespan};
 use crate::config::watched_code::CodePatterns;
 use crate::model::{
@@ -220,20 +218,6 @@ impl ServerKeys {
     }
 }
 
-/// How messages travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(transform = typed::words::<Self>)]
-pub enum Transport {
-    Stdio,
-    #[serde(alias = "streamable-http", alias = "streamable_http", alias = "streamableHttp")]
-    Http,
-    Sse,
-    Lines,
-    #[serde(alias = "ws")]
-    WebSocket,
-}
-
 /// A root to offer to the server.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(transform = typed::object::<Self>)]
@@ -423,7 +407,7 @@ fn resolve(
     let is_program = matches!(endpoint, Endpoint::Stdio { .. });
     let protocol = keys.protocol.as_ref().map_or_else(ProtocolChoice::default, |named| named.value);
     if let (Some(named), ProtocolChoice::Modern) = (&keys.protocol, protocol)
-        && matches!(&endpoint, Endpoint::Http { transport: HttpTransport::Sse, .. })
+        && matches!(&endpoint, Endpoint::Http { transport: Transport::Sse, .. })
     {
         let message = "the sse transport is legacy only; this protocol does not have it";
         diagnostics.push(named.error(message));

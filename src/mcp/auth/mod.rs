@@ -24,9 +24,9 @@ pub mod vault;
 use std::fmt;
 use std::sync::Arc;
 
-use secrecy::SecretString;
 use url::Url;
 
+pub use crate::config::spec::OAuthGrant;
 pub use engine::OAuth;
 pub use file::FileVault;
 pub use http::AddressPolicy;
@@ -119,30 +119,5 @@ impl OAuthSettings {
 impl fmt::Debug for OAuthSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings").field("server", &self.server).finish_non_exhaustive()
-    }
-}
-
-/// On what grounds a token is given.
-#[derive(Debug, Clone)]
-pub enum OAuthGrant {
-    /// A person logs in (authorization code with PKCE).
-    Login {
-        /// A client that was registered in advance. Without one, the document at `client_metadata`
-        /// is the identity where that is supported, and else toolhost registers itself.
-        client_id: Option<String>,
-        client_secret: Option<SecretString>,
-        client_metadata: Option<Url>,
-    },
-    Program {
-        client_id: String,
-        client_secret: SecretString,
-        /// Where tokens are; found like everything else when it is not written down.
-        token_url: Option<Url>,
-    },
-}
-
-impl Default for OAuthGrant {
-    fn default() -> Self {
-        Self::Login { client_id: None, client_secret: None, client_metadata: None }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{McpProvider, McpSetup};
-use crate::config::spec::{AuthSpec, Endpoint, OAuthRequestSpec, ServerSpec};
-use crate::mcp::auth::{OAuth, OAuthGrant, OAuthSettings};
+use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
+use crate::mcp::auth::{OAuth, OAuthSettings};
 use crate::mcp::credentials::{self, Credentials};
 use crate::mcp::tracer::Tracer;
 use crate::model::{Browser, Error, LoginReport};
@@ -30,11 +30,6 @@ impl ServerAuth {
         settings.insecure = setup.insecure;
         settings.is_user_configured = spec.origin.project().is_none();
         settings.tracer = tracer.clone();
-        let mut take = |asks: &OAuthRequestSpec, grant: OAuthGrant| {
-            settings.scopes.clone_from(&asks.scopes);
-            settings.issuer.clone_from(&asks.issuer);
-            settings.grant = grant;
-        };
         match &**auth {
             AuthSpec::None => return Self { credentials: credentials::none(), login: None },
             AuthSpec::Bearer { token, .. } => {
@@ -45,28 +40,11 @@ impl ServerAuth {
                 return Self { credentials: credentials::none(), login: None };
             }
             AuthSpec::Unset => settings.is_required = false,
-            AuthSpec::OAuth {
-                client_id,
-                client_secret,
-                client_metadata_url,
-                redirect_port,
-                request: asks,
-            } => {
-                let grant = OAuthGrant::Login {
-                    client_id: client_id.clone(),
-                    client_secret: client_secret.clone(),
-                    client_metadata: client_metadata_url.clone(),
-                };
-                take(asks, grant);
-                settings.redirect_port = *redirect_port;
-            }
-            AuthSpec::ClientCredentials { client_id, client_secret, token_url, request: asks } => {
-                let grant = OAuthGrant::Program {
-                    client_id: client_id.clone(),
-                    client_secret: client_secret.clone(),
-                    token_url: token_url.clone(),
-                };
-                take(asks, grant);
+            AuthSpec::OAuth(oauth) => {
+                settings.grant = oauth.grant.clone();
+                settings.scopes.clone_from(&oauth.scopes);
+                settings.issuer.clone_from(&oauth.issuer);
+                settings.redirect_port = oauth.redirect_port;
             }
         }
         let login = Arc::new(OAuth::new(settings));

@@ -6,7 +6,7 @@ use crate::bench::bench_runner::PreparedTarget;
 use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
 use crate::bench::plan::BenchPlan;
 use crate::cli::commands::prelude::*;
-use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ServerSpec};
+use crate::config::spec::{AuthSpec, Endpoint, ServerSpec, Transport};
 
 const TOKEN: &str = "LOCUST_TOKEN";
 
@@ -35,7 +35,7 @@ fn target(prepared: &PreparedTarget, servers: &[ServerSpec]) -> Result<LocustTar
     else {
         return refused("is a tool of a server without an HTTP address");
     };
-    if *transport == HttpTransport::WebSocket {
+    if *transport == Transport::WebSocket {
         return refused("is a tool of a server without an HTTP address");
     }
     let keeps = |text: &str| prepared.target.masked(text) == text;
@@ -57,7 +57,7 @@ fn target(prepared: &PreparedTarget, servers: &[ServerSpec]) -> Result<LocustTar
     match &**auth {
         AuthSpec::Unset | AuthSpec::None => {}
         AuthSpec::Bearer { variable, .. } => written.push(bearer(variable.as_deref())),
-        AuthSpec::OAuth { .. } | AuthSpec::ClientCredentials { .. } => written.push(bearer(None)),
+        AuthSpec::OAuth(_) => written.push(bearer(None)),
     }
     Ok(LocustTarget {
         name: name.full(),
