@@ -10,11 +10,9 @@ use crate::config::expanded::ExpandedValues;
 use crate::config::node::ConfigNode;
 use crate::config::sandbox::SandboxValue;
 use crate::config::typed::{self, Located, Scalar, Texts};
-use crate::model::Diagnostic;
-
-/// The variables of our own environment that every program of an entry gets, if set.
-const INHERITED_VARIABLES: [&str; 10] =
-    ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
+use crate::config::variables::PASSED_TO_PROGRAMS;
+use crate::model::{Diagnostic, Error, ErrorPhase};
+use crate::util::process::ResolveError;
 
 pub(super) fn is_variable(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
@@ -62,10 +60,27 @@ pub(super) fn build_env(
     environment: &dyn Environment,
     expanded: &ExpandedValues,
 ) -> BTreeMap<String, String> {
-    let own = INHERITED_VARIABLES.into_iter().map(|key| (key, environment.var(key)));
+    let own = PASSED_TO_PROGRAMS.into_iter().map(|key| (key, environment.var(key)));
     let named = env_keys.iter().map(|key| (key.as_str(), environment.expand(key, expanded)));
     let all = own.chain(named).filter_map(|(key, value)| Some((key.to_owned(), value?)));
     let mut all: BTreeMap<String, String> = all.collect();
     all.extend(env.iter().map(|(key, value)| (key.clone(), value.clone())));
     all
+}
+
+/// Why a program cannot be started; `start` says where its relative path starts.
+pub(super) fn not_found(cause: &ResolveError, start: &str) -> Error {
+    let error = Error::unreachable(cause.to_string()).with_phase(ErrorPhase::Start);
+    match cause {
+        ResolveError::NotInPath { searched, .. } => {
+            let searched: Vec<_> = searched.iter().map(|d| d.display().to_string()).collect();
+            error
+                .with_detail(format!("searched: {}", searched.join(":")))
+                .with_hint("install it, or write its full path")
+        }
+        ResolveError::NotExecutable(file) => {
+            error.with_hint(format!("chmod +x {}", file.display()))
+        }
+        ResolveError::Missing(_) | ResolveError::Directory(_) => error.with_hint(start),
+    }
 }

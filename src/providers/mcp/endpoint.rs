@@ -14,9 +14,8 @@ use super::auth::ServerAuth;
 use crate::config::consent::shell_quoted;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
-use crate::config::spec::{Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
+use crate::config::spec::{Endpoint, ProtocolChoice, ServerSpec, Transport};
 use crate::config::unix_socket;
-use crate::config::variables::PASSED_TO_SERVERS;
 use crate::mcp::connection::{ConnectOptions, Connection, WireOpener};
 use crate::mcp::era_cache;
 use crate::mcp::tracer::Tracer;
@@ -27,8 +26,9 @@ use crate::mcp::wire::Wire;
 use crate::model::{Error, ErrorKind, ErrorPhase};
 use crate::provider::verify_trust;
 use crate::providers::confinement;
+use crate::providers::program_env::{build_env, not_found};
 use crate::util::confine::Coverage;
-use crate::util::process::{Process, Program, ResolveError, ShutdownTimeouts, StartError, resolve};
+use crate::util::process::{Process, Program, ShutdownTimeouts, StartError, resolve};
 use crate::util::tls::TlsPem;
 
 const START: Duration = Duration::from_secs(30);
@@ -168,7 +168,7 @@ fn transport_plan(
                 limits: HttpLimits::default(),
                 tracer: tracer.clone(),
             };
-            if *transport == HttpTransport::Sse || older {
+            if *transport == Transport::Sse || older {
                 // Its only lifecycle: there is nothing to detect.
                 let (key, protocol) =
                     (era_cache::key(&["sse", url.as_str()]), ProtocolChoice::Legacy);
@@ -178,13 +178,13 @@ fn transport_plan(
                 return Ok(TransportPlan { open, key, transport: "sse", protocol });
             }
             let open: WireOpener = match (transport, socket) {
-                (HttpTransport::Lines, Some(socket)) => {
+                (Transport::Lines, Some(socket)) => {
                     let socket = socket.clone();
                     Arc::new(move || {
                         Ok(Arc::new(SocketWire::lines(socket.clone(), tracer.clone())) as _)
                     })
                 }
-                (HttpTransport::WebSocket, _) => {
+                (Transport::WebSocket, _) => {
                     Arc::new(move || Ok(Arc::new(web_socket::connect(target.clone())?) as _))
                 }
                 _ => Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as _)),
@@ -197,16 +197,16 @@ fn transport_plan(
 
 fn allows_sse_fallback(spec: &ServerSpec) -> bool {
     let modern = spec.protocol == ProtocolChoice::Modern;
-    !modern && matches!(spec.endpoint, Endpoint::Http { transport: HttpTransport::Auto, .. })
+    !modern && matches!(spec.endpoint, Endpoint::Http { transport: Transport::Auto, .. })
 }
 
 /// By what a server is reached, as far as its entry says.
 pub fn transport(endpoint: &Endpoint) -> &'static str {
     match endpoint {
         Endpoint::Stdio { .. } => "stdio",
-        Endpoint::Http { transport: HttpTransport::Sse, .. } => "sse",
-        Endpoint::Http { transport: HttpTransport::Lines, .. } => "lines",
-        Endpoint::Http { transport: HttpTransport::WebSocket, .. } => "websocket",
+        Endpoint::Http { transport: Transport::Sse, .. } => "sse",
+        Endpoint::Http { transport: Transport::Lines, .. } => "lines",
+        Endpoint::Http { transport: Transport::WebSocket, .. } => "websocket",
         Endpoint::Http { socket: Some(_), .. } => "unix",
         Endpoint::Http { .. } => "http",
     }
@@ -214,16 +214,18 @@ pub fn transport(endpoint: &Endpoint) -> &'static str {
 
 fn program(
     spec: &ServerSpec,
-    parent_environment: &dyn Environment,
+    environment: &dyn Environment,
     expanded: &ExpandedValues,
 ) -> Result<Program, Error> {
     let Endpoint::Stdio { command, args, env, env_keys, cwd } = &spec.endpoint else {
         return Err(Error::usage(format!("the server '{}' is not started by toolhost", spec.name)));
     };
-    let mut variables = environment(parent_environment, expanded, env_keys);
+    let mut variables = build_env(&BTreeMap::new(), env_keys, environment, expanded);
     variables.extend(env.iter().map(|(name, value)| (name.clone(), value.expose_secret().into())));
     let path = variables.get("PATH").map(String::as_str);
-    let program = resolve(command, path, cwd).map_err(|error| not_startable(&error))?;
+    let program = resolve(command, path, cwd).map_err(|cause| {
+        not_found(&cause, "a relative path starts at the cwd of the entry").context("cannot start")
+    })?;
     if !cwd.is_dir() {
         let text = format!("its working directory '{}' does not exist", cwd.display());
         return Err(Error::unreachable(text));
@@ -271,34 +273,6 @@ pub fn confinement(spec: &ServerSpec, setup: &McpSetup) -> (Vec<String>, Option<
     }
 }
 
-fn environment(
-    environment: &dyn Environment,
-    expanded: &ExpandedValues,
-    env_keys: &[String],
-) -> BTreeMap<String, String> {
-    let own = PASSED_TO_SERVERS.into_iter().map(|name| (name, environment.var(name)));
-    let named = env_keys.iter().map(|name| (name.as_str(), environment.expand(name, expanded)));
-    own.chain(named).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-}
-
-fn not_startable(cause: &ResolveError) -> Error {
-    let error = Error::unreachable(format!("cannot start: {cause}"));
-    match cause {
-        ResolveError::NotInPath { searched, .. } => error
-            .with_detail(format!(
-                "searched: {}",
-                searched.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
-            ))
-            .with_hint("install it, or write its full path"),
-        ResolveError::NotExecutable(file) => {
-            error.with_hint(format!("chmod +x {}", file.display()))
-        }
-        ResolveError::Missing(_) | ResolveError::Directory(_) => {
-            error.with_hint("a relative path starts at the cwd of the entry")
-        }
-    }
-}
-
 /// The modification time of the binary, so that a new build is asked again.
 fn modified(program: &Path) -> String {
     let time = std::fs::metadata(program).and_then(|m| m.modified()).ok();
@@ -313,13 +287,13 @@ pub fn describe(endpoint: &Endpoint) -> String {
             let argv: Vec<String> = std::iter::once(command).chain(args).cloned().collect();
             shell_quoted(&argv)
         }
-        Endpoint::Http { socket: Some(socket), transport: HttpTransport::Lines, .. } => {
+        Endpoint::Http { socket: Some(socket), transport: Transport::Lines, .. } => {
             format!("unix://{}", socket.display())
         }
         Endpoint::Http { url, socket: Some(socket), .. } => unix_socket::show(socket, url),
         Endpoint::Http { url, transport, .. } => {
             let mut url = url.clone();
-            if *transport == HttpTransport::WebSocket {
+            if *transport == Transport::WebSocket {
                 // Schemes of this family can always be exchanged.
                 let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
                 let _same_family = url.set_scheme(scheme);

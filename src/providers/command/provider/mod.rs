@@ -20,12 +20,12 @@ use crate::model::{
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, verify_trust};
 use crate::providers::local::{self, LocalTool};
-use crate::providers::program_env::build_env;
+use crate::providers::program_env::{build_env, not_found};
 use crate::providers::properties::with_defaults;
 use crate::providers::template::value_text;
 use crate::providers::{confinement, sandbox_hint};
 use crate::util::confine::Confinement;
-use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
+use crate::util::process::{Process, Program, StartError, resolve};
 
 /// What the programs of all entries get.
 struct CommandContext {
@@ -105,23 +105,8 @@ fn complete(
 /// relative to the file of the entry.
 fn locate(entry: &CommandEntry, environment: &dyn Environment) -> Result<PathBuf, Error> {
     let path = entry.env.get("PATH").cloned().or_else(|| environment.var("PATH"));
-    resolve(&entry.program, path.as_deref(), &entry.base_dir).map_err(|cause| {
-        let error = Error::unreachable(cause.to_string()).with_phase(ErrorPhase::Start);
-        match cause {
-            ResolveError::NotInPath { searched, .. } => {
-                let searched: Vec<_> = searched.iter().map(|d| d.display().to_string()).collect();
-                error
-                    .with_detail(format!("searched: {}", searched.join(":")))
-                    .with_hint("install it, or write its full path")
-            }
-            ResolveError::NotExecutable(file) => {
-                error.with_hint(format!("chmod +x {}", file.display()))
-            }
-            ResolveError::Missing(_) | ResolveError::Directory(_) => {
-                error.with_hint("a path is relative to the file of the entry")
-            }
-        }
-    })
+    resolve(&entry.program, path.as_deref(), &entry.base_dir)
+        .map_err(|cause| not_found(&cause, "a path is relative to the file of the entry"))
 }
 
 impl CommandTool {
