@@ -11,12 +11,12 @@ use super::expanded::ExpandedValues;
 use super::node::ConfigNode;
 use super::parse::DuplicateKey;
 use super::resolve::settings::{self, SettingsLayers, ToolsFile};
-use super::resolve::{ConfigurationBuilder, FileContext, ok_or_report, servers, tools};
+use super::resolve::{ConfigurationBuilder, FileContext, servers, tools};
 use super::source_file::SourceFile;
 use super::sources::ConfigSources;
 use super::spec::{Configuration, CredentialSection, FileRole, KindDescriptor, Layer, LoadedFile};
 use super::typed;
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 
 /// Finds, reads and resolves all configuration files. Never fails as a whole: errors are
 /// in [`Configuration::diagnostics`], entries out of service are in [`Configuration::disabled`],
@@ -80,7 +80,7 @@ pub fn load_beside(
     };
     loader.builder.configuration = Configuration {
         expanded,
-        diagnostics,
+        diagnostics: diagnostics.take(),
         unusable: unreadable,
         searched,
         directories,
@@ -131,7 +131,8 @@ impl<'a> Loader<'a> {
             }
             if let Some(node) = file.parsed.root.get("scopes") {
                 let file = self.context(file, Vec::new());
-                self.settings.scopes(node, &file, &mut self.builder.configuration.diagnostics);
+                self.settings.scopes(node, &file);
+                self.builder.report_file(&file);
             }
         }
     }
@@ -145,7 +146,9 @@ impl<'a> Loader<'a> {
             }
             let ConfigurationBuilder { configuration, literals, credentials, .. } =
                 &mut self.builder;
-            literals.credentials(node, &mut configuration.diagnostics);
+            let diagnostics = Diagnostics::default();
+            literals.credentials(node, &diagnostics);
+            configuration.diagnostics.extend(diagnostics.take());
             let section = CredentialSection {
                 node: node.clone(),
                 layer: file.candidate.layer,
@@ -168,12 +171,11 @@ impl<'a> Loader<'a> {
         });
         let mut file = self.context(source, source.parsed.duplicates.clone());
         file.defaults = root.get("defaults").cloned();
-        let diagnostics = &mut self.builder.configuration.diagnostics;
-        reserved_keys(root, file.layer, diagnostics);
+        reserved_keys(root, &file);
         match role {
             FileRole::Servers => {
                 if let Some(node) = &file.defaults {
-                    self.settings.read("defaults", node, &file, diagnostics);
+                    self.settings.read("defaults", node, &file);
                 }
                 servers::file(root, &mut file, &mut self.builder);
             }
@@ -181,14 +183,15 @@ impl<'a> Loader<'a> {
                 let discovers = root.get("discover").filter(|node| !node.is_null());
                 if let Some(node) = discovers.filter(|_| source.is_discovered) {
                     let message = "'discover' is not allowed in a discovered file";
-                    diagnostics.push(node.warning(message));
+                    file.diagnostics.push(node.warning(message));
                 }
                 self.tools(root, &mut file);
             }
         }
         // Not owned by any entry: keys repeated in settings and at the top level.
-        let rest = file.duplicates.into_iter().map(|duplicate| duplicate.diagnostic);
-        self.builder.configuration.diagnostics.extend(rest);
+        let rest = file.duplicates.drain(..).map(|duplicate| duplicate.diagnostic);
+        file.diagnostics.extend(rest);
+        self.builder.report_file(&file);
     }
 
     fn context(&self, source: &'a SourceFile, duplicates: Vec<DuplicateKey>) -> FileContext<'a> {
@@ -211,32 +214,31 @@ impl<'a> Loader<'a> {
             schemas: None,
             defaults: None,
             scopes: Arc::new(scopes),
+            diagnostics: Diagnostics::default(),
         }
     }
 
     fn tools(&mut self, root: &'a ConfigNode, file: &mut FileContext<'a>) {
-        let builder = &mut self.builder;
         if root.is_null() {
             return;
         }
         if root.as_map().is_err() {
-            builder.configuration.diagnostics.push(root.expected("a mapping with 'tools'"));
+            file.diagnostics.push(root.expected("a mapping with 'tools'"));
             return;
         }
         file.schemas = root.get("schemas");
         if let Some(mut defaults) = file.defaults.take() {
             if let Some(expander) = file.expander() {
-                expander.entry(&mut defaults, &[], &mut builder.configuration.diagnostics);
+                expander.entry(&mut defaults, &[], &file.diagnostics);
             }
             file.defaults = Some(defaults);
         }
         for (key, value) in root.entries() {
-            let diagnostics = &mut builder.configuration.diagnostics;
             match file_key(FileRole::Tools, &key.text) {
                 None if settings::reserved(&key.text, file.layer).is_some() => {}
                 None => {
                     let unknown = typed::unknown_key(root, key, typed::names::<ToolsFile>());
-                    diagnostics.extend(unknown.map(|diagnostic| {
+                    file.diagnostics.extend(unknown.map(|diagnostic| {
                         match file_key(FileRole::Servers, &key.text) {
                             Some(_) => diagnostic.with_hint("servers belong in mcp.yaml (--mcp)"),
                             None => diagnostic,
@@ -244,13 +246,13 @@ impl<'a> Loader<'a> {
                     }));
                 }
                 Some(list @ ("tools" | "toolkits" | "components")) => {
-                    tools::list(value, list, file, builder);
+                    tools::list(value, list, file, &mut self.builder);
                 }
-                Some("version") => check_version(value, diagnostics),
+                Some("version") => check_version(value, &file.diagnostics),
                 // Read before the entries of any file.
                 Some("scopes" | "discover" | "credentials") => {}
                 Some(word) => {
-                    self.settings.read(word, value, file, diagnostics);
+                    self.settings.read(word, value, file);
                 }
             }
         }
@@ -279,8 +281,8 @@ fn sort_diagnostics(configuration: &mut Configuration) {
     });
 }
 
-fn check_version(node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
-    if let Some(text) = ok_or_report(diagnostics, node.as_scalar_text())
+fn check_version(node: &ConfigNode, diagnostics: &Diagnostics) {
+    if let Some(text) = diagnostics.ok(node.as_scalar_text())
         && text != "1"
     {
         let diagnostic = node.error(format!("unsupported configuration version {text}"));
@@ -289,10 +291,11 @@ fn check_version(node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// Finds keys with which a project's file would set what only the user may.
-fn reserved_keys(root: &ConfigNode, layer: Layer, diagnostics: &mut Vec<Diagnostic>) {
+fn reserved_keys(root: &ConfigNode, file: &FileContext<'_>) {
     for (key, _) in root.entries() {
-        if let Some(message) = settings::reserved(&key.text, layer) {
-            diagnostics.push(Diagnostic::error(message).with_location(root.location_of(key)));
+        if let Some(message) = settings::reserved(&key.text, file.layer) {
+            let at = root.location_of(key);
+            file.diagnostics.push(Diagnostic::error(message).with_location(at));
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::node::ConfigNode;
 use super::typed::{self, ByteSize, Either, Located, Texts, Timespan, UNBOUNDED};
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, Diagnostics, SourceLocation};
 use crate::util::confine::ResourceLimits;
 
 /// The mechanism that confines a program.
@@ -138,9 +138,9 @@ pub fn read(
     node: &ConfigNode,
     base_dir: &Path,
     is_promised: bool,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Option<SandboxSpec> {
-    let before = diagnostics.len();
+    let before = diagnostics.errors();
     let level = node.get("level").unwrap_or(node);
     if matches!(level.as_text(), Ok("namespaces")) {
         let message = "the sandbox level 'namespaces' no longer exists";
@@ -156,8 +156,7 @@ pub fn read(
             keys.spec(level, node.location(), base_dir, diagnostics)
         }
     };
-    let failed = diagnostics.iter().skip(before).any(Diagnostic::is_error);
-    (!failed).then_some(spec)
+    (diagnostics.errors() == before).then_some(spec)
 }
 
 impl SandboxKeys {
@@ -214,9 +213,9 @@ impl SandboxKeys {
         level: SandboxLevel,
         location: SourceLocation,
         base_dir: &Path,
-        diagnostics: &mut Vec<Diagnostic>,
+        diagnostics: &Diagnostics,
     ) -> SandboxSpec {
-        let mut paths = |texts: Located<Texts>| -> Vec<PathBuf> {
+        let paths = |texts: Located<Texts>| -> Vec<PathBuf> {
             if texts.0.iter().any(|text| text.is_empty() || text.contains('\0')) {
                 diagnostics.push(texts.error("expected paths"));
             }
@@ -224,7 +223,7 @@ impl SandboxKeys {
             texts.0.iter().map(|text| base_dir.join(text).components().collect()).collect()
         };
         let limits = self.limits();
-        let (read, write) = (self.read.map(&mut paths), self.write.map(&mut paths));
+        let (read, write) = (self.read.map(&paths), self.write.map(&paths));
         if let Some(time) = &self.cpu
             && (time.0.is_zero() || time.0.subsec_nanos() != 0)
         {
@@ -253,13 +252,13 @@ mod tests {
     fn of(yaml: &str) -> (Option<SandboxSpec>, Vec<String>) {
         let text = format!("sandbox: {yaml}");
         let node = parse(&SourceText::new("tools.yaml", &text), &text).unwrap().root;
-        let mut diagnostics = Vec::new();
-        let spec = read(node.get("sandbox").unwrap(), Path::new("/srv"), false, &mut diagnostics);
+        let diagnostics = Diagnostics::default();
+        let spec = read(node.get("sandbox").unwrap(), Path::new("/srv"), false, &diagnostics);
         let shown = |p: &Diagnostic| match &p.hint {
             Some(hint) => format!("{} ({hint})", p.message),
             None => p.message.clone(),
         };
-        (spec, diagnostics.iter().map(shown).collect())
+        (spec, diagnostics.take().iter().map(shown).collect())
     }
 
     #[test]
@@ -296,7 +295,7 @@ mod tests {
         let text = "sandbox: { memory: 1MiB }";
         let node = parse(&SourceText::new("t", text), text).unwrap().root;
         let node = node.get("sandbox").unwrap();
-        let promised = read(node, Path::new("/srv"), true, &mut Vec::new()).unwrap();
+        let promised = read(node, Path::new("/srv"), true, &Diagnostics::default()).unwrap();
         assert_eq!(promised.level, SandboxLevel::Auto, "'safety: sandboxed' is more than limits");
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::node::{ConfigNode, NodeValue};
 use super::references::has_reference;
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 
 const PREFIXES: &str = "sk- sk_live_ sk_test_ ghp_ gho_ ghu_ ghs_ github_pat_ glpat- xoxb- xoxp- \
     AKIA AIza hf_";
@@ -64,7 +64,7 @@ pub fn secrets_in_words<'w>(
 pub struct LiteralSecrets(Vec<String>);
 
 impl LiteralSecrets {
-    pub fn inspect(&mut self, entry: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
+    pub fn inspect(&mut self, entry: &ConfigNode, diagnostics: &Diagnostics) {
         for (key, value) in entry.entries() {
             match key.text.as_str() {
                 "env" | "headers" | "auth" | "oauth" => {
@@ -81,7 +81,7 @@ impl LiteralSecrets {
     }
 
     /// The same for the handles under `credentials`, whose values are secrets.
-    pub fn credentials(&mut self, node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
+    pub fn credentials(&mut self, node: &ConfigNode, diagnostics: &Diagnostics) {
         for (handle, credential) in node.entries() {
             for (key, value) in credential.entries() {
                 let path = format!("credentials.{}.{}", handle.text, key.text);
@@ -91,13 +91,7 @@ impl LiteralSecrets {
         }
     }
 
-    fn value(
-        &mut self,
-        node: &ConfigNode,
-        path: &str,
-        named: bool,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) {
+    fn value(&mut self, node: &ConfigNode, path: &str, named: bool, diagnostics: &Diagnostics) {
         match &node.value {
             NodeValue::Text(text) => {
                 let literal = named && !has_reference(text) && text.len() >= SHORTEST;
@@ -200,8 +194,9 @@ mod tests {
     fn the_warning_never_holds_the_value() {
         let text = "env: { API_KEY: hunter2hunter2, HOME: /x }\nheaders: { A: Bearer abcdefghij }\nargs: [--k=sk-abcdefgh123456]\n";
         let entry = parse(&SourceText::new("m.yaml", text), text).unwrap().root;
-        let (mut literals, mut diagnostics) = (LiteralSecrets::default(), Vec::new());
-        literals.inspect(&entry, &mut diagnostics);
+        let (mut literals, diagnostics) = (LiteralSecrets::default(), Diagnostics::default());
+        literals.inspect(&entry, &diagnostics);
+        let mut diagnostics = diagnostics.take();
         for diagnostic in &mut diagnostics {
             literals.mask(diagnostic);
         }

@@ -15,15 +15,14 @@ use super::node::{ConfigNode, SourceText};
 use super::parse;
 use super::read;
 use super::references::{AllowedReferences, is_literal};
-use super::resolve::ok_or_report;
 use super::source_file::SourceFile;
-use crate::model::{Diagnostic, Layer};
+use crate::model::{Diagnostic, Diagnostics, Layer};
 
 /// All files of one load, highest precedence first.
 #[derive(Debug, Default)]
 pub(super) struct ConfigSources {
     pub files: Vec<SourceFile>,
-    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Diagnostics,
     /// Why a file that was named cannot be read: the first one.
     pub unreadable: Option<Diagnostic>,
     pub searched: Vec<PathBuf>,
@@ -39,7 +38,8 @@ impl ConfigSources {
         expanded: &ExpandedValues,
     ) -> Self {
         let DiscoveredFiles { diagnostics, searched, .. } = discovered;
-        let mut sources = Self { diagnostics, searched, ..Self::default() };
+        let mut sources = Self { searched, ..Self::default() };
+        sources.diagnostics.extend(diagnostics);
         let mut taken = BTreeSet::new();
         for candidate in discovered.files {
             let mut file = match open(&candidate) {
@@ -87,9 +87,9 @@ impl ConfigSources {
         } else {
             let expander = Expander::new(&Grant::own(), environment, &base_dir, expanded);
             let allowed = AllowedReferences::Variables;
-            expander.value(&mut node, "discover", allowed, &mut self.diagnostics);
+            expander.value(&mut node, "discover", allowed, &self.diagnostics);
         }
-        let texts = ok_or_report(&mut self.diagnostics, node.as_texts()).unwrap_or_default();
+        let texts = self.diagnostics.ok(node.as_texts()).unwrap_or_default();
         let root = file.is_project().then(|| base_dir.canonicalize().unwrap_or(base_dir.clone()));
         let directory = |text: String| Directory {
             path: base_dir.join(text).components().collect(),
@@ -110,7 +110,7 @@ impl ConfigSources {
         }
         self.directories.push(path.clone());
         let listing = discover::directory(path).map_err(|why| why.with_location(node.location()));
-        let Some(listing) = ok_or_report(&mut self.diagnostics, listing) else { return };
+        let Some(listing) = self.diagnostics.ok(listing) else { return };
         let left_out = left_out(&listing.left_out);
         let located = left_out.map(|warning| warning.with_location(node.location()));
         self.diagnostics.extend(located);
@@ -123,7 +123,7 @@ impl ConfigSources {
         }
         for path in inside {
             let candidate = ConfigFileCandidate { path, inline_text: None, ..from.clone() };
-            let file = ok_or_report(&mut self.diagnostics, open(&candidate));
+            let file = self.diagnostics.ok(open(&candidate));
             self.files.extend(file.map(|file| SourceFile { is_discovered: true, ..file }));
         }
     }

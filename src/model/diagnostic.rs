@@ -1,5 +1,6 @@
 //! A problem in a configuration file, with its position.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -96,5 +97,44 @@ impl Diagnostic {
     /// Whether the entry is out of service.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
+    }
+}
+
+/// What is wrong with what is being read, as it is found.
+#[derive(Debug, Default)]
+pub struct Diagnostics(RefCell<Vec<Diagnostic>>);
+
+impl Diagnostics {
+    pub fn push(&self, diagnostic: Diagnostic) {
+        self.0.borrow_mut().push(diagnostic);
+    }
+
+    pub fn extend(&self, more: impl IntoIterator<Item = Diagnostic>) {
+        more.into_iter().for_each(|diagnostic| self.push(diagnostic));
+    }
+
+    /// The value, or `None` and a diagnostic.
+    pub fn ok<T>(&self, result: Result<T, Diagnostic>) -> Option<T> {
+        result.map_err(|diagnostic| self.push(diagnostic)).ok()
+    }
+
+    /// What `read` returns, and what it found wrong, which is not added.
+    pub fn apart<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
+        let before = self.take();
+        let value = read();
+        (value, self.0.replace(before))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// How many of them take their entry out of service.
+    pub fn errors(&self) -> usize {
+        self.0.borrow().iter().filter(|diagnostic| diagnostic.is_error()).count()
+    }
+
+    pub fn take(&self) -> Vec<Diagnostic> {
+        self.0.take()
     }
 }

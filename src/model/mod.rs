@@ -38,7 +38,7 @@ pub use client_abilities::{ClientAbilities, QuestionAbilities};
 pub use definition::{
     Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolScope, ToolSource, ToolStatus,
 };
-pub use diagnostic::{Diagnostic, Severity, SourceLocation};
+pub use diagnostic::{Diagnostic, Diagnostics, Severity, SourceLocation};
 pub use entry::{EntryOrigin, Layer};
 pub use error::{Error, ErrorKind, ErrorPhase, RetryAdvice, Signal};
 pub use error_cause::ErrorCause;

@@ -21,8 +21,8 @@ use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{KindDescriptor, ToolSpec};
 use crate::model::{
-    Browser, Completion, CompletionQuery, Diagnostic, Error, ErrorCause, EventSink, JsonObject,
-    LoginReport, OfferingListing, Prompt, PromptMessages, Resource, ResourceContents,
+    Browser, Completion, CompletionQuery, Diagnostic, Diagnostics, Error, ErrorCause, EventSink,
+    JsonObject, LoginReport, OfferingListing, Prompt, PromptMessages, Resource, ResourceContents,
     ResourceTemplate, ServerState, ServerStatus, SubscriptionEvent, SubscriptionFilter, ToolCall,
     ToolContext, ToolDefinition, ToolResult,
 };
@@ -317,7 +317,7 @@ impl ProviderDeps {
 pub struct BuiltProviders {
     /// The providers of the entries that could be built: usually one for all of them.
     pub providers: Vec<Arc<dyn ToolProvider>>,
-    /// Problems with the entries that could not be built.
+    /// What is wrong with the entries.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -325,22 +325,27 @@ impl BuiltProviders {
     /// Builds a provider for each entry, for kinds whose entries share nothing.
     pub fn each<P: ToolProvider + 'static>(
         specs: &[&ToolSpec],
-        mut build: impl FnMut(&ToolSpec) -> Result<P, Vec<Diagnostic>>,
+        build: impl FnMut(&ToolSpec, &Diagnostics) -> Option<P>,
     ) -> Self {
-        let mut built = Self { providers: Vec::new(), diagnostics: Vec::new() };
-        for spec in specs {
-            match build(spec) {
-                Ok(provider) => built.providers.push(Arc::new(provider)),
-                Err(diagnostics) => {
-                    let name = spec.definition.name.full();
-                    built
-                        .diagnostics
-                        .extend(diagnostics.into_iter().map(|p| p.with_entry(name.clone())));
-                }
-            }
-        }
-        built
+        let (providers, diagnostics) = read_each(specs, build);
+        let shared = |provider| Arc::new(provider) as Arc<dyn ToolProvider>;
+        Self { providers: providers.into_iter().map(shared).collect(), diagnostics }
     }
+}
+
+/// What `read` returns for each entry that it can use, and what is wrong with the entries.
+pub fn read_each<T>(
+    specs: &[&ToolSpec],
+    mut read: impl FnMut(&ToolSpec, &Diagnostics) -> Option<T>,
+) -> (Vec<T>, Vec<Diagnostic>) {
+    let (mut usable, mut all) = (Vec::new(), Vec::new());
+    for spec in specs {
+        let diagnostics = Diagnostics::default();
+        usable.extend(read(spec, &diagnostics));
+        let name = spec.definition.name.full();
+        all.extend(diagnostics.take().into_iter().map(|one| one.with_entry(name.clone())));
+    }
+    (usable, all)
 }
 
 /// One row of the registry of kinds: how entries of this kind are recognised and built.

@@ -8,7 +8,7 @@ use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{Endpoint, ServerSpec, ToolSpec};
-use crate::model::{Diagnostic, Error, ErrorPhase, Safety};
+use crate::model::{Diagnostic, Diagnostics, Error, ErrorPhase, Safety};
 use crate::util::confine::{
     self, Confinement, ConfinementError, ConfinementLevel, Coverage, HomeDir, ResourceLimits,
 };
@@ -53,66 +53,54 @@ pub(crate) struct Sandbox {
     users_home: Option<PathBuf>,
 }
 
-/// The sandbox of a tool's entry; `None` if it asks for none. What leaves it usable is added to
-/// `warnings`. `sets_home` says whether the entry itself gives the program a `HOME`.
+/// The sandbox of a tool's entry; `None` if it asks for none, or an error was added to `diagnostics`.
+/// `sets_home` says whether the entry itself gives the program a `HOME`.
 pub(crate) fn read(
     spec: &ToolSpec,
     life: ProgramLifetime,
     sets_home: bool,
     environment: &dyn Environment,
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<Option<Sandbox>, Diagnostic> {
-    let Some(requested) =
-        requested_sandbox(&spec.entry, spec.definition.safety, &spec.base_dir, warnings)?
-    else {
-        return Ok(None);
-    };
+    diagnostics: &Diagnostics,
+) -> Option<Sandbox> {
+    let requested =
+        requested_sandbox(&spec.entry, spec.definition.safety, &spec.base_dir, diagnostics)?;
     let limits = match life {
         ProgramLifetime::PerCall => PER_CALL_LIMITS,
         ProgramLifetime::LongLived => LONG_LIVED_LIMITS,
     };
     let home = if sets_home { HomeDir::Inherited } else { HomeDir::Temporary };
-    Ok(Some(Sandbox::new(requested, limits, false, home, &spec.base_dir, environment)))
+    Some(Sandbox::new(requested, limits, false, home, &spec.base_dir, environment))
 }
 
 fn requested_sandbox(
     entry: &ConfigNode,
     safety: Safety,
     base_dir: &Path,
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<Option<SandboxSpec>, Diagnostic> {
+    diagnostics: &Diagnostics,
+) -> Option<SandboxSpec> {
     let promised = safety == Safety::Sandboxed;
-    let written = match entry.get("sandbox") {
-        Some(node) if !node.is_null() => {
-            let mut diagnostics = Vec::new();
-            let spec = sandbox::read(node, base_dir, promised, &mut diagnostics);
-            let error = diagnostics.iter().position(Diagnostic::is_error);
-            if let Some(index) = error {
-                return Err(diagnostics.swap_remove(index));
-            }
-            warnings.extend(diagnostics);
-            spec
-        }
-        _ => None,
+    let written = match entry.get("sandbox").filter(|node| !node.is_null()) {
+        Some(node) => Some(sandbox::read(node, base_dir, promised, diagnostics)?),
+        None => None,
     };
     match written {
         Some(spec)
             if promised && matches!(spec.level, SandboxLevel::None | SandboxLevel::Limits) =>
         {
-            Err(Diagnostic::error(format!(
-                "'safety: sandboxed' and the sandbox '{}' contradict each other",
-                spec.level.as_str()
-            ))
-            .with_hint("omit 'sandbox' for the default, or set 'safety: native'")
-            .with_location(spec.location))
+            let level = spec.level.as_str();
+            let message =
+                format!("'safety: sandboxed' and the sandbox '{level}' contradict each other");
+            let hint = "omit 'sandbox' for the default, or set 'safety: native'";
+            let diagnostic = Diagnostic::error(message).with_hint(hint);
+            diagnostics.push(diagnostic.with_location(spec.location));
+            None
         }
-        Some(spec) if spec.level == SandboxLevel::None => Ok(None),
-        Some(spec) => Ok(Some(spec)),
+        written @ Some(_) => written.filter(|spec| spec.level != SandboxLevel::None),
         None if promised => {
             let place = entry.get("safety").map_or_else(|| entry.location(), ConfigNode::location);
-            Ok(Some(SandboxSpec::plain(SandboxLevel::Auto, place)))
+            Some(SandboxSpec::plain(SandboxLevel::Auto, place))
         }
-        None => Ok(None),
+        None => None,
     }
 }
 
@@ -120,10 +108,11 @@ fn requested_sandbox(
 /// be what this system can enforce.
 pub(crate) fn effects(entry: &ConfigNode, base_dir: &Path) -> Vec<EntryEffect> {
     let safety = entry.get("safety").and_then(|node| Safety::parse(node.text()?));
-    match requested_sandbox(entry, safety.unwrap_or_default(), base_dir, &mut Vec::new()) {
-        Ok(spec) => spec.iter().flat_map(SandboxSpec::lines).map(EntryEffect::Other).collect(),
-        Err(diagnostic) => vec![EntryEffect::Other(format!("sandbox: {}", diagnostic.message))],
-    }
+    let diagnostics = Diagnostics::default();
+    let spec = requested_sandbox(entry, safety.unwrap_or_default(), base_dir, &diagnostics);
+    let wrong = diagnostics.take().into_iter().filter(Diagnostic::is_error);
+    let wrong = wrong.map(|diagnostic| format!("sandbox: {}", diagnostic.message));
+    spec.iter().flat_map(SandboxSpec::lines).chain(wrong).map(EntryEffect::Other).collect()
 }
 
 /// The sandbox of a server; `None` if it has none.

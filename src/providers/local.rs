@@ -6,9 +6,9 @@ use async_trait::async_trait;
 
 use crate::config::spec::ToolSpec;
 use crate::model::{
-    Diagnostic, Error, ErrorKind, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Diagnostics, Error, ErrorKind, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
-use crate::provider::{BuiltProviders, Preview, ToolProvider};
+use crate::provider::{BuiltProviders, Preview, ToolProvider, read_each};
 
 /// What a kind does with a call of one of its tools.
 #[async_trait]
@@ -41,16 +41,12 @@ pub(super) fn answered(outcome: Result<ToolResult, Error>) -> Result<ToolResult,
 /// is wrong with it to the diagnostics.
 pub(super) fn build<T: LocalTool>(
     specs: &[&ToolSpec],
-    mut read: impl FnMut(&ToolSpec, &mut Vec<Diagnostic>) -> Option<(ToolDefinition, T)>,
+    mut read: impl FnMut(&ToolSpec, &Diagnostics) -> Option<(ToolDefinition, T)>,
 ) -> BuiltProviders {
-    let mut built = BuiltProviders { providers: Vec::new(), diagnostics: Vec::new() };
-    let mut tools = Vec::new();
-    for spec in specs {
-        let mut own = Vec::new();
-        tools.extend(read(spec, &mut own).map(|(definition, tool)| (Arc::new(definition), tool)));
-        let name = spec.definition.name.full();
-        built.diagnostics.extend(own.into_iter().map(|one| one.with_entry(name.clone())));
-    }
+    let (tools, diagnostics) = read_each(specs, |spec, diagnostics| {
+        read(spec, diagnostics).map(|(definition, tool)| (Arc::new(definition), tool))
+    });
+    let mut built = BuiltProviders { providers: Vec::new(), diagnostics };
     if !tools.is_empty() {
         built.providers.push(Arc::new(LocalProvider { component: None, tools }));
     }

@@ -11,7 +11,7 @@ use crate::config::node::ConfigNode;
 use crate::config::sandbox::SandboxValue;
 use crate::config::typed::{self, Located, Scalar, Texts};
 use crate::config::variables::PASSED_TO_PROGRAMS;
-use crate::model::{Diagnostic, Error, ErrorPhase};
+use crate::model::{Diagnostics, Error, ErrorPhase};
 use crate::util::process::ResolveError;
 
 pub(super) fn is_variable(name: &str) -> bool {
@@ -33,7 +33,7 @@ pub(super) struct ProgramKeys {
 }
 
 impl ProgramKeys {
-    pub(super) fn env(&self, diagnostics: &mut Vec<Diagnostic>) -> BTreeMap<String, String> {
+    pub(super) fn env(&self, diagnostics: &Diagnostics) -> BTreeMap<String, String> {
         for (name, value) in self.env.iter().flatten() {
             if !is_variable(name) || value.0.contains('\0') {
                 let message = format!("'{name}' cannot be an environment variable");

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Either, Located};
-use crate::model::{Diagnostic, SourceLocation, ToolDefinition, ToolName, check_name};
+use crate::model::{Diagnostic, Diagnostics, SourceLocation, ToolDefinition, ToolName, check_name};
 use crate::util::spelling::did_you_mean;
 
 /// A tool that is taken, by its name or with one of its own.
@@ -117,14 +117,11 @@ pub(super) fn choose(
     spec: &ToolSpec,
     keys: &ToolkitKeys,
     available: impl IntoIterator<Item = &'static ToolkitTool>,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Vec<SelectedTool> {
     let available: Vec<&'static ToolkitTool> = available.into_iter().collect();
     let mut chosen = Vec::new();
-    let component = component(spec, keys).unwrap_or_else(|diagnostic| {
-        diagnostics.push(diagnostic);
-        String::new()
-    });
+    let component = diagnostics.ok(component(spec, keys)).unwrap_or_default();
     let plain = |original: &'static ToolkitTool, name, place: &SourceLocation| SelectedTool {
         original,
         name,
@@ -134,14 +131,12 @@ pub(super) fn choose(
         place: place.clone(),
     };
     if let Some(word) = &keys.original_tool_name {
-        match find_tool(word, &word.location, &available) {
-            Ok(original) => chosen.push(SelectedTool {
-                title: spec.definition.title.clone(),
-                description: spec.definition.description.clone(),
-                ..plain(original, spec.definition.name.clone(), &spec.location)
-            }),
-            Err(diagnostic) => diagnostics.push(diagnostic),
-        }
+        let found = diagnostics.ok(find_tool(word, &word.location, &available));
+        chosen.extend(found.map(|original| SelectedTool {
+            title: spec.definition.title.clone(),
+            description: spec.definition.description.clone(),
+            ..plain(original, spec.definition.name.clone(), &spec.location)
+        }));
     } else if let Some(list) = &keys.tools {
         if list.is_empty() {
             diagnostics.push(
@@ -149,12 +144,9 @@ pub(super) fn choose(
                     .with_hint("name some, or omit the list to select all"),
             );
         }
-        for item in &list.value {
-            match select(item, &component, &available) {
-                Ok(tool) => chosen.push(tool),
-                Err(diagnostic) => diagnostics.push(diagnostic),
-            }
-        }
+        let items = list.value.iter();
+        chosen
+            .extend(items.filter_map(|item| diagnostics.ok(select(item, &component, &available))));
     } else {
         chosen.extend(available.iter().map(|original| {
             plain(original, ToolName::of(&component, original.name), &spec.location)
@@ -230,7 +222,7 @@ fn approval(
     keys: &ToolkitKeys,
     chosen: &mut [SelectedTool],
     available: &[&'static ToolkitTool],
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) {
     let (words, others) = match &keys.requires_approval {
         None => return,
@@ -283,12 +275,12 @@ mod tests {
 
     fn chosen(entry: &str) -> Result<Vec<String>, Vec<String>> {
         let (_dir, specs, _) = harness::specs(WORDS, &format!("components:\n  - {{ {entry} }}\n"));
-        let mut diagnostics = Vec::new();
-        let keys = typed::read_part(&specs[0].entry, &mut diagnostics).unwrap();
-        let all = choose(&specs[0], &keys, TOOLS, &mut diagnostics);
-        if diagnostics.iter().any(Diagnostic::is_error) {
+        let diagnostics = Diagnostics::default();
+        let keys = typed::read_part(&specs[0].entry, &diagnostics).unwrap();
+        let all = choose(&specs[0], &keys, TOOLS, &diagnostics);
+        if diagnostics.errors() > 0 {
             let problem = |p: Diagnostic| format!("{} ({})", p.message, p.hint.unwrap_or_default());
-            return Err(diagnostics.into_iter().map(problem).collect());
+            return Err(diagnostics.take().into_iter().map(problem).collect());
         }
         let tools = all.iter().map(|tool| {
             let definition = tool.definition(&specs[0]);

@@ -25,7 +25,7 @@ use crate::config::references::{
     AllowedReferences, ReferencePiece, allowed_in, is_literal, needs_expansion, pieces,
 };
 use crate::config::variables;
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 use crate::util::regular_file;
 
 /// Maximum size of a `${file:…}` in bytes.
@@ -79,7 +79,7 @@ impl<'a> Expander<'a> {
     /// Expands the values of a mapping in place, under the keys of the common list and those in
     /// `more`. All diagnostics are appended, so that an entry reports all missing variables at
     /// once.
-    pub fn entry(&self, entry: &mut ConfigNode, more: &[&str], diagnostics: &mut Vec<Diagnostic>) {
+    pub fn entry(&self, entry: &mut ConfigNode, more: &[&str], diagnostics: &Diagnostics) {
         for (key, value) in entry.entries_mut().into_iter().flatten() {
             let allowed = allowed_in(&key.text).or_else(|| {
                 more.contains(&key.text.as_str()).then_some(AllowedReferences::Variables)
@@ -103,7 +103,7 @@ impl<'a> Expander<'a> {
         node: &mut ConfigNode,
         path: &str,
         allowed: AllowedReferences,
-        diagnostics: &mut Vec<Diagnostic>,
+        diagnostics: &Diagnostics,
     ) {
         match &mut node.value {
             NodeValue::Text(text) if needs_expansion(text) => match self.text(text, allowed) {

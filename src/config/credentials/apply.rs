@@ -4,7 +4,8 @@ use super::{CredentialEntry, CredentialKeys, CredentialTable};
 use crate::config::load::LoadContext;
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::references::AllowedReferences;
-use crate::config::resolve::{FileContext, ok_or_report};
+use crate::config::resolve::FileContext;
+use crate::config::spec::CredentialSection;
 use crate::config::typed::names;
 use crate::model::{CredentialKind, CredentialUse, Diagnostic};
 
@@ -30,15 +31,13 @@ pub(in crate::config) struct EntryCredentials<'e> {
 
 impl EntryCredentials<'_> {
     /// Inserts the value of each handle that the entry names.
-    pub fn apply(
-        mut self,
-        table: &CredentialTable,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<CredentialUse> {
+    pub fn apply(mut self, table: &CredentialTable) -> Vec<CredentialUse> {
+        let file = self.file;
+        let diagnostics = &file.diagnostics;
         let mut uses: Vec<CredentialUse> = Vec::new();
         let node = self.entry.get("credentials").filter(|node| !node.is_null()).cloned();
         let Some(node) = node else { return uses };
-        let handles = ok_or_report(diagnostics, node.as_texts()).unwrap_or_default();
+        let handles = diagnostics.ok(node.as_texts()).unwrap_or_default();
         let items = match &node.value {
             NodeValue::List(items) => items.as_slice(),
             _ => std::slice::from_ref(&node),
@@ -48,23 +47,18 @@ impl EntryCredentials<'_> {
                 diagnostics.push(at.warning(format!("'{handle}' is listed twice")));
                 continue;
             }
-            let Some(credential) = table.find(&handle, self.file.layer) else {
-                diagnostics.push(table.missing(&handle, self.file.layer, at));
+            let Some(credential) = table.find(&handle, file.layer) else {
+                diagnostics.push(table.missing(&handle, file.layer, at));
                 continue;
             };
-            if self.put(credential, at, diagnostics).map_err(|why| diagnostics.push(why)).is_ok() {
+            if diagnostics.ok(self.put(credential, at)).is_some() {
                 uses.push(CredentialUse { handle, kind: credential.kind });
             }
         }
         uses
     }
 
-    fn put(
-        &mut self,
-        credential: &CredentialEntry,
-        at: &ConfigNode,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Result<(), Diagnostic> {
+    fn put(&mut self, credential: &CredentialEntry, at: &ConfigNode) -> Result<(), Diagnostic> {
         use CredentialKind::{ApiKey, Bearer, ClientCredentials, Env, Header, OAuth};
         use CredentialTarget::{Nothing, Program, Requests, Server};
         let shared = self.file.shared;
@@ -86,7 +80,7 @@ impl EntryCredentials<'_> {
                 self.insert("headers", &header(), credential.value(shared, at)?, at)
             }
             (Server, OAuth | ClientCredentials) => {
-                self.set_auth(credential.settings(shared, diagnostics), at)
+                self.set_auth(credential.settings(self.file), at)
             }
             (Requests, Header | ApiKey) => {
                 let value = credential.value(shared, at)?;
@@ -184,7 +178,7 @@ impl CredentialEntry {
     }
 
     /// The settings of a login, in the form of an entry's `auth`.
-    fn settings(&self, shared: &LoadContext<'_>, diagnostics: &mut Vec<Diagnostic>) -> ConfigNode {
+    fn settings(&self, file: &FileContext<'_>) -> ConfigNode {
         let mut settings = self.node.clone();
         let own = names::<CredentialKeys>();
         settings.entries_mut().into_iter().for_each(|pairs| {
@@ -194,9 +188,10 @@ impl CredentialEntry {
             });
         });
         let path = format!("credentials.{}", self.handle);
-        if let Some(expander) = shared.expander(self.section.grant.as_ref(), &self.section.base_dir)
-        {
-            expander.value(&mut settings, &path, AllowedReferences::Secrets, diagnostics);
+        let CredentialSection { grant, base_dir, .. } = &self.section;
+        if let Some(expander) = file.shared.expander(grant.as_ref(), base_dir) {
+            let allowed = AllowedReferences::Secrets;
+            expander.value(&mut settings, &path, allowed, &file.diagnostics);
         }
         settings
     }

@@ -20,7 +20,7 @@ use super::resolve::auth::AuthKeys;
 use super::spec::CredentialSection;
 use super::typed::{self, Keys, Located};
 use super::variables;
-use crate::model::{CredentialKind, Diagnostic, Layer, check_name};
+use crate::model::{CredentialKind, Diagnostic, Diagnostics, Layer, check_name};
 use crate::util::spelling::did_you_mean;
 
 pub(super) use apply::{CredentialTarget, EntryCredentials};
@@ -48,7 +48,7 @@ impl CredentialTable {
     /// used.
     pub fn read(&mut self, section: &CredentialSection) -> Vec<Diagnostic> {
         let CredentialSection { node, layer, .. } = section;
-        let mut diagnostics = Vec::new();
+        let diagnostics = Diagnostics::default();
         if !node.is_null() && node.as_map().is_err() {
             diagnostics.push(node.expected("a mapping of handles").with_hint(
                 "write credentials: { github: { type: bearer, value: \"${GITHUB_TOKEN}\" } }",
@@ -64,13 +64,12 @@ impl CredentialTable {
                 diagnostics.push(Diagnostic::error(message).with_location(location));
                 continue;
             }
-            let before = diagnostics.len();
+            let own = Diagnostics::default();
             if let Err(error) = check_name(&handle) {
-                diagnostics.push(Diagnostic::error(error.to_string()).with_location(location));
+                own.push(Diagnostic::error(error.to_string()).with_location(location));
             }
-            let checked = check(&handle, value, &mut diagnostics);
-            let first = diagnostics.iter().skip(before).find(|diagnostic| diagnostic.is_error());
-            match (checked, first) {
+            let (checked, own) = (check(&handle, value, &own), own.take());
+            match (checked, own.iter().find(|diagnostic| diagnostic.is_error())) {
                 (Some((kind, keys)), None) => {
                     let (node, section) = (value.clone(), section.clone());
                     self.entries.push(CredentialEntry { handle, kind, keys, node, section });
@@ -80,8 +79,9 @@ impl CredentialTable {
                     self.broken.insert((*layer, handle), reason);
                 }
             }
+            diagnostics.extend(own);
         }
-        diagnostics
+        diagnostics.take()
     }
 
     /// The handle that an entry of this layer refers to: an entry of a project sees those of its
@@ -157,7 +157,7 @@ pub(super) fn handles(generator: &mut SchemaGenerator) -> Schema {
 fn check(
     handle: &str,
     node: &ConfigNode,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Option<(CredentialKind, CredentialKeys)> {
     let keys: CredentialKeys = typed::read_part(node, diagnostics)?;
     let Some(kind) = keys.kind else {

@@ -5,6 +5,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
+use super::endpoint::EntryContext;
 use super::servers::ServerKeys;
 use crate::config::consent::Expander;
 use crate::config::credentials::is_header_name;
@@ -12,7 +13,7 @@ use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, OAuthGrant, OAuthSpec};
 use crate::config::typed::{self, Either, Located, Scalar, Texts};
 use crate::config::variables;
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, Diagnostics, SourceLocation};
 
 /// How to authenticate.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -59,10 +60,7 @@ enum AuthType {
 }
 
 /// The headers of every request; their values are secrets.
-pub fn headers(
-    keys: &ServerKeys,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<(String, SecretString)> {
+pub fn headers(keys: &ServerKeys, diagnostics: &Diagnostics) -> Vec<(String, SecretString)> {
     let mut headers = Vec::new();
     for (name, value) in keys.headers.iter().flatten() {
         if !is_header_name(name) {
@@ -78,12 +76,8 @@ pub fn headers(
 }
 
 /// What `auth` of a server's entry says; an error that leaves nothing usable makes the entry fail.
-pub fn resolve(
-    entry: &ConfigNode,
-    keys: &ServerKeys,
-    expander: &Expander<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> AuthSpec {
+pub fn resolve(entry: &ConfigNode, keys: &ServerKeys, context: &EntryContext<'_>) -> AuthSpec {
+    let diagnostics = &context.file.diagnostics;
     let Some(written) = keys.auth.as_ref().or(keys.oauth.as_ref()) else { return AuthSpec::Unset };
     let keys_of_auth = match &written.value {
         Either::Short(Scalar(word)) => {
@@ -105,14 +99,11 @@ pub fn resolve(
     let location = &written.location;
     let read = match keys_of_auth.kind(keys.auth.is_some()) {
         AuthType::None => Ok(AuthSpec::None),
-        AuthType::Bearer => keys_of_auth.bearer(location, expander),
+        AuthType::Bearer => keys_of_auth.bearer(location, context.expander),
         AuthType::OAuth => keys_of_auth.login(),
         AuthType::ClientCredentials => keys_of_auth.program(location),
     };
-    read.unwrap_or_else(|diagnostic| {
-        diagnostics.push(diagnostic);
-        AuthSpec::None
-    })
+    diagnostics.ok(read).unwrap_or(AuthSpec::None)
 }
 
 impl AuthKeys {

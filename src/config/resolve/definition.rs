@@ -9,8 +9,7 @@ use super::{FileContext, origin, schemas};
 use crate::config::node::ConfigNode;
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts};
 use crate::model::{
-    Annotations, Diagnostic, Origin, Safety, Speed, ToolDefinition, ToolName, ToolSchema,
-    ToolScope, ToolSource,
+    Annotations, Origin, Safety, Speed, ToolDefinition, ToolName, ToolSchema, ToolScope, ToolSource,
 };
 
 pub const SERVER_KIND: &str = "mcp";
@@ -107,8 +106,8 @@ pub fn resolve(
     kind: &'static str,
     kind_keys: &[&str],
     file: &FileContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
 ) -> ToolDefinition {
+    let diagnostics = &file.diagnostics;
     let mut tool = ToolDefinition::new(name, source, kind, Origin::File(entry.location()));
     let keys = [typed::names::<ToolKeys>(), kind_keys].concat();
     diagnostics.extend(typed::unknown_keys(entry, &keys));
@@ -120,7 +119,7 @@ pub fn resolve(
     tool.category = keys.category;
     tool.version = keys.version.map(|version| version.0);
     if let Some(node) = &keys.parameters_schema
-        && let Some(schema) = schemas::inline(node, file, diagnostics)
+        && let Some(schema) = schemas::inline(node, file)
     {
         if !schemas::accepts_object(&schema) {
             let message = "arguments are always an object, but this schema does not accept one";
@@ -129,14 +128,14 @@ pub fn resolve(
         tool.input_schema = schema.into();
     }
     if let Some(name) = &keys.param_schema_ref
-        && let Some(schema) = schemas::named(name, file, diagnostics)
+        && let Some(schema) = schemas::named(name, file)
     {
         tool.input_schema = schema.into();
     }
     let named = keys.response_schema_ref.as_ref();
     tool.output_schema = match (named, &keys.output_schema) {
-        (Some(name), _) => schemas::named(name, file, diagnostics),
-        (None, Some(node)) => schemas::inline(node, file, diagnostics),
+        (Some(name), _) => schemas::named(name, file),
+        (None, Some(node)) => schemas::inline(node, file),
         (None, None) => None,
     }
     .map(ToolSchema::from);

@@ -8,14 +8,14 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::servers::ServerKeys;
-use super::{FileContext, auth, ok_or_report, tls};
+use super::{FileContext, auth, tls};
 use crate::config::consent::Expander;
 use crate::config::entries::{self, URL_KEYS};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, Endpoint, Transport};
 use crate::config::typed::{self, Located, Texts};
 use crate::config::{plain_http, unix_socket};
-use crate::model::{CredentialUse, Diagnostic, EntryOrigin};
+use crate::model::{CredentialUse, Diagnostic, Diagnostics, EntryOrigin};
 
 pub struct EntryContext<'a> {
     pub file: &'a FileContext<'a>,
@@ -30,7 +30,6 @@ pub fn resolve(
     entry: &ConfigNode,
     keys: &ServerKeys,
     context: &EntryContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Option<Endpoint>, Diagnostic> {
     let transport = keys.transport.unwrap_or_default();
     let word: &str = transport.into();
@@ -40,11 +39,11 @@ pub fn resolve(
         (Some(url), None) if transport == Transport::Stdio => {
             Err(url.error("a stdio server needs 'command', not 'url'"))
         }
-        (Some(url), None) => http(entry, keys, url, transport, context, diagnostics).map(Some),
+        (Some(url), None) => http(entry, keys, url, transport, context).map(Some),
         (None, Some(program)) if !matches!(transport, Transport::Auto | Transport::Stdio) => {
             Err(program.error(format!("an {word} server needs 'url', not 'command'")))
         }
-        (None, Some(program)) => stdio(entry, keys, program, context, diagnostics).map(Some),
+        (None, Some(program)) => stdio(entry, keys, program, context).map(Some),
     }
 }
 
@@ -69,8 +68,8 @@ fn http(
     written: &Located<String>,
     transport: Transport,
     context: &EntryContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Endpoint, Diagnostic> {
+    let diagnostics = &context.file.diagnostics;
     let (url, socket, transport) = address(written, transport, context.file)?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(written
@@ -79,16 +78,16 @@ fn http(
     }
     warn_unused(entry, &["args", "env", "env_keys", "envFile", "cwd"], "url", diagnostics);
     let headers = auth::headers(keys, diagnostics);
-    let auth = auth::resolve(entry, keys, context.expander, diagnostics);
+    let auth = auth::resolve(entry, keys, context);
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
         || !context.credentials.is_empty()
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
     let tls = keys.tls.as_ref().map(|tls| {
         let read = tls::read(tls, url.scheme() == "https", &context.file.base_dir);
-        ok_or_report(diagnostics, read).unwrap_or_default()
+        diagnostics.ok(read).unwrap_or_default()
     });
     let insecure = plain_http::insecure(keys.insecure.as_ref(), Some(context.origin));
-    let insecure = ok_or_report(diagnostics, insecure).unwrap_or_default();
+    let insecure = diagnostics.ok(insecure).unwrap_or_default();
     let unencrypted = plain_http::unencrypted(&url, secret, insecure);
     let located = |problem: Diagnostic| problem.with_location(written.location.clone());
     diagnostics.extend(unencrypted.map(located));
@@ -96,7 +95,7 @@ fn http(
     Ok(Endpoint::Http { url, socket, transport, headers, auth, insecure, tls })
 }
 
-fn warn_unused(entry: &ConfigNode, keys: &[&str], with: &str, diagnostics: &mut Vec<Diagnostic>) {
+fn warn_unused(entry: &ConfigNode, keys: &[&str], with: &str, diagnostics: &Diagnostics) {
     diagnostics.extend(keys.iter().filter_map(|key| entry.key(key)).map(|key| {
         let message = format!("'{}' has no effect together with '{with}'", key.text);
         Diagnostic::warning(message).with_location(entry.location_of(key))
@@ -145,9 +144,8 @@ fn stdio(
     keys: &ServerKeys,
     program: &Located<Texts>,
     context: &EntryContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Endpoint, Diagnostic> {
-    let file = context.file;
+    let (file, diagnostics) = (context.file, &context.file.diagnostics);
     if program.0.first().is_none_or(|command| command.trim().is_empty()) {
         return Err(program.error("the command is empty"));
     }
@@ -173,7 +171,7 @@ fn stdio(
             let message = format!("in 'envFile': {}", why.message);
             Diagnostic { hint: why.hint, ..path.error(message) }
         });
-        for (name, value) in ok_or_report(diagnostics, variables).unwrap_or_default() {
+        for (name, value) in diagnostics.ok(variables).unwrap_or_default() {
             env.entry(name).or_insert_with(|| SecretString::from(value));
         }
     }
@@ -181,10 +179,7 @@ fn stdio(
     Ok(Endpoint::Stdio { command, args, env, env_keys, cwd })
 }
 
-fn variables(
-    keys: &ServerKeys,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> BTreeMap<String, SecretString> {
+fn variables(keys: &ServerKeys, diagnostics: &Diagnostics) -> BTreeMap<String, SecretString> {
     let mut variables = BTreeMap::new();
     for (name, value) in keys.env.iter().flatten() {
         if name.is_empty() || name.contains(['=', '\0']) || value.0.contains('\0') {

@@ -27,7 +27,7 @@ use super::parse::DuplicateKey;
 use super::secrets::LiteralSecrets;
 use super::spec::{Configuration, DisabledEntry, FileRole, Layer, UntrustedEntry};
 use super::typed;
-use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
+use crate::model::{Diagnostic, Diagnostics, SourceLocation, ToolDefinition};
 use settings::DefaultsKeys;
 
 pub(super) struct FileContext<'a> {
@@ -46,18 +46,14 @@ pub(super) struct FileContext<'a> {
     pub schemas: Option<&'a ConfigNode>,
     pub defaults: Option<ConfigNode>,
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
+    /// What is wrong with what is being read: an entry, or something of the file itself.
+    pub diagnostics: Diagnostics,
 }
 
 impl FileContext<'_> {
     /// Replaces references by values; `None` while the file is untrusted.
     pub fn expander(&self) -> Option<Expander<'_>> {
         self.shared.expander(self.grant.as_ref(), &self.base_dir)
-    }
-
-    /// The diagnostics of the duplicate keys in an entry, which are no longer the file's.
-    fn take_duplicates(&mut self, entry: &ConfigNode) -> Vec<Diagnostic> {
-        let own = self.duplicates.extract_if(.., |duplicate| contains_duplicate(entry, duplicate));
-        own.map(|duplicate| duplicate.diagnostic).collect()
     }
 
     /// The defaults for entries of the file. What is wrong with them is reported for the file.
@@ -76,16 +72,28 @@ pub(super) struct ConfigurationBuilder {
 }
 
 impl ConfigurationBuilder {
-    /// Reports the diagnostics of an entry. Returns it if one of them puts it out of service.
+    /// Reports what is wrong with the file itself.
+    pub fn report_file(&mut self, file: &FileContext<'_>) {
+        self.configuration.diagnostics.extend(file.diagnostics.take());
+    }
+
+    /// From here on, what is wrong is the entry's, and so are the duplicate keys in it.
+    fn begin_entry(&mut self, entry: &ConfigNode, file: &mut FileContext<'_>) {
+        self.report_file(file);
+        let own = file.duplicates.extract_if(.., |duplicate| contains_duplicate(entry, duplicate));
+        file.diagnostics.extend(own.map(|duplicate| duplicate.diagnostic));
+    }
+
+    /// Reports what is wrong with an entry. Returns it if that puts it out of service.
     fn report_entry(
         &mut self,
         name: &str,
         role: FileRole,
-        diagnostics: Vec<Diagnostic>,
+        file: &FileContext<'_>,
     ) -> Option<&mut DisabledEntry> {
         let Configuration { disabled, diagnostics: all, .. } = &mut self.configuration;
         let before = disabled.len();
-        for diagnostic in diagnostics {
+        for diagnostic in file.diagnostics.take() {
             let diagnostic = diagnostic.with_entry(name);
             if diagnostic.is_error() && disabled.len() == before {
                 disabled.push(DisabledEntry::new(name, role, diagnostic.clone()));
@@ -102,7 +110,6 @@ impl ConfigurationBuilder {
         (name, role, is_component): (&str, FileRole, bool),
         location: &SourceLocation,
         file: &FileContext<'_>,
-        diagnostics: &mut Vec<Diagnostic>,
     ) -> bool {
         if self.is_users_name((name, is_component), location, file) {
             return false;
@@ -112,8 +119,8 @@ impl ConfigurationBuilder {
             FileRole::Servers => &mut self.servers,
         };
         names.claim(name, location.clone(), file.layer).unwrap_or_else(|diagnostic| {
-            diagnostics.push(diagnostic);
-            self.report_entry(name, role, std::mem::take(diagnostics));
+            file.diagnostics.push(diagnostic);
+            self.report_entry(name, role, file);
             false
         })
     }
@@ -148,9 +155,8 @@ impl ConfigurationBuilder {
         description: Option<String>,
         definitions: Vec<ToolDefinition>,
         file: &FileContext<'_>,
-        diagnostics: Vec<Diagnostic>,
     ) {
-        if let Some(disabled) = self.report_entry(name, role, diagnostics) {
+        if let Some(disabled) = self.report_entry(name, role, file) {
             disabled.definitions = definitions;
             return;
         }
@@ -212,14 +218,6 @@ impl NameTable {
             }
         }
     }
-}
-
-/// The value, or `None` and a diagnostic.
-pub(super) fn ok_or_report<T>(
-    diagnostics: &mut Vec<Diagnostic>,
-    result: Result<T, Diagnostic>,
-) -> Option<T> {
-    result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
 }
 
 fn contains_duplicate(node: &ConfigNode, duplicate: &DuplicateKey) -> bool {

@@ -8,7 +8,7 @@ use crate::config::entries::URL_KEYS;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::typed::{Located, Texts};
 use crate::config::variables::{is_name, is_setting};
-use crate::model::{Diagnostic, EntryOrigin, Layer};
+use crate::model::{Diagnostics, EntryOrigin, Layer};
 
 const ACTION_KEYS: &str = "command args module function class openapi base_url endpoint_url \
     toolkit kind";
@@ -52,7 +52,7 @@ fn texts(node: &ConfigNode, parts: &mut Vec<String>) {
 
 /// Reads `context_env`: names of variables that a call may set. Only names of
 /// settings are accepted.
-pub fn context_env(names: Located<Texts>, diagnostics: &mut Vec<Diagnostic>) -> Arc<[String]> {
+pub fn context_env(names: Located<Texts>, diagnostics: &Diagnostics) -> Arc<[String]> {
     for name in &names.0 {
         if is_setting(name) {
             continue;

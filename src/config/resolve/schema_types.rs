@@ -1,7 +1,7 @@
 //! Detects types that JSON Schema does not know in the schemas of entries.
 
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::model::Diagnostic;
+use crate::model::Diagnostics;
 use crate::util::text::is_one_of;
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
@@ -31,7 +31,7 @@ const SCHEMAS: &str = "items prefixItems additionalItems unevaluatedItems contai
 const NAMED: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
-pub(super) fn report(schema: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn report(schema: &ConfigNode, diagnostics: &Diagnostics) {
     if let NodeValue::List(all) = &schema.value {
         return all.iter().for_each(|one| report(one, diagnostics));
     }
@@ -47,7 +47,7 @@ pub(super) fn report(schema: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-fn check(value: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
+fn check(value: &ConfigNode, diagnostics: &Diagnostics) {
     if let NodeValue::List(all) = &value.value {
         return all.iter().for_each(|one| check(one, diagnostics));
     }
@@ -77,8 +77,8 @@ mod tests {
 
     fn reported(schema: &str) -> Vec<String> {
         let source = SourceText::new("tools.yaml", schema);
-        let mut diagnostics = Vec::new();
-        report(&parse::parse(&source, schema).unwrap().root, &mut diagnostics);
+        let diagnostics = Diagnostics::default();
+        report(&parse::parse(&source, schema).unwrap().root, &diagnostics);
         let place = |at: &Diagnostic| {
             let at = at.location.as_ref().unwrap();
             format!("{}:{}", at.line, at.column)
@@ -86,7 +86,7 @@ mod tests {
         let format_line = |d: &Diagnostic| {
             format!("{} {} {}", place(d), d.message, d.hint.as_deref().unwrap_or_default())
         };
-        diagnostics.iter().map(format_line).collect()
+        diagnostics.take().iter().map(format_line).collect()
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use serde_json::{Map, Value};
 
-use super::{FileContext, ok_or_report, schema_types};
+use super::{FileContext, schema_types};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::typed::Located;
 use crate::config::{parse, read};
@@ -16,16 +16,12 @@ use crate::util::schema;
 
 const MAX_FILES: usize = 32;
 
-pub fn inline(
-    node: &ConfigNode,
-    file: &FileContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Value> {
-    schema_types::report(node, diagnostics);
+pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Option<Value> {
+    schema_types::report(node, &file.diagnostics);
     let mut schema = match &node.value {
         NodeValue::Map(_) | NodeValue::Bool(_) => node.to_json(),
         _ => {
-            diagnostics.push(node.expected("a JSON Schema"));
+            file.diagnostics.push(node.expected("a JSON Schema"));
             return None;
         }
     };
@@ -33,21 +29,17 @@ pub fn inline(
     if !refers_to_files(&mut schema) {
         return Some(schema);
     }
-    let schema =
-        complete(schema, &file.base_dir, file.is_project.then(|| file.shared.consent.root()));
-    ok_or_report(diagnostics, schema.map_err(|why| why.with_location(node.location())))
+    let within = file.is_project.then(|| file.shared.consent.root());
+    let schema = complete(schema, &file.base_dir, within);
+    file.diagnostics.ok(schema.map_err(|why| why.with_location(node.location())))
 }
 
-pub fn named(
-    name: &Located<String>,
-    file: &FileContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Value> {
+pub fn named(name: &Located<String>, file: &FileContext<'_>) -> Option<Value> {
     let schemas = file.schemas.map(ConfigNode::entries).unwrap_or_default();
     if let Some((_, schema)) = schemas.iter().find(|(key, _)| key.text == name.value) {
-        return inline(schema, file, diagnostics);
+        return inline(schema, file);
     }
-    diagnostics.push(
+    file.diagnostics.push(
         name.error(format!("no schema '{}' under 'schemas'", name.value))
             .with_suggestion(name, schemas.iter().map(|(key, _)| key.text.as_str())),
     );

@@ -12,7 +12,7 @@ use super::definition::{self, SERVER_KIND, ToolKeys};
 use super::endpoint::{self, EntryContext};
 use super::settings::DefaultsKeys;
 use super::tls::TlsKeys;
-use super::{ConfigurationBuilder, FileContext, ok_or_report, origin};
+use super::{ConfigurationBuilder, FileContext, origin};
 use crate::config::credentials::{self, CredentialTarget, EntryCredentials};
 use crate::config::entries::{self, file_key};
 use crate::config::node::{ConfigNode, NodeValue};
@@ -22,7 +22,7 @@ use crate::config::spec::{DriftPolicy, Endpoint, FileRole, ProtocolChoice, Serve
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts, Timespan};
 use crate::config::watched_code::CodePatterns;
 use crate::model::{
-    Diagnostic, EntryOrigin, Origin, Root, Safety, ServerPermissions, SourceLocation,
+    Diagnostic, Diagnostics, EntryOrigin, Origin, Root, Safety, ServerPermissions, SourceLocation,
     ToolDefinition, ToolName, ToolSource, ToolStatus, safe_name,
 };
 
@@ -240,8 +240,7 @@ pub fn file(root: &ConfigNode, file: &mut FileContext<'_>, builder: &mut Configu
         return entries(root, file, builder);
     }
     if root.as_map().is_err() {
-        let diagnostic = root.expected("a mapping with 'mcp_servers'");
-        builder.configuration.diagnostics.push(diagnostic);
+        file.diagnostics.push(root.expected("a mapping with 'mcp_servers'"));
     }
     for (key, value) in root.entries() {
         match file_key(FileRole::Servers, &key.text) {
@@ -250,7 +249,7 @@ pub fn file(root: &ConfigNode, file: &mut FileContext<'_>, builder: &mut Configu
             Some(_) => {}
             None => {
                 let unknown = typed::unknown_key(root, key, typed::names::<ServersFile>());
-                builder.configuration.diagnostics.extend(unknown);
+                file.diagnostics.extend(unknown);
             }
         }
     }
@@ -258,8 +257,7 @@ pub fn file(root: &ConfigNode, file: &mut FileContext<'_>, builder: &mut Configu
 
 fn entries(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder) {
     if node.as_map().is_err() {
-        let diagnostic = node.expected("a mapping of servers by name");
-        builder.configuration.diagnostics.push(diagnostic);
+        file.diagnostics.push(node.expected("a mapping of servers by name"));
     }
     for (key, value) in node.entries() {
         // A duplicate name is reported as such, not as a duplicate key.
@@ -271,7 +269,7 @@ fn entries(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut Configur
 /// The documents' own form: a list in which each server carries its `client_id`.
 fn clients(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder) {
     let NodeValue::List(items) = &node.value else {
-        builder.configuration.diagnostics.push(node.expected("a list of clients"));
+        file.diagnostics.push(node.expected("a list of clients"));
         return;
     };
     for (index, item) in items.iter().enumerate() {
@@ -282,8 +280,9 @@ fn clients(node: &ConfigNode, file: &mut FileContext<'_>, builder: &mut Configur
         match named {
             Ok((name, location)) => server(&name, location, item, file, builder),
             Err(diagnostic) => {
-                let client = format!("clients[{index}]");
-                builder.report_entry(&client, FileRole::Servers, vec![diagnostic]);
+                builder.report_file(file);
+                file.diagnostics.push(diagnostic);
+                builder.report_entry(&format!("clients[{index}]"), FileRole::Servers, file);
             }
         }
     }
@@ -297,21 +296,22 @@ fn server(
     builder: &mut ConfigurationBuilder,
 ) {
     let role = FileRole::Servers;
-    let mut diagnostics = file.take_duplicates(entry);
+    builder.begin_entry(entry, file);
     let name = &safe_name(written);
     if let Err(error) = crate::model::check_name(name) {
-        diagnostics.push(Diagnostic::error(error.to_string()).with_location(location));
-        builder.report_entry(name, role, diagnostics);
+        file.diagnostics.push(Diagnostic::error(error.to_string()).with_location(location));
+        builder.report_entry(name, role, file);
         return;
     }
-    if !builder.admits((name, role, true), &location, file, &mut diagnostics) {
+    if !builder.admits((name, role, true), &location, file) {
+        file.diagnostics.take();
         return;
     }
-    if ok_or_report(&mut diagnostics, entry.as_map()).is_none() {
-        builder.report_entry(name, role, diagnostics);
+    if file.diagnostics.ok(entry.as_map()).is_none() {
+        builder.report_entry(name, role, file);
         return;
     }
-    if entries::is_off(entry) && diagnostics.is_empty() {
+    if entries::is_off(entry) && file.diagnostics.is_empty() {
         builder.add_switched_off(name, role, location, named_tools(name, entry));
         return;
     }
@@ -319,36 +319,36 @@ fn server(
         let message = format!("the server '{written}' is called '{name}' here");
         let diagnostic = Diagnostic::warning(message)
             .with_hint("names of tools have letters, digits, '_', '.' and '-'");
-        diagnostics.push(diagnostic.with_location(location.clone()));
+        file.diagnostics.push(diagnostic.with_location(location.clone()));
     }
-    builder.literals.inspect(entry, &mut diagnostics);
+    builder.literals.inspect(entry, &file.diagnostics);
     let origin = origin::of_server(entry, file);
     let Some(expander) = file.expander() else {
         let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
-        let mut tools = declared_tools(name, entry, &origin, None, file, builder, &mut diagnostics);
+        let mut tools = declared_tools(name, entry, &origin, None, file, builder);
         for tool in &mut tools {
             tool.status = ToolStatus::Untrusted;
         }
         let listed = (name.as_str(), role, SERVER_KIND);
-        builder.add_untrusted(listed, location, description, tools, file, diagnostics);
+        builder.add_untrusted(listed, location, description, tools, file);
         return;
     };
     let mut entry = entry.clone();
-    expander.entry(&mut entry, &[], &mut diagnostics);
+    expander.entry(&mut entry, &[], &file.diagnostics);
     let target = match entry.get_any(&["command", "server_path"]) {
         Some(_) => CredentialTarget::Program,
         None => CredentialTarget::Server,
     };
     let named = EntryCredentials { entry: &mut entry, written: None, target, file };
-    let credentials = named.apply(&builder.credentials, &mut diagnostics);
+    let credentials = named.apply(&builder.credentials);
     let context =
         EntryContext { file, expander: &expander, origin: &origin, credentials: &credentials };
-    let spec = resolve(name, &entry, location, &context, builder, &mut diagnostics);
+    let spec = resolve(name, &entry, location, &context, builder);
     let declared = match &spec {
         Some(spec) => spec.provides_tools.clone(),
-        None => declared_tools(name, &entry, &origin, None, file, builder, &mut diagnostics),
+        None => declared_tools(name, &entry, &origin, None, file, builder),
     };
-    match builder.report_entry(name, role, diagnostics) {
+    match builder.report_entry(name, role, file) {
         None => builder.configuration.servers.extend(spec),
         Some(disabled) => disabled.definitions = declared,
     }
@@ -362,14 +362,13 @@ fn declared_tools(
     spec: Option<&ServerSpec>,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder,
-    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<ToolDefinition> {
     let node = entry.get("provides_tools").filter(|node| !node.is_null());
-    let items = node.and_then(|node| ok_or_report(diagnostics, node.as_list()));
+    let items = node.and_then(|node| file.diagnostics.ok(node.as_list()));
     let mut tools = Vec::new();
     for item in items.unwrap_or_default() {
-        let mut own = Vec::new();
-        let tool = declared_tool(item, name, origin, spec, file, builder, &mut own);
+        let (tool, own) =
+            file.diagnostics.apart(|| declared_tool(item, name, origin, spec, file, builder));
         // A bad one is dropped without affecting its server.
         let failed = own.iter().any(Diagnostic::is_error);
         for diagnostic in own {
@@ -398,12 +397,11 @@ fn resolve(
     location: SourceLocation,
     context: &EntryContext<'_>,
     builder: &mut ConfigurationBuilder,
-    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<ServerSpec> {
     let file = context.file;
+    let diagnostics = &file.diagnostics;
     let keys: ServerKeys = typed::read(entry, diagnostics)?;
-    let endpoint = endpoint::resolve(entry, &keys, context, diagnostics);
-    let endpoint = ok_or_report(diagnostics, endpoint)??;
+    let endpoint = diagnostics.ok(endpoint::resolve(entry, &keys, context))??;
     let is_program = matches!(endpoint, Endpoint::Stdio { .. });
     let protocol = keys.protocol.as_ref().map_or_else(ProtocolChoice::default, |named| named.value);
     if let (Some(named), ProtocolChoice::Modern) = (&keys.protocol, protocol)
@@ -441,16 +439,13 @@ fn resolve(
         is_shared: keys.shared.unwrap_or(true),
         exclude: keys.exclude.unwrap_or_default().0,
         include: keys.include.map(|patterns| patterns.0),
-        roots: keys.roots.iter().filter_map(|item| root(item, file, diagnostics)).collect(),
+        roots: keys.roots.iter().filter_map(|item| root(item, file)).collect(),
         routing_weight: routing_weight.map(|weight| weight.value),
         is_dev: matches!(keys.dev, Some(Either::Short(true))),
         drift: keys.drift,
         retries: keys.retries.or(defaults.retries).unwrap_or_default().0,
         requires_approval: keys.requires_approval.unwrap_or(false),
-        sandbox: keys
-            .sandbox
-            .as_ref()
-            .and_then(|node| sandbox(node, is_program, file, diagnostics)),
+        sandbox: keys.sandbox.as_ref().and_then(|node| sandbox(node, is_program, file)),
         context_env: keys
             .context_env
             .map(|names| origin::context_env(names, diagnostics))
@@ -470,26 +465,20 @@ fn resolve(
             diagnostics.extend(permissions::contradictions(node, &spec.permissions, &parts));
         }
     }
-    spec.provides_tools =
-        declared_tools(name, entry, context.origin, Some(&spec), file, builder, diagnostics);
+    spec.provides_tools = declared_tools(name, entry, context.origin, Some(&spec), file, builder);
     Some(spec)
 }
 
 /// The sandbox of the program. A remote server cannot be confined: requesting it is an error,
 /// so that nothing relies on it.
-fn sandbox(
-    node: &ConfigNode,
-    is_program: bool,
-    file: &FileContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<SandboxSpec> {
-    let spec = sandbox::read(node, &file.base_dir, false, diagnostics)?;
+fn sandbox(node: &ConfigNode, is_program: bool, file: &FileContext<'_>) -> Option<SandboxSpec> {
+    let spec = sandbox::read(node, &file.base_dir, false, &file.diagnostics)?;
     if spec.level == SandboxLevel::None {
         return None;
     }
     if !is_program {
         let message = "'sandbox' needs a server with a 'command', not a 'url'";
-        diagnostics.push(node.error(message));
+        file.diagnostics.push(node.error(message));
         return None;
     }
     Some(spec)
@@ -498,28 +487,24 @@ fn sandbox(
 fn watch(
     patterns: &Located<Texts>,
     is_program: bool,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Option<CodePatterns> {
     let read = if is_program {
         CodePatterns::read(&patterns.0)
     } else {
         Err("'watch' needs a server with a 'command', not a 'url'".to_owned())
     };
-    read.map_err(|why| diagnostics.push(patterns.error(why))).ok()
+    diagnostics.ok(read.map_err(|why| patterns.error(why)))
 }
 
 /// A root as a normalised URI; a path becomes a file URI.
-fn root(
-    item: &Located<Either<String, RootKeys>>,
-    file: &FileContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Root> {
+fn root(item: &Located<Either<String, RootKeys>>, file: &FileContext<'_>) -> Option<Root> {
     let (text, name) = match &item.value {
         Either::Short(text) => (Some(text), None),
         Either::Nested(keys) => (keys.uri.as_ref(), keys.name.clone()),
     };
     let Some(text) = text else {
-        diagnostics.push(item.error("this root has no 'uri'"));
+        file.diagnostics.push(item.error("this root has no 'uri'"));
         return None;
     };
     let uri = if has_scheme(text) {
@@ -528,13 +513,9 @@ fn root(
         url::Url::from_directory_path(file.base_dir.join(text))
             .map_err(|()| "not an absolute path".to_owned())
     };
-    match uri {
-        Ok(uri) => Some(Root { uri: without_final_slash(&uri).to_owned(), name }),
-        Err(why) => {
-            diagnostics.push(item.error(format!("invalid root '{text}': {why}")));
-            None
-        }
-    }
+    let uri = uri.map_err(|why| item.error(format!("invalid root '{text}': {why}")));
+    let uri = without_final_slash(&file.diagnostics.ok(uri)?).to_owned();
+    Some(Root { uri, name })
 }
 
 /// Whether a root is a URI rather than a path. A path may have a drive letter, or a colon after a slash.
@@ -559,15 +540,15 @@ fn declared_tool(
     spec: Option<&ServerSpec>,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder,
-    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<ToolDefinition> {
-    ok_or_report(diagnostics, item.as_map())?;
+    let diagnostics = &file.diagnostics;
+    diagnostics.ok(item.as_map())?;
     let Some((_, name)) = item.get_any(&["name", "tool_name"]) else {
         diagnostics.push(item.error("this declared tool has no name"));
         return None;
     };
     // A server may use names that a file may not: MCP also allows '/'.
-    let tool = ok_or_report(diagnostics, name.as_scalar_text())?;
+    let tool = diagnostics.ok(name.as_scalar_text())?;
     if tool.is_empty() || tool.len() > 128 {
         diagnostics.push(name.error("a tool name must have 1 to 128 characters"));
         return None;
@@ -578,22 +559,15 @@ fn declared_tool(
         return None;
     }
     let claimed = builder.tools.claim(&text, name.location(), file.layer);
-    if !ok_or_report(diagnostics, claimed)? {
+    if !diagnostics.ok(claimed)? {
         // A plain tool in a file with higher precedence has the same name.
         let owner = builder.tools.0.get(&text).map(|(owner, _)| owner.file.display().to_string());
         let owner = owner.unwrap_or_default();
         diagnostics.push(name.warning(format!("hidden by the tool '{full}' of {owner}")));
         return None;
     }
-    let mut tool = definition::resolve(
-        item,
-        full,
-        ToolSource::Mcp,
-        SERVER_KIND,
-        &["mcp_server_name"],
-        file,
-        diagnostics,
-    );
+    let keys = &["mcp_server_name"];
+    let mut tool = definition::resolve(item, full, ToolSource::Mcp, SERVER_KIND, keys, file);
     if item.get("safety").is_none() {
         tool.safety = Safety::External;
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::FileContext;
 use super::definition::JsonSchemaKeys;
-use super::{FileContext, ok_or_report};
 use crate::config::credentials;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
@@ -171,24 +171,17 @@ struct RecordLayer {
 
 impl SettingsLayers {
     /// Reads the value of a top-level key if it is a setting; returns whether it was.
-    pub fn read(
-        &mut self,
-        key: &str,
-        node: &ConfigNode,
-        file: &FileContext<'_>,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> bool {
+    pub fn read(&mut self, key: &str, node: &ConfigNode, file: &FileContext<'_>) -> bool {
         match key {
             _ if node.is_null() => {}
-            "profiles" => self.profiles(node, file.layer, diagnostics),
-            "policy" => self.policy(node, file, diagnostics),
+            "profiles" => self.profiles(node, file),
+            "policy" => self.policy(node, file),
             "defaults" => {
-                drop(typed::read::<DefaultsKeys>(node, diagnostics));
+                drop(typed::read::<DefaultsKeys>(node, &file.diagnostics));
             }
             _ => match RECORDS.iter().position(|name| *name == key) {
                 Some(index) => {
-                    let record = record(node, file, diagnostics);
-                    self.records[index].push((file.layer, record));
+                    self.records[index].push((file.layer, record(node, file)));
                 }
                 None => return false,
             },
@@ -196,7 +189,8 @@ impl SettingsLayers {
         true
     }
 
-    fn profiles(&mut self, node: &ConfigNode, layer: Layer, diagnostics: &mut Vec<Diagnostic>) {
+    fn profiles(&mut self, node: &ConfigNode, file: &FileContext<'_>) {
+        let (layer, diagnostics) = (file.layer, &file.diagnostics);
         let profiles = typed::read::<BTreeMap<String, Located<ProfileKeys>>>(node, diagnostics);
         for (name, Located { value, location }) in profiles.unwrap_or_default() {
             for word in value.safety.0.iter().filter(|word| Safety::parse(word).is_none()) {
@@ -221,15 +215,10 @@ impl SettingsLayers {
         }
     }
 
-    fn policy(
-        &mut self,
-        node: &ConfigNode,
-        file: &FileContext<'_>,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) {
-        let layer = file.layer;
-        for item in ok_or_report(diagnostics, node.as_list()).unwrap_or_default() {
-            let Some(rule) = rule(item, file, diagnostics) else { continue };
+    fn policy(&mut self, node: &ConfigNode, file: &FileContext<'_>) {
+        let (layer, diagnostics) = (file.layer, &file.diagnostics);
+        for item in diagnostics.ok(node.as_list()).unwrap_or_default() {
+            let Some(rule) = rule(item, file) else { continue };
             if layer == Layer::Project && rule.action == PolicyAction::Allow {
                 let message = "a project's file may only tighten the policy: this rule is ignored";
                 let hint = "put it in your own configuration directory";
@@ -242,19 +231,15 @@ impl SettingsLayers {
 
     /// Reads the value of `scopes`. Runs before the entries of any file: what an entry may do
     /// depends on the directory its scope names.
-    pub fn scopes(
-        &mut self,
-        node: &ConfigNode,
-        file: &FileContext<'_>,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) {
+    pub fn scopes(&mut self, node: &ConfigNode, file: &FileContext<'_>) {
+        let diagnostics = &file.diagnostics;
         if node.is_null() {
             return;
         }
-        for (key, value) in ok_or_report(diagnostics, node.as_map()).unwrap_or_default() {
+        for (key, value) in diagnostics.ok(node.as_map()).unwrap_or_default() {
             let mut value = value.clone();
             let name = format!("scopes.{}", key.text);
-            let before = diagnostics.len();
+            let before = diagnostics.errors();
             match file.expander() {
                 Some(expander) => {
                     expander.value(&mut value, &name, AllowedReferences::Variables, diagnostics);
@@ -263,10 +248,10 @@ impl SettingsLayers {
                 None if !is_literal(&value) => continue,
                 None => {}
             }
-            if diagnostics.len() > before {
+            if diagnostics.errors() > before {
                 continue;
             }
-            if let Some(text) = ok_or_report(diagnostics, value.as_text()) {
+            if let Some(text) = diagnostics.ok(value.as_text()) {
                 let path: PathBuf = file.base_dir.join(text).components().collect();
                 self.scopes.push((file.layer, key.text.clone(), path));
             }
@@ -386,11 +371,8 @@ fn shared_file(records: &[(RecordSpec, Option<SourceLocation>); 3]) -> Option<Di
     None
 }
 
-fn record(
-    node: &ConfigNode,
-    file: &FileContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> RecordLayer {
+fn record(node: &ConfigNode, file: &FileContext<'_>) -> RecordLayer {
+    let diagnostics = &file.diagnostics;
     let mut node = node.clone();
     if let Some(expander) = file.expander() {
         expander.entry(&mut node, &[], diagnostics);
@@ -420,12 +402,9 @@ fn record(
 }
 
 /// One rule. A rule that cannot be read may have been a 'deny': it is treated as one.
-fn rule(
-    item: &ConfigNode,
-    file: &FileContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<PolicyRule> {
-    let before = diagnostics.len();
+fn rule(item: &ConfigNode, file: &FileContext<'_>) -> Option<PolicyRule> {
+    let diagnostics = &file.diagnostics;
+    let before = diagnostics.errors();
     let mut expanded = item.clone();
     if let Some(expander) = file.expander() {
         expander.entry(&mut expanded, &["project"], diagnostics);
@@ -439,7 +418,7 @@ fn rule(
         }
     }
     let pattern = keys.pattern?;
-    let is_wrong = diagnostics.iter().skip(before).any(Diagnostic::is_error);
+    let is_wrong = diagnostics.errors() > before;
     let Some(action) = keys.action.filter(|_| !is_wrong) else {
         return Some(PolicyRule { pattern, action: PolicyAction::Deny, project: None, location });
     };

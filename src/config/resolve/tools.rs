@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{ConfigurationBuilder, FileContext, definition, ok_or_report, origin};
+use super::{ConfigurationBuilder, FileContext, definition, origin};
 use crate::config::consent::{Expander, kind_of};
 use crate::config::credentials::{CredentialTarget, EntryCredentials};
 use crate::config::entries;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::{FileRole, KindDescriptor, ToolSpec};
-use crate::model::{Diagnostic, ToolDefinition, ToolName, ToolSource, ToolStatus};
+use crate::model::{ToolDefinition, ToolName, ToolSource, ToolStatus};
 
 const UNKNOWN_KIND: &str = "unknown";
 
@@ -32,7 +32,7 @@ pub fn list(
         }
         _ => node.error(format!("'{list}' must be a list of entries")),
     };
-    builder.configuration.diagnostics.push(diagnostic);
+    file.diagnostics.push(diagnostic);
 }
 
 fn tool(
@@ -43,47 +43,48 @@ fn tool(
     builder: &mut ConfigurationBuilder,
 ) {
     let role = FileRole::Tools;
-    let mut diagnostics = file.take_duplicates(entry);
+    builder.begin_entry(entry, file);
     let location = entry.location();
     let named = entry.get_any(&entries::NAMES).map(|(_, node)| node);
-    let Some(name) = ok_or_report(&mut diagnostics, entries::name(entry)) else {
+    let Some(name) = file.diagnostics.ok(entries::name(entry)) else {
         let shown = named.and_then(|name| name.as_scalar_text().ok());
         let shown = shown.filter(|text| !text.trim().is_empty());
         let shown = shown.unwrap_or_else(|| format!("{list}[{index}]"));
-        builder.report_entry(&shown, role, diagnostics);
+        builder.report_entry(&shown, role, file);
         return;
     };
     let claim = (name.as_str(), role, entries::may_be_component(entry, list));
     let name_location = named.unwrap_or(entry).location();
-    if !builder.admits(claim, &name_location, file, &mut diagnostics) {
+    if !builder.admits(claim, &name_location, file) {
+        file.diagnostics.take();
         return;
     }
-    if entries::is_off(entry) && diagnostics.is_empty() {
+    if entries::is_off(entry) && file.diagnostics.is_empty() {
         builder.add_switched_off(&name, role, location, Vec::new());
         return;
     }
-    builder.literals.inspect(entry, &mut diagnostics);
+    builder.literals.inspect(entry, &file.diagnostics);
     let kind = kind_of(entry, &file.base_dir, file.shared.kinds);
-    let Some(kind) = ok_or_report(&mut diagnostics, kind) else {
-        // Errors in the other keys are reported once the allowed keys are known.
-        let definition = define(entry, &name, None, file, &mut Vec::new());
-        if let Some(disabled) = builder.report_entry(&name, role, diagnostics) {
-            disabled.definitions = vec![definition];
+    let Some(kind) = file.diagnostics.ok(kind) else {
+        if let Some(disabled) = builder.report_entry(&name, role, file) {
+            disabled.definitions = vec![define(entry, &name, None, file)];
+            // Errors in the other keys are reported once the allowed keys are known.
+            file.diagnostics.take();
         }
         return;
     };
     if file.grant.is_none() && !file.shared.consent.is_harmless(role, &name) {
         // If it may provide several tools, only its own name is known.
-        let mut definition = define(entry, &name, Some(kind), file, &mut diagnostics);
+        let mut definition = define(entry, &name, Some(kind), file);
         definition.entry = Some(origin::of_tool(entry, file));
         definition.status = ToolStatus::Untrusted;
         let description = definition.description.clone();
         let listed = (name.as_str(), role, kind.key);
-        builder.add_untrusted(listed, location, description, vec![definition], file, diagnostics);
+        builder.add_untrusted(listed, location, description, vec![definition], file);
         return;
     }
-    let spec = resolve(entry, &name, kind, file, builder, &mut diagnostics);
-    match builder.report_entry(&name, role, diagnostics) {
+    let spec = resolve(entry, &name, kind, file, builder);
+    match builder.report_entry(&name, role, file) {
         None => builder.configuration.tools.push(spec),
         Some(disabled) => disabled.definitions = vec![spec.definition],
     }
@@ -95,12 +96,11 @@ fn define(
     name: &str,
     kind: Option<&KindDescriptor>,
     file: &FileContext<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
 ) -> ToolDefinition {
     let name = ToolName::plain(name);
     let keys: Vec<&str> = kind.into_iter().flat_map(KindDescriptor::spellings).collect();
     let kind = kind.map_or(UNKNOWN_KIND, |kind| kind.key);
-    definition::resolve(entry, name, ToolSource::Internal, kind, &keys, file, diagnostics)
+    definition::resolve(entry, name, ToolSource::Internal, kind, &keys, file)
 }
 
 fn resolve(
@@ -108,15 +108,14 @@ fn resolve(
     name: &str,
     kind: &KindDescriptor,
     file: &FileContext<'_>,
-    builder: &mut ConfigurationBuilder,
-    diagnostics: &mut Vec<Diagnostic>,
+    builder: &ConfigurationBuilder,
 ) -> ToolSpec {
     let mut written = Arc::new(entry.clone());
     let mut entry = Arc::clone(&written);
     if let Some(expander) = file.expander()
         && Expander::has_references_in(&entry, kind.expand)
     {
-        expander.entry(Arc::make_mut(&mut entry), kind.expand, diagnostics);
+        expander.entry(Arc::make_mut(&mut entry), kind.expand, &file.diagnostics);
     }
     let mut credentials = Vec::new();
     if entry.get("credentials").is_some() {
@@ -133,9 +132,9 @@ fn resolve(
             target,
             file,
         };
-        credentials = named.apply(&builder.credentials, diagnostics);
+        credentials = named.apply(&builder.credentials);
     }
-    let mut definition = define(&entry, name, Some(kind), file, diagnostics);
+    let mut definition = define(&entry, name, Some(kind), file);
     definition.entry = Some(origin::of_tool(&written, file));
     definition.credentials = credentials.into();
     ToolSpec {

@@ -17,7 +17,7 @@ use super::node::{ConfigNode, SourceText};
 use super::parse::parse;
 use super::read;
 use super::typed::{self, Limit, Located, Texts, Timespan};
-use crate::model::{Diagnostic, ErrorKind, SourceLocation};
+use crate::model::{Diagnostic, Diagnostics, ErrorKind, SourceLocation};
 use crate::util::jq;
 
 pub use append::{NewTest, append};
@@ -139,13 +139,13 @@ impl Suite {
 
     fn parse(source: &Arc<SourceText>, text: &str) -> Result<Self, Vec<Diagnostic>> {
         let parsed = parse(source, text).map_err(|problem| vec![problem])?;
-        let mut problems: Vec<Diagnostic> =
-            parsed.duplicates.into_iter().map(|duplicate| duplicate.diagnostic).collect();
-        let keys: Option<SuiteKeys> = typed::read(&parsed.root, &mut problems);
+        let problems = Diagnostics::default();
+        problems.extend(parsed.duplicates.into_iter().map(|duplicate| duplicate.diagnostic));
+        let keys: Option<SuiteKeys> = typed::read(&parsed.root, &problems);
         let mut names = BTreeSet::new();
         let mut cases = |keys: Option<Vec<Located<TestKeys>>>| {
             let cases = keys.into_iter().flatten();
-            cases.map(|keys| case(keys, &mut names, &mut problems)).collect::<Vec<_>>()
+            cases.map(|keys| case(keys, &mut names, &problems)).collect::<Vec<_>>()
         };
         let suite = keys.map(|keys| Self {
             setup: cases(keys.setup),
@@ -160,7 +160,7 @@ impl Suite {
                     .with_location(parsed.root.location());
                 Err(vec![nothing])
             }
-            _ => Err(problems),
+            _ => Err(problems.take()),
         }
     }
 
@@ -169,11 +169,7 @@ impl Suite {
     }
 }
 
-fn case(
-    keys: Located<TestKeys>,
-    names: &mut BTreeSet<String>,
-    problems: &mut Vec<Diagnostic>,
-) -> TestCase {
+fn case(keys: Located<TestKeys>, names: &mut BTreeSet<String>, problems: &Diagnostics) -> TestCase {
     let Located { value: keys, location } = keys;
     let name = match keys.name {
         Some(name) if names.contains(&*name) => {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use self::deserializer::{NodeDeserializer, Problem};
 use super::node::{ConfigKey, ConfigNode};
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 
 pub use located::{Either, Located};
 pub use schema::{Keys, canonical, names, object, words};
@@ -62,17 +62,14 @@ pub fn unknown_keys(mapping: &ConfigNode, keys: &[&str]) -> impl Iterator<Item =
 }
 
 /// Reads a value of one type: keys of a mapping that the type does not have are warnings.
-pub fn read<'n, T: Deserialize<'n>>(
-    node: &'n ConfigNode,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<T> {
+pub fn read<'n, T: Deserialize<'n>>(node: &'n ConfigNode, diagnostics: &Diagnostics) -> Option<T> {
     read_without_errors(node, None, diagnostics)
 }
 
 /// Reads the keys of an entry that one of several types has.
 pub fn read_part<'n, T: Deserialize<'n>>(
     entry: &'n ConfigNode,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Option<T> {
     read_without_errors(entry, Some(entry), diagnostics)
 }
@@ -80,7 +77,7 @@ pub fn read_part<'n, T: Deserialize<'n>>(
 /// The keys of an entry as far as they can be read. What is wrong is reported where the entry is
 /// resolved.
 pub fn peek<'n, T: Deserialize<'n>>(entry: &'n ConfigNode) -> Option<T> {
-    read_part(entry, &mut Vec::new())
+    read_part(entry, &Diagnostics::default())
 }
 
 /// Whether a key of a mapping has a value that could not be read, so that nothing follows from its
@@ -93,7 +90,7 @@ pub fn is_wrong<T>(mapping: Option<&ConfigNode>, key: &str, value: Option<&T>) -
 fn read_without_errors<'n, T: Deserialize<'n>>(
     node: &'n ConfigNode,
     shared: Option<&'n ConfigNode>,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Option<T> {
     let mut skipped: Vec<&ConfigNode> = Vec::new();
     let mut own = Vec::new();
@@ -172,14 +169,14 @@ mod tests {
 
     fn read_text(text: &str) -> (Option<Outer>, Vec<String>) {
         let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
-        let mut diagnostics = Vec::new();
-        let value = read(&root, &mut diagnostics);
+        let diagnostics = Diagnostics::default();
+        let value = read(&root, &diagnostics);
         let line = |d: &Diagnostic| {
             let at = d.location.as_ref().unwrap();
             let hint = d.hint.as_deref().unwrap_or_default();
             format!("{}:{} {} {hint}", at.line, at.column, d.message).trim().to_owned()
         };
-        (value, diagnostics.iter().map(line).collect())
+        (value, diagnostics.take().iter().map(line).collect())
     }
 
     #[test]

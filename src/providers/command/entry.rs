@@ -12,7 +12,7 @@ use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, ByteSize, Either, Located, PlainText, Scalar};
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, Diagnostics, SourceLocation};
 use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
 use crate::providers::program_env::ProgramKeys;
 use crate::providers::properties::SchemaProperties;
@@ -112,7 +112,7 @@ pub(super) struct CommandEntry {
 pub(super) fn read(
     spec: &ToolSpec,
     environment: &dyn Environment,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Option<CommandEntry> {
     let keys: CommandKeys = typed::read_part(&spec.entry, diagnostics)?;
     let program: ProgramKeys = typed::read_part(&spec.entry, diagnostics)?;
@@ -120,9 +120,8 @@ pub(super) fn read(
         // It is there and wrong, and was reported.
         return None;
     }
-    let entry = resolve(spec, keys, program, environment, diagnostics);
-    let entry = entry.map_err(|diagnostic| diagnostics.push(diagnostic)).ok();
-    entry.filter(|_| !diagnostics.iter().any(Diagnostic::is_error))
+    let entry = diagnostics.ok(resolve(spec, keys, program, environment, diagnostics));
+    entry.filter(|_| diagnostics.errors() == 0)
 }
 
 fn resolve(
@@ -130,7 +129,7 @@ fn resolve(
     keys: CommandKeys,
     program_keys: ProgramKeys,
     environment: &dyn Environment,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Result<CommandEntry, Diagnostic> {
     let env = program_keys.env(diagnostics);
     let sets_home = env.contains_key("HOME");
@@ -174,7 +173,7 @@ fn resolve(
         allow_dash: keys.allow_dash.unwrap_or_default(),
         seal: spec.seal.clone(),
         defaults: properties.defaults,
-        sandbox: sandbox?.map(Box::new),
+        sandbox: sandbox.map(Box::new),
     })
 }
 

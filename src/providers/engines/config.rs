@@ -18,7 +18,7 @@ use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, ByteSize, Located, Timespan, UNBOUNDED};
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 use crate::provider::ProviderDeps;
 use crate::util::database::Durability;
 use crate::util::hex::hex;
@@ -234,8 +234,8 @@ fn redis(spec: &ToolSpec, keys: &EngineKeys) -> Result<EngineLocation, Diagnosti
 }
 
 pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
-    let mut diagnostics = Vec::new();
-    let Some(keys) = typed::read_part::<EngineKeys>(entry, &mut diagnostics) else {
+    let diagnostics = Diagnostics::default();
+    let Some(keys) = typed::read_part::<EngineKeys>(entry, &diagnostics) else {
         return Vec::new();
     };
     let address = |url: &str| match url::Url::parse(url) {

@@ -12,7 +12,7 @@ use super::config::{EngineConfig, EngineLimits, EngineLocation};
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{Located, words};
 use crate::model::{
-    Diagnostic, Error, JsonObject, Speed, ToolContext, ToolDefinition, ToolName, ToolResult,
+    Diagnostics, Error, JsonObject, Speed, ToolContext, ToolDefinition, ToolName, ToolResult,
     ToolSchema, ToolScope,
 };
 use crate::provider::Preview;
@@ -28,8 +28,7 @@ pub(in crate::providers) struct EngineKind {
     pub(in crate::providers) defaults: EngineLimits,
     pub(in crate::providers) tools: &'static [EngineTool],
     /// What `access` of an entry says, for kinds that have it.
-    pub(in crate::providers) access:
-        fn(&ToolSpec, &mut Vec<Diagnostic>) -> Option<Located<StoreAccess>>,
+    pub(in crate::providers) access: fn(&ToolSpec, &Diagnostics) -> Option<Located<StoreAccess>>,
     /// The notice after the first write to an engine in memory.
     pub(in crate::providers) memory_notice: &'static str,
     /// What definitions of an entry with `scope: session` add to `touches`.

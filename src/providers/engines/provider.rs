@@ -11,7 +11,7 @@ use super::kind::{EngineCall, EngineKind, EngineTool, StoreAccess, StoreEffect};
 use super::open_engines::{EngineLease, OpenEngines};
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Located};
-use crate::model::{Diagnostic, Error, HostEvent, ToolCall, ToolContext, ToolResult, ToolScope};
+use crate::model::{Diagnostics, Error, HostEvent, ToolCall, ToolContext, ToolResult, ToolScope};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps};
 use crate::providers::arguments::Arguments;
 use crate::providers::local::{self, LocalProvider, LocalTool};
@@ -41,7 +41,9 @@ pub(in crate::providers) fn build(
     context: &ProviderDeps,
 ) -> BuiltProviders {
     let engines = context.shared.get_or_init(OpenEngines::default);
-    BuiltProviders::each(specs, |spec| provider(kind, spec, context, &engines))
+    BuiltProviders::each(specs, |spec, diagnostics| {
+        provider(kind, spec, context, &engines, diagnostics)
+    })
 }
 
 fn provider(
@@ -49,25 +51,19 @@ fn provider(
     spec: &ToolSpec,
     context: &ProviderDeps,
     engines: &OpenEngines,
-) -> Result<LocalProvider<StoreTool>, Vec<Diagnostic>> {
-    let mut diagnostics = Vec::new();
-    let toolkit = typed::read_part::<ToolkitKeys>(&spec.entry, &mut diagnostics);
-    let access = (kind.access)(spec, &mut diagnostics);
-    let keys = typed::read_part::<EngineKeys>(&spec.entry, &mut diagnostics);
-    let (Some(toolkit), Some(keys)) = (toolkit, keys) else { return Err(diagnostics) };
+    diagnostics: &Diagnostics,
+) -> Option<LocalProvider<StoreTool>> {
+    let toolkit = typed::read_part::<ToolkitKeys>(&spec.entry, diagnostics);
+    let access = (kind.access)(spec, diagnostics);
+    let keys = typed::read_part::<EngineKeys>(&spec.entry, diagnostics);
+    let (toolkit, keys) = (toolkit?, keys?);
     let available = kind.tools.iter().map(|row| &row.tool);
-    let selected = toolkit::choose(spec, &toolkit, available, &mut diagnostics);
-    let selected = allowed(kind, selected, toolkit.selects(), access.as_ref(), &mut diagnostics);
+    let selected = toolkit::choose(spec, &toolkit, available, diagnostics);
+    let selected = allowed(kind, selected, toolkit.selects(), access.as_ref(), diagnostics);
     let component = toolkit::component(spec, &toolkit).unwrap_or_default();
     let writable = access.is_none_or(|access| access.value == StoreAccess::Write);
     let config = config::resolve(spec, &keys, &component, kind.defaults, writable, context);
-    let config = match config {
-        Ok(config) if diagnostics.is_empty() => config,
-        config => {
-            diagnostics.extend(config.err());
-            return Err(diagnostics);
-        }
-    };
+    let config = diagnostics.ok(config).filter(|_| diagnostics.errors() == 0)?;
     let lease = engines.lease(kind.noun, &config.location, &component);
     let store = Arc::new(OpenStore {
         kind,
@@ -82,7 +78,7 @@ fn provider(
         let is_by_session = definition.scope == ToolScope::Session;
         (Arc::new(definition), StoreTool { row, is_by_session, store: Arc::clone(&store) })
     });
-    Ok(LocalProvider { tools: tools.collect(), component: Some(store.component.clone()) })
+    Some(LocalProvider { tools: tools.collect(), component: Some(store.component.clone()) })
 }
 
 /// Which of the selected tools an entry gives: those that it names, or the usual ones that its
@@ -92,7 +88,7 @@ fn allowed(
     selected: Vec<SelectedTool>,
     names_them: bool,
     access: Option<&Located<StoreAccess>>,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Vec<(SelectedTool, &'static EngineTool)> {
     let read_only = access.filter(|access| access.value == StoreAccess::Read);
     let mut tools = Vec::new();

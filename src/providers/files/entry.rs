@@ -11,7 +11,7 @@ use super::toolkits::{self, FILE_MANAGEMENT};
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::typed::{self, ByteSize, Located};
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 use crate::providers::toolkit::ToolkitKeys;
 use crate::util::spelling::did_you_mean;
 
@@ -65,11 +65,10 @@ pub(super) fn resolve(
     keys: &FilesKeys,
     base_dir: &Path,
     scopes: &BTreeMap<String, PathBuf>,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Option<FilesEntry> {
     diagnostics.extend(keys.toolkit.as_ref().and_then(|name| toolkits::check(name).err()));
-    let directory = directory(entry, keys, base_dir, scopes);
-    let (directory, own) = directory.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()?;
+    let (directory, own) = diagnostics.ok(directory(entry, keys, base_dir, scopes))?;
     Some(FilesEntry {
         directory,
         create: keys.create.unwrap_or(own),

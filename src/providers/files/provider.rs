@@ -15,7 +15,7 @@ use super::{info, list, read, search, transfer, write};
 use crate::config::spec::ToolSpec;
 use crate::config::typed;
 use crate::model::{
-    Diagnostic, Error, ErrorKind, ErrorPhase, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Diagnostics, Error, ErrorKind, ErrorPhase, ToolCall, ToolContext, ToolDefinition, ToolResult,
     ToolSchema,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps};
@@ -40,21 +40,21 @@ struct FilesTool {
 
 /// Builds a provider for each entry, as each has its own directory.
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
-    BuiltProviders::each(specs, |spec| provider(spec, context))
+    BuiltProviders::each(specs, |spec, diagnostics| provider(spec, context, diagnostics))
 }
 
 fn provider(
     spec: &ToolSpec,
     context: &ProviderDeps,
-) -> Result<LocalProvider<FilesTool>, Vec<Diagnostic>> {
+    diagnostics: &Diagnostics,
+) -> Option<LocalProvider<FilesTool>> {
     let base_dir = context.environment.cwd().join(&spec.base_dir);
-    let mut diagnostics = Vec::new();
-    let keys = typed::read_part::<FilesKeys>(&spec.entry, &mut diagnostics);
-    let toolkit = typed::read_part::<ToolkitKeys>(&spec.entry, &mut diagnostics);
-    let (Some(keys), Some(toolkit)) = (keys, toolkit) else { return Err(diagnostics) };
-    let entry = entry::resolve(&spec.entry, &keys, &base_dir, &spec.scopes, &mut diagnostics);
-    let chosen = choose(spec, &keys, &toolkit, &mut diagnostics);
-    let Some(entry) = entry.filter(|_| diagnostics.is_empty()) else { return Err(diagnostics) };
+    let keys = typed::read_part::<FilesKeys>(&spec.entry, diagnostics);
+    let toolkit = typed::read_part::<ToolkitKeys>(&spec.entry, diagnostics);
+    let (keys, toolkit) = (keys?, toolkit?);
+    let entry = entry::resolve(&spec.entry, &keys, &base_dir, &spec.scopes, diagnostics);
+    let chosen = choose(spec, &keys, &toolkit, diagnostics);
+    let entry = entry.filter(|_| diagnostics.errors() == 0)?;
     let state_dir = context.state_dir.as_deref();
     let shared = state_dir.map(|state| state.join(agent_data::DIRECTORY));
     let is_by_user = shared.as_ref() == Some(&entry.directory);
@@ -84,7 +84,7 @@ fn provider(
     });
     let tools: Vec<_> = tools.collect();
     let component = tools.first().and_then(|(definition, _)| definition.name.component());
-    Ok(LocalProvider { component: component.map(str::to_owned), tools })
+    Some(LocalProvider { component: component.map(str::to_owned), tools })
 }
 
 /// The tools of the entry. What changes something is given when the entry says `access: write`, or
@@ -93,7 +93,7 @@ fn choose(
     spec: &ToolSpec,
     keys: &FilesKeys,
     toolkit: &ToolkitKeys,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Vec<SelectedTool> {
     let vocabulary = entry::vocabulary(&spec.entry, keys);
     let gives_all = toolkit.selects() || keys.gives_all(vocabulary);

@@ -1,7 +1,7 @@
 //! Toolkits of `LangChain` by name: ours, and what to use in place of the others.
 
 use crate::config::typed::Located;
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 use crate::util::spelling::did_you_mean;
 
 pub(super) const FILE_MANAGEMENT: &str = "FileManagementToolkit";
@@ -33,7 +33,7 @@ mod tests {
 
     fn checked(text: &str) -> Result<(), String> {
         let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
-        check(&typed::read(&root, &mut Vec::new()).unwrap())
+        check(&typed::read(&root, &Diagnostics::default()).unwrap())
             .map_err(|diagnostic| diagnostic.hint.unwrap_or_default())
     }
 

@@ -15,7 +15,7 @@ use url::form_urlencoded;
 
 use super::template::{HttpPlaceholder, TemplateReader, TemplateValues};
 use crate::config::node::ConfigNode;
-use crate::model::{Diagnostic, Error};
+use crate::model::{Diagnostics, Error};
 use crate::providers::template::{TemplateTree, value_text};
 use crate::util::base64;
 use crate::util::hex::hex;
@@ -131,11 +131,11 @@ impl TemplateTree<HttpPlaceholder> {
     pub(super) fn read(
         node: &ConfigNode,
         reader: &TemplateReader<'_>,
-        diagnostics: &mut Vec<Diagnostic>,
+        diagnostics: &Diagnostics,
     ) -> Self {
         Self::of(node, &mut |text, node| {
             let read = reader.read(text);
-            read.map_err(|error| diagnostics.push(error.with_location(node.location()))).ok()
+            diagnostics.ok(read.map_err(|error| error.with_location(node.location())))
         })
     }
 

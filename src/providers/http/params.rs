@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::header_names::header_name;
 use crate::config::typed::{self, Either, Located};
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 use crate::providers::properties::SchemaProperties;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn read(
     params: Option<&BTreeMap<String, Located<ArgumentPlace>>>,
     properties: &SchemaProperties,
     in_path: &[&str],
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> BTreeMap<String, ArgumentLocation> {
     let mut places = BTreeMap::new();
     for (name, written) in params.into_iter().flatten() {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::typed::{self, Located, Retries, Texts, Timespan};
-use crate::model::{Diagnostic, RetryAdvice};
+use crate::model::{Diagnostic, Diagnostics, RetryAdvice};
 use crate::util::spelling::did_you_mean;
 
 /// How often is repeated when `retry` does not say.
@@ -65,7 +65,7 @@ pub(super) struct RetryPolicy {
 
 impl RetryPolicy {
     /// What `retry` says; problems are added to `diagnostics`.
-    pub(super) fn read(keys: Option<&RetryKeys>, diagnostics: &mut Vec<Diagnostic>) -> Self {
+    pub(super) fn read(keys: Option<&RetryKeys>, diagnostics: &Diagnostics) -> Self {
         let Some(keys) = keys else { return Self::default() };
         let on = keys.on.as_ref().map(conditions).transpose();
         Self {
@@ -142,10 +142,10 @@ mod tests {
 
     fn retry(text: &str) -> (RetryPolicy, Vec<String>) {
         let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
-        let mut diagnostics = Vec::new();
-        let keys = typed::read::<RetryKeys>(&root, &mut diagnostics);
-        let retry = RetryPolicy::read(keys.as_ref(), &mut diagnostics);
-        (retry, diagnostics.into_iter().map(|p| p.message).collect())
+        let diagnostics = Diagnostics::default();
+        let keys = typed::read::<RetryKeys>(&root, &diagnostics);
+        let retry = RetryPolicy::read(keys.as_ref(), &diagnostics);
+        (retry, diagnostics.take().into_iter().map(|p| p.message).collect())
     }
 
     #[test]

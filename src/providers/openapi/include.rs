@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::document::{OpenApiDocument, OpenApiOperation};
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Located};
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, Diagnostics, SourceLocation};
 use crate::util::pattern;
 use crate::util::spelling::did_you_mean;
 
@@ -34,7 +34,7 @@ pub(super) fn choose<'d>(
     spec: &ToolSpec,
     include: Option<&Located<IncludeKeys>>,
     document: &'d OpenApiDocument,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Vec<(OpenApiOperation<'d>, SourceLocation)> {
     let all = document.operations();
     let lists = include.map(|include| {

@@ -27,8 +27,8 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::has_reference;
 use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
 use crate::config::typed::{self, Keys, Located};
-use crate::model::Diagnostic;
-use crate::provider::{BuiltProviders, ProviderDeps, ProviderKind};
+use crate::model::{Diagnostic, Diagnostics};
+use crate::provider::{BuiltProviders, ProviderDeps, ProviderKind, read_each};
 
 /// The most schemas one tool may refer to.
 const MAX_DEFS: usize = 500;
@@ -75,30 +75,16 @@ fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
 }
 
 fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
-    let mut diagnostics = Vec::new();
-    let mut made = Vec::new();
-    for spec in specs {
-        let name = spec.definition.name.full();
-        let mut own_diagnostics = Vec::new();
-        match operations(spec, &mut own_diagnostics) {
-            Ok(more) => made.extend(more),
-            Err(diagnostic) => own_diagnostics.push(diagnostic),
-        }
-        diagnostics.extend(
-            own_diagnostics.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())),
-        );
-    }
-    let mut built = http::build(&made.iter().collect::<Vec<_>>(), context);
+    let (made, mut diagnostics) =
+        read_each(specs, |spec, diagnostics| diagnostics.ok(operations(spec, diagnostics)));
+    let mut built = http::build(&made.iter().flatten().collect::<Vec<_>>(), context);
     diagnostics.append(&mut built.diagnostics);
     BuiltProviders { diagnostics, ..built }
 }
 
 /// The entries for the operations that `spec` includes. An operation that cannot become one gets
 /// its own diagnostic.
-fn operations(
-    spec: &ToolSpec,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Result<Vec<ToolSpec>, Diagnostic> {
+fn operations(spec: &ToolSpec, diagnostics: &Diagnostics) -> Result<Vec<ToolSpec>, Diagnostic> {
     let missing = || Diagnostic::error("'openapi' is missing").with_location(spec.location.clone());
     let keys: OpenApiKeys = typed::read_part(&spec.entry, diagnostics).ok_or_else(missing)?;
     // What is wrong with the others is reported for each operation.

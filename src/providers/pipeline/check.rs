@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::entry::PipelineStage;
 use super::template::LocatedReference;
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 use crate::providers::properties::SchemaProperties;
 
 /// The fields of a step: see `run`.
@@ -22,7 +22,7 @@ pub(super) fn check(
     stages: &[PipelineStage],
     result: &[LocatedReference],
     schema: &Value,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) {
     let mut order: BTreeMap<&str, usize> = BTreeMap::new();
     let arguments = SchemaProperties::of(schema);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::scope::ScopeView;
 use super::template::{LocatedReference, PipelineTemplate, located};
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::model::{Diagnostic, Error};
+use crate::model::{Diagnostic, Diagnostics, Error};
 use crate::providers::template::TextTemplate;
 
 /// A comparison, or a test whether a value counts as true.
@@ -22,7 +22,7 @@ impl StepCondition {
     pub(super) fn read(
         node: &ConfigNode,
         references: &mut Vec<LocatedReference>,
-        diagnostics: &mut Vec<Diagnostic>,
+        diagnostics: &Diagnostics,
     ) -> Option<Self> {
         let text = match &node.value {
             NodeValue::Text(text) => text.trim().to_owned(),
@@ -128,9 +128,9 @@ mod tests {
             position: TextPosition::default(),
             source: SourceText::new("t", ""),
         };
-        let (mut references, mut diagnostics) = (Vec::new(), Vec::new());
-        let condition = StepCondition::read(&node, &mut references, &mut diagnostics);
-        condition.ok_or_else(|| diagnostics.into_iter().map(|p| p.message).collect())
+        let (mut references, diagnostics) = (Vec::new(), Diagnostics::default());
+        let condition = StepCondition::read(&node, &mut references, &diagnostics);
+        condition.ok_or_else(|| diagnostics.take().into_iter().map(|p| p.message).collect())
     }
 
     fn holds(text: &str) -> bool {

@@ -10,7 +10,7 @@ use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Located};
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Diagnostics};
 
 /// The most steps of one pipeline, those in groups counted one by one.
 const MAX_STEPS: usize = 100;
@@ -55,25 +55,21 @@ pub(super) struct PipelineKeys {
 
 /// Reads an entry. All its errors are added to `diagnostics`; what is only doubtful leaves
 /// it usable.
-pub(super) fn read(spec: &ToolSpec, diagnostics: &mut Vec<Diagnostic>) -> Option<PipelinePlan> {
-    let before = diagnostics.len();
+pub(super) fn read(spec: &ToolSpec, diagnostics: &Diagnostics) -> Option<PipelinePlan> {
+    let before = diagnostics.errors();
     let keys: PipelineKeys = typed::read_part(&spec.entry, diagnostics)?;
     let stages = stages(spec, &keys, diagnostics);
     let mut references: Vec<LocatedReference> = Vec::new();
     let result =
         keys.result.as_ref().map(|node| PipelineTemplate::read(node, &mut references, diagnostics));
     check::check(&stages, &references, &spec.definition.input_schema, diagnostics);
-    if diagnostics.iter().skip(before).any(Diagnostic::is_error) {
+    if diagnostics.errors() > before {
         return None;
     }
     Some(PipelinePlan { stages, result })
 }
 
-fn stages(
-    spec: &ToolSpec,
-    keys: &PipelineKeys,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<PipelineStage> {
+fn stages(spec: &ToolSpec, keys: &PipelineKeys, diagnostics: &Diagnostics) -> Vec<PipelineStage> {
     let Some(steps) = &keys.steps else {
         // A wrong one was reported.
         if spec.entry.get("steps").is_none_or(ConfigNode::is_null) {

@@ -11,7 +11,7 @@ use super::scope::RESERVED_NAMES;
 use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::typed::{self, Either, Limit, Located, Retries};
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, Diagnostics, SourceLocation};
 
 /// How many calls of one pipeline run at the same time.
 pub(super) const MAX_PARALLEL: usize = 8;
@@ -101,7 +101,7 @@ pub(super) enum OnError {
 pub(super) fn read(
     keys: &Located<StepKeys>,
     number: usize,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> PipelineStep {
     let (id, place) = match &keys.id {
         Some(id) => {
@@ -188,7 +188,7 @@ fn wrong_tool(id: &str, keys: &Located<StepKeys>) -> Option<Diagnostic> {
 fn on_error_of(
     node: &ConfigNode,
     references: &mut Vec<LocatedReference>,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> OnError {
     match &node.value {
         NodeValue::Text(word) if word == "fail" => return OnError::Fail,
@@ -207,7 +207,7 @@ fn on_error_of(
     OnError::Fail
 }
 
-fn parallel(keys: &StepKeys, diagnostics: &mut Vec<Diagnostic>) -> usize {
+fn parallel(keys: &StepKeys, diagnostics: &Diagnostics) -> usize {
     let Some(written) = &keys.parallel else { return 1 };
     let number = match &written.value {
         Either::Short(number) => usize::try_from(*number).ok(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::reference::ValueReference;
 use super::scope::ScopeView;
 use crate::config::node::ConfigNode;
-use crate::model::{Diagnostic, Error, SourceLocation};
+use crate::model::{Diagnostic, Diagnostics, Error, SourceLocation};
 use crate::providers::template::{TemplateTree, TextTemplate, value_text};
 
 pub(super) type PipelineTemplate = TemplateTree<ValueReference>;
@@ -38,7 +38,7 @@ impl TemplateTree<ValueReference> {
     pub(super) fn read(
         node: &ConfigNode,
         references: &mut Vec<LocatedReference>,
-        diagnostics: &mut Vec<Diagnostic>,
+        diagnostics: &Diagnostics,
     ) -> Self {
         Self::of(node, &mut |text, node| match TextTemplate::parse(text) {
             Ok(template) => {

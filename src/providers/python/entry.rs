@@ -16,7 +16,7 @@ use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Limit, Located};
-use crate::model::{Diagnostic, JsonObject, ToolScope};
+use crate::model::{Diagnostic, Diagnostics, JsonObject, ToolScope};
 use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
 use crate::providers::program_env::ProgramKeys;
 
@@ -101,12 +101,12 @@ impl PythonEntry {
 pub(super) fn read(
     spec: &ToolSpec,
     environment: &dyn Environment,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Option<PythonEntry> {
     let entry = &spec.entry;
     let keys: PythonKeys = typed::read_part(entry, diagnostics)?;
     let program: ProgramKeys = typed::read_part(entry, diagnostics)?;
-    let module = module(spec, &keys).map_err(|diagnostic| diagnostics.push(diagnostic)).ok();
+    let module = diagnostics.ok(module(spec, &keys));
     let selection = selection(spec, &keys, diagnostics);
     if let Some(python) = keys.python.as_ref()
         && (python.trim().is_empty() || python.contains('\0'))
@@ -116,12 +116,9 @@ pub(super) fn read(
     let env = program.env(diagnostics);
     let sets_home = env.contains_key("HOME");
     let sandbox =
-        confinement::read(spec, ProgramLifetime::LongLived, sets_home, environment, diagnostics)
-            .map_err(|diagnostic| diagnostics.push(diagnostic))
-            .ok()
-            .flatten();
+        confinement::read(spec, ProgramLifetime::LongLived, sets_home, environment, diagnostics);
     let (Some(module), Some(selection)) = (module, selection) else { return None };
-    if diagnostics.iter().any(Diagnostic::is_error) {
+    if diagnostics.errors() > 0 {
         return None;
     }
     let schemas = ["parameters_schema", "parameters", "inputSchema", "input_schema"];
@@ -181,11 +178,7 @@ fn module(spec: &ToolSpec, keys: &PythonKeys) -> Result<String, Diagnostic> {
     Err(module.error(format!("'{text}' cannot be the name of a Python module")).with_hint(hint))
 }
 
-fn selection(
-    spec: &ToolSpec,
-    keys: &PythonKeys,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Selection> {
+fn selection(spec: &ToolSpec, keys: &PythonKeys, diagnostics: &Diagnostics) -> Option<Selection> {
     let choices = [
         ("function", keys.function.is_some()),
         ("functions", keys.functions.is_some()),
@@ -227,7 +220,7 @@ fn selection(
 }
 
 impl PythonKeys {
-    fn class(&self, name: &Located<String>, diagnostics: &mut Vec<Diagnostic>) -> PythonClass {
+    fn class(&self, name: &Located<String>, diagnostics: &Diagnostics) -> PythonClass {
         if !is_dotted(name) {
             diagnostics.push(
                 name.error(format!("'{}' cannot be the name of a class", name.value))

@@ -10,7 +10,7 @@ use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed;
 use crate::model::{
-    Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSchema,
+    Diagnostic, Diagnostics, Error, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSchema,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps};
 use crate::providers::arguments::Arguments;
@@ -39,10 +39,7 @@ fn build_with(specs: &[&ToolSpec], clock: &Arc<dyn Clock>, insecure: bool) -> Bu
     })
 }
 
-fn function_of(
-    spec: &ToolSpec,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<&'static BuiltinFunction> {
+fn function_of(spec: &ToolSpec, diagnostics: &Diagnostics) -> Option<&'static BuiltinFunction> {
     let FunctionKeys { module, function } = typed::read_part(&spec.entry, diagnostics)?;
     if !diagnostics.is_empty() {
         return None;
@@ -55,8 +52,7 @@ fn function_of(
         );
         return None;
     };
-    let row = table::find(&module, function.as_ref());
-    row.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
+    diagnostics.ok(table::find(&module, function.as_ref()))
 }
 
 fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {

@@ -123,7 +123,7 @@ impl EntryParser<'_> {
     pub(super) fn check_transport(&mut self, target: &UrlTemplate, authorized: bool) {
         let origin = self.spec.definition.entry.as_deref();
         let insecure = plain_http::insecure(self.request.insecure.as_ref(), origin);
-        let insecure = self.ok_or_report(insecure).unwrap_or_default();
+        let insecure = self.diagnostics.ok(insecure).unwrap_or_default();
         let refused = plain_http::unencrypted(target.origin(), authorized, insecure);
         self.diagnostics
             .extend(refused.map(|diagnostic| diagnostic.with_location(self.at_endpoint())));
@@ -136,7 +136,7 @@ impl EntryParser<'_> {
     pub(super) fn response_path(&mut self) -> Option<String> {
         let path = self.keys.response_path.take()?;
         let checked = pointer::check(&path);
-        self.ok_or_report(checked.map_err(|error| error.with_location(path.location.clone())))
+        self.diagnostics.ok(checked.map_err(|error| error.with_location(path.location.clone())))
     }
 
     pub(super) fn max_response(&self) -> usize {

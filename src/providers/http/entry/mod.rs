@@ -26,7 +26,7 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::secrets::names_secret;
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, ByteSize, Either, Located, Scalar, Texts};
-use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
+use crate::model::{Diagnostic, Diagnostics, SourceLocation, ToolDefinition};
 use crate::providers::template::TextTemplate;
 
 /// The default of `max_response_bytes`, in bytes of the body.
@@ -163,7 +163,7 @@ pub(super) fn read(
     spec: &ToolSpec,
     definition: &mut ToolDefinition,
     (environment, expanded): (&dyn Environment, &ExpandedValues),
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &Diagnostics,
 ) -> Option<HttpEntry> {
     // Entries of this kind contact a server, so they need a grant.
     let Some(grant) = &spec.grant else {
@@ -206,17 +206,13 @@ struct EntryParser<'a> {
     grant: &'a Grant,
     environment: &'a dyn Environment,
     expanded: &'a ExpandedValues,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    diagnostics: &'a Diagnostics,
     keys: HttpKeys,
     request: RequestKeys,
     texts: Vec<TemplatedText>,
 }
 
 impl<'a> EntryParser<'a> {
-    fn ok_or_report<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
-        result.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
-    }
-
     /// The value of a key before references were replaced.
     fn written(&self, key: &str) -> Option<&'a ConfigNode> {
         self.spec.unexpanded.get(key).filter(|node| !node.is_null())
@@ -233,10 +229,10 @@ impl<'a> EntryParser<'a> {
         node: &ConfigNode,
         all_secret: bool,
     ) -> Option<TextTemplate<HttpPlaceholder>> {
-        let text = self.ok_or_report(node.as_scalar_text())?;
+        let text = self.diagnostics.ok(node.as_scalar_text())?;
         let read = self.reader(all_secret).read(&text);
         let template =
-            self.ok_or_report(read.map_err(|error| error.with_location(node.location())))?;
+            self.diagnostics.ok(read.map_err(|error| error.with_location(node.location())))?;
         let part = if all_secret { TextPart::Header } else { TextPart::Other };
         self.add_texts([&template], &node.location(), part);
         Some(template)
@@ -325,12 +321,13 @@ impl<'a> EntryParser<'a> {
         let place = &written.location;
         let read = self.reader(false).read(&written);
         let template =
-            self.ok_or_report(read.map_err(|error| error.with_location(place.clone())))?;
+            self.diagnostics.ok(read.map_err(|error| error.with_location(place.clone())))?;
         let defaults = self.spec.defaults();
         let base = self.request.base_url.as_ref().map(|base| &base.value);
         let base = base.or(defaults.base_url.as_ref()).map(String::as_str);
         let read = UrlTemplate::read(template, base);
-        let target = self.ok_or_report(read.map_err(|error| error.with_location(place.clone())))?;
+        let target =
+            self.diagnostics.ok(read.map_err(|error| error.with_location(place.clone())))?;
         if target.path_has_context() {
             self.diagnostics.push(
                 Diagnostic::error("the path takes arguments only, no context values")
@@ -346,10 +343,10 @@ impl<'a> EntryParser<'a> {
     fn headers(&mut self) -> Vec<(HeaderName, TextTemplate<HttpPlaceholder>)> {
         let mut headers: Vec<(HeaderName, TextTemplate<HttpPlaceholder>)> = Vec::new();
         let Some(node) = self.written("headers") else { return headers };
-        for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
+        for (key, value) in self.diagnostics.ok(node.as_map()).unwrap_or_default() {
             let place = node.location_of(key);
             let name = header_name(&key.text).map_err(|why| why.with_location(place.clone()));
-            let Some(name) = self.ok_or_report(name) else { continue };
+            let Some(name) = self.diagnostics.ok(name) else { continue };
             let Some(template) = self.template(value, true) else { continue };
             if headers.iter().any(|(other, _)| *other == name) {
                 let message = format!("the header '{name}' is given twice");
@@ -377,8 +374,12 @@ impl<'a> EntryParser<'a> {
         headers: &[(HeaderName, TextTemplate<HttpPlaceholder>)],
     ) -> Option<auth::AuthHeader> {
         let auth = self.request.auth.take()?;
-        let (name, template) =
-            self.ok_or_report(auth::read(self.spec, &auth, self.environment, self.expanded))??;
+        let (name, template) = self.diagnostics.ok(auth::read(
+            self.spec,
+            &auth,
+            self.environment,
+            self.expanded,
+        ))??;
         if headers.iter().any(|(other, _)| *other == name) {
             let message = format!("the header '{name}' is given twice, in headers and in auth");
             self.diagnostics.push(auth.error(message));
@@ -389,7 +390,7 @@ impl<'a> EntryParser<'a> {
     fn query(&mut self) -> Vec<(String, Vec<TextTemplate<HttpPlaceholder>>)> {
         let mut query = Vec::new();
         let Some(node) = self.written("query") else { return query };
-        for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
+        for (key, value) in self.diagnostics.ok(node.as_map()).unwrap_or_default() {
             let values = match &value.value {
                 NodeValue::List(items) => items.iter().collect(),
                 _ => vec![value],

@@ -14,7 +14,8 @@ use super::template::PipelineTemplate;
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{
-    Diagnostic, Error, JsonObject, Speed, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Diagnostic, Diagnostics, Error, JsonObject, Speed, ToolCall, ToolContext, ToolDefinition,
+    ToolResult,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps};
 use crate::providers::local::{self, LocalTool};
@@ -26,7 +27,7 @@ struct PipelineTool {
 
 pub(super) fn build(specs: &[&ToolSpec], _context: &ProviderDeps) -> BuiltProviders {
     let called = |spec: &&ToolSpec| {
-        let plan = entry::read(spec, &mut Vec::new())?;
+        let plan = entry::read(spec, &Diagnostics::default())?;
         Some((spec.definition.name.full(), plan.tools()))
     };
     let cycles = check::find_cycles(&specs.iter().filter_map(called).collect());

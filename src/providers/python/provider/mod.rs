@@ -36,16 +36,10 @@ struct PythonProvider {
 
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     let shared = Arc::new(SharedPython::new(context));
-    let mut warnings = Vec::new();
-    let mut built = BuiltProviders::each(specs, |spec| {
-        let mut own = Vec::new();
-        let entry = entry::read(spec, shared.environment.as_ref(), &mut own);
-        let name = spec.definition.name.full();
-        warnings.extend(own.into_iter().map(|warning| warning.with_entry(name.clone())));
-        Ok(PythonProvider::new(spec, entry.ok_or_else(Vec::new)?, &shared))
-    });
-    built.diagnostics.extend(warnings);
-    built
+    BuiltProviders::each(specs, |spec, diagnostics| {
+        let entry = entry::read(spec, shared.environment.as_ref(), diagnostics)?;
+        Some(PythonProvider::new(spec, entry, &shared))
+    })
 }
 
 /// What a call may touch: Python code says nothing about itself, so what confines it counts.
