@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::environment::Environment;
+use crate::util::text::variable_name;
 
 /// The value of a reference to a directory, as editors define it: the directory `base` of the file
 /// that contains it, its name, or the home directory. Such a reference reveals no user data.
@@ -18,6 +19,5 @@ pub fn place(reference: &str, base: &Path, environment: &dyn Environment) -> Opt
 }
 
 pub fn input_variable(input: &str) -> String {
-    let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    format!("TOOLHOST_INPUT_{}", input.chars().map(fits).collect::<String>())
+    format!("TOOLHOST_INPUT_{}", variable_name(input))
 }

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::node::ConfigNode;
-use super::sandbox::{SandboxLevel, SandboxSpec};
+use super::sandbox::SandboxLevel;
+use super::spec::{Endpoint, ServerSpec};
 use super::typed::{self, Either, Texts};
-use crate::model::{CredentialKind, CredentialUse, Diagnostic, ServerPermissions};
+use crate::model::{CredentialKind, Diagnostic, Diagnostics, ServerPermissions};
 use crate::util::pattern;
 
 /// What a server may offer and use.
@@ -40,21 +41,14 @@ impl PermissionKeys {
     }
 }
 
-pub(super) struct EntryParts<'a> {
-    pub exclude: &'a [String],
-    pub include: Option<&'a [String]>,
-    pub is_program: bool,
-    pub sandbox: Option<&'a SandboxSpec>,
-    pub names_sandbox: bool,
-    pub credentials: &'a [CredentialUse],
-}
-
+/// What contradicts the rest of a server's entry; `names_sandbox` says whether it has a `sandbox`.
 pub(super) fn contradictions(
     node: &ConfigNode,
-    permissions: &ServerPermissions,
-    entry: &EntryParts<'_>,
-) -> Vec<Diagnostic> {
-    let mut diagnostics = Vec::new();
+    spec: &ServerSpec,
+    names_sandbox: bool,
+    diagnostics: &Diagnostics,
+) {
+    let permissions = &spec.permissions;
     let of = |key: &str| node.get(key).unwrap_or(node);
     let lists = [
         ("tools", &permissions.tools),
@@ -63,14 +57,15 @@ pub(super) fn contradictions(
     ];
     for (key, patterns) in lists {
         for permitted in patterns.iter().flatten() {
-            let excluded = entry.exclude.iter().find(|p| covers(p, permitted));
+            let excluded = spec.exclude.iter().find(|p| covers(p, permitted));
             if let Some(excluded) = excluded {
                 let message =
                     format!("'{permitted}' is both permitted and excluded (by '{excluded}')");
                 let hint = "remove it from 'exclude' or from 'permissions'";
                 diagnostics.push(of(key).error(message).with_hint(hint));
             } else if !permitted.contains(['*', '?'])
-                && entry.include.is_some_and(|i| i.iter().all(|p| !pattern::matches(p, permitted)))
+                && let Some(included) = &spec.include
+                && !included.iter().any(|p| pattern::matches(p, permitted))
             {
                 let message = format!("'{permitted}' is permitted but not included");
                 let hint = "add it to 'include', or remove it from 'permissions'";
@@ -83,9 +78,9 @@ pub(super) fn contradictions(
         let hint = "name what may be used, or disable the entry with 'disabled: true'";
         diagnostics.push(node.error(message).with_hint(hint));
     }
-    diagnostics
-        .extend(network(permissions, entry).map(|d| d.with_location(of("network").location())));
-    for named in entry.credentials {
+    let network = network(spec, names_sandbox);
+    diagnostics.extend(network.map(|wrong| wrong.with_location(of("network").location())));
+    for named in &spec.credentials {
         let kinds = permissions.credentials.as_ref();
         if kinds.is_some_and(|kinds| !kinds.contains(&named.kind)) {
             let message = format!("the credential {named} is of a type that is not permitted");
@@ -93,7 +88,6 @@ pub(super) fn contradictions(
             diagnostics.push(of("credentials").error(message).with_hint(hint));
         }
     }
-    diagnostics
 }
 
 /// Whether everything that `permitted` matches is also matched by `excluded`, as far as can be
@@ -103,15 +97,15 @@ fn covers(excluded: &str, permitted: &str) -> bool {
         || (!permitted.contains(['*', '?']) && pattern::matches(excluded, permitted))
 }
 
-fn network(permissions: &ServerPermissions, entry: &EntryParts<'_>) -> Option<Diagnostic> {
-    let allowed = permissions.network?;
-    if !entry.is_program {
+fn network(spec: &ServerSpec, names_sandbox: bool) -> Option<Diagnostic> {
+    let allowed = spec.permissions.network?;
+    if !matches!(spec.endpoint, Endpoint::Stdio { .. }) {
         return (!allowed).then(|| {
             Diagnostic::error("'network: false' needs a server with a 'command', not a 'url'")
                 .with_hint("only a program that toolhost starts can be confined")
         });
     }
-    match entry.sandbox {
+    match &spec.sandbox {
         Some(sandbox) if sandbox.network.is_some_and(|on| on != allowed) => Some(
             Diagnostic::error("'permissions.network' and 'sandbox.network' contradict each other")
                 .with_hint("set it in only one of them"),
@@ -120,7 +114,7 @@ fn network(permissions: &ServerPermissions, entry: &EntryParts<'_>) -> Option<Di
             Diagnostic::error("'network: false' has no effect at the level 'limits'")
                 .with_hint("use the level auto, landlock or bwrap"),
         ),
-        None if !allowed && entry.names_sandbox => Some(
+        None if !allowed && names_sandbox => Some(
             Diagnostic::error("'network: false' and 'sandbox: none' contradict each other")
                 .with_hint("remove 'sandbox': then only the network is blocked"),
         ),

@@ -72,6 +72,12 @@ pub fn is_one_of(word: &str, list: &str) -> bool {
     list.split(' ').any(|one| one == word)
 }
 
+/// The text as a part of the name of a variable: `X_TEAM` for `X-Team`.
+pub fn variable_name(text: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    text.chars().map(fits).collect()
+}
+
 pub fn truncate(text: &str, most: usize) -> String {
     let mut out: String = text.chars().take(most).collect();
     if out.len() < text.len() {

@@ -8,6 +8,7 @@ use crate::cli::curl;
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
 use crate::config::secrets;
 use crate::model::{Layer, ToolDefinition, check_name};
+use crate::util::text::variable_name;
 
 const SHOWN_TOOLS: usize = 8;
 
@@ -116,7 +117,7 @@ fn refuse_plain_secret(name: &str, text: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::usage(format!("{name} would be stored in plain text"))
-        .with_hint(format!("use a reference, in single quotes: '${{{}}}'", variable(name))))
+        .with_hint(format!("use a reference, in single quotes: '${{{}}}'", variable_name(name))))
 }
 
 /// What is shown while no file is found at all, when that is so.
@@ -191,9 +192,4 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
         _ => true,
     });
     Ok(Value::Object(entry))
-}
-
-/// A variable name for the value called `name`.
-fn variable(name: &str) -> String {
-    name.to_ascii_uppercase().replace('-', "_")
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::config::secrets::{has_password, looks_secret, names_secret};
+use crate::util::text::variable_name;
 
 /// Replaces the secrets of one entry, and records the variables that must hold them.
 #[derive(Debug)]
@@ -139,8 +140,7 @@ fn is_secret(name: &str, value: &str) -> bool {
 }
 
 fn shouted(text: &str) -> String {
-    let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    let name: String = text.chars().map(fits).collect();
+    let name = variable_name(text);
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 

@@ -16,7 +16,7 @@ use super::{ConfigurationBuilder, FileContext, origin};
 use crate::config::credentials::{self, CredentialTarget, EntryCredentials};
 use crate::config::entries::{self, file_key};
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::permissions::{self, EntryParts, PermissionKeys};
+use crate::config::permissions::{self, PermissionKeys};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec, SandboxValue};
 use crate::config::spec::{DriftPolicy, Endpoint, FileRole, ProtocolChoice, ServerSpec, Transport};
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts, Timespan};
@@ -453,16 +453,8 @@ fn resolve(
     };
     if let Some(permissions) = keys.permissions {
         spec.permissions = permissions.value.permissions();
-        let parts = EntryParts {
-            exclude: &spec.exclude,
-            include: spec.include.as_deref(),
-            is_program,
-            sandbox: spec.sandbox.as_ref(),
-            names_sandbox: keys.sandbox.is_some(),
-            credentials: &spec.credentials,
-        };
         if let Some(node) = entry.get("permissions") {
-            diagnostics.extend(permissions::contradictions(node, &spec.permissions, &parts));
+            permissions::contradictions(node, &spec, keys.sandbox.is_some(), diagnostics);
         }
     }
     spec.provides_tools = declared_tools(name, entry, context.origin, Some(&spec), file, builder);

@@ -17,6 +17,7 @@ use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
 use crate::providers::program_env::ProgramKeys;
 use crate::providers::properties::SchemaProperties;
 use crate::providers::template::TextTemplate;
+use crate::util::text::variable_name;
 
 /// The most output that is kept, in bytes, and the default.
 pub(super) const MAX_OUTPUT_BYTES: u64 = 16 << 20;
@@ -32,7 +33,7 @@ pub(super) struct CommandKeys {
     /// The working directory, relative to this file; default: the one the call is made in.
     pub(super) cwd: Option<String>,
     /// How the program gets the arguments of a call, besides {name} in its own.
-    input: Option<Located<InputWord>>,
+    input: Option<Located<CommandInput>>,
     /// The argument that goes to stdin as text.
     input_property: Option<Located<String>>,
     /// What the program writes to stdout; default: text.
@@ -50,24 +51,13 @@ type Elements = Either<Located<PlainText>, Vec<Located<Scalar>>>;
 /// The words of `input`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", rename = "Input")]
-enum InputWord {
-    StdinJson,
-    StdinText,
-    Args,
-    Env,
-    None,
-}
-
-/// How the arguments of a call reach the program, besides its argument template.
-#[derive(Debug, Clone, PartialEq)]
 pub(super) enum CommandInput {
     StdinJson,
-    StdinText(String),
-    /// Each as a variable `TOOLHOST_ARG_{NAME}`.
-    Env,
-    /// Only in the elements of the template.
+    StdinText,
+    // Only in the elements after the program.
     Args,
-    /// Not at all: the program is the same for every call.
+    // Each as a variable `TOOLHOST_ARG_{NAME}`.
+    Env,
     None,
 }
 
@@ -96,6 +86,8 @@ pub(super) struct CommandEntry {
     pub(super) env_keys: Vec<String>,
     /// How the program gets the arguments of a call, besides its elements.
     pub(super) input: CommandInput,
+    /// The argument that `CommandInput::StdinText` writes.
+    pub(super) stdin_argument: String,
     pub(super) output: CommandOutput,
     /// How much of it is kept, in bytes.
     pub(super) max_output: u64,
@@ -156,8 +148,17 @@ fn resolve(
         }
         arguments.push(element);
     }
-    let input = input(spec, &keys, &arguments, &properties)?;
-    if matches!(input, CommandInput::Args) {
+    let named = keys.input_property.as_ref();
+    let stdin_argument = named.map_or("text", |name| name).to_owned();
+    let input = input(&keys, &arguments, &properties)?;
+    if input == CommandInput::StdinText && !properties.has(&stdin_argument) {
+        let place = named.map(|key| &key.location).or(keys.input.as_ref().map(|key| &key.location));
+        let message = format!("the schema has no property '{stdin_argument}' to write to stdin");
+        return Err(Diagnostic::error(message)
+            .with_hint(properties.unknown_name_hint(&stdin_argument))
+            .with_location(place.unwrap_or(&spec.location).clone()));
+    }
+    if input == CommandInput::Args {
         diagnostics.extend(properties.unused(&arguments, spec));
     }
     Ok(CommandEntry {
@@ -168,6 +169,7 @@ fn resolve(
         env,
         env_keys: program_keys.env_keys.unwrap_or_default().0,
         input,
+        stdin_argument,
         output: keys.output.unwrap_or(CommandOutput::Text),
         max_output: keys.max_output.map_or(MAX_OUTPUT_BYTES, |size| size.0),
         allow_dash: keys.allow_dash.unwrap_or_default(),
@@ -232,48 +234,27 @@ impl CommandKeys {
 }
 
 fn input(
-    spec: &ToolSpec,
     keys: &CommandKeys,
     arguments: &[TextTemplate<String>],
     properties: &SchemaProperties,
 ) -> Result<CommandInput, Diagnostic> {
-    let text = |name: &str| -> Result<CommandInput, Diagnostic> {
-        if properties.has(name) {
-            return Ok(CommandInput::StdinText(name.to_owned()));
+    let is_templated = || arguments.iter().any(|one| one.placeholders().next().is_some());
+    Ok(match &keys.input {
+        Some(word) => {
+            if word.value == CommandInput::Env {
+                properties.check_variable_names(&word.location)?;
+            }
+            word.value
         }
-        let written = keys.input_property.as_ref().map(|key| &key.location);
-        let place = written.or(keys.input.as_ref().map(|key| &key.location));
-        Err(Diagnostic::error(format!("the schema has no property '{name}' to write to stdin"))
-            .with_hint(properties.unknown_name_hint(name))
-            .with_location(place.unwrap_or(&spec.location).clone()))
-    };
-    let property = keys.input_property.as_ref().map(|name| name.as_str());
-    let Some(word) = &keys.input else {
-        let templated = arguments.iter().any(|element| element.placeholders().next().is_some());
-        return match property {
-            Some(property) => text(property),
-            None if templated => Ok(CommandInput::Args),
-            None if !properties.names.is_empty() => Ok(CommandInput::StdinJson),
-            None => Ok(CommandInput::None),
-        };
-    };
-    match word.value {
-        InputWord::StdinJson => Ok(CommandInput::StdinJson),
-        InputWord::StdinText => text(property.unwrap_or("text")),
-        InputWord::Args => Ok(CommandInput::Args),
-        InputWord::Env => {
-            properties.check_variable_names(&word.location)?;
-            Ok(CommandInput::Env)
-        }
-        InputWord::None => Ok(CommandInput::None),
-    }
+        None if keys.input_property.is_some() => CommandInput::StdinText,
+        None if is_templated() => CommandInput::Args,
+        None if !properties.names.is_empty() => CommandInput::StdinJson,
+        None => CommandInput::None,
+    })
 }
 
 pub(super) fn variable(property: &str) -> String {
-    let name = property
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
-    "TOOLHOST_ARG_".chars().chain(name).collect()
+    format!("TOOLHOST_ARG_{}", variable_name(property))
 }
 
 impl SchemaProperties {

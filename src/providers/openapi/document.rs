@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::error::OperationError;
 use crate::config::node::SourceText;
 use crate::config::spec::ToolSpec;
 use crate::config::{parse, read};
@@ -81,25 +80,22 @@ impl OpenApiDocument {
         Ok(Self { is_v3_0: version.starts_with("3.0"), root })
     }
 
-    pub(super) fn lookup(&self, reference: &str) -> Result<&Value, OperationError> {
+    pub(super) fn lookup(&self, reference: &str) -> Result<&Value, String> {
         if !reference.starts_with('#') {
-            return Err(OperationError::ReferenceOutside(reference.to_owned()));
+            return Err(format!("'{reference}' is outside the document"));
         }
         schema::target(&self.root, reference)
-            .ok_or_else(|| OperationError::ReferenceMissing(reference.to_owned()))
+            .ok_or_else(|| format!("there is nothing at '{reference}'"))
     }
 
-    pub(super) fn resolved<'a>(
-        &'a self,
-        mut value: &'a Value,
-    ) -> Result<&'a Value, OperationError> {
+    pub(super) fn resolved<'a>(&'a self, mut value: &'a Value) -> Result<&'a Value, String> {
         for _ in 0..MAX_REFERENCES {
             match value.get("$ref").and_then(Value::as_str) {
                 Some(reference) => value = self.lookup(reference)?,
                 None => return Ok(value),
             }
         }
-        Err(OperationError::ReferenceCycle)
+        Err("references form a cycle".to_owned())
     }
 
     pub(super) fn operations(&self) -> Vec<OpenApiOperation<'_>> {

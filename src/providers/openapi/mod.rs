@@ -6,7 +6,6 @@
 //! or send a request; what is built here are entries, and `http` does the rest.
 
 mod document;
-mod error;
 mod include;
 mod operation;
 mod schema;

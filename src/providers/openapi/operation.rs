@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::document::{OpenApiDocument, OpenApiOperation, list};
-use super::error::OperationError;
 use super::schema::{ReferenceGraph, SchemaBundler};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
@@ -92,11 +91,11 @@ pub(super) fn entry(
     operation: &OpenApiOperation<'_>,
     naming: &ToolNaming,
     base: &str,
-) -> Result<ToolSpec, OperationError> {
+) -> Result<ToolSpec, String> {
     // A fragment only tells operations of one path apart.
     let path = operation.path.split('#').next().unwrap_or_default();
     if path.split_once('?').is_some_and(|(_, query)| query.contains(['{', '}'])) {
-        return Err(OperationError::PlaceholderInQuery);
+        return Err("its path has a placeholder in a query".to_owned());
     }
     let mut schemas = SchemaBundler::of(document);
     let mut arguments = OperationArguments::default();
@@ -145,7 +144,7 @@ fn parameters(
     operation: &OpenApiOperation<'_>,
     schemas: &mut SchemaBundler,
     arguments: &mut OperationArguments,
-) -> Result<(), OperationError> {
+) -> Result<(), String> {
     // An operation's own parameters come last, and so replace those of its path.
     let all = operation.shared.iter().chain(list(operation.value, "parameters"));
     let mut all = all.map(|one| document.resolved(one)).collect::<Result<Vec<_>, _>>()?;
@@ -160,7 +159,7 @@ fn parameters(
         }
         if place == "cookie" {
             if required {
-                return Err(OperationError::RequiredCookie(name.to_owned()));
+                return Err(format!("it needs the cookie '{name}', and cookies are not sent"));
             }
             continue;
         }
@@ -209,7 +208,7 @@ fn body(
     operation: &OpenApiOperation<'_>,
     schemas: &mut SchemaBundler,
     arguments: &mut OperationArguments,
-) -> Result<Vec<(&'static str, Value)>, OperationError> {
+) -> Result<Vec<(&'static str, Value)>, String> {
     let Some(body) = operation.value.get("requestBody") else { return Ok(Vec::new()) };
     let body = document.resolved(body)?;
     let required = body.get("required") == Some(&Value::Bool(true));
@@ -222,8 +221,9 @@ fn body(
     let types = ["json", "form", "multipart", "ndjson", "text", "bytes"];
     let chosen = types.into_iter().find_map(of_type);
     let Some((how, media)) = chosen else {
-        let kinds = content.iter().map(|(kind, _)| (*kind).clone()).collect();
-        return Err(OperationError::BodyType(kinds));
+        let kinds: Vec<&str> = content.iter().map(|(kind, _)| kind.as_str()).collect();
+        let kinds = kinds.join(" or ");
+        return Err(format!("its body is {kinds}; JSON, forms, text and bytes are sent"));
     };
     let any = match how {
         "ndjson" => json!({ "type": "array" }),
@@ -256,7 +256,7 @@ fn body(
         }
         _ => {
             if arguments.properties.contains_key("body") {
-                return Err(OperationError::BodyNameTaken);
+                return Err("a parameter and its body are both called 'body'".to_owned());
             }
             arguments.add("body", schemas.rewrite(schema)?, required, None);
             Ok(vec![how, ("body", json!("{body}"))])
@@ -268,7 +268,7 @@ fn output(
     document: &Arc<OpenApiDocument>,
     graph: &mut ReferenceGraph,
     operation: &OpenApiOperation<'_>,
-) -> Result<Option<ToolSchema>, OperationError> {
+) -> Result<Option<ToolSchema>, String> {
     let responses = operation.value.get("responses");
     for status in ["200", "201", "2XX"] {
         let Some(response) = responses.and_then(|all| all.get(status)) else { continue };

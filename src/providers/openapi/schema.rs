@@ -8,12 +8,15 @@ use serde_json::{Map, Value, json};
 
 use super::MAX_DEFS;
 use super::document::OpenApiDocument;
-use super::error::OperationError;
 use crate::model::ToolSchema;
 use crate::util::schema;
 
 /// What holds a file, in place of what a document says: its text, or its bytes.
 const FILE: &str = r#"{"description":"its text, or {\"base64\": …} with its bytes","type":["string","object"],"properties":{"base64":{"type":"string","contentEncoding":"base64"},"text":{"type":"string"},"filename":{"type":"string"},"type":{"type":"string"}},"additionalProperties":false}"#;
+
+fn too_many() -> String {
+    format!("more than {MAX_DEFS} schemas are referenced")
+}
 
 /// Which schemas of a document refer to which others, found out once for all its operations.
 #[derive(Default)]
@@ -21,11 +24,7 @@ pub(super) struct ReferenceGraph(IndexMap<String, Option<Arc<[usize]>>>);
 
 impl ReferenceGraph {
     /// Whether everything that `references` lead to, directly or not, is there and is not too much.
-    fn check(
-        &mut self,
-        document: &OpenApiDocument,
-        references: &[String],
-    ) -> Result<(), OperationError> {
+    fn check(&mut self, document: &OpenApiDocument, references: &[String]) -> Result<(), String> {
         let mut pending: Vec<usize> = references.iter().map(|one| self.id(one)).collect();
         let (mut is_seen, mut count) = (Vec::new(), 0);
         while let Some(id) = pending.pop() {
@@ -35,7 +34,7 @@ impl ReferenceGraph {
             }
             count += 1;
             if count > MAX_DEFS {
-                return Err(OperationError::TooManySchemas);
+                return Err(too_many());
             }
             pending.extend(self.targets(document, id)?.iter());
         }
@@ -47,11 +46,7 @@ impl ReferenceGraph {
         id.unwrap_or_else(|| self.0.insert_full(reference.to_owned(), None).0)
     }
 
-    fn targets(
-        &mut self,
-        document: &OpenApiDocument,
-        id: usize,
-    ) -> Result<Arc<[usize]>, OperationError> {
+    fn targets(&mut self, document: &OpenApiDocument, id: usize) -> Result<Arc<[usize]>, String> {
         if let Some(targets) = &self.0[id] {
             return Ok(Arc::clone(targets));
         }
@@ -84,7 +79,7 @@ impl SchemaBundler {
     }
 
     /// A schema in which every reference leads into `$defs`.
-    pub(super) fn rewrite(&mut self, schema: &Value) -> Result<Value, OperationError> {
+    pub(super) fn rewrite(&mut self, schema: &Value) -> Result<Value, String> {
         let (mut schema, mut rewritten) = (schema.clone(), Ok(()));
         let (is_v3_0, has_files) = (self.document.is_v3_0, self.has_files);
         schema::for_each(&mut schema, &mut String::new(), &mut |_, keywords| {
@@ -111,13 +106,13 @@ impl SchemaBundler {
         rewritten.map(|()| schema)
     }
 
-    fn reference_to_def(&mut self, reference: &str) -> Result<String, OperationError> {
+    fn reference_to_def(&mut self, reference: &str) -> Result<String, String> {
         if let Some(name) = self.names.get(reference) {
             return Ok(format!("#/$defs/{name}"));
         }
         self.document.lookup(reference)?;
         if self.names.len() == MAX_DEFS {
-            return Err(OperationError::TooManySchemas);
+            return Err(too_many());
         }
         let last = reference.rsplit('/').next().unwrap_or_default();
         let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -136,7 +131,7 @@ impl SchemaBundler {
         self,
         root: Value,
         graph: &mut ReferenceGraph,
-    ) -> Result<ToolSchema, OperationError> {
+    ) -> Result<ToolSchema, String> {
         if self.pending.is_empty() {
             return Ok(root.into());
         }

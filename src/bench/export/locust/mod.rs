@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::bench::plan::{BenchPlan, LoadModel};
 use crate::model::{Error, JsonObject};
 use crate::util::json::pretty;
+use crate::util::text::variable_name;
 
 const RUNNER: &str = include_str!("runner.py");
 
@@ -97,11 +98,7 @@ fn is_secret(name: &str) -> bool {
 
 /// `TOOLHOST_X_API_KEY` for `X-Api-Key`.
 fn variable(name: &str) -> String {
-    let word: String = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
-        .collect();
-    format!("TOOLHOST_{word}")
+    format!("TOOLHOST_{}", variable_name(name))
 }
 
 fn literal(text: &str) -> String {

@@ -7,6 +7,7 @@ use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locu
 use crate::bench::plan::BenchPlan;
 use crate::cli::commands::prelude::*;
 use crate::config::spec::{AuthSpec, Endpoint, ServerSpec, Transport};
+use crate::util::text::variable_name;
 
 const TOKEN: &str = "LOCUST_TOKEN";
 
@@ -71,8 +72,7 @@ fn target(prepared: &PreparedTarget, servers: &[ServerSpec]) -> Result<LocustTar
 
 /// The variable for the secret value of a header: `LOCUST_X_TEAM` for `X-Team`.
 fn variable(header: &str) -> String {
-    let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    format!("LOCUST_{}", header.chars().map(word).collect::<String>())
+    format!("LOCUST_{}", variable_name(header))
 }
 
 fn bearer(variable: Option<&str>) -> LocustHeader {

@@ -9,6 +9,7 @@ use crate::config::environment::Environment;
 use crate::config::spec::{Endpoint, ServerSpec};
 use crate::config::variables::PASSED_TO_PROGRAMS;
 use crate::util::process::{ResolveError, resolve};
+use crate::util::text::variable_name;
 
 const NETWORK: [&str; 8] = [
     "HTTP_PROXY",
@@ -114,7 +115,7 @@ fn named_after<'v>(
     server: &str,
     variables: impl Iterator<Item = &'v String>,
 ) -> impl Iterator<Item = String> {
-    let prefix = format!("{}_", server.to_ascii_uppercase().replace(['-', '.'], "_"));
+    let prefix = format!("{}_", variable_name(server));
     variables.filter(move |variable| variable.starts_with(&prefix)).cloned()
 }
 

@@ -117,12 +117,13 @@ impl CommandTool {
         for element in &entry.arguments {
             argv.extend(fill_argument(element, &arguments, entry.allow_dash)?);
         }
-        let stdin = match &entry.input {
+        let stdin = match entry.input {
             CommandInput::StdinJson => {
                 Some(Value::Object(arguments.clone()).to_string().into_bytes())
             }
-            CommandInput::StdinText(name) => {
-                Some(arguments.get(name).and_then(value_text).unwrap_or_default().into_bytes())
+            CommandInput::StdinText => {
+                let text = arguments.get(&entry.stdin_argument).and_then(value_text);
+                Some(text.unwrap_or_default().into_bytes())
             }
             CommandInput::Env | CommandInput::Args | CommandInput::None => None,
         };
