@@ -166,13 +166,14 @@ mod tests {
             headers: Vec::new(),
             body: None,
             max_bytes: 1 << 10,
-            requires_public: false,
-            insecure: false,
         }
     }
 
-    async fn ask(request: FetchRequest) -> Result<ToolResult, Error> {
-        fetch(request, &CancellationToken::new()).await
+    const ANY: FetchPolicy = FetchPolicy { requires_public: false, insecure: false };
+    const PUBLIC: FetchPolicy = FetchPolicy { requires_public: true, insecure: false };
+
+    async fn ask(request: &FetchRequest, policy: FetchPolicy) -> Result<ToolResult, Error> {
+        fetch(request, policy, &CancellationToken::new()).await
     }
 
     #[tokio::test]
@@ -185,7 +186,7 @@ mod tests {
             body: Some(json!({ "b": [2] })),
             ..request_for(&url)
         };
-        let result = ask(request).await.unwrap();
+        let result = ask(&request, ANY).await.unwrap();
         assert_eq!((result.success, &result.output), (true, &json!({ "a": 1 })));
         assert_eq!(result.meta.unwrap()["status"], 200);
         let http_request = peer.requests().remove(0);
@@ -197,18 +198,17 @@ mod tests {
 
     #[tokio::test]
     async fn addresses_that_may_not_be_asked_are_refused_before_anything_is_sent() {
-        for (url, public, kind) in [
-            ("http://169.254.169.254/latest", false, ErrorKind::Denied),
-            ("http://[fe80::1]/", false, ErrorKind::Denied),
-            ("http://127.0.0.1:9/", true, ErrorKind::Denied),
-            ("http://10.0.0.1/", true, ErrorKind::Denied),
-            ("ftp://example.com/", false, ErrorKind::Usage),
-            ("file:///etc/passwd", false, ErrorKind::Usage),
-            ("example.com", false, ErrorKind::Usage),
-            ("https://me:secret@example.com/", false, ErrorKind::Usage),
+        for (url, policy, kind) in [
+            ("http://169.254.169.254/latest", ANY, ErrorKind::Denied),
+            ("http://[fe80::1]/", ANY, ErrorKind::Denied),
+            ("http://127.0.0.1:9/", PUBLIC, ErrorKind::Denied),
+            ("http://10.0.0.1/", PUBLIC, ErrorKind::Denied),
+            ("ftp://example.com/", ANY, ErrorKind::Usage),
+            ("file:///etc/passwd", ANY, ErrorKind::Usage),
+            ("example.com", ANY, ErrorKind::Usage),
+            ("https://me:secret@example.com/", ANY, ErrorKind::Usage),
         ] {
-            let error =
-                prepare(&FetchRequest { requires_public: public, ..request_for(url) }).unwrap_err();
+            let error = prepare(&request_for(url), policy).unwrap_err();
             assert_eq!(error.kind(), kind, "{url}: {}", error.message());
         }
     }
@@ -218,17 +218,18 @@ mod tests {
         let peer = TestServer::start(|_, _| TestResponse::json("1")).await;
         let mut url = peer.url("/");
         url.set_host(Some("localhost")).unwrap();
-        let refused = FetchRequest { requires_public: true, ..request_for(url.as_str()) };
-        assert!(ask(refused).await.is_err());
+        let request = request_for(url.as_str());
+        assert!(ask(&request, PUBLIC).await.is_err());
         assert!(peer.requests().is_empty());
-        assert_eq!(ask(request_for(url.as_str())).await.unwrap().output, json!(1));
+        assert_eq!(ask(&request, ANY).await.unwrap().output, json!(1));
     }
 
     #[test]
     fn credentials_travel_encrypted_and_headers_of_http_stay_its_own() {
         let with = |url: &str, name: &str, text: &str| {
             let headers = vec![(name.to_owned(), text.to_owned())];
-            prepare(&FetchRequest { headers, ..request_for(url) }).map_err(|error| error.kind())
+            prepare(&FetchRequest { headers, ..request_for(url) }, ANY)
+                .map_err(|error| error.kind())
         };
         assert_eq!(with("http://8.8.8.8/", "Authorization", "x").unwrap_err(), ErrorKind::Denied);
         assert!(with("https://8.8.8.8/", "Authorization", "x").is_ok());
@@ -241,7 +242,8 @@ mod tests {
             );
         }
         let headers = vec![("Cookie".to_owned(), "k=s3cret".to_owned())];
-        let shown = preview(&FetchRequest { headers, ..request_for("https://8.8.8.8/") }).unwrap();
+        let request = FetchRequest { headers, ..request_for("https://8.8.8.8/") };
+        let shown = preview(&request, ANY).unwrap();
         assert_eq!(shown["headers"]["cookie"], "***");
     }
 }
