@@ -9,7 +9,7 @@ use super::node::{ConfigNode, NodeValue};
 use super::resolve::definition::ToolKeys;
 use super::resolve::servers::ServersFile;
 use super::resolve::settings::ToolsFile;
-use super::spec::{Configuration, KindDescriptor};
+use super::spec::{Configuration, INPUT_SCHEMA_KEYS, KindDescriptor};
 use crate::model::{Diagnostic, ToolDefinition};
 
 /// The schema of a file of tools; the keys of `kinds` are allowed beside the common ones.
@@ -107,11 +107,7 @@ fn check_tool(
     entry: Option<&ConfigNode>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let input = (
-        Some(&tool.input_schema),
-        "arguments",
-        &["parameters_schema", "parameters", "inputSchema", "input_schema", "param_schema_ref"][..],
-    );
+    let input = (Some(&tool.input_schema), "arguments", INPUT_SCHEMA_KEYS);
     let output = (
         tool.output_schema.as_ref(),
         "result",

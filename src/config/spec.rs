@@ -140,6 +140,10 @@ pub struct ToolSpec {
     pub seal: Seal,
 }
 
+/// The keys of an entry that say what the arguments are.
+pub const INPUT_SCHEMA_KEYS: &[&str] =
+    &["parameters_schema", "parameters", "inputSchema", "input_schema", "param_schema_ref"];
+
 impl ToolSpec {
     /// The defaults of its file.
     pub fn defaults(&self) -> DefaultsKeys {

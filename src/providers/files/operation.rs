@@ -5,6 +5,7 @@
 //! and arguments are translated here; nothing else knows both.
 
 use serde_json::{Value, json};
+use strum::VariantArray as _;
 
 use crate::model::{Annotations, JsonObject};
 use crate::providers::properties::{flag, object_schema, text};
@@ -14,7 +15,7 @@ pub(super) const MAX_ENTRIES: u64 = 10_000;
 /// How many there are when the call does not say.
 pub(super) const DEFAULT_ENTRIES: u64 = 1_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray)]
 pub(super) enum FileOperation {
     Read,
     List,
@@ -40,11 +41,9 @@ const fn tool(name: &'static str, aliases: &'static [&'static str]) -> ToolkitTo
     ToolkitTool { name, aliases }
 }
 
-const PLAIN_TOOLS: usize = 10;
-
 /// The tools of each operation, in their order: those that read stand first, so that they are a
 /// slice of the whole.
-static PLAIN: [ToolkitTool; PLAIN_TOOLS] = [
+static PLAIN: [ToolkitTool; 10] = [
     tool("read", &["read_file"]),
     tool("list", &["list_directory"]),
     tool("search", &["file_search", "file_system_search"]),
@@ -85,23 +84,10 @@ impl Vocabulary {
 }
 
 impl FileOperation {
-    const ALL: [Self; PLAIN_TOOLS] = [
-        Self::Read,
-        Self::List,
-        Self::Search,
-        Self::Info,
-        Self::Write,
-        Self::Append,
-        Self::Edit,
-        Self::Copy,
-        Self::Move,
-        Self::Delete,
-    ];
-
     pub(super) fn named(word: &str) -> Option<Self> {
         let names = |tool: &&ToolkitTool| tool.name == word || tool.aliases.contains(&word);
         let at = PLAIN.iter().position(|tool| names(&tool))?;
-        Self::ALL.get(at).copied()
+        Self::VARIANTS.get(at).copied()
     }
 
     pub(super) fn name(self) -> &'static str {

@@ -1,7 +1,7 @@
 //! Toolkits of `LangChain` by name: ours, and what to use in place of the others.
 
 use crate::config::typed::Located;
-use crate::model::{Diagnostic, Diagnostics};
+use crate::model::Diagnostic;
 use crate::util::spelling::did_you_mean;
 
 pub(super) const FILE_MANAGEMENT: &str = "FileManagementToolkit";
@@ -30,6 +30,7 @@ mod tests {
     use crate::config::node::SourceText;
     use crate::config::parse::parse;
     use crate::config::typed;
+    use crate::model::Diagnostics;
 
     fn checked(text: &str) -> Result<(), String> {
         let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;

@@ -14,7 +14,7 @@ use super::sealed::SealedCode;
 use crate::config::consent::Seal;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
-use crate::config::spec::ToolSpec;
+use crate::config::spec::{INPUT_SCHEMA_KEYS, ToolSpec};
 use crate::config::typed::{self, Limit, Located};
 use crate::model::{Diagnostic, Diagnostics, JsonObject, ToolScope};
 use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
@@ -121,9 +121,7 @@ pub(super) fn read(
     if diagnostics.errors() > 0 {
         return None;
     }
-    let schemas = ["parameters_schema", "parameters", "inputSchema", "input_schema"];
-    let has_schema =
-        schemas.iter().chain(&["param_schema_ref"]).any(|key| entry.get(key).is_some());
+    let has_schema = entry.get_any(INPUT_SCHEMA_KEYS).is_some();
     let root = keys.root(&spec.base_dir);
     let python = keys.python.map(|python| python.value);
     let sealed = spec

@@ -86,9 +86,6 @@ pub(in crate::providers) const METHODS: [&str; 7] =
 pub(super) const IDEMPOTENT: [Method; 5] =
     [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS];
 
-const SCHEMA_KEYS: [&str; 5] =
-    ["parameters_schema", "parameters", "inputSchema", "input_schema", "param_schema_ref"];
-
 /// An entry of kind `http` with every key checked and every reference expanded.
 #[derive(Debug, Clone)]
 pub(super) struct HttpEntry {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{EntryParser, SCHEMA_KEYS, TextPart};
+use super::{EntryParser, TextPart};
+use crate::config::spec::INPUT_SCHEMA_KEYS;
 use crate::model::{Diagnostic, ToolDefinition};
 use crate::providers::properties::{SchemaProperties, object_schema};
 
@@ -12,7 +13,7 @@ impl EntryParser<'_> {
     /// What the schema declares about arguments. Without a schema, one is made of the placeholders
     /// and of `params`.
     pub(super) fn properties(&mut self, definition: &mut ToolDefinition) -> SchemaProperties {
-        if self.spec.entry.get_any(&SCHEMA_KEYS).is_none() {
+        if self.spec.entry.get_any(INPUT_SCHEMA_KEYS).is_none() {
             definition.input_schema = self.schema().into();
             return SchemaProperties::of(&definition.input_schema);
         }
