@@ -83,14 +83,15 @@ pub fn host_identity(
 /// The directory that a host is started for: the project's, or that of the run.
 pub fn host_directory(configuration: &Configuration, cwd: PathBuf) -> PathBuf {
     let request = configuration.trust_request.as_ref();
-    let root = configuration.trusted_root.clone().or_else(|| request.map(|r| r.root.clone()));
-    root.or_else(|| {
-        let named = |layer: Layer| layer < Layer::User;
-        let file = configuration.files.iter().find(|file| named(file.layer))?;
-        let parent = file.path.parent().filter(|parent| !parent.as_os_str().is_empty())?;
-        cwd.join(parent).canonicalize().ok()
-    })
-    .unwrap_or(cwd)
+    let root = configuration.trusted_root().or(request.map(|request| request.root.as_path()));
+    root.map(Path::to_path_buf)
+        .or_else(|| {
+            let named = |layer: Layer| layer < Layer::User;
+            let file = configuration.files.iter().find(|file| named(file.layer))?;
+            let parent = file.path.parent().filter(|parent| !parent.as_os_str().is_empty())?;
+            cwd.join(parent).canonicalize().ok()
+        })
+        .unwrap_or(cwd)
 }
 
 fn add_options(digest: &mut PartDigest, options: &AssemblyOptions) {
@@ -155,7 +156,7 @@ fn add_trust(digest: &mut PartDigest, configuration: &Configuration) {
         digest.text(&entry.name);
     }
     digest.part(b"trusted");
-    if let Some(root) = &configuration.trusted_root {
+    if let Some(root) = configuration.trusted_root() {
         digest.text(&root.to_string_lossy());
     }
     if let Some(record) = &configuration.trust_record {

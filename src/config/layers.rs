@@ -193,7 +193,8 @@ fn a_project_is_asked_about_once_and_again_after_a_change() {
     let trusted = room.trust(false);
     assert!(trusted.trust_request.is_none() && trusted.untrusted.is_empty());
     assert_eq!(trusted.servers.len(), 1);
-    assert_eq!(trusted.trusted_root, Some(room.environment.cwd.canonicalize().unwrap()));
+    let root = room.environment.cwd.canonicalize().unwrap();
+    assert_eq!(trusted.trusted_root(), Some(root.as_path()));
 
     for change in [
         SERVER.replace("sh,", "bash,"),

@@ -103,7 +103,6 @@ pub fn load_beside(
         _ => named.and_then(|file| discover::project_of_named(&file.path, &cwd, user.as_deref())),
     };
     configuration.is_agreed_for_run = request.trust_all || named.is_some();
-    configuration.trusted_root = consent.trusted_root();
     configuration.trust_record = consent.record().cloned();
     configuration.trust_request = consent.request;
     configuration

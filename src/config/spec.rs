@@ -1,7 +1,7 @@
 //! The resolved configuration: the input of `assembly`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,8 +59,6 @@ pub struct Configuration {
     /// named by a flag or a variable, the project that contains them; for an ad-hoc server, the
     /// project of the working directory. `None` if there is none.
     pub project_root: Option<PathBuf>,
-    /// The root of the project, if the user agreed to it.
-    pub trusted_root: Option<PathBuf>,
     /// Whether files act because of this run's options: `--trust`, or naming them.
     /// That applies to their content as read; no stored answer covers other content.
     pub is_agreed_for_run: bool,
@@ -83,6 +81,11 @@ impl Configuration {
     pub fn count_broken_servers(&self, is_asked: impl Fn(&str) -> bool) -> usize {
         let servers = self.disabled.iter().filter(|entry| entry.role == FileRole::Servers);
         servers.filter(|entry| !entry.is_switched_off() && is_asked(&entry.name)).count()
+    }
+
+    /// The root of the project, if the user agreed to it.
+    pub fn trusted_root(&self) -> Option<&Path> {
+        self.trust_record.as_ref().map(|record| record.root.as_path())
     }
 
     /// The root of the project that calls belong to, as records spell it.

@@ -47,7 +47,7 @@ impl CurrentContents {
             rules: fingerprint::of_rules(configuration, environment),
             records: fingerprint::of_records(configuration),
             errors: errors(configuration).map(identity).collect(),
-            is_project_trusted: configuration.trusted_root.is_some(),
+            is_project_trusted: configuration.trust_record.is_some(),
         }
     }
 

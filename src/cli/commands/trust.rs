@@ -55,7 +55,8 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
     let consent = args.yes || context.trusts_all();
     let configuration = context.load_untrusting(args.directory.as_deref())?;
     let Some(request) = configuration.trust_request else {
-        return already_trusted(args, context, configuration.trusted_root.as_deref());
+        let record = configuration.trust_record.as_ref();
+        return already_trusted(args, context, record.map(|record| record.root.as_path()));
     };
     let json = context.output.has_json_errors();
     if !consent && !prompt::is_possible() {

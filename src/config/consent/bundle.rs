@@ -1,11 +1,12 @@
 //! The bundle a person is asked to trust: a project's files, code, programs and overrides.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::project_record::ProjectRecord;
 use super::seal::BoundFile;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::util::hex::hex;
@@ -49,21 +50,16 @@ pub enum Difference {
 }
 
 impl Bundle {
-    /// The ways in which this is not covered by `trusted`. `root` is the root of both; with
-    /// `allows_code_changes` the code below it may change.
-    pub fn differences(
-        &self,
-        trusted: &Self,
-        root: &Path,
-        allows_code_changes: bool,
-    ) -> Vec<Difference> {
+    /// The ways in which this, which has the same root, is not covered by what was trusted.
+    pub fn differences(&self, record: &ProjectRecord) -> Vec<Difference> {
+        let trusted = &record.bundle;
         // A missing file removes its entries, which is no reason to ask; but its content
         // may have been why another entry was harmless, so it counts.
         let names: BTreeSet<&String> = self.files.keys().chain(trusted.files.keys()).collect();
         let changed =
             names.into_iter().filter(|name| self.files.get(*name) != trusted.files.get(*name));
         let mut differences: Vec<_> = changed.cloned().map(Difference::File).collect();
-        differences.extend(self.code_differences(trusted, root, allows_code_changes));
+        differences.extend(self.code_differences(record));
         let replaced = self.replaced_names.iter();
         let replaced = replaced.filter(|name| !trusted.replaced_names.contains(name));
         differences.extend(replaced.cloned().map(Difference::Replaces));
@@ -75,17 +71,13 @@ impl Bundle {
         differences
     }
 
-    pub(super) fn code_differences(
-        &self,
-        trusted: &Self,
-        root: &Path,
-        allows_code_changes: bool,
-    ) -> Vec<Difference> {
+    pub(super) fn code_differences(&self, record: &ProjectRecord) -> Vec<Difference> {
+        let ProjectRecord { root, bundle: trusted, allows_code_changes, .. } = record;
         let mut differences = Vec::new();
         for (path, now) in &self.code {
             let before = trusted.code.get(path);
             let authored =
-                |file: &BoundFile| allows_code_changes && file.resolved.starts_with(root);
+                |file: &BoundFile| *allows_code_changes && file.resolved.starts_with(root);
             if before != Some(now) && !(authored(now) && before.is_none_or(authored)) {
                 differences.push(Difference::Code(path.clone()));
             }
@@ -173,7 +165,6 @@ mod tests {
 
     #[test]
     fn code_of_its_author_may_change_and_programs_may_not() {
-        let root = Path::new("/p");
         let file = |to: &str, sha: &str| BoundFile {
             resolved: to.into(),
             sha256: Some(sha.to_owned()),
@@ -184,14 +175,19 @@ mod tests {
             resolved_paths: BTreeMap::from([("t: git".to_owned(), program.into())]),
             ..Bundle::default()
         };
-        let trusted = bundle(file("/p/a.py", "1"), "/usr/bin/git");
+        let trusted = |allows_code_changes| ProjectRecord {
+            root: "/p".into(),
+            bundle: bundle(file("/p/a.py", "1"), "/usr/bin/git"),
+            allows_code_changes,
+            ..ProjectRecord::default()
+        };
         let changed = bundle(file("/p/a.py", "2"), "/usr/bin/git");
-        assert_eq!(changed.differences(&trusted, root, false).len(), 1);
-        assert_eq!(changed.differences(&trusted, root, true), []);
+        assert_eq!(changed.differences(&trusted(false)).len(), 1);
+        assert_eq!(changed.differences(&trusted(true)), []);
         let moved = bundle(file("/p/a.py", "1"), "/p/git");
-        assert_eq!(moved.differences(&trusted, root, true).len(), 1);
+        assert_eq!(moved.differences(&trusted(true)).len(), 1);
         let outside = bundle(file("/q/a.py", "2"), "/usr/bin/git");
-        assert_eq!(outside.differences(&trusted, root, true).len(), 1);
+        assert_eq!(outside.differences(&trusted(true)).len(), 1);
     }
 
     #[test]
@@ -200,10 +196,13 @@ mod tests {
             credentials: BTreeMap::from([("mine".to_owned(), digest.to_owned())]),
             ..Bundle::default()
         };
-        let changes = |before: &Bundle| bundle("1").differences(before, Path::new("/p"), true);
+        let changes = |bundle_before: Bundle| {
+            let record = ProjectRecord { bundle: bundle_before, ..ProjectRecord::default() };
+            bundle("1").differences(&record)
+        };
         let difference = [Difference::Credential("mine".to_owned())];
-        assert_eq!(changes(&bundle("1")), []);
-        assert_eq!(changes(&bundle("2")), difference);
-        assert_eq!(changes(&Bundle::default()), difference);
+        assert_eq!(changes(bundle("1")), []);
+        assert_eq!(changes(bundle("2")), difference);
+        assert_eq!(changes(Bundle::default()), difference);
     }
 }

@@ -72,11 +72,6 @@ impl Consent {
         Some(format!("'{}' ({})", own.name, own.describe_location()))
     }
 
-    /// The root of the project, when a stored answer covers it.
-    pub(in crate::config) fn trusted_root(&self) -> Option<PathBuf> {
-        Some(self.record()?.root.clone())
-    }
-
     /// The stored answer that allows the project to act.
     pub(in crate::config) fn record(&self) -> Option<&Arc<ProjectRecord>> {
         self.project.as_ref()?.record()
@@ -121,10 +116,7 @@ pub(in crate::config) fn decide(
     let mut hashing = Hashing::new(previous.as_deref().map(|record| &record.bundle));
     survey.bind(&mut hashing);
     if let Some(record) = &previous
-        && survey
-            .bundle
-            .differences(&record.bundle, &survey.root, record.allows_code_changes)
-            .is_empty()
+        && survey.bundle.differences(record).is_empty()
     {
         consent.seals = seals(&survey, record);
         consent.project = Some(Grant::stored(Arc::clone(record)));

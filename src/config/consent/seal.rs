@@ -236,11 +236,11 @@ impl Seal {
     /// Compares what would run now with what was trusted.
     pub fn verify(&self) -> Result<(), Vec<String>> {
         let Some(sealed) = &self.0 else { return Ok(()) };
-        let ProjectRecord { root, bundle: trusted, allows_code_changes, .. } = &*sealed.record;
+        let ProjectRecord { root, bundle: trusted, .. } = &*sealed.record;
         let mut now = Bundle::default();
         sealed.files.bind(root, &mut Hashing::new(Some(trusted)), &mut now);
         let changed: Vec<String> = now
-            .code_differences(trusted, root, *allows_code_changes)
+            .code_differences(&sealed.record)
             .into_iter()
             .map(|difference| match difference {
                 Difference::Resolved(name, now) => match trusted.resolved_paths.get(&name) {
@@ -348,7 +348,8 @@ mod tests {
             files.bind(&root, &mut Hashing { bytes_left, before: None }, &mut trusted);
             assert_eq!(paths.each_ref().map(|path| trusted.code[path].is_stamp()), [false, true]);
         }
-        let changed = |now: &Bundle| now.differences(&trusted, &root, false).len();
+        let record = ProjectRecord { bundle: trusted.clone(), ..ProjectRecord::default() };
+        let changed = |now: &Bundle| now.differences(&record).len();
         let mut now = Bundle::default();
         files.bind(&root, &mut Hashing::new(Some(&trusted)), &mut now);
         assert_eq!(changed(&now), 0);

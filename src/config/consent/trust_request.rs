@@ -118,8 +118,7 @@ impl TrustRequest {
         for old in gone {
             lines.push(TrustRequestLine::Heading(format!("removed: {} ({})", old.name, old.file)));
         }
-        for difference in self.bundle.differences(before, &self.root, previous.allows_code_changes)
-        {
+        for difference in self.bundle.differences(previous) {
             let text = match difference {
                 Difference::Code(path) => {
                     let is_there = |bundle: &Bundle| {
@@ -156,18 +155,16 @@ impl TrustRequest {
     /// Whether this, apart from its configuration files, only adds to what was trusted, and
     /// replaces nothing of the user's own.
     pub fn only_adds(&self) -> bool {
-        let empty = Bundle::default();
-        let (before, author) = match &self.previous {
-            Some(record) => (&record.bundle, record.allows_code_changes),
-            None => (&empty, false),
-        };
+        let nothing = ProjectRecord::default();
+        let previous = self.previous.as_deref().unwrap_or(&nothing);
+        let before = &previous.bundle;
         let adds = |difference: &Difference| match difference {
             Difference::File(_) => true,
             Difference::Code(path) => !before.code.contains_key(path),
             Difference::Resolved(use_of, _) => !before.resolved_paths.contains_key(use_of),
             Difference::Replaces(_) | Difference::Credential(_) => false,
         };
-        self.bundle.differences(before, &self.root, author).iter().all(adds)
+        self.bundle.differences(previous).iter().all(adds)
     }
 
     /// Why the project may not act, in words that follow "is".
