@@ -74,6 +74,7 @@ mod tests {
     use super::*;
     use crate::config::node::SourceText;
     use crate::config::parse;
+    use crate::model::Diagnostic;
 
     fn reported(schema: &str) -> Vec<String> {
         let source = SourceText::new("tools.yaml", schema);

@@ -188,7 +188,7 @@ mod tests {
 
     fn run(arguments: Value) -> ToolResult {
         let Value::Object(arguments) = arguments else { panic!("{arguments}") };
-        diff(&SystemClock, Arguments(&arguments)).unwrap()
+        crate::providers::local::answered(diff(&SystemClock, Arguments(&arguments))).unwrap()
     }
 
     fn operations(before: &Value, after: &Value) -> Vec<Value> {

@@ -236,11 +236,12 @@ mod tests {
     use crate::model::CallId;
     use crate::model::ErrorKind;
     use crate::model::error::Signal;
+    use crate::providers::local;
 
     async fn call(work: RegexWork, arguments: Value) -> FunctionResult {
         let context = ToolContext::empty(CallId("c".to_owned()));
         let arguments = arguments.as_object().unwrap().clone();
-        run(&context, Arguments(&arguments), work).await
+        local::answered(run(&context, Arguments(&arguments), work).await)
     }
 
     async fn output(work: RegexWork, arguments: Value) -> Value {
@@ -311,7 +312,7 @@ mod tests {
         context.cancel.cancel();
         let arguments = json!({ "pattern": "a", "text": "aaa" });
         let request = read(&context, Arguments(arguments.as_object().unwrap())).unwrap();
-        let error = all(&request.ok().unwrap()).unwrap_err();
+        let error = all(&request).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted(Signal::Interrupt));
     }
 }

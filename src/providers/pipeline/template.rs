@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::reference::ValueReference;
 use super::scope::ScopeView;
 use crate::config::node::ConfigNode;
-use crate::model::{Diagnostic, Diagnostics, Error, SourceLocation};
+use crate::model::{Diagnostics, Error, SourceLocation};
 use crate::providers::template::{TemplateTree, TextTemplate, value_text};
 
 pub(super) type PipelineTemplate = TemplateTree<ValueReference>;
@@ -76,7 +76,7 @@ mod tests {
 
     use super::super::scope::Scope;
     use super::*;
-    use crate::model::JsonObject;
+    use crate::model::{Diagnostic, JsonObject};
 
     fn scope() -> Scope {
         let arguments = json!({ "topic": "rust", "n": 3, "list": [1, {"a b": "x"}], "none": null });

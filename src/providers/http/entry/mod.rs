@@ -174,7 +174,7 @@ pub(super) fn read(
     let mut parser =
         EntryParser { spec, grant, environment, expanded, diagnostics, keys, request, texts };
     let entry = parser.read(definition);
-    entry.filter(|_| !diagnostics.iter().any(Diagnostic::is_error))
+    entry.filter(|_| diagnostics.errors() == 0)
 }
 
 /// The part of a request that a text is for.
