@@ -1,5 +1,7 @@
 //! Line differences between two texts.
 
+use std::ops::Range;
+
 use crate::present::{Line, Page, Role};
 use crate::util::diff::{DiffMark, Hunk};
 
@@ -26,10 +28,15 @@ pub fn page(hunks: &[Hunk], old: &str, new: &str) -> Page {
 
 /// The hunks, each below the numbers of its lines.
 pub fn hunks(page: &mut Page, hunks: &[Hunk]) {
+    let span = |lines: &Range<usize>| {
+        if lines.is_empty() {
+            "none".to_owned()
+        } else {
+            format!("{}-{}", lines.start + 1, lines.end)
+        }
+    };
     for hunk in hunks {
-        let (old, new) = (&hunk.old, &hunk.new);
-        let head =
-            format!("@@ lines {}-{}, now {}-{} @@", old.start + 1, old.end, new.start + 1, new.end);
+        let head = format!("@@ lines {}, now {} @@", span(&hunk.old), span(&hunk.new));
         page.push(Line::styled(Role::Dim, head));
         lines(page, hunk, 0);
     }
@@ -64,6 +71,18 @@ mod tests {
          11
          12
          13
+        ");
+    }
+
+    #[test]
+    fn a_new_text_has_no_lines_of_an_old_one() {
+        let page = page(&hunks("", "one\ntwo\n", 2), "a", "a");
+        assert_snapshot!(LineRenderer::default().page(&page), @"
+        --- a
+        +++ a
+        @@ lines none, now 1-2 @@
+        +one
+        +two
         ");
     }
 }
