@@ -62,6 +62,8 @@ pub(super) use linux::coverage_on;
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use strum::VariantArray as _;
+
     use super::super::subject::SandboxSubject;
     use super::super::support::{SystemSupport, ThisSystem};
     use super::super::{
@@ -83,10 +85,10 @@ mod linux {
             protects: Vec::new(),
             leaves_open: Vec::new(),
         };
-        for subject in SandboxSubject::ALL {
+        for subject in SandboxSubject::VARIANTS {
             let mut by: Vec<&'static str> = Vec::new();
             for (name, subjects) in &mechanisms {
-                if subjects.contains(&subject) && !by.contains(name) {
+                if subjects.contains(subject) && !by.contains(name) {
                     by.push(*name);
                 }
             }

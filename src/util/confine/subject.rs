@@ -1,21 +1,20 @@
 //! What a program could reach besides its granted resources, as worded by `inspect`.
 
-/// One thing that a sandbox keeps or leaves open. Which of the two it is follows from the
-/// mechanisms of a level (see [`super::coverage()`]); here are only the words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+use strum::VariantArray;
+
+/// One thing that a sandbox keeps or leaves open, in the order they are listed in. Which of the two
+/// it is follows from the mechanisms of a level (see [`super::coverage()`]); here are only the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, VariantArray)]
 pub(super) enum SandboxSubject {
     Files,
     /// Permissions, owners, times and attributes of files.
     Metadata,
-    FileExistence,
-    Locks,
     Memory,
     /// Limits, priorities and processors of other processes.
     Scheduling,
     Signals,
     /// What `/proc` tells about other processes.
     ProcessDetails,
-    ProcessIds,
     SharedMemory,
     Network,
     UnixSockets,
@@ -23,31 +22,13 @@ pub(super) enum SandboxSubject {
     Mounts,
     Keyrings,
     KernelInterfaces,
+    FileExistence,
+    ProcessIds,
+    Locks,
     Kernel,
 }
 
 impl SandboxSubject {
-    /// All of them, in the order they are listed in.
-    pub(super) const ALL: [Self; 17] = [
-        Self::Files,
-        Self::Metadata,
-        Self::Memory,
-        Self::Scheduling,
-        Self::Signals,
-        Self::ProcessDetails,
-        Self::SharedMemory,
-        Self::Network,
-        Self::UnixSockets,
-        Self::AbstractSockets,
-        Self::Mounts,
-        Self::Keyrings,
-        Self::KernelInterfaces,
-        Self::FileExistence,
-        Self::ProcessIds,
-        Self::Locks,
-        Self::Kernel,
-    ];
-
     pub(super) fn protected_text(self) -> &'static str {
         match self {
             Self::Files => "other files",
