@@ -12,27 +12,9 @@ use crate::model::Layer;
 use crate::util::hex::hex;
 use crate::util::part_digest::PartDigest;
 
-/// Variables that differ between terminals and logins, and have no effect unless a file refers to them.
-/// The caller's identity is sent with each call.
-const OF_A_TERMINAL: [&str; 17] = [
-    "COLUMNS",
-    "LINES",
-    "OLDPWD",
-    "PWD",
-    "SHELL",
-    "SHLVL",
-    "SSH_TTY",
-    "TERM",
-    "TERM_PROGRAM",
-    "TOOLHOST_USER",
-    "TRACEPARENT",
-    "TRACESTATE",
-    "TTY",
-    "WINDOWID",
-    "XDG_SEAT",
-    "XDG_SESSION_ID",
-    "XDG_VTNR",
-];
+/// Variables of a login, which have no effect unless a file refers to them. The caller's identity is
+/// sent with each call.
+const OF_A_LOGIN: [&str; 3] = ["XDG_SEAT", "XDG_SESSION_ID", "XDG_VTNR"];
 /// Variables that programs see, or that affect how they are reached, regardless of the files.
 const ALWAYS: [&str; 17] = [
     "ALL_PROXY",
@@ -139,8 +121,8 @@ fn deciding_variables<'a>(
     let mentioned = mentioned(configuration, variables);
     let decides = |name: &str| {
         mentioned.contains(name)
-            || ((ALWAYS.contains(&name) || name.starts_with("XDG_"))
-                && !OF_A_TERMINAL.contains(&name))
+            || ALWAYS.contains(&name)
+            || (name.starts_with("XDG_") && !OF_A_LOGIN.contains(&name))
     };
     variables.iter().filter(|(name, _)| decides(name)).collect()
 }
