@@ -6,19 +6,20 @@ use std::time::{Duration, Instant};
 use crate::host::ToolHost;
 use crate::host::load::LoadTarget;
 use crate::model::Error;
-use crate::util::clock::{Clock, SystemClock};
+use crate::util::clock::SystemClock;
 use crate::util::process::cpu_time;
 
 use super::arguments::ArgumentRows;
 use super::bench_result::BenchResult;
 use super::caveats;
-use super::driver::{LoadDriver, RunControl, lock};
+use super::control::RunControl;
 use super::environment::{BenchEnvironment, read_file};
 use super::findings::{AcceptanceCriteria, BenchFindings};
+use super::meter::lock;
 use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing, WarmUp};
 use super::report::{BenchReport, GeneratorReport, Round, RunStatus, SampleBlock};
-use super::target_worker::{BenchTarget, TargetWorker};
+use super::target_worker::{BenchTarget, RunHandles, TargetWorker};
 use super::targets;
 use crate::util::number::float;
 use crate::util::units::show_duration;
@@ -63,8 +64,9 @@ impl Benchmark {
             BenchTarget { connector: Arc::new(target), arguments }
         };
         let prepared = prepared.into_iter().map(bench_target).collect();
-        let (clock, control) = (Arc::new(SystemClock), &self.control);
-        let mut report = run_targets(&self.plan, prepared, clock, control, &self.monitor).await?;
+        let (control, monitor) = (self.control.clone(), self.monitor.clone());
+        let handles = RunHandles { clock: Arc::new(SystemClock), control, monitor };
+        let mut report = run_targets(&self.plan, prepared, handles).await?;
         let used = own_processor_time().zip(own_time);
         report.generator.cpu = used.and_then(|(after, before)| after.checked_sub(before));
         let environment = BenchEnvironment {
@@ -90,16 +92,12 @@ fn own_processor_time() -> Option<Duration> {
 pub(super) async fn run_targets(
     plan: &BenchPlan,
     mut bench_targets: Vec<BenchTarget>,
-    clock: Arc<dyn Clock>,
-    control: &RunControl,
-    monitor: &RunMonitor,
+    handles: RunHandles,
 ) -> Result<BenchReport, Error> {
-    let (began, from) = (clock.unix(), clock.now());
+    let (began, from) = (handles.clock.unix(), handles.clock.now());
     let mut run = Run {
         plan,
-        clock,
-        control,
-        monitor,
+        handles,
         rounds: Vec::new(),
         warnings: Vec::new(),
         lost_record: None,
@@ -123,9 +121,7 @@ pub(super) async fn run_targets(
 
 struct Run<'a> {
     plan: &'a BenchPlan,
-    clock: Arc<dyn Clock>,
-    control: &'a RunControl,
-    monitor: &'a RunMonitor,
+    handles: RunHandles,
     rounds: Vec<Round>,
     warnings: Vec<String>,
     lost_record: Option<Error>,
@@ -134,16 +130,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn open(&self, target: &BenchTarget, name: String) -> Result<TargetWorker, Error> {
-        let BenchTarget { connector, arguments } = target.clone();
-        let driver = LoadDriver::idle(Arc::clone(&self.clock), self.control, arguments);
-        self.monitor.lock().targets.push((name, driver.meter()));
-        let around = (Arc::clone(&self.clock), self.control.clone());
-        TargetWorker::open(connector, driver, around).await
-    }
-
     fn is_over(&self, worker: &TargetWorker) -> bool {
-        self.is_aborted || self.control.is_stopped() || worker.connector.is_cancelled()
+        self.is_aborted || self.handles.control.is_stopped() || worker.is_cancelled()
     }
 
     /// One target after the other, again and again; a single one at once.
@@ -153,22 +141,20 @@ impl Run<'_> {
         rounds: u32,
     ) -> Result<Vec<TargetWorker>, Error> {
         let mut workers = Vec::with_capacity(targets.len());
-        for target in &targets {
-            workers.push(self.open(target, target.connector.tool()).await?);
+        for target in targets {
+            let name = target.connector.tool();
+            workers.push(TargetWorker::open(target, name, self.handles.clone()).await?);
         }
-        for (worker, target) in workers.iter_mut().zip(&targets) {
-            worker.begin(target.arguments.of_call(0), &describe(self.plan))?;
-        }
-        if let [worker] = workers.as_mut_slice() {
-            self.call(worker, self.plan.clone()).await;
-            return Ok(workers);
+        for worker in &mut workers {
+            worker.begin(&describe(self.plan))?;
         }
         for worker in &mut workers {
             self.warm_up(worker, self.plan).await;
         }
         let mut random = fastrand::Rng::with_seed(self.plan.seed);
+        let takes_turns = workers.len() > 1;
         for round in 0..rounds {
-            self.monitor.lock().round = Some((round + 1, rounds));
+            self.handles.monitor.lock().round = takes_turns.then_some((round + 1, rounds));
             let mut order: Vec<usize> = (0..workers.len()).collect();
             random.shuffle(&mut order);
             let mut turns: Vec<Option<SampleBlock>> = vec![None; workers.len()];
@@ -185,7 +171,8 @@ impl Run<'_> {
                 turns[at] = self.measure(&mut workers[at], part).await;
             }
             // An interrupted run says nothing about how the targets compare.
-            if workers.iter().all(|worker| worker.is_open() && !self.is_over(worker)) {
+            if takes_turns && workers.iter().all(|worker| worker.is_open() && !self.is_over(worker))
+            {
                 self.rounds.push(Round { turns: turns.into_iter().flatten().collect() });
             }
         }
@@ -203,10 +190,12 @@ impl Run<'_> {
         let steps = u32::try_from(in_flight.len()).unwrap_or(u32::MAX);
         for (number, &calls) in (1..).zip(in_flight) {
             {
-                let mut state = self.monitor.lock();
+                let mut state = self.handles.monitor.lock();
                 (state.phase, state.round) = (RunPhase::Connecting, Some((number, steps)));
             }
-            let mut worker = match self.open(target, format!("{calls} in flight")).await {
+            let name = format!("{calls} in flight");
+            let opened = TargetWorker::open(target.clone(), name, self.handles.clone()).await;
+            let mut worker = match opened {
                 Ok(worker) => worker,
                 Err(error) if workers.is_empty() => return Err(error),
                 Err(error) => {
@@ -221,7 +210,7 @@ impl Run<'_> {
             let model = LoadModel::Closed { concurrency: calls };
             let step = BenchPlan { model, ..self.plan.clone() };
             let planned = format!("{}, {calls} in flight", describe(self.plan));
-            worker.begin(target.arguments.of_call(0), &planned)?;
+            worker.begin(&planned)?;
             self.warm_up(&mut worker, &step).await;
             self.measure(&mut worker, step).await;
             self.end(&mut worker);
@@ -235,32 +224,34 @@ impl Run<'_> {
         Ok(workers)
     }
 
-    /// Makes the calls of a plan that do not count.
+    /// Makes the calls before those of a plan, which do not count.
     async fn warm_up(&mut self, worker: &mut TargetWorker, plan: &BenchPlan) {
-        if !matches!(plan.warm_up, WarmUp::Calls(0) | WarmUp::Time(Duration::ZERO)) {
-            let limits = RunLimits { requests: Some(0), duration: None };
-            self.call(worker, BenchPlan { limits, ..plan.clone() }).await;
-        }
+        let limits = match plan.warm_up {
+            WarmUp::Calls(calls) => RunLimits { requests: Some(calls), duration: None },
+            WarmUp::Time(time) => RunLimits { requests: None, duration: Some(time) },
+        };
+        let concurrency = match plan.model {
+            LoadModel::Closed { concurrency } => concurrency,
+            // One after the other: the schedule begins afterwards.
+            LoadModel::Open { .. } => 1,
+        };
+        let model = LoadModel::Closed { concurrency };
+        self.call(worker, (BenchPlan { model, limits, ..plan.clone() }, false)).await;
     }
 
-    /// Makes the calls of a plan that count, as a turn of the target: after its warm-up.
+    /// Makes the calls of a plan, as a turn of the target.
     async fn measure(&mut self, worker: &mut TargetWorker, plan: BenchPlan) -> Option<SampleBlock> {
-        let meter = worker.driver.meter();
-        lock(&meter).begin_turn();
-        self.call(worker, BenchPlan { warm_up: WarmUp::Calls(0), ..plan }).await;
-        lock(&meter).end_turn()
+        lock(&worker.meter).begin_turn();
+        self.call(worker, (plan, true)).await;
+        lock(&worker.meter).end_turn()
     }
 
-    /// Makes the calls of a plan, with its warm-up.
-    async fn call(&mut self, worker: &mut TargetWorker, plan: BenchPlan) {
-        if !worker.is_open() {
-            return;
+    async fn call(&mut self, worker: &mut TargetWorker, plan: (BenchPlan, bool)) {
+        if worker.is_open() {
+            let scheduler = worker.run(plan).await;
+            self.is_aborted |= scheduler.is_aborted;
+            self.paused += scheduler.paused;
         }
-        worker.driver.follow(plan, self.control, self.monitor);
-        worker.run().await;
-        let scheduler = &worker.driver.scheduler;
-        self.is_aborted |= scheduler.is_aborted();
-        self.paused += scheduler.paused();
     }
 
     fn end(&mut self, worker: &mut TargetWorker) {
@@ -276,15 +267,15 @@ impl Run<'_> {
         began: Duration,
         from: Instant,
     ) -> BenchReport {
-        self.monitor.lock().phase = RunPhase::Done;
+        self.handles.monitor.lock().phase = RunPhase::Done;
         for worker in &mut workers {
             self.end(worker);
         }
-        let (wall, past) = (self.clock.unix().saturating_sub(began), self.clock.now() - from);
+        let clock = &self.handles.clock;
+        let (wall, past) = (clock.unix().saturating_sub(began), clock.now() - from);
         self.warnings.extend(caveats::clock_step(wall, past));
-        let status = if self.control.is_stopped()
-            || workers.iter().any(|worker| worker.connector.is_cancelled())
-        {
+        let is_stopped = self.handles.control.is_stopped();
+        let status = if is_stopped || workers.iter().any(TargetWorker::is_cancelled) {
             RunStatus::Stopped
         } else if self.is_aborted || workers.iter().any(|worker| worker.error.is_some()) {
             RunStatus::Aborted
@@ -293,8 +284,7 @@ impl Run<'_> {
         };
         let mut generator = GeneratorReport { paused: self.paused, ..GeneratorReport::default() };
         for worker in &workers {
-            let meter = worker.driver.meter();
-            let meter = lock(&meter);
+            let meter = lock(&worker.meter);
             generator.lag.merge(&meter.lag);
             generator.queued += meter.queued;
         }
@@ -330,8 +320,7 @@ fn describe(plan: &BenchPlan) -> String {
 }
 
 fn failed_share(worker: &TargetWorker) -> f64 {
-    let meter = worker.driver.meter();
-    let report = &lock(&meter).report;
+    let report = &lock(&worker.meter).report;
     float(report.failed_calls()) / float(report.requests.max(1))
 }
 

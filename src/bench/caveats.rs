@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use super::formatting::{calls, percent};
 use super::plan::{Arrivals, LoadModel, OverflowPolicy};
 use super::report::{BenchReport, RunStatus, TargetReport};
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
 const MIN_RATE_SHARE: f64 = 0.95;
@@ -16,15 +18,11 @@ const OUTLIER_DEVIATIONS: f64 = 14.826;
 const OUTLIER_SHARE_DIVISOR: u64 = 10;
 
 pub fn collect(report: &BenchReport) -> Vec<String> {
-    let several = report.targets.len() > 1;
-    let about = |target: &TargetReport, text: String| {
-        if several { format!("{}: {text}", target.label()) } else { text }
-    };
     let mut all = Vec::new();
     for target in &report.targets {
         let lost = connection_lost(target).into_iter();
         let texts = lost.chain(failed_calls(target)).chain(unanswered_calls(target));
-        all.extend(texts.map(|text| about(target, text)));
+        all.extend(texts.map(|text| report.about(target, text)));
     }
     all.extend(rate_not_reached(report));
     all.extend(generator_lag(report));
@@ -36,7 +34,7 @@ pub fn collect(report: &BenchReport) -> Vec<String> {
             outliers(target),
             cold_start(target),
         ];
-        all.extend(texts.into_iter().flatten().map(|text| about(target, text)));
+        all.extend(texts.into_iter().flatten().map(|text| report.about(target, text)));
     }
     all
 }
@@ -54,7 +52,7 @@ fn connection_lost(target: &TargetReport) -> Vec<String> {
 }
 
 fn failed_calls(target: &TargetReport) -> Option<String> {
-    let failed = target.tool_errors + target.errors + target.timeouts;
+    let failed = target.failures();
     (failed > 0).then(|| {
         let share = percent(failed, target.requests);
         format!(
@@ -67,7 +65,7 @@ fn failed_calls(target: &TargetReport) -> Option<String> {
 
 fn unanswered_calls(target: &TargetReport) -> Option<String> {
     (target.unanswered > 0)
-        .then(|| format!("{} had no response when the run ended", count(target.unanswered, "call")))
+        .then(|| format!("{} had no response when the run ended", calls(target.unanswered)))
 }
 
 fn rate_not_reached(report: &BenchReport) -> Option<String> {
@@ -83,9 +81,7 @@ fn rate_not_reached(report: &BenchReport) -> Option<String> {
     if made < 20 || seconds == 0.0 {
         return None;
     }
-
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52 calls")]
-    let (achieved, noise) = (made as f64 / seconds, 3.0 / (made as f64).sqrt());
+    let (achieved, noise) = (float(made) / seconds, 3.0 / float(made).sqrt());
     let requested = arrivals.rate();
     let floor = match arrivals {
         Arrivals::Poisson { .. } => MIN_RATE_SHARE - noise,
@@ -215,11 +211,6 @@ fn count(many: u64, what: &str) -> String {
         (many, "call was") => format!("{} calls were", show_count(many)),
         (many, what) => format!("{} {what}s", show_count(many)),
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a share for people")]
-fn percent(part: u64, whole: u64) -> String {
-    format!("{:.2}%", part as f64 * 100.0 / whole.max(1) as f64)
 }
 
 #[cfg(test)]

@@ -1,65 +1,53 @@
 //! Pausing and stopping a run from outside.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
 
 /// Stops and pauses a run; clones are the same switches.
 #[derive(Debug, Clone, Default)]
-pub struct RunControl(Arc<Switches>);
+pub struct RunControl(Arc<watch::Sender<RunSwitches>>);
 
 #[derive(Debug, Default)]
-struct Switches {
-    stopped: CancellationToken,
-    paused: AtomicBool,
-    listeners: Mutex<Vec<Arc<Notify>>>,
+pub(super) struct RunSwitches {
+    is_stopped: bool,
+    is_paused: bool,
 }
 
 impl RunControl {
     /// Makes no more calls; what is in flight may end.
     pub fn stop(&self) {
-        self.0.stopped.cancel();
-        self.notify_listeners();
+        self.0.send_modify(|switches| switches.is_stopped = true);
     }
 
     /// Whether it was stopped.
     pub fn is_stopped(&self) -> bool {
-        self.0.stopped.is_cancelled()
+        self.0.borrow().is_stopped
     }
 
     /// Makes no calls for now. What is in flight may end; the intended starts of an open load
     /// move by as long as the pause lasts, so that no call is late because of it.
     pub fn pause(&self) {
-        self.0.paused.store(true, Ordering::Relaxed);
-        self.notify_listeners();
+        self.0.send_modify(|switches| switches.is_paused = true);
     }
 
     /// Goes on after a pause.
     pub fn resume(&self) {
-        self.0.paused.store(false, Ordering::Relaxed);
-        self.notify_listeners();
+        self.0.send_modify(|switches| switches.is_paused = false);
     }
 
     /// Whether it is paused.
     pub fn is_paused(&self) -> bool {
-        self.0.paused.load(Ordering::Relaxed)
+        self.0.borrow().is_paused
     }
 
     pub(super) async fn stopped(&self) {
-        self.0.stopped.cancelled().await;
+        let mut changes = self.0.subscribe();
+        let _is_stopped = changes.wait_for(|switches| switches.is_stopped).await;
     }
 
-    /// Wakes `listener` whenever a switch is turned.
-    pub(super) fn listen(&self, listener: Arc<Notify>) {
-        self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
-    }
-
-    fn notify_listeners(&self) {
-        let listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        for listener in listeners.iter() {
-            listener.notify_one();
-        }
+    /// Tells when a switch is turned.
+    pub(super) fn changes(&self) -> watch::Receiver<RunSwitches> {
+        self.0.subscribe()
     }
 }

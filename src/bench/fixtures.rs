@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::plan::BenchPlan;
 use super::report::{
-    BenchReport, GeneratorReport, Round, RunStatus, SampleBlock, TargetReport, TimelineSlice,
+    BenchReport, ErrorReport, GeneratorReport, Round, RunStatus, SampleBlock, TargetReport,
+    TimelineSlice,
 };
 use crate::util::histogram::Durations;
 
@@ -47,6 +48,41 @@ pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> T
         timeline,
         ..TargetReport::default()
     }
+}
+
+/// A target in the middle of a run, with so many answers in each second.
+pub(crate) fn running(
+    tool: &str,
+    response: Durations,
+    answers: impl Iterator<Item = u64>,
+) -> TargetReport {
+    let lasting = Duration::from_secs(1);
+    let slice = |(second, ok): (u32, u64)| TimelineSlice {
+        from: lasting * second,
+        lasting,
+        ok,
+        failed: 0,
+        response: Durations::coarse(),
+    };
+    let timeline: Vec<_> = (0..).zip(answers).map(slice).collect();
+    TargetReport {
+        tool: tool.to_owned(),
+        elapsed: timeline.iter().map(|slice| slice.lasting).sum(),
+        requests: response.count(),
+        ok: response.count(),
+        service: response.clone(),
+        response,
+        timeline,
+        ..TargetReport::default()
+    }
+}
+
+/// Adds calls that no answer came to in time.
+pub(crate) fn timed_out(target: &mut TargetReport, calls: u64) {
+    target.timeouts += calls;
+    let sample = "no response within 1 s".to_owned();
+    let error = ErrorReport { count: calls, first_seen: Duration::ZERO, sample };
+    target.errors_by_kind.insert("timeout".to_owned(), error);
 }
 
 pub(crate) fn report(targets: Vec<TargetReport>) -> BenchReport {

@@ -1,10 +1,9 @@
 //! Formatting plans and figures as text.
 
-use std::time::Duration;
-
 use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, WarmUp};
 use super::report::{BenchReport, RunStatus};
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
 /// Calls per second, with three significant digits.
@@ -22,16 +21,16 @@ pub fn calls(count: u64) -> String {
     format!("{} {}", show_count(count), if count == 1 { "call" } else { "calls" })
 }
 
-/// A percentile, or `–` without one; `~` marks one that too few calls lie beyond.
-pub fn percentile(times: &Durations, share: f64) -> String {
-    marked(times.quantile(share).map(|time| (time, times.is_reliable_at(share))))
+/// A part of a whole: `1.25%`.
+pub fn percent(part: u64, whole: u64) -> String {
+    format!("{:.2}%", float(part) * 100.0 / float(whole.max(1)))
 }
 
-/// The same of one that is known, and whether it is reliable.
-pub fn marked(percentile: Option<(Duration, bool)>) -> String {
-    match percentile {
-        Some((time, true)) => show_duration(time),
-        Some((time, false)) => format!("{}~", show_duration(time)),
+/// A percentile, or `–` without one; `~` marks one that too few calls lie beyond.
+pub fn percentile(times: &Durations, share: f64) -> String {
+    match times.quantile(share) {
+        Some(time) if times.is_reliable_at(share) => show_duration(time),
+        Some(time) => format!("{}~", show_duration(time)),
         None => "–".to_owned(),
     }
 }

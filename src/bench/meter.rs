@@ -1,12 +1,14 @@
 //! Counting the results of one target's calls as they end.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::host::load::{CompletedRequest, LoadOutcome};
+use crate::host::load::{CompletedCall, LoadOutcome};
 use crate::model::ErrorKind;
 use crate::util::histogram::Durations;
 
 use super::report::{ErrorReport, SampleBlock, TargetReport, TimelineSlice};
+use super::scheduler::PlannedCall;
 
 /// Slices of the timeline at most; when one more is needed, pairs of them become one.
 const MAX_SLICES: usize = 128;
@@ -33,49 +35,58 @@ pub struct Meter {
     turn: Option<SampleBlock>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A call in flight.
+#[derive(Debug, Clone, Copy)]
 pub struct PendingCall {
+    pub planned: PlannedCall,
     /// Whether it is the target's very first call, warm-up or not.
-    pub first: bool,
-    /// Whether it counts; warm-up calls do not.
-    pub is_counted: bool,
-    /// Open loads: its moment, and from when on it could be sent.
-    pub planned: Option<(Instant, Instant)>,
+    pub is_first: bool,
+    pub sent_at: Instant,
+}
+
+impl PendingCall {
+    /// What its response time counts from.
+    fn from(&self) -> Instant {
+        self.planned.moments.map_or(self.sent_at, |(intended, _)| intended)
+    }
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Meter {
-    pub fn call_sent(&mut self, from: Instant, counts: bool) {
+    pub fn call_sent(&mut self, call: &PendingCall) {
         self.in_flight += 1;
         self.report.peak_in_flight = self.report.peak_in_flight.max(self.in_flight);
-        if counts {
+        if call.planned.is_counted {
             self.report.requests += 1;
-            self.began.get_or_insert(from);
+            self.began.get_or_insert(call.from());
         } else {
             self.report.warm_up += 1;
         }
     }
 
-    pub fn call_ended(&mut self, end: &CompletedRequest, call: PendingCall) {
+    pub fn call_ended(&mut self, call: &PendingCall, end: &CompletedCall) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        let service = end.ended_at.saturating_duration_since(end.sent_at);
-        if call.first && !matches!(end.outcome, LoadOutcome::Unanswered) {
+        let service = end.ended_at.saturating_duration_since(call.sent_at);
+        if call.is_first && !matches!(end.outcome, LoadOutcome::Unanswered) {
             self.report.cold.first_call = Some(service);
         }
-        if !call.is_counted {
+        if !call.planned.is_counted {
             self.warm_up_answered +=
                 u64::from(matches!(end.outcome, LoadOutcome::Ok | LoadOutcome::ToolError(_)));
             return;
         }
-        let from = call.planned.map_or(end.sent_at, |(intended, _)| intended);
-        let response = end.ended_at.saturating_duration_since(from);
-        let began = *self.began.get_or_insert(from);
+        let response = end.ended_at.saturating_duration_since(call.from());
+        let began = *self.began.get_or_insert(call.from());
         if !matches!(end.outcome, LoadOutcome::Unanswered) {
             self.last = self.last.max(Some(end.ended_at));
         }
         self.report.bytes_out += end.bytes_out;
         self.report.bytes_in += end.bytes_in;
-        if let Some((intended, ready)) = call.planned {
-            self.lag.record(end.sent_at.saturating_duration_since(ready));
+        if let Some((intended, ready)) = call.planned.moments {
+            self.lag.record(call.sent_at.saturating_duration_since(ready));
             self.queued += u64::from(ready > intended);
         }
         let since = self.earlier_turns + end.ended_at.saturating_duration_since(began);
@@ -86,7 +97,7 @@ impl Meter {
                 slice.response.record(response);
                 self.report.ok += 1;
                 self.report.response.record(response);
-                if call.planned.is_some() {
+                if call.planned.moments.is_some() {
                     self.report.service.record(service);
                 }
                 if let Some(turn) = &mut self.turn {
@@ -152,7 +163,7 @@ impl Meter {
         self.turn = Some(SampleBlock {
             elapsed: Duration::ZERO,
             ok: self.report.ok,
-            failed: self.failures() + self.report.unanswered,
+            failed: self.report.failures() + self.report.unanswered,
             response: Durations::default(),
         });
     }
@@ -162,15 +173,10 @@ impl Meter {
         let mut turn = self.turn.take()?;
         turn.elapsed = active.saturating_sub(self.earlier_turns);
         turn.ok = self.report.ok - turn.ok;
-        turn.failed = self.failures() + self.report.unanswered - turn.failed;
+        turn.failed = self.report.failures() + self.report.unanswered - turn.failed;
         self.earlier_turns = active;
         (self.began, self.last) = (None, None);
         Some(turn)
-    }
-
-    /// Calls that ended otherwise than answered, those without an end left out.
-    pub fn failures(&self) -> u64 {
-        self.report.tool_errors + self.report.errors + self.report.timeouts
     }
 }
 

@@ -33,7 +33,7 @@
 //! ```
 
 pub(crate) mod arguments;
-pub(crate) mod arrival_schedule;
+mod arrival_schedule;
 pub(crate) mod baseline;
 pub(crate) mod bench_result;
 pub(crate) mod bench_runner;
@@ -41,7 +41,6 @@ pub(crate) mod bottlenecks;
 pub(crate) mod caveats;
 pub(crate) mod compare;
 pub(crate) mod control;
-pub(crate) mod driver;
 pub(crate) mod environment;
 pub(crate) mod export;
 pub(crate) mod findings;

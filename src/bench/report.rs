@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::model::{Error, ErrorKind};
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 
 use super::plan::{BenchPlan, LoadModel, Sharing, seconds};
 
@@ -112,10 +113,28 @@ impl TargetReport {
         }
     }
 
+    /// Calls that the tool refused, that failed or timed out.
+    pub(crate) fn failures(&self) -> u64 {
+        self.tool_errors + self.errors + self.timeouts
+    }
+
+    /// The kinds of failure, the commonest first.
+    pub(crate) fn commonest_errors(&self) -> Vec<(&str, &ErrorReport)> {
+        let errors = self.errors_by_kind.iter();
+        let mut errors: Vec<_> = errors.map(|(kind, error)| (kind.as_str(), error)).collect();
+        errors.sort_by_key(|(_, error)| Reverse(error.count));
+        errors
+    }
+
     /// Calls without a usable answer: refused, failed, timed out or unanswered.
     pub fn failed_calls(&self) -> u64 {
         self.requests.saturating_sub(self.ok)
     }
+}
+
+/// Calls per second; 0 in no time.
+pub(crate) fn throughput(calls: u64, elapsed: Duration) -> f64 {
+    if elapsed.is_zero() { 0.0 } else { float(calls) / elapsed.as_secs_f64() }
 }
 
 /// What came before the first counted call.
@@ -232,6 +251,11 @@ impl BenchReport {
 
     pub(crate) fn total(&self, count: impl Fn(&TargetReport) -> u64) -> u64 {
         self.targets.iter().map(count).sum()
+    }
+
+    /// A sentence about one of the targets, which is named when there are several.
+    pub(crate) fn about(&self, target: &TargetReport, text: String) -> String {
+        if self.targets.len() > 1 { format!("{}: {text}", target.label()) } else { text }
     }
 
     /// The full names of the tools, each once.

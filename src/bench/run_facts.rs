@@ -3,9 +3,8 @@
 use super::environment::BenchEnvironment;
 use super::formatting;
 use super::plan::{DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, RunLimits, Sharing};
-use super::report::BenchReport;
+use super::report::{BenchReport, throughput};
 use super::summary::LineTone;
-use crate::util::number::float;
 use crate::util::units::show_duration;
 
 /// A word, how the rest is meant, and the rest.
@@ -57,8 +56,7 @@ fn generator(report: &BenchReport) -> Vec<Fact> {
         return Vec::new();
     };
     let sent: u64 = report.total(|target| target.requests);
-    let seconds = report.elapsed.as_secs_f64();
-    let achieved = if seconds > 0.0 { float(sent) / seconds } else { 0.0 };
+    let achieved = throughput(sent, report.elapsed);
     let mut made = format!(
         "{}/s of {}; {peak} in flight at most",
         formatting::per_second(achieved),

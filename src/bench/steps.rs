@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use super::formatting;
-use super::plan::Sharing;
 use super::report::{BenchReport, TargetReport};
-use super::snapshot::TargetSnapshot;
-use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
 /// The titles of the table.
@@ -22,45 +19,23 @@ pub struct StepRow {
     pub has_errors: bool,
 }
 
-/// The steps of a run that is over; none of a run without steps.
-pub fn rows(report: &BenchReport) -> Vec<StepRow> {
+/// The steps of a run, of each of which so many calls `failed`; none of a run without steps.
+pub fn rows(targets: &[TargetReport], failed: fn(&TargetReport) -> u64) -> Vec<StepRow> {
     let row = |target: &TargetReport| {
-        let times = &target.response;
-        let at = |share| times.quantile(share).map(|time| (time, times.is_reliable_at(share)));
-        let failed = (target.failed_calls(), target.requests);
-        Some(StepRow::new(target.step?, target.throughput, [0.5, 0.95, 0.99].map(at), failed))
-    };
-    report.targets.iter().filter_map(row).collect()
-}
-
-pub fn live_rows(sharing: &Sharing, targets: &[TargetSnapshot]) -> Vec<StepRow> {
-    let Sharing::Steps { in_flight, .. } = sharing else { return Vec::new() };
-    let row = |(calls, target): (&usize, &TargetSnapshot)| {
-        let times = target.response.map(|times| times.quantiles);
-        let at = |index: usize| times.and_then(|all| all.get(index).copied());
-        let rate = target.sent * float(target.ok) / float(target.requests.max(1));
-        StepRow::new(*calls, rate, [0, 2, 3].map(at), (target.failed, target.requests))
-    };
-    in_flight.iter().zip(targets).map(row).collect()
-}
-
-impl StepRow {
-    fn new(
-        in_flight: usize,
-        rate: f64,
-        times: [Option<(Duration, bool)>; 3],
-        (failed, made): (u64, u64),
-    ) -> Self {
-        let [p50, p95, p99] = times.map(formatting::marked);
+        let [p50, p95, p99] =
+            [0.5, 0.95, 0.99].map(|share| formatting::percentile(&target.response, share));
+        let failed = failed(target);
         let errors = if failed == 0 {
             "0".to_owned()
         } else {
-            let share = float(failed) / float(made.max(1)) * 100.0;
-            format!("{} ({share:.2}%)", show_count(failed))
+            let share = formatting::percent(failed, target.requests);
+            format!("{} ({share})", show_count(failed))
         };
-        let rate = formatting::per_second(rate);
-        Self { cells: [in_flight.to_string(), rate, p50, p95, p99, errors], has_errors: failed > 0 }
-    }
+        let rate = formatting::per_second(target.throughput);
+        let cells = [target.step?.to_string(), rate, p50, p95, p99, errors];
+        Some(StepRow { cells, has_errors: failed > 0 })
+    };
+    targets.iter().filter_map(row).collect()
 }
 
 /// Where more calls in flight stop bringing more answers; `None` with fewer than two steps to
@@ -113,6 +88,7 @@ pub fn reading(report: &BenchReport) -> Option<String> {
 mod tests {
     use super::*;
     use crate::bench::fixtures::{report, target};
+    use crate::bench::plan::Sharing;
 
     fn run(steps: &[(usize, f64, u64)]) -> BenchReport {
         let step = |&(calls, rate, micros): &(usize, f64, u64)| {
@@ -129,11 +105,12 @@ mod tests {
     fn steps_stand_side_by_side_and_failures_are_counted() {
         let mut report = run(&[(1, 100.0, 10), (4, 390.0, 12)]);
         report.targets[1].requests += 20;
-        let rows = rows(&report);
-        assert_eq!(rows[0].cells, ["1", "100", "5 ms", "9.50 ms", "9.90 ms", "0"]);
-        assert_eq!((rows[1].cells[5].as_str(), rows[1].has_errors), ("20 (1.96%)", true));
+        let rows = |report: &BenchReport| super::rows(&report.targets, TargetReport::failed_calls);
+        let all = rows(&report);
+        assert_eq!(all[0].cells, ["1", "100", "5 ms", "9.50 ms", "9.90 ms", "0"]);
+        assert_eq!((all[1].cells[5].as_str(), all[1].has_errors), ("20 (1.96%)", true));
         report.targets.iter_mut().for_each(|target| target.step = None);
-        assert!(super::rows(&report).is_empty(), "a run without steps has no such table");
+        assert!(rows(&report).is_empty(), "a run without steps has no such table");
     }
 
     #[test]

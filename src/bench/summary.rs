@@ -5,10 +5,9 @@ use super::compare::{RatioVerdict, TargetComparison, letter};
 use super::findings::BenchFindings;
 use super::formatting;
 use super::plan::{LoadModel, Sharing};
-use super::report::{BenchReport, TargetReport};
+use super::report::{BenchReport, ErrorReport, TargetReport};
 use super::threshold::ThresholdResult;
 use crate::util::histogram::Durations;
-use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
 /// Maximum number of failures of one kind, thresholds or regressions that are listed one by one.
@@ -72,10 +71,13 @@ fn comparison(compared: &TargetComparison) -> ReportLine {
         Some(RatioVerdict::Slower) => LineTone::Bad,
         _ => LineTone::Warning,
     };
-    let sentence = compared.headline_sentence();
-    let mut letters = sentence.chars();
+    ReportLine::new(tone, capitalized(&compared.headline_sentence()))
+}
+
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-    ReportLine::new(tone, first + letters.as_str())
+    first + letters.as_str()
 }
 
 fn step_lines(report: &BenchReport) -> Vec<ReportLine> {
@@ -92,14 +94,10 @@ fn step_lines(report: &BenchReport) -> Vec<ReportLine> {
     let (calls, took) = (formatting::calls(made), show_duration(report.elapsed));
     let mut lines = vec![ReportLine::new(tone, format!("{calls} in {steps}, {took}, {outcome}"))];
     let errors = report.targets.iter().filter_map(|target| {
-        let worst = target.errors_by_kind.iter().max_by_key(|(_, cause)| cause.count);
-        worst.map(|(kind, cause)| (target.step, kind, cause))
+        let error = error_line(*target.commonest_errors().first()?);
+        Some(format!("at {} in flight: {error}", target.step.unwrap_or_default()))
     });
-    for (step, kind, cause) in errors.take(MAX_LINES) {
-        let (count, sample) = (show_count(cause.count), first_sentence(&cause.sample));
-        let text = format!("at {} in flight: {kind} {count}: {sample}", step.unwrap_or_default());
-        lines.push(ReportLine::new(LineTone::Bad, text));
-    }
+    lines.extend(errors.take(MAX_LINES).map(|text| ReportLine::new(LineTone::Bad, text)));
     lines
 }
 
@@ -120,8 +118,8 @@ fn target_lines(report: &BenchReport, at: usize, target: &TargetReport) -> Vec<R
         (0, _) => (LineTone::Bad, "none succeeded".to_owned()),
         (_, 0) => (LineTone::Good, "all ok".to_owned()),
         _ => {
-            let share = float(failed) / float(target.requests) * 100.0;
-            (LineTone::Bad, format!("{} failed ({share:.2}%)", show_count(failed)))
+            let share = formatting::percent(failed, target.requests);
+            (LineTone::Bad, format!("{} failed ({share})", show_count(failed)))
         }
     };
     let mut lines = vec![ReportLine::new(tone, format!("{name}{made}, {outcome}"))];
@@ -134,16 +132,16 @@ fn target_lines(report: &BenchReport, at: usize, target: &TargetReport) -> Vec<R
         let text = format!("{} calls {why}", show_count(target.dropped));
         lines.push(ReportLine::new(LineTone::Warning, text));
     }
-    let mut kinds: Vec<_> = target.errors_by_kind.iter().collect();
-    kinds.sort_by_key(|(_, cause)| std::cmp::Reverse(cause.count));
-    for (kind, cause) in kinds.iter().take(MAX_LINES) {
-        let text = format!("{kind} {}: {}", show_count(cause.count), first_sentence(&cause.sample));
-        lines.push(ReportLine::new(LineTone::Bad, text));
-    }
-    if let (Some(error), true) = (&target.error, kinds.is_empty()) {
+    let errors = target.commonest_errors().into_iter().take(MAX_LINES).map(error_line);
+    lines.extend(errors.map(|text| ReportLine::new(LineTone::Bad, text)));
+    if let (Some(error), true) = (&target.error, target.errors_by_kind.is_empty()) {
         lines.push(ReportLine::new(LineTone::Bad, format!("ended early: {error}")));
     }
     lines
+}
+
+fn error_line((kind, error): (&str, &ErrorReport)) -> String {
+    format!("{kind} {}: {}", show_count(error.count), first_sentence(&error.sample))
 }
 
 /// The percentiles that people ask for; `~` marks one that too few calls lie beyond.
@@ -186,12 +184,9 @@ fn baseline(baseline: &BaselineReport) -> Vec<ReportLine> {
     let several = baseline.targets.len() > 1;
     let of = |change: &BaselineChange| {
         let name = if several { format!(" {}", change.tool) } else { String::new() };
-        let (tone, verdict) = match change.verdict() {
-            Some(RegressionVerdict::Fail) => (LineTone::Bad, ", FAIL"),
-            Some(RegressionVerdict::Pass) => (LineTone::Good, ", pass"),
-            Some(RegressionVerdict::NotEstablished) => (LineTone::Warning, ", not established"),
-            None => (LineTone::Plain, ""),
-        };
+        let verdict = change.verdict();
+        let tone = verdict.map_or(LineTone::Plain, RegressionVerdict::tone);
+        let verdict = verdict.map_or_else(String::new, |verdict| format!(", {}", verdict.label()));
         let all = change.lines();
         // What failed says more than the first figure does.
         let line = all.iter().find(|line| line.ends_with("FAIL")).or_else(|| all.first());
@@ -219,7 +214,7 @@ mod tests {
     use super::*;
     use crate::bench::compare::compare;
     use crate::bench::fixtures::{report, rounds, target};
-    use crate::bench::report::{ErrorReport, RunStatus};
+    use crate::bench::report::RunStatus;
 
     fn lines(report: &BenchReport, findings: &BenchFindings) -> String {
         let lines = summarize(report, findings);

@@ -1,21 +1,26 @@
 //! The worker of one target: connects, opens the load, and reports the results.
 
+use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-
-use crate::host::load::LoadExecutor;
-use crate::host::load::{LoadRunRecord, LoadTarget};
-use crate::model::{Error, JsonObject, RetryAdvice};
-use crate::util::clock::Clock;
+use futures_util::FutureExt as _;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::task::coop::consume_budget;
+use tokio_util::sync::CancellationToken;
 
 use super::arguments::ArgumentRows;
 use super::control::RunControl;
-use super::driver::{LoadDriver, lock};
-use super::meter::Meter;
-use super::report::TargetReport;
-use crate::util::number::float;
+use super::meter::{Meter, PendingCall, lock};
+use super::monitor::RunMonitor;
+use super::plan::BenchPlan;
+use super::report::{TargetReport, throughput};
+use super::scheduler::{ScheduleDecision, Scheduler};
+use crate::host::load::{CompletedCall, LoadExecutor, LoadOutcome, LoadRunRecord, LoadTarget};
+use crate::model::{Error, RetryAdvice};
+use crate::util::clock::Clock;
 
 const MAX_RECONNECTS: u64 = 100;
 /// How often it is tried in a row without success.
@@ -32,10 +37,6 @@ pub(super) trait ToolConnector: Send + Sync {
     }
 
     async fn open(&self) -> Result<Box<dyn LoadExecutor>, Error>;
-
-    fn is_cancelled(&self) -> bool {
-        self.load_target().is_some_and(LoadTarget::is_cancelled)
-    }
 }
 
 #[async_trait]
@@ -59,81 +60,181 @@ pub(super) struct BenchTarget {
     pub(super) arguments: ArgumentRows,
 }
 
+/// What the targets of a run share.
+#[derive(Clone)]
+pub(super) struct RunHandles {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) control: RunControl,
+    pub(super) monitor: RunMonitor,
+}
+
 pub(super) struct TargetWorker {
-    pub(super) connector: Arc<dyn ToolConnector>,
-    pub(super) driver: LoadDriver,
+    target: BenchTarget,
+    handles: RunHandles,
+    pub(super) meter: Arc<Mutex<Meter>>,
     /// Of a run in steps: the calls in flight of this one.
     pub(super) step: Option<usize>,
     pub(super) is_repeated: bool,
-    control: RunControl,
     executor: Option<Box<dyn LoadExecutor>>,
     connect_time: Duration,
     restarts: u64,
     pub(super) error: Option<Error>,
     protocol_warnings: Vec<String>,
     record: Option<RunRecordGuard>,
+    /// Calls that were ever sent.
+    sent: u64,
+    in_flight: BTreeMap<u64, PendingCall>,
 }
 
 impl TargetWorker {
     pub(super) async fn open(
-        connector: Arc<dyn ToolConnector>,
-        driver: LoadDriver,
-        (clock, control): (Arc<dyn Clock>, RunControl),
+        target: BenchTarget,
+        name: String,
+        handles: RunHandles,
     ) -> Result<Self, Error> {
-        let from = clock.now();
-        let executor = Some(connector.open().await?);
-        let opened_in = clock.now().saturating_duration_since(from);
+        let meter: Arc<Mutex<Meter>> = Arc::default();
+        handles.monitor.lock().targets.push((name, Arc::clone(&meter)));
+        let from = handles.clock.now();
+        let executor = Some(target.connector.open().await?);
+        let connect_time = handles.clock.now().saturating_duration_since(from);
         Ok(Self {
-            connector,
-            driver,
+            target,
+            handles,
+            meter,
             step: None,
             is_repeated: false,
-            control,
             executor,
-            connect_time: opened_in,
+            connect_time,
             restarts: 0,
             error: None,
             protocol_warnings: Vec::new(),
             record: None,
+            sent: 0,
+            in_flight: BTreeMap::new(),
         })
     }
 
-    /// Writes down what is about to be done; the first call has these arguments.
-    pub(super) fn begin(&mut self, first: &JsonObject, planned: &str) -> Result<(), Error> {
-        let target = self.connector.load_target();
-        let record = target.map(|target| target.record(first, planned)).transpose()?;
-        let meter = self.driver.meter();
-        self.record = record.map(|record| RunRecordGuard { record: Some(record), meter });
+    /// Writes down what is about to be done.
+    pub(super) fn begin(&mut self, planned: &str) -> Result<(), Error> {
+        let Some(target) = self.target.connector.load_target() else { return Ok(()) };
+        let record = target.record(self.target.arguments.of_call(0), planned)?;
+        let meter = Arc::clone(&self.meter);
+        self.record = Some(RunRecordGuard { record: Some(record), meter });
         Ok(())
     }
 
-    /// Carries what the scheduler has for this target, until nothing is left or the connector is lost for
-    /// good.
-    pub(super) async fn run(&mut self) {
-        while let Some(executor) = &mut self.executor {
-            let before = self.driver.answered();
-            let ran = executor.run(&mut self.driver).await;
-            // Nothing is left when all is as it should be.
-            self.driver.give_up_in_flight();
-            let Err(error) = ran else { return };
+    /// Ends the run at once, if it can be ended so.
+    fn cancel(&self) -> CancellationToken {
+        let target = self.target.connector.load_target();
+        target.map_or_else(CancellationToken::new, |target| target.cancel().clone())
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel().is_cancelled()
+    }
+
+    /// Makes the calls of a plan, and whether they count, until none is left or the connection is
+    /// lost for good.
+    pub(super) async fn run(&mut self, plan: (BenchPlan, bool)) -> Scheduler {
+        let RunHandles { control, monitor, .. } = self.handles.clone();
+        let mut scheduler = Scheduler::new(plan, control, monitor, Arc::clone(&self.meter));
+        while let Some(mut executor) = self.executor.take() {
+            let before = self.answered();
+            let made = self.make_calls(&mut *executor, &mut scheduler).await;
+            self.executor = Some(executor);
+            let Err(error) = made else { break };
             self.close();
-            if self.driver.is_done() || self.connector.is_cancelled() {
-                return;
+            if scheduler.is_done(self.handles.clock.now()) || self.is_cancelled() {
+                break;
             }
-            let worked = self.driver.answered() > before;
-            if !worked || self.restarts >= MAX_RECONNECTS {
+            let has_worked = self.answered() > before;
+            if !has_worked || self.restarts >= MAX_RECONNECTS {
                 self.error = Some(error);
-                return;
+                break;
             }
             match self.reopen(error).await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    self.error = Some(error);
-                    return;
-                }
+                Ok(true) => scheduler.reconnected(self.handles.clock.now()),
+                Ok(false) => break,
+                Err(error) => self.error = Some(error),
             }
         }
+        scheduler
+    }
+
+    /// Makes calls until nothing is left to do, the run is cancelled, or it waits no longer for
+    /// calls in flight. Fails when the connection is lost.
+    async fn make_calls(
+        &mut self,
+        executor: &mut dyn LoadExecutor,
+        scheduler: &mut Scheduler,
+    ) -> Result<(), Error> {
+        let clock = Arc::clone(&self.handles.clock);
+        let cancel = self.cancel();
+        let mut changes = self.handles.control.changes();
+        let mut calls = FuturesUnordered::new();
+        loop {
+            let lost = executor.lost();
+            let mut decision = ScheduleDecision::Wait(None);
+            while lost.is_none() {
+                decision = scheduler.next(clock.now(), self.in_flight.len());
+                let ScheduleDecision::Send(planned) = decision else { break };
+                let number = self.sent;
+                let (sent_at, call) = executor.call(self.target.arguments.of_call(number));
+                calls.push(call.map(move |end| (number, end)));
+                let pending = PendingCall { planned, is_first: number == 0, sent_at };
+                lock(&self.meter).call_sent(&pending);
+                self.in_flight.insert(number, pending);
+                self.sent += 1;
+            }
+            if calls.is_empty() {
+                match (lost, decision) {
+                    (Some(error), _) => return Err(error),
+                    (None, ScheduleDecision::Drain(_)) => return Ok(()),
+                    _ => {}
+                }
+            }
+            let (moment, patience) = match decision {
+                ScheduleDecision::Drain(deadline) => (Some(deadline), Some(deadline)),
+                ScheduleDecision::Wait(moment) => (moment, None),
+                ScheduleDecision::Send(_) => (None, None),
+            };
+            let next_end = async {
+                // Tools that answer at once would leave no time for other tasks of this thread.
+                consume_budget().await;
+                calls.next().await
+            };
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => break,
+                Some((number, end)) = next_end => self.call_ended(number, &end, scheduler),
+                _ = changes.changed() => {}
+                () = until(executor, moment) => {}
+            }
+            if patience.is_some_and(|deadline| clock.now() >= deadline) {
+                break;
+            }
+        }
+        let ended_at = clock.now();
+        let outcome = LoadOutcome::Unanswered;
+        let end = CompletedCall { ended_at, bytes_out: 0, bytes_in: 0, outcome };
+        while let Some((&number, _)) = self.in_flight.first_key_value() {
+            self.call_ended(number, &end, scheduler);
+        }
+        Ok(())
+    }
+
+    fn call_ended(&mut self, number: u64, end: &CompletedCall, scheduler: &mut Scheduler) {
+        let Some(call) = self.in_flight.remove(&number) else { return };
+        lock(&self.meter).call_ended(&call, end);
+        let has_failed = !matches!(end.outcome, LoadOutcome::Ok | LoadOutcome::Unanswered);
+        let has_failed = has_failed && call.planned.is_counted;
+        scheduler.call_ended(end.ended_at, has_failed, self.in_flight.len());
+    }
+
+    /// How many calls the tool answered, with a result or an error.
+    fn answered(&self) -> u64 {
+        let meter = lock(&self.meter);
+        meter.report.ok + meter.report.tool_errors + meter.warm_up_answered
     }
 
     /// Opens the connector again; says no when the run was ended meanwhile.
@@ -144,26 +245,24 @@ impl TargetWorker {
                 RetryAdvice::After(pause) => pause.min(LONGEST_PAUSE),
                 RetryAdvice::Unspecified | RetryAdvice::AfterBackoff => Duration::ZERO,
             };
-            let connector = Arc::clone(&self.connector);
-            let work = async move {
+            let work = async {
                 if !pause.is_zero() {
                     tokio::time::sleep(pause).await;
                 }
-                connector.open().await
+                self.target.connector.open().await
             };
             let opened = tokio::select! {
                 biased;
-                () = self.control.stopped() => return Ok(false),
+                () = self.handles.control.stopped() => return Ok(false),
                 opened = work => opened,
             };
             match opened {
                 Ok(executor) => {
                     self.restarts += 1;
                     self.executor = Some(executor);
-                    self.driver.reconnected();
                     return Ok(true);
                 }
-                Err(_) if self.connector.is_cancelled() => return Ok(false),
+                Err(_) if self.is_cancelled() => return Ok(false),
                 Err(next) => error = next,
             }
         }
@@ -185,8 +284,8 @@ impl TargetWorker {
     }
 
     pub(super) fn into_report(self) -> TargetReport {
-        let meter = lock(&self.driver.meter()).clone();
-        let target = self.connector.load_target();
+        let meter = lock(&self.meter).clone();
+        let target = self.target.connector.load_target();
         let masked =
             |text: &str| target.map_or_else(|| text.to_owned(), |target| target.masked(text));
         // What was connected before belongs to the first step.
@@ -196,14 +295,13 @@ impl TargetWorker {
         let connects = protocol.is_some() || before.is_some();
         let connect = connects.then(|| before.unwrap_or_default() + self.connect_time);
         let elapsed = meter.active_time();
-        let throughput = float(meter.report.ok) / elapsed.as_secs_f64();
         let mut report = TargetReport {
-            tool: self.connector.tool(),
+            tool: self.target.connector.tool(),
             step: self.step,
             elapsed,
             program: target.and_then(|target| target.definition().program()),
             protocol,
-            throughput: if elapsed.is_zero() { 0.0 } else { throughput },
+            throughput: throughput(meter.report.ok, elapsed),
             restarts: self.restarts,
             service: meter.service().clone(),
             protocol_warnings: self.protocol_warnings.iter().map(|doubt| masked(doubt)).collect(),
@@ -224,6 +322,13 @@ impl TargetWorker {
     }
 }
 
+async fn until(executor: &mut dyn LoadExecutor, moment: Option<Instant>) {
+    match moment {
+        Some(moment) => executor.until(moment).await,
+        None => pending().await,
+    }
+}
+
 struct RunRecordGuard {
     record: Option<LoadRunRecord>,
     meter: Arc<Mutex<Meter>>,
@@ -239,7 +344,7 @@ impl RunRecordGuard {
         let meter = lock(&self.meter);
         let report = &meter.report;
         let made = report.requests + report.warm_up;
-        record.close(made, report.ok, meter.failures() + report.unanswered)
+        record.close(made, report.ok, report.failures() + report.unanswered)
     }
 }
 

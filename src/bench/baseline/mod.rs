@@ -13,6 +13,7 @@ use super::environment::BenchEnvironment;
 use super::interval::{self, BlockSet, Pairing};
 use super::report::{BenchReport, SampleBlock, TargetReport};
 use super::statistic::Statistic;
+use super::summary::LineTone;
 use crate::model::{Error, unreadable_file};
 use crate::util::base64;
 use crate::util::histogram::Durations;
@@ -94,6 +95,14 @@ impl RegressionVerdict {
             Self::Pass => "pass",
             Self::Fail => "FAIL",
             Self::NotEstablished => "not established",
+        }
+    }
+
+    pub(crate) fn tone(self) -> LineTone {
+        match self {
+            Self::Pass => LineTone::Good,
+            Self::Fail => LineTone::Bad,
+            Self::NotEstablished => LineTone::Warning,
         }
     }
 }

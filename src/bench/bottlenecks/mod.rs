@@ -30,7 +30,6 @@ const BUSY_SHARE: f64 = 0.8;
 
 /// What limits a run: for each target a few sentences, the most important one first.
 pub fn find(report: &BenchReport) -> Vec<String> {
-    let several = report.targets.len() > 1;
     let mut all: Vec<String> = steps::reading(report).into_iter().collect();
     for target in &report.targets {
         let sentences = if target.step.is_some() {
@@ -38,9 +37,7 @@ pub fn find(report: &BenchReport) -> Vec<String> {
         } else {
             of_target(report, target)
         };
-        for sentence in sentences {
-            all.push(if several { format!("{}: {sentence}", target.label()) } else { sentence });
-        }
+        all.extend(sentences.into_iter().map(|sentence| report.about(target, sentence)));
     }
     all
 }
@@ -83,8 +80,8 @@ fn failures(target: &TargetReport) -> Option<String> {
     if share <= MANY_FAILURES {
         return None;
     }
-    let worst = target.errors_by_kind.iter().max_by_key(|(_, error)| error.count);
-    let mostly = worst.map_or_else(String::new, |(kind, error)| {
+    let errors = target.commonest_errors();
+    let mostly = errors.first().map_or_else(String::new, |(kind, error)| {
         format!(", mostly '{kind}' ({})", show_count(error.count))
     });
     let unanswered = match target.unanswered {

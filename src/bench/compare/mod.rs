@@ -8,6 +8,7 @@
 use super::interval::{self, BlockSet, MIN_BLOCKS, Pairing};
 use super::report::{BenchReport, TargetReport};
 use super::statistic::Statistic;
+use super::summary::LineTone;
 use crate::util::histogram::Durations;
 use crate::util::number::float;
 
@@ -80,6 +81,14 @@ impl RatioVerdict {
             Self::Slower => "slower",
             Self::Faster => "faster",
             Self::NotEstablished(_) => "not established",
+        }
+    }
+
+    pub(crate) fn tone(self) -> LineTone {
+        match self {
+            Self::Slower => LineTone::Bad,
+            Self::Faster => LineTone::Good,
+            Self::NotEstablished(_) => LineTone::Dim,
         }
     }
 

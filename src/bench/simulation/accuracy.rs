@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{DelayLaw, SimulatedTool, simulate, simulate_with};
-use crate::bench::arrival_schedule::ArrivalSchedule;
+use crate::bench::arrival_schedule::starts;
 use crate::bench::plan::{
     Arrivals, BenchPlan, LoadModel, OverflowPolicy, RunLimits, Sharing, WarmUp,
 };
@@ -96,9 +96,7 @@ fn exponential_delays_have_the_percentiles_of_the_law() {
 fn waited(rate: f64, calls: usize, mean: Duration, (seed, tool): (u64, u64)) -> Durations {
     let mut random = fastrand::Rng::with_seed(tool);
     let (mut free, mut all) = (Duration::ZERO, Durations::default());
-    for comes in
-        ArrivalSchedule::new(Arrivals::Poisson { rate }, RunLimits::default(), seed).take(calls)
-    {
+    for comes in starts(Arrivals::Poisson { rate }, RunLimits::default(), seed).take(calls) {
         let works = mean.mul_f64(-(1.0 - random.f64()).ln());
         // The tool also draws whether the call fails.
         let _fails = random.f64();

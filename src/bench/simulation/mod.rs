@@ -10,25 +10,25 @@
 mod accuracy;
 mod simulated_tool;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 
 use super::bench_runner::run_targets;
 use super::control::RunControl;
-use super::driver::lock;
+use super::meter::lock;
 use super::monitor::RunMonitor;
 use super::plan::BenchPlan;
 use super::report::BenchReport;
-use super::target_worker::BenchTarget;
-use super::target_worker::ToolConnector;
-use crate::host::load::{CompletedRequest, Load, LoadDecision, LoadExecutor, LoadOutcome};
+use super::target_worker::{BenchTarget, RunHandles, ToolConnector};
+use crate::host::load::{CompletedCall, LoadExecutor};
 use crate::model::{Error, JsonObject};
 use crate::util::clock::{Clock, SystemClock};
 pub(crate) use simulated_tool::{DelayLaw, SimulatedTool};
@@ -37,51 +37,56 @@ pub(crate) use simulated_tool::{DelayLaw, SimulatedTool};
 pub(crate) struct SimulatedClock {
     start: Instant,
     now: Mutex<Duration>,
-    /// The moments at which a waiting task wakes.
-    alarms: Mutex<BTreeSet<Duration>>,
-    /// Things that happened.
-    steps: AtomicU64,
+    /// The moments at which waiting tasks wake.
+    alarms: Mutex<BTreeMap<Duration, Vec<Waker>>>,
+}
+
+/// Whether the work was woken.
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl SimulatedClock {
     pub(crate) fn new() -> Arc<Self> {
-        let (start, steps) = (SystemClock.now(), AtomicU64::new(0));
-        Arc::new(Self { start, now: Mutex::default(), alarms: Mutex::default(), steps })
+        let start = SystemClock.now();
+        Arc::new(Self { start, now: Mutex::default(), alarms: Mutex::default() })
     }
 
     fn at(&self, moment: Instant) -> Duration {
         moment.saturating_duration_since(self.start)
     }
 
-    fn step(&self) {
-        self.steps.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// Runs something to its end; time goes on whenever it waits.
     pub(crate) fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        let woken = Arc::new(Woken(AtomicBool::new(false)));
+        let waker = Waker::from(Arc::clone(&woken));
         let mut work = pin!(work);
-        let mut context = Context::from_waker(Waker::noop());
         loop {
-            let before = self.steps.load(Ordering::Relaxed);
-            if let Poll::Ready(outcome) = work.as_mut().poll(&mut context) {
+            if let Poll::Ready(outcome) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return outcome;
             }
-            if self.steps.load(Ordering::Relaxed) == before {
+            while !woken.0.swap(false, Ordering::Relaxed) {
                 let next = self.alarms.lock().unwrap().pop_first();
+                let (moment, wakers) = next.expect("everybody waits for nothing");
                 let mut now = self.now.lock().unwrap();
-                *now = next.expect("everybody waits for nothing").max(*now);
+                *now = moment.max(*now);
+                wakers.into_iter().for_each(Waker::wake);
             }
         }
     }
 
     pub(crate) async fn until(&self, moment: Instant) {
         let moment = self.at(moment);
-        poll_fn(|_| {
+        poll_fn(|context| {
             if *self.now.lock().unwrap() >= moment {
-                self.step();
                 return Poll::Ready(());
             }
-            self.alarms.lock().unwrap().insert(moment);
+            let mut alarms = self.alarms.lock().unwrap();
+            alarms.entry(moment).or_default().push(context.waker().clone());
             Poll::Pending
         })
         .await;
@@ -98,97 +103,32 @@ impl Clock for SimulatedClock {
     }
 }
 
-#[derive(Debug)]
-struct SimulatedCall {
-    ends: Instant,
-    ticket: u64,
-    sent: Instant,
-    verdict: LoadOutcome,
-}
-
-struct SimulatedRepeater {
+struct SimulatedExecutor {
     world: Arc<SimulatedClock>,
     tool: Arc<Mutex<SimulatedTool>>,
-    in_flight: Vec<SimulatedCall>,
-}
-
-impl SimulatedRepeater {
-    /// Tells the call that has ended first by now.
-    fn deliver_next(&mut self, load: &mut dyn Load) -> bool {
-        let now = load.now();
-        let ended = self.in_flight.iter().enumerate().filter(|(_, flight)| flight.ends <= now);
-        let Some((at, _)) = ended.min_by_key(|(_, flight)| (flight.ends, flight.ticket)) else {
-            return false;
-        };
-        let SimulatedCall { ends: at, ticket, sent, verdict } = self.in_flight.swap_remove(at);
-        load.on_completed(CompletedRequest {
-            ticket,
-            sent_at: sent,
-            ended_at: at,
-            bytes_out: 10,
-            bytes_in: 20,
-            outcome: verdict,
-        });
-        lock(&self.tool).answered();
-        self.world.step();
-        true
-    }
-
-    fn give_up(&mut self, load: &mut dyn Load) {
-        let now = load.now();
-        for flight in self.in_flight.drain(..) {
-            load.on_completed(CompletedRequest::unanswered(flight.ticket, flight.sent, now));
-        }
-        self.world.step();
-    }
 }
 
 #[async_trait]
-impl LoadExecutor for SimulatedRepeater {
-    async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error> {
-        let news = load.wakeup();
-        loop {
-            while self.deliver_next(load) {}
-            if lock(&self.tool).has_died() {
-                self.give_up(load);
-                return Err(Error::unreachable("it died"));
-            }
-            let planned = match load.next(load.now()) {
-                LoadDecision::Send(request) => {
-                    let sent = load.now();
-                    let (takes, verdict) = lock(&self.tool).answer(self.world.at(sent));
-                    self.in_flight.push(SimulatedCall {
-                        ends: sent + takes,
-                        ticket: request.ticket,
-                        sent,
-                        verdict,
-                    });
-                    self.world.step();
-                    continue;
-                }
-                LoadDecision::Drain(_) if self.in_flight.is_empty() => return Ok(()),
-                LoadDecision::Drain(moment) if load.now() >= moment => {
-                    self.give_up(load);
-                    return Ok(());
-                }
-                LoadDecision::WaitUntil(moment) | LoadDecision::Drain(moment) => Some(moment),
-                LoadDecision::WaitForWakeup => None,
-            };
-            let first = self.in_flight.iter().map(|flight| flight.ends).min();
-            let wake = [planned, first].into_iter().flatten().min();
-            let world = Arc::clone(&self.world);
-            let woken = async {
-                news.notified().await;
-                world.step();
-            };
-            match wake {
-                None => woken.await,
-                Some(moment) => {
-                    let alarm = pin!(self.world.until(moment));
-                    futures_util::future::select(alarm, pin!(woken)).await;
-                }
-            }
-        }
+impl LoadExecutor for SimulatedExecutor {
+    fn call(&mut self, _: &JsonObject) -> (Instant, BoxFuture<'static, CompletedCall>) {
+        let sent_at = self.world.now();
+        let (takes, outcome) = lock(&self.tool).answer(self.world.at(sent_at));
+        let (world, tool) = (Arc::clone(&self.world), Arc::clone(&self.tool));
+        let call = async move {
+            let ended_at = sent_at + takes;
+            world.until(ended_at).await;
+            lock(&tool).answered();
+            CompletedCall { ended_at, bytes_out: 10, bytes_in: 20, outcome }
+        };
+        (sent_at, Box::pin(call))
+    }
+
+    fn lost(&self) -> Option<Error> {
+        lock(&self.tool).has_died().then(|| Error::unreachable("it died"))
+    }
+
+    async fn until(&mut self, moment: Instant) {
+        self.world.until(moment).await;
     }
 }
 
@@ -208,7 +148,7 @@ impl ToolConnector for SimulatedConnector {
     async fn open(&self) -> Result<Box<dyn LoadExecutor>, Error> {
         lock(&self.tool).starts()?;
         let (world, tool) = (Arc::clone(&self.world), Arc::clone(&self.tool));
-        Ok(Box::new(SimulatedRepeater { world, tool, in_flight: Vec::new() }))
+        Ok(Box::new(SimulatedExecutor { world, tool }))
     }
 }
 
@@ -232,9 +172,9 @@ pub(crate) fn simulate_with<F: Future<Output = ()>>(
         BenchTarget { connector: Arc::new(way), arguments }
     };
     let bench_targets = ('a'..='z').zip(tools).map(bench_target).collect();
-    let watch = RunMonitor::default();
-    let work =
-        run_targets(plan, bench_targets, Arc::<SimulatedClock>::clone(&world), &control, &watch);
+    let clock = Arc::<SimulatedClock>::clone(&world);
+    let handles = RunHandles { clock, control: control.clone(), monitor: RunMonitor::default() };
+    let work = run_targets(plan, bench_targets, handles);
     let beside = beside(control.clone(), Arc::clone(&world));
     world
         .run(async {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::compare::letter;
 use super::report::BenchReport;
+use super::summary::LineTone;
 use crate::model::Error;
 use crate::util::units;
 use metric::{Metric, MetricUnit};
@@ -62,6 +63,16 @@ pub struct ThresholdLine {
     /// Whether it rests on a percentile of too few calls.
     #[serde(rename = "unsure")]
     pub is_unreliable: bool,
+}
+
+impl ThresholdLine {
+    pub(crate) fn tone(&self) -> LineTone {
+        match (self.failed, self.is_unreliable) {
+            (true, _) => LineTone::Bad,
+            (false, true) => LineTone::Warning,
+            (false, false) => LineTone::Good,
+        }
+    }
 }
 
 impl ThresholdResult {

@@ -1,11 +1,14 @@
 //! Benchmark load: many calls of one tool.
 
-mod attempt_executor;
-mod contract;
+mod executor;
 mod load_run_record;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
 
 use super::call_record::{OpenCall, require_audit};
 use super::limits::{self, CallLimits};
@@ -17,9 +20,51 @@ use super::{ToolHost, caller, dispatch};
 use crate::model::{
     CallId, ClientAbilities, Error, JsonObject, QuestionAbilities, ToolContext, ToolDefinition,
 };
-use attempt_executor::{AttemptExecutor, OutputSample};
-pub use contract::{BenchRequest, CompletedRequest, Load, LoadDecision, LoadExecutor, LoadOutcome};
+use crate::util::pacer::Pacer;
+use executor::{AttemptExecutor, OutputSample};
 pub use load_run_record::LoadRunRecord;
+
+/// Makes calls of one tool over one connection.
+#[async_trait]
+pub trait LoadExecutor: Send {
+    /// A call, and when its time begins: it is to be polled at once.
+    fn call(&mut self, arguments: &JsonObject) -> (Instant, BoxFuture<'static, CompletedCall>);
+
+    /// Why no more calls can be made: the connection is gone.
+    fn lost(&self) -> Option<Error>;
+
+    /// Waits until this moment, more exactly than the timers of the runtime do.
+    async fn until(&mut self, moment: Instant);
+
+    /// Oddities of the run, as text for people.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+#[derive(Debug)]
+pub struct CompletedCall {
+    /// When its result was read, its limit fired, or it was abandoned.
+    pub ended_at: Instant,
+    /// The size of its arguments as JSON.
+    pub bytes_out: u64,
+    pub bytes_in: u64,
+    pub outcome: LoadOutcome,
+}
+
+/// What became of a call of a run.
+#[derive(Debug)]
+pub enum LoadOutcome {
+    /// The tool answered without an error.
+    Ok,
+    /// The tool said no: `isError`, a non-zero exit, an HTTP status. With what it said, cut.
+    ToolError(Box<str>),
+    /// No usable answer came: a limit fired, the protocol was broken, the connection ended, the
+    /// peer answered with an error.
+    Failed(Box<Error>),
+    /// The run ended before an answer came.
+    Unanswered,
+}
 
 /// A tool that may be called many times.
 pub struct LoadTarget {
@@ -123,11 +168,6 @@ impl LoadTarget {
         &self.route.warnings
     }
 
-    /// How long each answer is waited for.
-    pub fn limit(&self) -> Duration {
-        self.limits.attempt.min(self.limits.total)
-    }
-
     /// Reads arguments by the tool's schema and checks them, unless that was switched off.
     ///
     /// # Errors
@@ -154,16 +194,23 @@ impl LoadTarget {
             connected.map_err(|error| self.host.pipeline.masker.error(error))?;
         }
         let output_sample = match self.inspect_every {
-            Some(every) => Some(OutputSample::new(&self.route.tool, every).await),
+            Some(every) => Some(Arc::new(OutputSample::new(&self.route.tool, every).await)),
             None => None,
         };
-        let call = (self.definition().name.clone(), self.limit());
-        let provider = Arc::clone(provider);
-        Ok(Box::new(AttemptExecutor::new(provider, call, output_sample, self.context())))
+        Ok(Box::new(AttemptExecutor {
+            provider: Arc::clone(provider),
+            tool: self.definition().name.clone(),
+            timeout: self.limits.attempt.min(self.limits.total),
+            output_sample,
+            context: self.context(),
+            lost: Arc::new(OnceLock::new()),
+            pacer: Pacer::new(),
+        }))
     }
 
-    pub fn is_cancelled(&self) -> bool {
-        self.call.cancel.is_cancelled()
+    /// Ends the run at once.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.call.cancel
     }
 
     /// The text with every known secret taken out.

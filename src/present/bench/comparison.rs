@@ -1,7 +1,9 @@
 //! Comparisons and thresholds as text.
 
-use crate::bench::baseline::{BaselineReport, RegressionVerdict};
-use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison};
+use super::style;
+use crate::bench::baseline::BaselineReport;
+use crate::bench::compare::{Ratio, TargetComparison};
+use crate::bench::summary::{LineTone, capitalized};
 use crate::bench::threshold::ThresholdResult;
 use crate::present::{Line, Page, Role, Table, TableColumn};
 
@@ -13,29 +15,12 @@ pub(super) fn comparison(compared: &TargetComparison, width: Option<usize>) -> P
     page.heading(&format!("{} compared with A", compared.letter));
     page.field("A", Role::Name, &compared.reference, width);
     page.field(&compared.letter.to_string(), Role::Name, &compared.other, width);
-    page.paragraph(headline_label(compared), 2, &sentence(&compared.headline_sentence()), width);
+    let tone = compared.headline().map_or(LineTone::Warning, |ratio| ratio.verdict.tone());
+    page.paragraph(style(tone), 2, &capitalized(&compared.headline_sentence()), width);
     page.blank_line();
     let letter = compared.letter.to_string();
     page.append(ratios(&compared.ratios, ["A", &letter, &format!("{letter}/A")], width));
     page
-}
-
-fn sentence(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    first + characters.as_str()
-}
-
-fn headline_label(compared: &TargetComparison) -> Role {
-    compared.headline().map_or(Role::Warning, |ratio| label(ratio.verdict))
-}
-
-fn label(verdict: RatioVerdict) -> Role {
-    match verdict {
-        RatioVerdict::Slower => Role::Error,
-        RatioVerdict::Faster => Role::Success,
-        RatioVerdict::NotEstablished(_) => Role::Dim,
-    }
 }
 
 fn ratios(ratios: &[Ratio], titles: [&str; 3], width: Option<usize>) -> Page {
@@ -63,7 +48,7 @@ fn ratios(ratios: &[Ratio], titles: [&str; 3], width: Option<usize>) -> Page {
             let interval = ratio.interval.map(|(low, high)| format!("{low:.3} and {high:.3}"));
             row.push(Line::styled(Role::Dim, interval.unwrap_or_default()));
         }
-        row.push(Line::styled(label(ratio.verdict), ratio.verdict.label()));
+        row.push(Line::styled(style(ratio.verdict.tone()), ratio.verdict.label()));
         table.row(row);
     }
     table.layout(width.map(|width| width.saturating_sub(2))).indented(2)
@@ -90,14 +75,9 @@ pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> Page 
         page.append(ratios(&change.ratios, ["then", "now", "now/then"], width));
         let Some(limit) = baseline.max_regression else { continue };
         for (statistic, gate) in &change.verdicts {
-            let label = match gate {
-                RegressionVerdict::Pass => Role::Success,
-                RegressionVerdict::Fail => Role::Error,
-                RegressionVerdict::NotEstablished => Role::Warning,
-            };
             let line = format!("{} worse by more than {:.4}%: ", statistic.name(), limit * 100.0);
             let line = line.replace(".0000%", "%");
-            page.push(Line::plain(line).then(label, gate.label()).indented(2));
+            page.push(Line::plain(line).then(style(gate.tone()), gate.label()).indented(2));
         }
     }
     if baseline.targets.is_empty() {
@@ -114,13 +94,8 @@ pub(super) fn judgements(judged: &[ThresholdResult], width: Option<usize>) -> Pa
     }
     page.heading("Thresholds (fail if true)");
     for line in judged.iter().flat_map(|judgement| &judgement.lines) {
-        let label = match (line.failed, line.is_unreliable) {
-            (true, _) => Role::Error,
-            (false, true) => Role::Warning,
-            (false, false) => Role::Success,
-        };
         let unsure = if line.is_unreliable { " (too few calls to rely on)" } else { "" };
-        page.paragraph(label, 2, &format!("{}{unsure}", line.text), width);
+        page.paragraph(style(line.tone()), 2, &format!("{}{unsure}", line.text), width);
     }
     page
 }

@@ -3,8 +3,10 @@
 use crate::bench::formatting;
 use crate::bench::monitor::RunPhase;
 use crate::bench::plan::BenchPlan;
-use crate::bench::snapshot::{BenchSnapshot, TargetSnapshot, total_limits};
+use crate::bench::report::TargetReport;
+use crate::bench::snapshot::{BenchSnapshot, rates, total_limits};
 use crate::present::{Line, Page, Role, chart};
+use crate::util::distribution::logarithmic;
 use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
@@ -13,6 +15,7 @@ const WIDEST: usize = 100;
 const WIDE: usize = 60;
 const MAX_RATE_CELLS: usize = 40;
 const KINDS: usize = 3;
+const CLASSES: usize = 24;
 
 /// The run as a block of lines, for a screen so many cells wide.
 pub fn block(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Page {
@@ -22,30 +25,30 @@ pub fn block(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Page {
         lines.push(progress(snapshot, plan, width));
         lines.push(totals(snapshot));
     }
-    for target in snapshot.targets.iter().filter(|target| target.ok + target.failed > 0) {
+    for target in snapshot.targets.iter().filter(|target| target.ok + target.failures() > 0) {
         if snapshot.targets.len() > 1 {
-            lines.push(Line::styled(Role::Name, &target.name));
+            lines.push(Line::styled(Role::Name, &target.tool));
         }
         lines.extend([times(target), rate_line(target, width)]);
-        lines.extend((!target.kinds.is_empty()).then(|| kinds(target)));
+        lines.extend((target.failures() > 0).then(|| kinds(target)));
     }
     Page::from_iter(lines).truncate(width)
 }
 
 fn title(snapshot: &BenchSnapshot, plan: &BenchPlan) -> Line {
-    let made: u64 = snapshot.targets.iter().map(|target| target.warm_up).sum();
+    let made = snapshot.total(|target| target.warm_up);
     let doing = match snapshot.phase {
         RunPhase::Connecting => "connecting".to_owned(),
         RunPhase::WarmUp => format!("warming up, {} made", formatting::calls(made)),
         RunPhase::Measuring => "measuring".to_owned(),
         RunPhase::Draining => {
-            format!("waiting for the last {}", formatting::calls(snapshot.in_flight()))
+            format!("waiting for the last {}", formatting::calls(snapshot.in_flight))
         }
         RunPhase::Done => "done".to_owned(),
     };
     let mut line = Line::default();
     if let [only] = snapshot.targets.as_slice() {
-        line = Line::styled(Role::Name, &only.name).then(Role::Plain, "  ");
+        line = Line::styled(Role::Name, &only.tool).then(Role::Plain, "  ");
     }
     line.push(Role::Title, doing);
     if let Some((round, rounds)) = snapshot.round {
@@ -60,7 +63,7 @@ fn title(snapshot: &BenchSnapshot, plan: &BenchPlan) -> Line {
 }
 
 fn progress(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Line {
-    let made: u64 = snapshot.targets.iter().map(|target| target.requests + target.dropped).sum();
+    let made = snapshot.total(|target| target.requests + target.dropped);
     let of = match total_limits(plan, snapshot.targets.len()).requests {
         Some(all) => format!("{} of {}", show_count(made), formatting::calls(all)),
         None => formatting::calls(made),
@@ -75,40 +78,42 @@ fn progress(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Line {
 
 fn totals(snapshot: &BenchSnapshot) -> Line {
     let mut line = Line::plain(format!("{} calls/s", formatting::per_second(snapshot.rate())));
-    line.push(Role::Dim, format!("  {} in flight", snapshot.in_flight()));
+    line.push(Role::Dim, format!("  {} in flight", snapshot.in_flight));
     let failed = snapshot.failed();
     let label = if failed > 0 { Role::Error } else { Role::Dim };
     line.push(label, format!("  {failed} failed"));
-    let dropped = snapshot.dropped();
+    let dropped = snapshot.total(|target| target.dropped);
     if dropped > 0 {
         line.push(Role::Warning, format!("  {dropped} dropped"));
     }
     line
 }
 
-fn times(target: &TargetSnapshot) -> Line {
-    let Some(times) = target.response else {
-        return Line::styled(Role::Dim, "no response yet");
-    };
+fn times(target: &TargetReport) -> Line {
     let mut line = Line::default();
-    let [(p50, _), (p90, _), _, (p99, _)] = times.quantiles;
-    for (name, time) in [("p50", p50), ("p90", p90), ("p99", p99)] {
+    for (name, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
+        let Some(time) = target.response.quantile(share) else {
+            return Line::styled(Role::Dim, "no response yet");
+        };
         line.push(Role::Dim, format!("{name} "));
         line.push(Role::Plain, format!("{:<9}", show_duration(time)));
     }
     line
 }
 
-fn rate_line(target: &TargetSnapshot, width: usize) -> Line {
-    let shape = target.range.filter(|_| width >= WIDE).map(|(from, to)| {
-        Line::styled(Role::Dim, format!("{} ", show_duration(from)))
-            .then(Role::Success, distribution_marks(target))
+fn rate_line(target: &TargetReport, width: usize) -> Line {
+    let spread = logarithmic(&target.response, CLASSES).filter(|_| width >= WIDE);
+    let shape = spread.map(|spread| {
+        let counts: Vec<f64> = spread.classes.iter().map(|(_, count)| float(*count)).collect();
+        let to = spread.classes.last().map_or(spread.longest, |(to, _)| *to);
+        Line::styled(Role::Dim, format!("{} ", show_duration(spread.from)))
+            .then(Role::Success, chart::sparkline(&counts, counts.len()))
             .then(Role::Dim, format!(" {}", show_duration(to)))
     });
     let beside = shape.as_ref().map_or(0, |shape| shape.width() + 3);
     let mut line = Line::styled(Role::Dim, "rate ");
     let room = width.saturating_sub(line.width() + beside).min(MAX_RATE_CELLS);
-    line.push(Role::Success, chart::sparkline(&target.rates, room));
+    line.push(Role::Success, chart::sparkline(&rates(target), room));
     if let Some(shape) = shape {
         line.push(Role::Plain, "   ");
         line.append(shape);
@@ -116,15 +121,9 @@ fn rate_line(target: &TargetSnapshot, width: usize) -> Line {
     line
 }
 
-fn distribution_marks(target: &TargetSnapshot) -> String {
-    let Some(spread) = &target.distribution else { return String::new() };
-    let counts: Vec<f64> = spread.classes.iter().map(|(_, count)| float(*count)).collect();
-    chart::sparkline(&counts, counts.len())
-}
-
-fn kinds(target: &TargetSnapshot) -> Line {
-    let shown = target.kinds.iter().take(KINDS);
-    let kinds: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
+fn kinds(target: &TargetReport) -> Line {
+    let shown = target.commonest_errors().into_iter().take(KINDS);
+    let kinds: Vec<String> = shown.map(|(kind, error)| format!("{kind} {}", error.count)).collect();
     Line::styled(Role::Error, kinds.join("  "))
 }
 
@@ -139,13 +138,13 @@ pub fn line(snapshot: &BenchSnapshot) -> Line {
         snapshot.answered(),
         formatting::per_second(snapshot.rate()),
         snapshot.failed(),
-        snapshot.in_flight(),
+        snapshot.in_flight,
     );
     for target in &snapshot.targets {
-        let Some(times) = target.response else { continue };
-        let [(p50, _), _, _, (p99, _)] = times.quantiles;
+        let at = |share| target.response.quantile(share);
+        let (Some(p50), Some(p99)) = (at(0.5), at(0.99)) else { continue };
         let name =
-            if snapshot.targets.len() > 1 { format!(" {}", target.name) } else { String::new() };
+            if snapshot.targets.len() > 1 { format!(" {}", target.tool) } else { String::new() };
         line = format!("{line},{name} p50 {}, p99 {}", show_duration(p50), show_duration(p99));
     }
     Line::styled(Role::Dim, line)
@@ -158,40 +157,29 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
+    use crate::bench::fixtures::{running, timed_out};
     use crate::bench::plan::RunLimits;
-    use crate::bench::snapshot::LatencySummary;
     use crate::present::page::LineRenderer;
-    use crate::util::distribution::Distribution;
+    use crate::util::histogram::Durations;
 
     fn snapshot() -> BenchSnapshot {
-        let micros = Duration::from_micros;
-        let target = |name: &str, failed| TargetSnapshot {
-            name: name.to_owned(),
-            requests: 640,
-            ok: 632 - failed,
-            failed,
-            in_flight: 8,
-            kinds: if failed > 0 { vec![("timeout".to_owned(), failed)] } else { Vec::new() },
-            response: Some(LatencySummary {
-                quantiles: [1_230, 2_500, 9_000, 41_000].map(|time| (micros(time), true)),
-                ..LatencySummary::default()
-            }),
-            rates: (0..60).map(f64::from).collect(),
-            distribution: Some(Distribution {
-                from: micros(800),
-                classes: [1, 2, 8, 5, 3, 2, 1, 0, 1].map(|count| (micros(1), count)).into(),
-                beyond: 0,
-                longest: micros(50_000),
-            }),
-            range: Some((micros(800), micros(50_000))),
-            ..TargetSnapshot::default()
-        };
+        let mut response = Durations::default();
+        for (micros, calls) in
+            [(800, 1), (1_230, 330), (2_500, 240), (9_000, 40), (41_000, 20), (50_000, 1)]
+        {
+            response.record_many(Duration::from_micros(micros), calls);
+        }
+        let first = TargetReport { requests: 640, ..running("demo-echo", response, 0..60) };
+        let tool = "demo-a_tool_with_a_long_name".to_owned();
+        let mut second = TargetReport { tool, ok: first.ok - 3, ..first.clone() };
+        timed_out(&mut second, 3);
         BenchSnapshot {
             phase: RunPhase::Measuring,
             elapsed: Duration::from_secs(4),
             progress: Some(0.4),
             round: Some((2, 10)),
-            targets: vec![target("demo-echo", 0), target("demo-a_tool_with_a_long_name", 3)],
+            in_flight: 16,
+            targets: vec![first, second],
         }
     }
 
@@ -212,6 +200,7 @@ mod tests {
     fn one_tool_takes_a_few_lines() {
         let mut one = snapshot();
         one.targets.truncate(1);
+        one.in_flight = 8;
         one.round = None;
         let shown = LineRenderer::default().page(&block(&one, &plan(), 80));
         assert_snapshot!(shown, @"
@@ -219,7 +208,7 @@ mod tests {
         [####################...............................]  40 %  640 of 1,600 calls
         158 calls/s  8 in flight  0 failed
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁▂█▅▃▂▁ ▁ 50 ms
+        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
         ");
         let shown = LineRenderer { ascii: true, colour: false }.page(&block(&one, &plan(), 40));
         assert_snapshot!(shown, @"
@@ -240,10 +229,10 @@ mod tests {
         315 calls/s  16 in flight  3 failed
         demo-echo
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁▂█▅▃▂▁ ▁ 50 ms
+        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
         demo-a_tool_with_a_long_name
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁▂█▅▃▂▁ ▁ 50 ms
+        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
         timeout 3
         ");
     }

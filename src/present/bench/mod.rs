@@ -7,7 +7,7 @@ mod target;
 
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::BenchFindings;
-use crate::bench::report::BenchReport;
+use crate::bench::report::{BenchReport, TargetReport};
 use crate::bench::run_facts;
 use crate::bench::steps::{self, StepRow};
 use crate::bench::summary::{LineTone, summarize};
@@ -73,7 +73,8 @@ pub fn brief(report: &BenchReport, findings: &BenchFindings, width: Option<usize
 
 /// The steps of a run side by side; nothing for a run without steps.
 fn steps_table(report: &BenchReport, width: Option<usize>) -> Page {
-    steps(steps::rows(report), width.map(|width| width.saturating_sub(2))).indented(2)
+    let rows = steps::rows(&report.targets, TargetReport::failed_calls);
+    steps(rows, width.map(|width| width.saturating_sub(2))).indented(2)
 }
 
 /// Steps, the newest one last. Where the width is short p50 and then p99 are left out.

@@ -134,7 +134,7 @@ fn over_time(target: &TargetReport, width: Option<usize>) -> Page {
     // Two points show no trend.
     let [_, _, _, ..] = slices.as_slice() else { return page };
     let cells = width.unwrap_or(80).saturating_sub(15).clamp(8, LINE);
-    for (name, numbers) in [("calls/s", rates(slices, target.elapsed)), ("p95", highs(slices))] {
+    for (name, numbers) in [("calls/s", rates(target)), ("p95", highs(slices))] {
         page.fact(15, name, Line::styled(Role::Success, chart::sparkline(&numbers, cells)));
     }
     page

@@ -87,7 +87,7 @@ fn calls(report: &BenchReport, targets: &[&TargetReport]) -> Plot {
     for (target, of) in targets.iter().enumerate() {
         let middle =
             |slice: &TimelineSlice| (slice.from + slice.lasting / 2).min(end).as_secs_f64();
-        let answered = of.timeline.iter().map(middle).zip(rates(&of.timeline, of.elapsed));
+        let answered = of.timeline.iter().map(middle).zip(rates(of));
         curves.push(Curve { target, class: "line", points: answered.collect() });
         let failed = |slice: &TimelineSlice| {
             (middle(slice), float(slice.failed) / slice.lasting.as_secs_f64().max(1e-9))

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::{class, escaped};
-use crate::bench::baseline::{BaselineReport, RegressionVerdict};
-use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison, letter};
+use crate::bench::baseline::BaselineReport;
+use crate::bench::compare::{Ratio, TargetComparison, letter};
 use crate::bench::formatting;
 use crate::bench::report::{BenchReport, TargetReport};
 use crate::bench::steps::{self, StepRow};
@@ -59,7 +59,8 @@ pub(super) fn steps(page: &mut String, report: &BenchReport) {
         let tone = if row.has_errors { LineTone::Bad } else { LineTone::Dim };
         times.into_iter().chain([(tone, errors)]).collect()
     };
-    let rows: Vec<Vec<Cell>> = steps::rows(report).into_iter().map(row).collect();
+    let rows: Vec<Vec<Cell>> =
+        steps::rows(&report.targets, TargetReport::failed_calls).into_iter().map(row).collect();
     table(page, "Steps", &steps::COLUMNS, &rows);
 }
 
@@ -141,11 +142,6 @@ pub(super) fn failures(page: &mut String, report: &BenchReport) {
 
 fn ratio_rows(ratios: &[Ratio]) -> Vec<Vec<Cell>> {
     let row = |ratio: &Ratio| {
-        let tone = match ratio.verdict {
-            RatioVerdict::Faster => LineTone::Good,
-            RatioVerdict::Slower => LineTone::Bad,
-            RatioVerdict::NotEstablished(_) => LineTone::Dim,
-        };
         let within = ratio.interval.map(|(low, high)| format!("{low:.3} to {high:.3}"));
         vec![
             plain(ratio.statistic.name()),
@@ -153,7 +149,7 @@ fn ratio_rows(ratios: &[Ratio]) -> Vec<Vec<Cell>> {
             plain(ratio.statistic.show(ratio.other)),
             plain(format!("{:.3}×", ratio.value)),
             plain(within.unwrap_or_else(|| "–".to_owned())),
-            (tone, ratio.verdict.label().to_owned()),
+            (ratio.verdict.tone(), ratio.verdict.label().to_owned()),
         ]
     };
     ratios.iter().map(row).collect()
@@ -182,12 +178,7 @@ pub(super) fn baseline(page: &mut String, baseline: Option<&BaselineReport>) {
             .verdicts
             .iter()
             .map(|(statistic, verdict)| {
-                let tone = match verdict {
-                    RegressionVerdict::Pass => LineTone::Good,
-                    RegressionVerdict::Fail => LineTone::Bad,
-                    RegressionVerdict::NotEstablished => LineTone::Warning,
-                };
-                vec![plain(statistic.name()), (tone, verdict.label().to_owned())]
+                vec![plain(statistic.name()), (verdict.tone(), verdict.label().to_owned())]
             })
             .collect();
         let limit = baseline.max_regression.unwrap_or_default() * 100.0;
@@ -199,12 +190,12 @@ pub(super) fn baseline(page: &mut String, baseline: Option<&BaselineReport>) {
 /// The conditions of `--fail-if`.
 pub(super) fn thresholds(page: &mut String, judged: &[ThresholdResult]) {
     let line = |line: &crate::bench::threshold::ThresholdLine| {
-        let (tone, word) = match (line.failed, line.is_unreliable) {
-            (true, _) => (LineTone::Bad, "fails"),
-            (false, true) => (LineTone::Warning, "passes (too few calls to be reliable)"),
-            (false, false) => (LineTone::Good, "holds"),
+        let verdict = match (line.failed, line.is_unreliable) {
+            (true, _) => "fails",
+            (false, true) => "passes (too few calls to be reliable)",
+            (false, false) => "holds",
         };
-        vec![plain(&line.text), (tone, word.to_owned())]
+        vec![plain(&line.text), (line.tone(), verdict.to_owned())]
     };
     let rows: Vec<Vec<Cell>> = judged.iter().flat_map(|one| &one.lines).map(line).collect();
     table(page, "Thresholds", &["condition", "result"], &rows);

@@ -5,16 +5,16 @@ use crate::bench::compare::letter;
 use crate::bench::formatting::{calls, per_second};
 use crate::bench::monitor::RunPhase;
 use crate::bench::plan::{Arrivals, BenchPlan, LoadModel};
-use crate::bench::report::RunStatus;
-use crate::bench::snapshot::{
-    BenchSnapshot, LatencySummary, PERCENTILES, TargetSnapshot, total_limits,
-};
+use crate::bench::report::{RunStatus, TargetReport, throughput};
+use crate::bench::snapshot::{BenchSnapshot, rates, total_limits};
 use crate::bench::{run_facts, steps};
 use crate::tui::draw::fitting;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm};
 use crate::tui::views::bench::{self, BenchRun, BenchView};
 use crate::tui::widgets::page::side_by_side;
+use crate::util::distribution::logarithmic;
+use crate::util::histogram::Durations;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let bench = &state.bench;
@@ -111,6 +111,8 @@ const RATE: usize = 60;
 /// From this width on the two charts of a tool stand beside each other.
 const CHARTS_BESIDE: usize = 80;
 const HIGHEST: usize = 14;
+const CLASSES: usize = 24;
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 fn run_title(bench: &BenchView) -> String {
     let Some(run) = &bench.run else { return "Run".to_owned() };
@@ -153,7 +155,7 @@ fn run_lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
     lines.push(progress(styler, run, seen, width));
     lines.push(totals_line(styler, &run.spec.plan, seen));
     lines.extend(rate(styler, run, seen));
-    let steps = steps::live_rows(&run.spec.plan.sharing, &seen.targets);
+    let steps = steps::rows(&seen.targets, TargetReport::failures);
     let newest = seen.targets.last().filter(|_| !steps.is_empty());
     if newest.is_some() {
         lines.extend(styler.document(&present::bench::steps(steps, Some(width))));
@@ -162,14 +164,14 @@ fn run_lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
     let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
     let left = height.saturating_sub(taken);
     if let Some(target) = newest {
-        lines.extend(of_target(styler, &target.name, target, false, width, left));
+        lines.extend(of_target(styler, &target.tool, target, false, width, left));
         return lines;
     }
     let is_open = matches!(run.spec.plan.model, LoadModel::Open { .. });
     let several = seen.targets.len() > 1;
-    let block = |at: usize, target: &TargetSnapshot, width, height| {
+    let block = |at: usize, target: &TargetReport, width, height| {
         let name =
-            if several { format!("{}  {}", letter(at), target.name) } else { target.name.clone() };
+            if several { format!("{}  {}", letter(at), target.tool) } else { target.tool.clone() };
         of_target(styler, &name, target, is_open, width, height)
     };
     let targets = seen.targets.iter().enumerate();
@@ -189,7 +191,7 @@ fn run_lines(styler: Styler, bench: &BenchView, width: u16, height: u16) -> Vec<
 fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) -> Line<'static> {
     let plan = &run.spec.plan;
     let until = total_limits(plan, seen.targets.len());
-    let made = seen.requests() + seen.dropped();
+    let made = seen.total(|target| target.requests + target.dropped);
     let of = match until.requests {
         Some(all) => format!("{} of {}", show_count(made), show_count(all)),
         None => calls(made),
@@ -213,16 +215,17 @@ fn progress(styler: Styler, run: &BenchRun, seen: &BenchSnapshot, width: usize) 
 }
 
 fn totals_line(styler: Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
-    let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
+    let warm_up = seen.total(|target| target.warm_up);
+    let dropped = seen.total(|target| target.dropped);
     let failed = seen.failed();
     let role = if failed > 0 { Role::Error } else { Role::Dim };
     let mut spans = vec![
         styler.plain(format!("answered {}", show_count(seen.answered()))),
         styler.span(role, format!("  failed {}", show_count(failed))),
-        styler.plain(format!("  in flight {}", seen.in_flight())),
+        styler.plain(format!("  in flight {}", seen.in_flight)),
     ];
-    if seen.dropped() > 0 {
-        let text = format!("  not made {}", show_count(seen.dropped()));
+    if dropped > 0 {
+        let text = format!("  not made {}", show_count(dropped));
         spans.push(styler.span(Role::Warning, text));
     }
     if let Some((round, rounds)) = seen.round {
@@ -237,7 +240,7 @@ fn totals_line(styler: Styler, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'
 fn rate(styler: Styler, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'static>> {
     let LoadModel::Open { arrivals, .. } = &run.spec.plan.model else { return None };
     let takes_turns = seen.round.is_some();
-    let rates = seen.targets.iter().map(|target| target.sent);
+    let rates = seen.targets.iter().map(|target| throughput(target.requests, target.elapsed));
     let made: f64 = if takes_turns { rates.fold(0.0, f64::max) } else { rates.sum() };
     let is_behind = match arrivals {
         Arrivals::Constant { rate } => made < rate * 0.95 && seen.phase == RunPhase::Measuring,
@@ -252,7 +255,7 @@ fn rate(styler: Styler, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'st
 fn of_target(
     styler: Styler,
     name: &str,
-    target: &TargetSnapshot,
+    target: &TargetReport,
     is_open: bool,
     width: usize,
     height: usize,
@@ -260,33 +263,32 @@ fn of_target(
     let count = format!("  {} calls", show_count(target.requests));
     let name = text::cut(name, width.saturating_sub(count.len()));
     let mut lines = vec![Line::from(vec![styler.span(Role::Name, name), styler.dim(count)])];
-    let Some(response) = &target.response else {
-        let text = if target.failed > 0 { "no successful calls yet" } else { "no response yet" };
+    let response = &target.response;
+    let Some(spread) = logarithmic(response, CLASSES) else {
+        let text =
+            if target.failures() > 0 { "no successful calls yet" } else { "no response yet" };
         lines.push(styler.line(Role::Dim, text));
         lines.extend(kinds(styler, target));
         return lines;
     };
-    lines.push(headline(styler, target, response, width));
+    lines.push(headline(styler, target, width));
     let rest = if is_open { "response" } else { "" };
     lines.push(rest_of(styler, rest, response, width));
-    if let Some(service) = target.service.as_ref().filter(|_| is_open) {
-        lines.push(rest_of(styler, "service", service, width));
+    if is_open {
+        lines.push(rest_of(styler, "service", &target.service, width));
     }
     lines.extend(kinds(styler, target));
     let mut marks: Vec<_> = PERCENTILES
         .iter()
-        .zip(response.quantiles)
-        .filter(|((name, _), _)| *name != "p90")
-        .map(|((name, _), (time, _))| (*name, time))
+        .filter(|(name, _)| *name != "p90")
+        .filter_map(|(name, share)| Some((*name, response.quantile(*share)?)))
         .collect();
     // The last one is the most important.
     marks.swap(0, 1);
     let room = height.saturating_sub(lines.len());
-    let histogram = |width, height| {
-        let spread = target.distribution.as_ref();
-        spread.map_or_else(Vec::new, |spread| chart::lines(styler, spread, &marks, width, height))
-    };
-    let curve = |width, height| chart::curve(styler, &target.rates, &chart::compact, width, height);
+    let histogram = |width, height| chart::lines(styler, &spread, &marks, width, height);
+    let rates = rates(target);
+    let curve = |width, height| chart::curve(styler, &rates, &chart::compact, width, height);
     let titled = |title, chart: Vec<Line<'static>>| {
         std::iter::once(styler.line(Role::Dim, title)).chain(chart).collect::<Vec<_>>()
     };
@@ -304,53 +306,53 @@ fn of_target(
 }
 
 /// What a person wants to know first, as much as fits.
-fn headline(
-    styler: Styler,
-    target: &TargetSnapshot,
-    response: &LatencySummary,
-    width: usize,
-) -> Line<'static> {
-    let [(median, median_is_sure), .., (slow, slow_is_sure)] = response.quantiles;
-    let now = target.rates.last().copied().unwrap_or_default();
-    let errors = if target.failed > 0 { Role::Error } else { Role::Success };
+fn headline(styler: Styler, target: &TargetReport, width: usize) -> Line<'static> {
+    let now = rates(target).last().copied().unwrap_or_default();
+    let failed = target.failures();
+    let errors = if failed > 0 { Role::Error } else { Role::Success };
     let figure = |before, role, figure: String, behind: &str| {
         let dim = |text: &str| styler.span(Role::Dim, text);
         vec![dim(before), styler.bold(role, figure), dim(behind)]
     };
-    let plural = if target.failed == 1 { " error" } else { " errors" };
+    let percentile = |before, share| {
+        let time = target.response.quantile(share).unwrap_or_default();
+        figure(before, Role::Name, show_duration(time), unsure(&target.response, share))
+    };
+    let plural = if failed == 1 { " error" } else { " errors" };
     let parts = [
-        figure("p50 ", Role::Name, show_duration(median), unsure(median_is_sure)),
-        figure("p99 ", Role::Name, show_duration(slow), unsure(slow_is_sure)),
-        figure("", errors, show_count(target.failed), plural),
+        percentile("p50 ", 0.5),
+        percentile("p99 ", 0.99),
+        figure("", errors, show_count(failed), plural),
         figure("", Role::Name, per_second(now), " calls/s"),
     ];
     fitting(parts, "   ", width)
 }
 
-fn unsure(is_sure: bool) -> &'static str {
-    if is_sure { "" } else { "?" }
+fn unsure(times: &Durations, share: f64) -> &'static str {
+    if times.is_reliable_at(share) { "" } else { "?" }
 }
 
 /// The other figures about some times, as many as fit.
-fn rest_of(styler: Styler, name: &str, times: &LatencySummary, width: usize) -> Line<'static> {
+fn rest_of(styler: Styler, name: &str, times: &Durations, width: usize) -> Line<'static> {
     let part = |text: String| vec![styler.span(Role::Dim, text)];
     let mut parts = Vec::new();
     if !name.is_empty() {
         parts.push(part(name.to_owned()));
     }
-    let is_shown = |at: &usize| name == "service" || !matches!(at, 0 | 3);
-    for at in (0..PERCENTILES.len()).filter(is_shown) {
-        let ((percentile, _), (time, is_sure)) = (PERCENTILES[at], times.quantiles[at]);
-        parts.push(part(format!("{percentile} {}{}", show_duration(time), unsure(is_sure))));
+    let is_shown = |percentile: &str| name == "service" || !matches!(percentile, "p50" | "p99");
+    for (percentile, share) in PERCENTILES.into_iter().filter(|(name, _)| is_shown(name)) {
+        let time = show_duration(times.quantile(share).unwrap_or_default());
+        parts.push(part(format!("{percentile} {time}{}", unsure(times, share))));
     }
-    parts.push(part(format!("max {}", show_duration(times.max))));
-    let deviation = show_duration(times.deviation);
-    parts.push(part(format!("mean {} ± {deviation}", show_duration(times.mean))));
+    let [max, mean, deviation] = [times.max(), times.mean(), times.stddev()]
+        .map(|time| show_duration(time.unwrap_or_default()));
+    parts.push(part(format!("max {max}")));
+    parts.push(part(format!("mean {mean} ± {deviation}")));
     fitting(parts, "   ", width)
 }
 
-fn kinds(styler: Styler, target: &TargetSnapshot) -> Option<Line<'static>> {
-    let shown = target.kinds.iter().take(KINDS);
-    let parts: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
+fn kinds(styler: Styler, target: &TargetReport) -> Option<Line<'static>> {
+    let shown = target.commonest_errors().into_iter().take(KINDS);
+    let parts: Vec<String> = shown.map(|(kind, error)| format!("{kind} {}", error.count)).collect();
     (!parts.is_empty()).then(|| styler.line(Role::Error, format!("failed  {}", parts.join("  "))))
 }

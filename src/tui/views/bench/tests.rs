@@ -4,15 +4,14 @@ use super::*;
 
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
-use crate::bench::fixtures::{report, rounds, target};
+use crate::bench::fixtures::{report, rounds, running, target, timed_out};
 use crate::bench::monitor::RunPhase;
 use crate::bench::plan::Sharing;
-use crate::bench::snapshot::{LatencySummary, TargetSnapshot};
+use crate::bench::report::TargetReport;
 use crate::tui::event::UserInput;
 use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{press, sample, tell};
 use crate::tui::theme::Theme;
-use crate::util::distribution::logarithmic;
 use crate::util::histogram::Durations;
 
 fn times(micros: u64) -> Vec<Duration> {
@@ -26,29 +25,17 @@ pub fn seen() -> BenchSnapshot {
         for time in times(micros) {
             durations.record(time);
         }
-        TargetSnapshot {
-            name: name.to_owned(),
-            warm_up: 100,
-            requests: 100,
-            ok: 100,
-            in_flight: 1,
-            response: LatencySummary::of(&durations),
-            service: LatencySummary::of(&durations),
-            sent: 49.5,
-            rates: (0..40).map(|n| f64::from(n % 13)).collect(),
-            distribution: logarithmic(&durations, 24),
-            range: durations.min().zip(durations.max()),
-            ..TargetSnapshot::default()
-        }
+        let target = running(name, durations, (0..40).map(|n| n % 13));
+        TargetReport { warm_up: 100, ..target }
     };
     let mut second = target("web-search", 25);
-    second.failed = 2;
-    second.kinds = vec![("timeout".to_owned(), 2)];
+    timed_out(&mut second, 2);
     BenchSnapshot {
         phase: RunPhase::Measuring,
         elapsed: Duration::from_millis(4_200),
         progress: Some(0.42),
         round: Some((9, 20)),
+        in_flight: 2,
         targets: vec![target("calculator", 10), second],
     }
 }
