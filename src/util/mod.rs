@@ -20,6 +20,7 @@ pub mod jq;
 pub mod json;
 pub mod json_line;
 pub mod keychain;
+pub mod lock;
 pub mod number;
 pub mod orphans;
 pub mod output_paths;

@@ -203,7 +203,7 @@ async fn open_listeners<'a>(
     let (authenticator, token_file) = authenticator(args, context, host, resource)?;
     if let Some((listener, text)) = http {
         note(format!("listening on http://{}/mcp", shown_address(&listener, text)));
-        let http = HttpListener::new(server, Arc::clone(&rules), Arc::clone(&authenticator));
+        let http = HttpListener::new(server, Arc::clone(&rules), Some(Arc::clone(&authenticator)));
         listeners.push(async move { http.serve(listener, stop).await }.map(Ok).boxed());
     }
     if let Some(text) = &args.ws {

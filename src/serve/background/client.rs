@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -31,6 +31,7 @@ use crate::model::{
     CallId, Error, ErrorCause, ErrorKind, ErrorPhase, EventSink, HostEvent, JsonObject, Question,
     QuestionBody, QuestionHandler, QuestionReply, Signal,
 };
+use crate::util::lock::lock;
 use crate::util::{json, stopped_process};
 
 /// How long a host may take to accept a connection and answer its first message; then it counts as not
@@ -65,8 +66,6 @@ pub struct HostClient {
     pid: AtomicU32,
     /// Until when the host is not asked, because it did not answer.
     silent_until: Mutex<Option<Instant>>,
-    /// The stream that detected the host; the first connection uses it.
-    first: Mutex<Option<UnixStream>>,
     /// With the time of the last answer.
     connection: tokio::sync::Mutex<Option<(Arc<Connection>, Instant)>>,
     turns: Semaphore,
@@ -74,13 +73,16 @@ pub struct HostClient {
     front_end: AttachedFrontEnd,
 }
 
-#[derive(Clone, Copy)]
 struct HostRequest<'a> {
     method: &'a str,
     /// What is told of it when it has no answer.
     name: &'a str,
-    cancel: &'a CancellationToken,
+    params: Value,
+    meta: Option<JsonObject>,
     call: Option<&'a CallId>,
+    /// Where its observations go; `None` for the front end.
+    sink: Option<&'a ObservationSink>,
+    cancel: &'a CancellationToken,
 }
 
 /// Connects to the socket of a host of this user; `None` when no such host listens there. With the
@@ -97,10 +99,10 @@ async fn connect(path: &Path) -> Option<(UnixStream, u32)> {
 impl HostClient {
     /// Connects to the host that listens at `path`; `None` when this user has none.
     pub async fn connect(path: &Path, name: &str, front_end: AttachedFrontEnd) -> Option<Self> {
-        let (stream, pid) = connect(path).await?;
+        let (_, pid) = connect(path).await?;
         let client = Self::at(path.to_owned(), name, front_end);
         client.pid.store(pid, Ordering::Relaxed);
-        Some(Self { first: Mutex::new(Some(stream)), ..client })
+        Some(client)
     }
 
     /// Uses the host that listens at `path` at the time of a request, whichever it is by then. A
@@ -110,7 +112,6 @@ impl HostClient {
             path,
             pid: AtomicU32::new(0),
             silent_until: Mutex::default(),
-            first: Mutex::default(),
             connection: tokio::sync::Mutex::default(),
             turns: Semaphore::new(MAX_CALLS),
             name: name.to_owned(),
@@ -130,7 +131,7 @@ impl HostClient {
 
     /// Asks a host again that did not answer: it may have been let go on.
     pub fn forget_silence(&self) {
-        *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.silent_until) = None;
     }
 
     /// Lets the host look whether it is still what was trusted; whether it lives on.
@@ -139,15 +140,25 @@ impl HostClient {
     }
 
     async fn command<T: DeserializeOwned>(&self, method: &str) -> Result<T, LinkError> {
-        let never = CancellationToken::new();
-        let request = HostRequest { method, name: method, cancel: &never, call: None };
-        let answer = self.exchange(request, json!({}), None, self.progress(None)).await?;
-        read(&read::<Payload<String>>(&answer)?.payload)
+        read(&self.ask(method, method, json!({}), &CancellationToken::new()).await?)
+    }
+
+    /// The answer to a request that is not MCP, as the text of its JSON.
+    async fn ask(
+        &self,
+        method: &str,
+        name: &str,
+        params: Value,
+        cancel: &CancellationToken,
+    ) -> Result<String, LinkError> {
+        let request =
+            HostRequest { method, name, params, meta: None, call: None, sink: None, cancel };
+        Ok(read::<Payload<String>>(&self.exchange(request).await?)?.payload)
     }
 
     /// The open connection, or a new one.
     async fn open(&self) -> Result<Arc<Connection>, LinkError> {
-        let silent_until = *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let silent_until = *lock(&self.silent_until);
         if silent_until.is_some_and(|until| Instant::now() < until) {
             return Err(LinkError::Unsent);
         }
@@ -160,14 +171,8 @@ impl HostClient {
                 Some(_) => *slot = None,
             }
         }
-        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let stream = if let Some(stream) = first {
-            stream
-        } else {
-            let (stream, pid) = connect(&self.path).await.ok_or(LinkError::Unsent)?;
-            self.pid.store(pid, Ordering::Relaxed);
-            stream
-        };
+        let (stream, pid) = connect(&self.path).await.ok_or(LinkError::Unsent)?;
+        self.pid.store(pid, Ordering::Relaxed);
         let wire = Arc::new(SocketWire::over(stream, MAX_ANSWER, Tracer::off()));
         let open: WireOpener = Arc::new(move || Ok(Arc::clone(&wire) as _));
         let options = ConnectOptions {
@@ -193,7 +198,7 @@ impl HostClient {
     /// Goes on without a host that does not read its requests.
     fn go_on_without(&self) -> LinkError {
         let until = Some(Instant::now() + SILENCE);
-        *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        *lock(&self.silent_until) = until;
         let text = format!("{}; going on without it", self.silence());
         self.front_end.events.emit(HostEvent::Warning { text });
         LinkError::Unsent
@@ -226,14 +231,8 @@ impl HostClient {
     }
 
     /// Sends a request and waits for its answer, as the text of its JSON.
-    async fn exchange(
-        &self,
-        request: HostRequest<'_>,
-        params: Value,
-        meta: Option<JsonObject>,
-        progress: ProgressListener,
-    ) -> Result<String, LinkError> {
-        let HostRequest { method, name, cancel, call } = request;
+    async fn exchange(&self, request: HostRequest<'_>) -> Result<String, LinkError> {
+        let HostRequest { method, name, params, meta, call, sink, cancel } = request;
         let too_long = (protocol::MAX_REQUEST - ENVELOPE) as u64;
         if json::is_longer_than(&(&params, &meta), too_long) {
             return Err(LinkError::Unsent);
@@ -246,7 +245,7 @@ impl HostClient {
         let connection = opened.unwrap_or_else(|| Err(cancelled()))?;
         let options = RequestOptions {
             cancel: cancel.clone(),
-            progress: Some(progress),
+            progress: Some(self.progress(sink)),
             meta: meta.map(Arc::new),
             call: call.cloned(),
             ..RequestOptions::with_timeouts(FOREVER, FOREVER, ErrorPhase::Call)
@@ -349,10 +348,10 @@ impl HostLink for HostClient {
         let meta = std::iter::once((protocol::CALL.to_owned(), call)).collect();
         let _turn = request.cancel.run_until_cancelled(self.turns.acquire()).await;
         let (name, cancel, call) = (request.name.as_str(), &request.cancel, request.id.as_ref());
-        let sent = HostRequest { method: "tools/call", name, cancel, call };
-        let params = json!({ "name": name });
-        let answer = self.exchange(sent, params, Some(meta), self.progress(None)).await?;
-        read(&read::<CallResult>(&answer)?.meta.outcome)
+        let (method, params) = ("tools/call", json!({ "name": name }));
+        let request =
+            HostRequest { method, name, params, meta: Some(meta), call, sink: None, cancel };
+        read(&read::<CallResult>(&self.exchange(request).await?)?.meta.outcome)
     }
 
     async fn query(
@@ -360,10 +359,7 @@ impl HostLink for HostClient {
         query: &HostQuery,
         cancel: &CancellationToken,
     ) -> Result<String, LinkError> {
-        let sent = HostRequest { method: protocol::QUERY, name: "the list", cancel, call: None };
-        let params = json!(Payload { payload: query });
-        let answer = self.exchange(sent, params, None, self.progress(None)).await?;
-        Ok(read::<Payload<String>>(&answer)?.payload)
+        self.ask(protocol::QUERY, "the list", json!(Payload { payload: query }), cancel).await
     }
 
     async fn observe(
@@ -372,9 +368,10 @@ impl HostLink for HostClient {
         sink: &ObservationSink,
         cancel: &CancellationToken,
     ) -> Result<(), LinkError> {
-        let sent = HostRequest { method: protocol::OBSERVE, name: "observing", cancel, call: None };
-        let params = json!(Payload { payload: request });
-        let ended = self.exchange(sent, params, None, self.progress(Some(sink))).await;
+        let (method, params) = (protocol::OBSERVE, json!(Payload { payload: request }));
+        let (name, sink) = ("observing", Some(sink));
+        let request = HostRequest { method, name, params, meta: None, call: None, sink, cancel };
+        let ended = self.exchange(request).await;
         if cancel.is_cancelled() { Ok(()) } else { ended.map(drop) }
     }
 }

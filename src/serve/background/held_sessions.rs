@@ -1,12 +1,13 @@
 //! When the sessions of a background host's front ends end.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::host::ToolHost;
+use crate::util::lock::lock;
 
 pub struct HeldSessions {
     host: Arc<ToolHost>,
@@ -38,13 +39,9 @@ impl HeldSessions {
         ConnectionSessions { held: Arc::clone(self), names: Mutex::default() }
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, SessionHolders>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn hold_named(self: &Arc<Self>, session: &str) {
         let now = Instant::now();
-        let mut sessions = self.sessions();
+        let mut sessions = lock(&self.sessions);
         if sessions.entry(session.to_owned()).or_default().named.replace(now).is_none() {
             let (held, session) = (Arc::clone(self), session.to_owned());
             tokio::spawn(async move { held.end_when_idle(&session).await });
@@ -53,7 +50,7 @@ impl HeldSessions {
 
     async fn end_when_idle(&self, session: &str) {
         loop {
-            let newest = self.sessions().get(session).and_then(|holders| holders.named);
+            let newest = lock(&self.sessions).get(session).and_then(|holders| holders.named);
             let Some(newest) = newest else { return };
             let Some(end) = newest.checked_add(self.idle_limit) else {
                 return std::future::pending().await;
@@ -68,7 +65,7 @@ impl HeldSessions {
 
     /// Takes a holder away; the session ends with the last one.
     fn release(&self, session: &str, take: impl FnOnce(&mut SessionHolders)) {
-        let mut sessions = self.sessions();
+        let mut sessions = lock(&self.sessions);
         let Some(holders) = sessions.get_mut(session) else { return };
         take(holders);
         if holders.connections == 0 && holders.named.is_none() {
@@ -86,16 +83,16 @@ impl ConnectionSessions {
         if is_named {
             return self.held.hold_named(session);
         }
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = lock(&self.names);
         if names.insert(session.to_owned()) {
-            self.held.sessions().entry(session.to_owned()).or_default().connections += 1;
+            lock(&self.held.sessions).entry(session.to_owned()).or_default().connections += 1;
         }
     }
 }
 
 impl Drop for ConnectionSessions {
     fn drop(&mut self) {
-        let names = std::mem::take(&mut *self.names.lock().unwrap_or_else(PoisonError::into_inner));
+        let names = std::mem::take(&mut *lock(&self.names));
         for name in names {
             self.held.release(&name, |holders| holders.connections -= 1);
         }
@@ -129,9 +126,9 @@ mod tests {
         tokio::time::sleep(IDLE / 2).await;
         held.of_connection().hold("mine", true);
         tokio::time::sleep(IDLE * 3 / 4).await;
-        assert!(held.sessions().contains_key("mine"), "a call came in between");
+        assert!(lock(&held.sessions).contains_key("mine"), "a call came in between");
         tokio::time::sleep(IDLE / 2).await;
-        assert!(held.sessions().is_empty());
+        assert!(lock(&held.sessions).is_empty());
         assert!(!held.host.end_session("mine"), "it had ended");
     }
 
@@ -143,9 +140,9 @@ mod tests {
             connection.hold("s", false);
         }
         drop(second);
-        assert_eq!(held.sessions()["s"].connections, 1);
+        assert_eq!(lock(&held.sessions)["s"].connections, 1);
         drop(first);
-        assert!(held.sessions().is_empty());
+        assert!(lock(&held.sessions).is_empty());
         assert!(!held.host.end_session("s"), "it had ended");
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -32,9 +32,7 @@ pub struct HostLifetime {
     stop: CancellationToken,
     /// Fired with `stop` when running calls must not go on.
     abort: CancellationToken,
-    activity: Mutex<HostActivity>,
-    /// Told when the last running call ended.
-    idle: Notify,
+    activity: watch::Sender<HostActivity>,
 }
 
 #[derive(Debug)]
@@ -72,13 +70,8 @@ impl HostLifetime {
             currency,
             stop,
             abort,
-            activity: Mutex::new(activity),
-            idle: Notify::new(),
+            activity: watch::Sender::new(activity),
         })
-    }
-
-    fn activity(&self) -> MutexGuard<'_, HostActivity> {
-        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Admits a call; `None` when the host is ending, or ends now because it is not current.
@@ -86,9 +79,10 @@ impl HostLifetime {
         if !self.recheck() {
             return None;
         }
-        let mut activity = self.activity();
-        activity.calls += 1;
-        activity.running += 1;
+        self.activity.send_modify(|activity| {
+            activity.calls += 1;
+            activity.running += 1;
+        });
         Some(RunningCallGuard(Arc::clone(self)))
     }
 
@@ -99,7 +93,7 @@ impl HostLifetime {
         }
         match (self.currency)() {
             HostCurrency::Current => return true,
-            HostCurrency::Outdated if self.activity().running > 0 => {}
+            HostCurrency::Outdated if self.activity.borrow().running > 0 => {}
             HostCurrency::Outdated => self.stop.cancel(),
             HostCurrency::Untrusted => {
                 self.stop.cancel();
@@ -115,15 +109,11 @@ impl HostLifetime {
 
     /// Waits until no call came for so long, and ends the host.
     pub async fn watch_idle(&self) {
+        let mut activity = self.activity.subscribe();
         loop {
-            let idle_since = {
-                let activity = self.activity();
-                (activity.running == 0).then_some(activity.idle_since)
-            };
-            let Some(idle_since) = idle_since else {
-                self.idle.notified().await;
-                continue;
-            };
+            let idle = activity.wait_for(|activity| activity.running == 0).await;
+            // The sender lives as long as this.
+            let Ok(idle_since) = idle.map(|activity| activity.idle_since) else { return };
             let Some(end) = idle_since.checked_add(self.idle_limit) else {
                 return std::future::pending().await;
             };
@@ -136,7 +126,7 @@ impl HostLifetime {
 
     pub fn status(&self, host: &ToolHost) -> HostStatus {
         let servers = host.servers();
-        let activity = self.activity();
+        let activity = self.activity.borrow();
         let idle = activity.idle_since.elapsed();
         HostStatus {
             pid: std::process::id(),
@@ -162,17 +152,17 @@ impl HostLifetime {
 
 impl Drop for RunningCallGuard {
     fn drop(&mut self) {
-        let mut activity = self.0.activity();
-        activity.running = activity.running.saturating_sub(1);
-        activity.idle_since = Instant::now();
-        if activity.running == 0 {
-            self.0.idle.notify_one();
-        }
+        self.0.activity.send_modify(|activity| {
+            activity.running = activity.running.saturating_sub(1);
+            activity.idle_since = Instant::now();
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     const LIMIT: Duration = Duration::from_mins(30);

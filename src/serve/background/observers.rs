@@ -1,15 +1,17 @@
 //! Who watches a background host.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use tokio::sync::Notify;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::host::link::Observation;
 use crate::model::traffic::TraceGateGuard;
 use crate::model::{
     CallId, CapturedTraffic, EventSink, HostEvent, TraceGate, Traffic, TrafficSink,
 };
+use crate::util::lock::lock;
 
 /// Maximum bytes queued for one viewer; anything beyond is dropped, and counted.
 const MAX_WAITING_BYTES: usize = 8 << 20;
@@ -29,23 +31,20 @@ struct HubState {
     closed: Option<TraceGateGuard>,
 }
 
-#[derive(Default)]
 struct ObserverQueue {
-    waiting: Mutex<WaitingLines>,
-    added: Notify,
-}
-
-#[derive(Default)]
-struct WaitingLines {
-    lines: VecDeque<Arc<str>>,
-    bytes: usize,
-    lost: u64,
+    lines: mpsc::UnboundedSender<(Arc<str>, OwnedSemaphorePermit)>,
+    /// The room for what waits, in bytes.
+    room: Arc<Semaphore>,
+    lost: AtomicU64,
 }
 
 /// The viewer's end. Dropped, it watches no more.
 pub struct Observer {
     hub: Arc<ObserverHub>,
     queue: Arc<ObserverQueue>,
+    lines: mpsc::UnboundedReceiver<(Arc<str>, OwnedSemaphorePermit)>,
+    /// What did not fit into the batch before.
+    next: Option<Arc<str>>,
 }
 
 impl ObserverHub {
@@ -77,8 +76,10 @@ impl ObserverHub {
 
     /// A viewer from now on. It first gets the running calls.
     pub fn watch(self: &Arc<Self>) -> Observer {
-        let queue = Arc::new(ObserverQueue::default());
-        let mut state = self.state();
+        let (sender, lines) = mpsc::unbounded_channel();
+        let room = Arc::new(Semaphore::new(MAX_WAITING_BYTES));
+        let queue = Arc::new(ObserverQueue { lines: sender, room, lost: AtomicU64::new(0) });
+        let mut state = lock(&self.state);
         queue.push(&Observation::Started.line());
         for started in state.running.values() {
             queue.push(&Observation::Event(started.clone()).line());
@@ -86,15 +87,11 @@ impl ObserverHub {
         state.viewers.push(Arc::clone(&queue));
         state.closed = None;
         drop(state);
-        Observer { hub: Arc::clone(self), queue }
-    }
-
-    fn state(&self) -> MutexGuard<'_, HubState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        Observer { hub: Arc::clone(self), queue, lines, next: None }
     }
 
     fn show_event(&self, event: &HostEvent) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         match event {
             HostEvent::CallStarted { call_id, .. } => {
                 state.running.insert(call_id.clone(), event.clone());
@@ -113,7 +110,7 @@ impl ObserverHub {
     }
 
     fn show_traffic(&self, traffic: &Traffic) {
-        let viewers = self.state().viewers.clone();
+        let viewers = lock(&self.state).viewers.clone();
         if !viewers.is_empty() {
             let captured = CapturedTraffic::capture(traffic.clone());
             let line = Observation::Traffic(Box::new(captured)).line();
@@ -125,59 +122,45 @@ impl ObserverHub {
 }
 
 impl ObserverQueue {
-    fn waiting(&self) -> MutexGuard<'_, WaitingLines> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, line: &Arc<str>) {
-        let mut waiting = self.waiting();
-        if waiting.bytes + line.len() > MAX_WAITING_BYTES {
-            waiting.lost += 1;
-        } else {
-            waiting.bytes += line.len();
-            waiting.lines.push_back(Arc::clone(line));
+        let bytes = u32::try_from(line.len()).unwrap_or(u32::MAX);
+        match Arc::clone(&self.room).try_acquire_many_owned(bytes) {
+            Ok(room) => drop(self.lines.send((Arc::clone(line), room))),
+            Err(_) => drop(self.lost.fetch_add(1, Ordering::Relaxed)),
         }
-        drop(waiting);
-        self.added.notify_one();
-    }
-
-    fn pop(&self) -> Option<String> {
-        let mut waiting = self.waiting();
-        let mut batch = String::new();
-        while let Some(line) = waiting.lines.front() {
-            if !batch.is_empty() && batch.len() + line.len() > MAX_BATCH_BYTES {
-                return Some(batch);
-            }
-            if !batch.is_empty() {
-                batch.push('\n');
-            }
-            batch.push_str(line);
-            waiting.bytes -= line.len();
-            waiting.lines.pop_front();
-        }
-        if !batch.is_empty() {
-            return Some(batch);
-        }
-        let lost = std::mem::take(&mut waiting.lost);
-        (lost > 0).then(|| Observation::Lost(lost).line().to_string())
     }
 }
 
 impl Observer {
     /// The queued observations as sent: one per line. May be dropped while it waits.
-    pub async fn next(&self) -> String {
-        loop {
-            if let Some(lines) = self.queue.pop() {
-                return lines;
+    pub async fn next(&mut self) -> String {
+        let mut batch = match self.next.take().or_else(|| self.try_next()) {
+            Some(line) => line.to_string(),
+            None => match self.queue.lost.swap(0, Ordering::Relaxed) {
+                // The hub holds a sender as long as this is there.
+                0 => self.lines.recv().await.map(|(line, _)| line.to_string()).unwrap_or_default(),
+                lost => return Observation::Lost(lost).line().to_string(),
+            },
+        };
+        while let Some(line) = self.try_next() {
+            if batch.len() + line.len() > MAX_BATCH_BYTES {
+                self.next = Some(line);
+                break;
             }
-            self.queue.added.notified().await;
+            batch.push('\n');
+            batch.push_str(&line);
         }
+        batch
+    }
+
+    fn try_next(&mut self) -> Option<Arc<str>> {
+        self.lines.try_recv().ok().map(|(line, _)| line)
     }
 }
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        let mut state = self.hub.state();
+        let mut state = lock(&self.hub.state);
         state.viewers.retain(|viewer| !Arc::ptr_eq(viewer, &self.queue));
         if state.viewers.is_empty() {
             state.closed = Some(self.hub.gate.close());
@@ -211,7 +194,7 @@ mod tests {
     }
 
     /// What is told at once, without the beginning.
-    async fn next(viewer: &Observer) -> Vec<Observation> {
+    async fn next(viewer: &mut Observer) -> Vec<Observation> {
         loop {
             let mut observations: Vec<_> = Observation::read(&viewer.next().await).collect();
             observations.retain(|observation| !matches!(observation, Observation::Started));
@@ -230,9 +213,9 @@ mod tests {
         events.emit(started("one"));
         events.emit(started("two"));
         events.emit(finished("one"));
-        let viewer = hub.watch();
+        let mut viewer = hub.watch();
         assert!(wires.is_enabled());
-        let running = next(&viewer).await;
+        let running = next(&mut viewer).await;
         let [Observation::Event(HostEvent::CallStarted { call_id, client, .. })] = &*running else {
             panic!("{running:?}")
         };
@@ -240,7 +223,7 @@ mod tests {
         events.emit(finished("two"));
         wires.emit(stderr_traffic("a line\nand another".to_owned()));
         // Both waited, so both are told at once.
-        let observations = next(&viewer).await;
+        let observations = next(&mut viewer).await;
         let [
             Observation::Event(HostEvent::CallFinished { success: true, .. }),
             Observation::Traffic(traffic),
@@ -258,15 +241,15 @@ mod tests {
     async fn a_slow_viewer_costs_itself_and_hears_how_much_it_missed() {
         let hub = ObserverHub::new();
         let wires = hub.traffic(TrafficSink::disabled());
-        let (slow, quick) = (hub.watch(), hub.watch());
+        let (mut slow, mut quick) = (hub.watch(), hub.watch());
         let large = "x".repeat(200 << 10);
         let mut messages = 0;
         for _ in 0..100 {
             wires.emit(stderr_traffic(large.clone()));
-            assert!(matches!(*next(&quick).await, [Observation::Traffic(_)]));
+            assert!(matches!(*next(&mut quick).await, [Observation::Traffic(_)]));
         }
         let lost = loop {
-            match *next(&slow).await {
+            match *next(&mut slow).await {
                 [Observation::Traffic(_)] => messages += 1,
                 [Observation::Lost(lost)] => break lost,
                 ref other => panic!("more at once than a batch has: {}", other.len()),
@@ -275,6 +258,6 @@ mod tests {
         assert_eq!(messages + lost, 100);
         assert!((30..=41).contains(&messages), "{messages} of 200 KiB in 8 MiB");
         wires.emit(stderr_traffic("again".to_owned()));
-        assert!(matches!(*next(&slow).await, [Observation::Traffic(_)]), "and then goes on");
+        assert!(matches!(*next(&mut slow).await, [Observation::Traffic(_)]), "and then goes on");
     }
 }

@@ -54,14 +54,8 @@ impl BackgroundService {
     ) -> Option<Result<CustomResult, ErrorData>> {
         let params = || request.params.clone().unwrap_or_default();
         Some(match &*request.method {
-            protocol::QUERY => match payload(params()) {
-                Ok(query) => self.query(query, sessions).await,
-                Err(error) => Err(error),
-            },
-            protocol::OBSERVE => match payload(params()) {
-                Ok(observe) => self.observe(observe, context).await,
-                Err(error) => Err(error),
-            },
+            protocol::QUERY => self.query(params(), sessions).await,
+            protocol::OBSERVE => self.observe(params(), context).await,
             protocol::STATUS => answer(&self.lifetime.status(&self.host)),
             protocol::RECHECK => answer(&self.lifetime.recheck()),
             protocol::STOP => {
@@ -74,9 +68,10 @@ impl BackgroundService {
 
     async fn query(
         &self,
-        query: HostQuery,
+        params: Value,
         sessions: Option<&ConnectionSessions>,
     ) -> Result<CustomResult, ErrorData> {
+        let query: HostQuery = payload(params)?;
         if let (Some(sessions), Some(session)) = (sessions, query.session()) {
             sessions.hold(session, false);
         }
@@ -96,9 +91,10 @@ impl BackgroundService {
     /// this future.
     async fn observe(
         &self,
-        request: ObserveRequest,
+        params: Value,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        let request: ObserveRequest = payload(params)?;
         if !self.lifetime.recheck() {
             return Err(ending());
         }
@@ -107,11 +103,11 @@ impl BackgroundService {
         let mut viewer = Viewer { peer: context.peer, token, sent: 0.0 };
         match request {
             ObserveRequest::Activity => {
-                let observer = self.observers.watch();
+                let mut observer = self.observers.watch();
                 while viewer.show(observer.next().await).await.is_some() {}
             }
             ObserveRequest::Console => {
-                let observer = self.observers.watch();
+                let mut observer = self.observers.watch();
                 let mut holds = self.host.watch_breakpoints();
                 loop {
                     let lines = tokio::select! {
@@ -158,9 +154,7 @@ struct Viewer {
 impl Viewer {
     async fn show(&mut self, lines: String) -> Option<()> {
         self.sent += 1.0;
-        let progress = observed(self.token.clone(), self.sent, lines);
-        let progress = ServerNotification::ProgressNotification(progress);
-        self.peer.send_notification(progress).await.ok()
+        self.peer.send_notification(observed(self.token.clone(), self.sent, lines)).await.ok()
     }
 }
 
@@ -169,10 +163,9 @@ pub(in crate::serve) fn observed(
     token: ProgressToken,
     number: f64,
     lines: String,
-) -> Notification<rmcp::model::ProgressNotificationMethod, ProgressNotificationParam> {
-    let mut progress = ProgressNotificationParam::new(token, number);
-    progress.message = Some(lines);
-    Notification::new(progress)
+) -> ServerNotification {
+    let progress = ProgressNotificationParam::new(token, number).with_message(lines);
+    ServerNotification::ProgressNotification(Notification::new(progress))
 }
 
 /// How a call ended, as the result of `tools/call`.

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResponse, CallToolResult, ErrorData};
+use rmcp::model::{CallToolResponse, CallToolResult, ErrorData, ServerResult};
 
-use super::exchange::{ClientRequest, ServedAnswer};
+use super::exchange::ClientRequest;
 use super::parked_requests::RequestKey;
-use super::request_sender::RequestSender;
-use super::running_request::ServedResult;
 use super::{CatalogueServer, mixed_up, offerings, result};
 use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope};
 use crate::mcp::rpc_code::MISSING_CAPABILITY;
@@ -23,11 +21,10 @@ impl CatalogueServer {
     pub(super) async fn answer_call(
         self: &Arc<Self>,
         request: ClientRequest,
-        sender: RequestSender,
         front_end_call: Option<CallRequest>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (key, client_name) = (request.key.clone(), sender.name.clone());
-        let answer = self.exchange(request, sender, |server, item| async move {
+        let (key, client_name) = (request.key.clone(), request.sender.name.clone());
+        let answer = self.exchange(request, |server, item| async move {
             let result = match front_end_call {
                 Some(call) => {
                     let ItemRequest { id, client, cancel, .. } = item;
@@ -36,13 +33,13 @@ impl CatalogueServer {
                 }
                 None => server.call_tool(key, client_name, item).await,
             };
-            result.map(ServedResult::Tool)
+            result.map(ServerResult::CallToolResult)
         });
         match answer.await? {
-            ServedAnswer::Result(ServedResult::Tool(result)) => Ok(result.into()),
-            ServedAnswer::InputRequired(required) => Ok(required.into()),
-            ServedAnswer::Task(task) => Ok(CallToolResponse::Task(task)),
-            ServedAnswer::Result(_) => Err(mixed_up()),
+            ServerResult::CallToolResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(required) => Ok(required.into()),
+            ServerResult::CreateTaskResult(task) => Ok(task.into()),
+            _ => Err(mixed_up()),
         }
     }
 
@@ -53,7 +50,7 @@ impl CatalogueServer {
         item: ItemRequest,
     ) -> Result<CallToolResult, ErrorData> {
         let ItemRequest { id, session, metadata, user_id, trace, client, cancel, .. } = item;
-        let offered = self.tools.latest();
+        let offered = self.latest_tools();
         let name = offered.find(&key.name).map_or(key.name.as_str(), |tool| &tool.full_name);
         let request = CallRequest {
             id,

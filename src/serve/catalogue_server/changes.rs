@@ -1,32 +1,29 @@
 //! Sending changes behind the catalogue to clients.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use rmcp::RoleServer;
 use rmcp::model::{
     Notification, NotificationNoParam, ResourceUpdatedNotificationParam, ServerNotification,
     SubscriptionFilter,
 };
-use rmcp::service::Peer;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::client_registry::CatalogueChange;
-use super::log_line::ServedLogLine;
+use super::log_line;
 use crate::host::ToolHost;
 use crate::host::offerings::ServerChange;
 use crate::host::request::LookupScope;
-use crate::model::{self, ListKind};
+use crate::model::{self, ListKind, LogLevel};
+use crate::util::lock::lock;
 
 /// How many changes of servers wait before servers are read more slowly.
 const WATCH_QUEUE: usize = 64;
 
-pub(super) struct ChangeFeed {
-    changes: broadcast::Sender<CatalogueChange>,
-    watched: Arc<Mutex<HashMap<String, WatchedUri>>>,
-}
+/// The resources that clients want to hear of, each watched once.
+#[derive(Clone, Default)]
+pub(super) struct WatchedResources(Arc<Mutex<HashMap<String, WatchedUri>>>);
 
 struct WatchedUri {
     clients: usize,
@@ -36,20 +33,12 @@ struct WatchedUri {
 /// A client's interest in a resource; dropped, it ends.
 pub(super) struct ResourceWatch {
     uri: String,
-    watched: Arc<Mutex<HashMap<String, WatchedUri>>>,
+    all: WatchedResources,
 }
 
-impl ChangeFeed {
-    pub(super) fn new(changes: broadcast::Sender<CatalogueChange>) -> Self {
-        Self { changes, watched: Arc::default() }
-    }
-
-    pub(super) fn subscribe(&self) -> broadcast::Receiver<CatalogueChange> {
-        self.changes.subscribe()
-    }
-
+impl WatchedResources {
     pub(super) fn watch(&self, host: &Arc<ToolHost>, uri: &str) -> ResourceWatch {
-        let mut watched = lock(&self.watched);
+        let mut watched = lock(&self.0);
         if let Some(existing) = watched.get_mut(uri) {
             existing.clients += 1;
         } else {
@@ -67,13 +56,13 @@ impl ChangeFeed {
             let entry = WatchedUri { clients: 1, _cancelled_when_dropped: cancel.drop_guard() };
             watched.insert(uri.to_owned(), entry);
         }
-        ResourceWatch { uri: uri.to_owned(), watched: Arc::clone(&self.watched) }
+        ResourceWatch { uri: uri.to_owned(), all: self.clone() }
     }
 }
 
 impl Drop for ResourceWatch {
     fn drop(&mut self) {
-        let mut watched = lock(&self.watched);
+        let mut watched = lock(&self.all.0);
         if let Some(entry) = watched.get_mut(&self.uri) {
             entry.clients -= 1;
             if entry.clients == 0 {
@@ -81,12 +70,6 @@ impl Drop for ResourceWatch {
             }
         }
     }
-}
-
-fn lock(
-    watched: &Mutex<HashMap<String, WatchedUri>>,
-) -> MutexGuard<'_, HashMap<String, WatchedUri>> {
-    watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) async fn watch_servers(host: &ToolHost, stop: &CancellationToken) {
@@ -128,11 +111,23 @@ async fn watch_anew<F: Future<Output = ()>>(
     }
 }
 
+/// What clients may want to hear of.
+#[derive(Debug, Clone)]
+pub(in crate::serve) enum CatalogueChange {
+    /// Items of a list were added, removed or changed.
+    List(ListKind),
+    Resource(String),
+    /// A server or a tool logged a line that belongs to no call.
+    Log {
+        origin: String,
+        level: LogLevel,
+        text: String,
+    },
+}
+
 /// What a client wants to hear of.
-pub(super) trait Interests: Send + Sync {
-    fn has_list(&self, list: ListKind) -> bool;
-    fn has_resource(&self, uri: &str) -> bool;
-    fn has_line(&self, line: &ServedLogLine) -> bool;
+pub(in crate::serve) trait Interests: Send + Sync {
+    fn includes(&self, change: &CatalogueChange) -> bool;
 }
 
 pub(super) struct Subscription {
@@ -141,99 +136,84 @@ pub(super) struct Subscription {
 }
 
 impl Interests for Subscription {
-    fn has_list(&self, list: ListKind) -> bool {
-        let flag = match list {
-            ListKind::Tools => self.accepted.tools_list_changed,
-            ListKind::Prompts => self.accepted.prompts_list_changed,
-            ListKind::Resources => self.accepted.resources_list_changed,
-        };
-        flag == Some(true)
-    }
-
-    fn has_resource(&self, uri: &str) -> bool {
-        self.watches.iter().any(|watch| watch.uri == uri)
-    }
-
-    fn has_line(&self, _line: &ServedLogLine) -> bool {
-        false
+    fn includes(&self, change: &CatalogueChange) -> bool {
+        let accepted = &self.accepted;
+        match change {
+            CatalogueChange::List(ListKind::Tools) => accepted.tools_list_changed == Some(true),
+            CatalogueChange::List(ListKind::Prompts) => accepted.prompts_list_changed == Some(true),
+            CatalogueChange::List(ListKind::Resources) => {
+                accepted.resources_list_changed == Some(true)
+            }
+            CatalogueChange::Resource(uri) => self.watches.iter().any(|watch| watch.uri == *uri),
+            CatalogueChange::Log { .. } => false,
+        }
     }
 }
 
-pub struct ClientChanges(broadcast::Receiver<CatalogueChange>);
-
-/// One of them; without one too much was missed to say what changed.
-pub struct ClientChange(Option<CatalogueChange>);
+pub struct ClientChanges {
+    changes: broadcast::Receiver<CatalogueChange>,
+    /// The lists that must be requested again, because too much was missed to say what changed.
+    missed: Vec<ListKind>,
+}
 
 impl ClientChanges {
     pub(super) fn new(changes: broadcast::Receiver<CatalogueChange>) -> Self {
-        Self(changes)
+        Self { changes, missed: Vec::new() }
     }
 
     /// The next change; `None` when there is no more.
-    pub async fn next(&mut self) -> Option<ClientChange> {
-        match self.0.recv().await {
-            Ok(change) => Some(ClientChange(Some(change))),
-            Err(RecvError::Lagged(_)) => Some(ClientChange(None)),
-            Err(RecvError::Closed) => None,
-        }
-    }
-}
-
-impl ClientChange {
-    pub(super) fn notifications(&self, client: &dyn Interests) -> Vec<ServerNotification> {
-        let lists = match &self.0 {
-            Some(CatalogueChange::List(list)) => vec![*list],
-            // Every list must be requested again.
-            None => ListKind::ALL.to_vec(),
-            Some(CatalogueChange::Resource(uri)) if client.has_resource(uri) => {
-                let updated = ResourceUpdatedNotificationParam::new(uri.as_str());
-                let updated = Notification::new(updated);
-                return vec![ServerNotification::ResourceUpdatedNotification(updated)];
+    pub(in crate::serve) async fn next(&mut self) -> Option<CatalogueChange> {
+        loop {
+            if let Some(list) = self.missed.pop() {
+                return Some(CatalogueChange::List(list));
             }
-            Some(CatalogueChange::Log(line)) if client.has_line(line) => {
-                let line = line.clone().notification().map(Notification::new);
-                return line
-                    .map(ServerNotification::LoggingMessageNotification)
-                    .into_iter()
-                    .collect();
+            match self.changes.recv().await {
+                Ok(change) => return Some(change),
+                Err(RecvError::Lagged(_)) => self.missed = ListKind::ALL.to_vec(),
+                Err(RecvError::Closed) => return None,
             }
-            Some(_) => Vec::new(),
-        };
-        lists.into_iter().filter(|list| client.has_list(*list)).map(list_changed).collect()
-    }
-}
-
-fn list_changed(list: ListKind) -> ServerNotification {
-    match list {
-        ListKind::Tools => {
-            ServerNotification::ToolListChangedNotification(NotificationNoParam::default())
-        }
-        ListKind::Prompts => {
-            ServerNotification::PromptListChangedNotification(NotificationNoParam::default())
-        }
-        ListKind::Resources => {
-            ServerNotification::ResourceListChangedNotification(NotificationNoParam::default())
         }
     }
-}
 
-/// Notifies a client of the older era of changes, until it disconnects.
-pub(super) async fn tell_legacy_client(
-    peer: Peer<RoleServer>,
-    mut changes: ClientChanges,
-    interests: Arc<dyn Interests>,
-    disconnected: CancellationToken,
-) {
-    loop {
-        let change = tokio::select! {
-            () = disconnected.cancelled() => return,
-            change = changes.next() => change,
-        };
-        let Some(change) = change else { return };
-        for notification in change.notifications(&*interests) {
-            if peer.send_notification(notification).await.is_err() {
+    /// Hands what a client wants to hear to `send`, until that fails.
+    pub(super) async fn forward<E, F: Future<Output = Result<(), E>>>(
+        mut self,
+        interests: &dyn Interests,
+        send: impl Fn(ServerNotification) -> F,
+    ) {
+        while let Some(change) = self.next().await {
+            if let Some(notification) = change.notification(interests)
+                && send(notification).await.is_err()
+            {
                 return;
             }
         }
+    }
+}
+
+impl CatalogueChange {
+    /// What a client is sent of it; `None` when it does not want to hear of it.
+    pub(in crate::serve) fn notification(
+        self,
+        client: &dyn Interests,
+    ) -> Option<ServerNotification> {
+        if !client.includes(&self) {
+            return None;
+        }
+        Some(match self {
+            Self::List(ListKind::Tools) => {
+                ServerNotification::ToolListChangedNotification(NotificationNoParam::default())
+            }
+            Self::List(ListKind::Prompts) => {
+                ServerNotification::PromptListChangedNotification(NotificationNoParam::default())
+            }
+            Self::List(ListKind::Resources) => {
+                ServerNotification::ResourceListChangedNotification(NotificationNoParam::default())
+            }
+            Self::Resource(uri) => ServerNotification::ResourceUpdatedNotification(
+                Notification::new(ResourceUpdatedNotificationParam::new(uri)),
+            ),
+            Self::Log { origin, level, text } => log_line::notification(origin, level, text)?,
+        })
     }
 }

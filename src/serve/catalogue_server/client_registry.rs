@@ -1,21 +1,22 @@
 //! Which client waits for which call.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::log_line::ServedLogLine;
+use super::changes::{CatalogueChange, ClientChanges};
 use crate::audit::Masker;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
 use crate::model::{
-    CallId, EventSink, HostEvent, ListKind, Question, QuestionBody, QuestionHandler, QuestionReply,
+    CallId, EventSink, HostEvent, Question, QuestionBody, QuestionHandler, QuestionReply,
 };
 use crate::serve::background::protocol::{APPROVE, FrontEndQuestion};
+use crate::util::lock::lock;
 
 /// How many reports and log lines of a call wait for a slow client; further ones are dropped.
 const UPDATE_QUEUE: usize = 64;
@@ -30,15 +31,6 @@ pub struct ClientRegistry {
     /// Whether there are front ends of this program among them. Servers then have the roots of their
     /// entries only, as they have without a background host.
     serves_front_ends: bool,
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum CatalogueChange {
-    /// Items of a list were added, removed or changed.
-    List(ListKind),
-    Resource(String),
-    /// A server or a tool logged a line that belongs to no call.
-    Log(ServedLogLine),
 }
 
 #[derive(Debug)]
@@ -102,8 +94,9 @@ impl ClientRegistry {
         EventSink::new(move |event| clients.deliver(event))
     }
 
-    pub(super) fn changes(&self) -> broadcast::Sender<CatalogueChange> {
-        self.changes.clone()
+    /// What changes from now on that clients may want to know.
+    pub(in crate::serve) fn changes(&self) -> ClientChanges {
+        ClientChanges::new(self.changes.subscribe())
     }
 
     /// Waits for what concerns a call that is about to be made.
@@ -111,7 +104,7 @@ impl ClientRegistry {
         let (updates, updates_seen) = mpsc::channel(UPDATE_QUEUE);
         let (questions, questions_seen) = mpsc::channel(QUESTION_QUEUE);
         let link = CallLink { root: call_id.clone(), updates, questions };
-        self.calls().insert(call_id.clone(), link);
+        lock(&self.calls).insert(call_id.clone(), link);
         CallWatch {
             updates: updates_seen,
             questions: questions_seen,
@@ -121,7 +114,7 @@ impl ClientRegistry {
     }
 
     pub(super) fn is_running(&self, call_id: &CallId) -> bool {
-        self.calls().contains_key(call_id)
+        lock(&self.calls).contains_key(call_id)
     }
 
     /// Takes an event of the host to the clients that it concerns. Never waits.
@@ -129,20 +122,22 @@ impl ClientRegistry {
     pub fn deliver(&self, event: HostEvent) {
         match event {
             HostEvent::CallStarted { call_id, parent: Some(parent), .. } => {
-                let mut calls = self.calls();
+                let mut calls = lock(&self.calls);
                 if let Some(link) = calls.get(&parent).cloned() {
                     calls.insert(call_id, link);
                 }
             }
             HostEvent::CallFinished { call_id, .. } => {
-                let mut calls = self.calls();
+                let mut calls = lock(&self.calls);
                 // The call of the client itself is forgotten when its answer was taken.
                 if calls.get(&call_id).is_some_and(|link| link.root != call_id) {
                     calls.remove(&call_id);
                 }
             }
             HostEvent::Progress { ref call_id, .. } | HostEvent::TaskStarted { ref call_id } => {
-                if let Some(link) = self.calls().get(call_id).filter(|link| link.root == *call_id) {
+                if let Some(link) =
+                    lock(&self.calls).get(call_id).filter(|link| link.root == *call_id)
+                {
                     let _slow_client = link.updates.try_send(event);
                 }
             }
@@ -151,27 +146,21 @@ impl ClientRegistry {
                 self.announce(CatalogueChange::Resource(uri));
             }
             HostEvent::Log { origin, call_id, level, text } => {
-                match call_id.and_then(|call| self.calls().get(&call).cloned()) {
+                match call_id.and_then(|call| lock(&self.calls).get(&call).cloned()) {
                     Some(CallLink { root, updates, .. }) => {
                         let call_id = Some(root);
                         let line = HostEvent::Log { origin, call_id, level, text };
                         let _slow_client = updates.try_send(line);
                     }
-                    None => {
-                        self.announce(CatalogueChange::Log(ServedLogLine { origin, level, text }));
-                    }
+                    None => self.announce(CatalogueChange::Log { origin, level, text }),
                 }
             }
             _ => {}
         }
     }
 
-    pub(super) fn announce(&self, change: CatalogueChange) {
+    fn announce(&self, change: CatalogueChange) {
         let _no_client = self.changes.send(change);
-    }
-
-    fn calls(&self) -> MutexGuard<'_, HashMap<CallId, CallLink>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn ask_client(
@@ -181,7 +170,7 @@ impl ClientRegistry {
         body: AskedOfClient,
         whole: Option<FrontEndQuestion<&ApprovalRequest<'_>>>,
     ) -> QuestionReply {
-        let link = call.and_then(|call| self.calls().get(call).cloned());
+        let link = call.and_then(|call| lock(&self.calls).get(call).cloned());
         let Some(link) = link else { return QuestionReply::Unattended };
         let (reply, answer) = oneshot::channel();
         let whole = whole.filter(|_| self.serves_front_ends);
@@ -195,7 +184,7 @@ impl ClientRegistry {
 
 impl Drop for CallWatch {
     fn drop(&mut self) {
-        self.registry.calls().retain(|_, link| link.root != self.call_id);
+        lock(&self.registry.calls).retain(|_, link| link.root != self.call_id);
     }
 }
 

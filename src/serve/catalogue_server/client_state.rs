@@ -1,15 +1,13 @@
 //! Which notifications a client of the older era wants.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-use rmcp::model::ServerNotification;
 use tokio_util::sync::CancellationToken;
 
-use super::changes::{ClientChange, Interests, ResourceWatch};
+use super::changes::{CatalogueChange, Interests, ResourceWatch};
 use super::exchange::DEFAULT_LEVEL;
-use super::log_line::ServedLogLine;
-use crate::model::ListKind;
+use crate::util::lock::lock;
 
 /// Which notifications a client of the older era wants. An HTTP session keeps it while idle.
 pub struct ClientState {
@@ -36,33 +34,27 @@ impl ClientState {
         &self.ended
     }
 
-    pub(in crate::serve) fn notifications(&self, change: &ClientChange) -> Vec<ServerNotification> {
-        change.notifications(self)
-    }
-
     pub(super) fn level(&self) -> Option<&'static str> {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.level)
     }
 
     pub(super) fn set_level(&self, level: Option<&'static str>) {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+        *lock(&self.level) = level;
     }
 
     pub(super) fn watched(&self) -> MutexGuard<'_, HashMap<String, ResourceWatch>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.watched)
     }
 }
 
 impl Interests for ClientState {
-    fn has_list(&self, _list: ListKind) -> bool {
-        true
-    }
-
-    fn has_resource(&self, uri: &str) -> bool {
-        self.watched().contains_key(uri)
-    }
-
-    fn has_line(&self, line: &ServedLogLine) -> bool {
-        self.takes_logs && line.is_at_least(self.level().unwrap_or(DEFAULT_LEVEL))
+    fn includes(&self, change: &CatalogueChange) -> bool {
+        match change {
+            CatalogueChange::List(_) => true,
+            CatalogueChange::Resource(uri) => self.watched().contains_key(uri),
+            CatalogueChange::Log { level, .. } => {
+                self.takes_logs && !level.is_below(self.level().unwrap_or(DEFAULT_LEVEL))
+            }
+        }
     }
 }

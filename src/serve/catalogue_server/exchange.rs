@@ -5,17 +5,17 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::model::{
-    ClientCapabilities, CreateTaskResult, ErrorData, InputRequests, InputRequiredResult,
-    InputResponses, Notification, ProgressNotificationParam, ServerNotification,
+    ClientCapabilities, ErrorData, InputRequests, InputRequiredResult, InputResponses,
+    Notification, ProgressNotificationParam, ServerNotification, ServerResult,
 };
-use rmcp::service::OriginatingRequestId;
 use serde_json::Value;
 
 use super::client_registry::ClientQuestion;
-use super::log_line::ServedLogLine;
+use super::client_state::ClientState;
+use super::log_line;
 use super::parked_requests::{ParkedRequest, RequestKey};
 use super::request_sender::RequestSender;
-use super::running_request::{RequestStep, RunningRequest, RunningServed, ServedResult, served};
+use super::running_request::{RequestStep, RunningRequest};
 use super::{CatalogueServer, questions};
 use crate::host::caller;
 use crate::host::link::Observation;
@@ -35,7 +35,9 @@ pub(super) struct ClientRequest {
     pub(super) state: Option<String>,
     /// Answers to questions, by their names.
     pub(super) answers: Option<InputResponses>,
-    pub(super) session_level: Option<&'static str>,
+    pub(super) sender: RequestSender,
+    /// What its client wants to hear.
+    pub(super) client: Arc<ClientState>,
     /// The id by which its client knows it; `None`: the host chooses one.
     pub(super) id: Option<CallId>,
     /// Whether its client is a front end of this program, which is told and asked in its own way.
@@ -44,30 +46,23 @@ pub(super) struct ClientRequest {
     pub(super) place: Option<Arc<MessagePlace>>,
 }
 
-pub(super) enum ServedAnswer {
-    Result(ServedResult),
-    /// The client has to come back with answers.
-    InputRequired(InputRequiredResult),
-    /// The client has to come back for the result.
-    Task(CreateTaskResult),
-}
-
 impl CatalogueServer {
-    /// Answers a request: a new one by `work`, and the retry of one that waits by its outcome.
+    /// Answers a request: a new one by `work`, and the retry of one that waits by its outcome. The client
+    /// may have to come back, with answers or for the result.
     pub(super) async fn exchange<F>(
         self: &Arc<Self>,
         request: ClientRequest,
-        sender: RequestSender,
         work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
-    ) -> Result<ServedAnswer, ErrorData>
+    ) -> Result<ServerResult, ErrorData>
     where
-        F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
+        F: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
     {
-        let ClientRequest { key, state, answers, session_level, id, is_front_end, place } = request;
+        let ClientRequest { key, state, answers, sender, client, id, is_front_end, place } =
+            request;
         let mut answers = answers.unwrap_or_default();
         let is_modern = sender.is_modern;
         // In the newer era what the request says, and none without; in the older one the session's.
-        let client_level = if is_modern { sender.log_level() } else { session_level };
+        let client_level = if is_modern { sender.log_level() } else { client.level() };
         let log_level = client_level.or((!is_modern).then_some(DEFAULT_LEVEL));
         let mut waiting = Vec::new();
         let mut running = if let Some(state) = &state {
@@ -111,18 +106,22 @@ impl CatalogueServer {
                         && capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks);
                     if takes_tasks {
                         match self.tasks.begin(&key.session, running, capabilities, &self.stop) {
-                            Ok(task) => return Ok(ServedAnswer::Task(task)),
+                            Ok(task) => return Ok(ServerResult::CreateTaskResult(task)),
                             // One too many is waited for.
                             Err(same) => running = same,
                         }
                     }
                 }
-                RequestStep::Update(event) if is_front_end => {
-                    updates += 1.0;
-                    tell_front_end(&sender, event, updates).await;
-                }
                 RequestStep::Update(event) => {
-                    tell(&sender, event, log_level, &mut progress_before).await;
+                    let told = if is_front_end {
+                        updates += 1.0;
+                        front_end_update(&sender, event, updates)
+                    } else {
+                        update(&sender, event, log_level, &mut progress_before)
+                    };
+                    if let Some(notification) = told {
+                        sender.tell(notification).await;
+                    }
                 }
                 RequestStep::Question(first) => {
                     for question in std::iter::once(first).chain(running.more_questions()) {
@@ -145,7 +144,7 @@ impl CatalogueServer {
                         }
                     }
                 }
-                RequestStep::Ended(ended) => return served(ended).map(ServedAnswer::Result),
+                RequestStep::Ended(ended) => return ended,
             }
         }
     }
@@ -178,6 +177,7 @@ impl CatalogueServer {
             user_id: self.user.clone().or_else(|| text(USER).map(str::to_owned)),
             metadata,
             trace: trace.and_then(Result::ok),
+            cancel: sender.cancelled.clone(),
             ..ItemRequest::default()
         }
     }
@@ -200,9 +200,9 @@ impl CatalogueServer {
         item: ItemRequest,
         place: Option<Arc<MessagePlace>>,
         work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
-    ) -> Result<RunningServed, ErrorData>
+    ) -> Result<RunningRequest, ErrorData>
     where
-        F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
+        F: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
     {
         let admitted = self.admit_call()?;
         let id = item.id.clone().filter(|id| !self.clients.is_running(id));
@@ -221,9 +221,9 @@ impl CatalogueServer {
     fn require_input(
         &self,
         key: RequestKey,
-        running: RunningServed,
+        running: RunningRequest,
         waiting: Vec<ClientQuestion>,
-    ) -> Result<ServedAnswer, ErrorData> {
+    ) -> Result<ServerResult, ErrorData> {
         let mut requests = InputRequests::new();
         let mut questions = Vec::new();
         for (number, question) in waiting.into_iter().enumerate() {
@@ -232,58 +232,50 @@ impl CatalogueServer {
             requests.insert(name.clone(), questions::input_request_of(&question.body)?);
             questions.push((name, question));
         }
-        let parked = ParkedRequest { key, running, questions, taken: None };
+        let parked = ParkedRequest { key, running, questions };
         let Some(state) = self.parked.park(parked) else {
             let message = "too many requests are waiting for input from clients; try again later";
             return Err(ErrorData::internal_error(message, None));
         };
-        Ok(ServedAnswer::InputRequired(InputRequiredResult::new(Some(requests), Some(state))))
+        let required = InputRequiredResult::new(Some(requests), Some(state));
+        Ok(ServerResult::InputRequiredResult(required))
     }
 }
 
-/// Sends the client of a request its progress, or what was logged.
-async fn tell(
+/// What the client of a request is told of an event: its progress, or what was logged.
+fn update(
     sender: &RequestSender,
     event: HostEvent,
-    level: Option<&str>,
+    least: Option<&str>,
     progress_before: &mut f64,
-) {
-    // Over HTTP that is what ties them to the stream of the request.
-    let notification = match event {
+) -> Option<ServerNotification> {
+    match event {
         HostEvent::Progress { progress, total, message, .. } => {
-            let Some(token) = sender.progress_token() else { return };
+            let token = sender.progress_token()?;
             // It has to increase, and the tool does not know of the wait for a person.
             *progress_before = progress.max(progress_before.next_up());
             let mut update = ProgressNotificationParam::new(token, *progress_before);
             (update.total, update.message) = (total, message);
-            let mut update = Notification::new(update);
-            update.extensions.insert(OriginatingRequestId(sender.id.clone()));
-            ServerNotification::ProgressNotification(update)
+            Some(ServerNotification::ProgressNotification(Notification::new(update)))
         }
-        HostEvent::Log { origin, level: own, text, .. } => {
-            let line = ServedLogLine { origin, level: own, text };
-            let is_loud = level.is_some_and(|level| line.is_at_least(level));
-            let Some(line) = is_loud.then(|| line.notification()).flatten() else { return };
-            let mut line = Notification::new(line);
-            line.extensions.insert(OriginatingRequestId(sender.id.clone()));
-            ServerNotification::LoggingMessageNotification(line)
+        HostEvent::Log { origin, level, text, .. } if !level.is_below(least?) => {
+            log_line::notification(origin, level, text)
         }
-        _ => return,
-    };
-    sender.tell(notification).await;
+        _ => None,
+    }
 }
 
 /// The same for a front end of this program.
-async fn tell_front_end(sender: &RequestSender, event: HostEvent, number: f64) {
-    let is_loud = match &event {
-        HostEvent::Log { level, .. } => !level.is_below(DEFAULT_LEVEL),
-        _ => true,
-    };
-    if let Some(token) = sender.progress_token().filter(|_| is_loud) {
-        let lines = Observation::Event(event).line().to_string();
-        let notification = service::observed(token, number, lines);
-        sender.tell(ServerNotification::ProgressNotification(notification)).await;
+fn front_end_update(
+    sender: &RequestSender,
+    event: HostEvent,
+    number: f64,
+) -> Option<ServerNotification> {
+    if matches!(&event, HostEvent::Log { level, .. } if level.is_below(DEFAULT_LEVEL)) {
+        return None;
     }
+    let lines = Observation::Event(event).line().to_string();
+    Some(service::observed(sender.progress_token()?, number, lines))
 }
 
 fn abilities(sender: &RequestSender, log_level: Option<&'static str>) -> ClientAbilities {

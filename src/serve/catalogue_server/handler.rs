@@ -1,7 +1,6 @@
 //! One connected client, as the SDK hands its requests over.
 #![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
 
-use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use rmcp::model::{
     GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
     InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    ServerCapabilities, ServerConfig, ServerResult, SetLevelRequestParams, SubscribeRequestParams,
     SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
@@ -23,20 +22,20 @@ use serde::Deserialize as _;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::changes::{self, Interests, ResourceWatch, Subscription};
+use super::changes::{ResourceWatch, Subscription};
 use super::client_state::ClientState;
-use super::exchange::{ClientRequest, ServedAnswer};
+use super::exchange::ClientRequest;
 use super::lean::{self, LeanCall};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
-use super::request_sender::{RequestSender, is_modern};
-use super::running_request::ServedResult;
+use super::request_sender::RequestSender;
 use super::tool_list::{ServedTool, ServedTools, wire_tool};
 use super::{CatalogueServer, ServedIdentity, ended, mixed_up, questions};
-use crate::host::request::{CallRequest, ItemRequest};
+use crate::host::request::CallRequest;
 use crate::model::JsonObject;
 use crate::serve::background::held_sessions::{ConnectionSessions, HeldSessions};
 use crate::serve::background::protocol;
+use crate::serve::is_modern;
 use crate::serve::shared_room::{MessagePlace, MessageRoom};
 
 /// How many calls of one client may run or wait for their turn at once.
@@ -83,11 +82,6 @@ impl ServedClient {
         Ok(Some(call))
     }
 
-    async fn offered(&self) -> Arc<ServedTools> {
-        let settings = &self.server.settings;
-        self.server.tools.refresh(&self.server.host, settings.uses_bare_names).await
-    }
-
     /// The tools that a client may call: those that need approval only where it can be asked for.
     fn callable<'t>(
         &self,
@@ -106,46 +100,40 @@ impl ServedClient {
 
     /// The session that a request belongs to: over HTTP that of its header, which the older era has. In
     /// the newer one nothing has looked whether there is such a session.
-    fn session(&self, extensions: &Extensions, is_modern: bool) -> String {
-        let head = extensions.get::<http::request::Parts>().filter(|_| !is_modern);
+    fn session(&self, context: &RequestContext<RoleServer>) -> String {
+        let head = context.extensions.get::<http::request::Parts>();
+        let head = head.filter(|_| !is_modern(context));
         let id = head.and_then(|head| head.headers.get(HEADER_SESSION_ID)?.to_str().ok());
         let own = &self.identity.session;
         id.map_or_else(|| own.clone(), |id| served_session(own, id))
     }
 
-    fn session_of_task(&self, context: &RequestContext<RoleServer>) -> String {
-        self.session(&context.extensions, is_modern(context))
-    }
-
     fn request(
         &self,
-        extensions: &Extensions,
-        sender: &RequestSender,
+        context: RequestContext<RoleServer>,
         method: &'static str,
         (name, arguments): (String, Option<JsonObject>),
         (state, answers): (Option<String>, Option<InputResponses>),
     ) -> ClientRequest {
-        let session = self.session(extensions, sender.is_modern);
-        let key = RequestKey { session, method, name, arguments: arguments.unwrap_or_default() };
-        let session_level = self.state(extensions).level();
+        let session = self.session(&context);
         ClientRequest {
-            key,
+            key: RequestKey { session, method, name, arguments: arguments.unwrap_or_default() },
             state,
             answers,
-            session_level,
+            client: Arc::clone(self.state(&context.extensions)),
             id: None,
             is_front_end: false,
-            place: place(extensions),
+            place: place(&context.extensions),
+            sender: RequestSender::of_connection(context),
         }
     }
 
     /// Answers a request by `work`, unless too many of this client run or the client is gone.
     fn bounded<'a, T: Send>(
         &'a self,
-        extensions: &Extensions,
+        client: Arc<ClientState>,
         work: impl Future<Output = Result<T, ErrorData>> + Send + 'a,
     ) -> BoxFuture<'a, Result<T, ErrorData>> {
-        let state = Arc::clone(self.state(extensions));
         // Boxed: it is most of what a connection holds.
         Box::pin(async move {
             if self.calls.len() >= MAX_CALLS {
@@ -156,7 +144,7 @@ impl ServedClient {
             }
             let _counted = self.calls.token();
             let answer = pin!(work);
-            let answer = state.ended().run_until_cancelled(answer);
+            let answer = client.ended().run_until_cancelled(answer);
             match self.gone.run_until_cancelled(answer).await {
                 Some(Some(answer)) if answer.is_ok() || !self.gone.is_cancelled() => answer,
                 // The host found that it has to end, and did nothing.
@@ -172,28 +160,22 @@ impl ServedClient {
         let mut watches: Vec<ResourceWatch> = Vec::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
             if self.server.host.has_resource(uri).await {
-                watches.push(self.server.changes.watch(&self.server.host, uri));
+                watches.push(self.server.watched.watch(&self.server.host, uri));
             }
         }
         let head = context.request_context().extensions.get::<http::request::Parts>();
         let closing = head.and_then(|head| head.extensions.get::<ListenerClosing>());
         let closing = closing.map(|closing| closing.0.clone()).unwrap_or_default();
-        let mut changes = self.server.changes();
         let subscription = Subscription { accepted: context.accepted().clone(), watches };
-        loop {
-            let change = tokio::select! {
-                () = context.cancelled() => return Ok(()),
-                () = self.gone.cancelled() => return Ok(()),
-                () = closing.cancelled() => return Ok(()),
-                change = changes.next() => change,
-            };
-            let Some(change) = change else { return Ok(()) };
-            for notification in change.notifications(&subscription) {
-                if context.sink().send(notification).await.is_err() {
-                    return Ok(());
-                }
-            }
+        let sink = context.sink();
+        let telling = self.server.changes().forward(&subscription, |sent| sink.send(sent));
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.gone.cancelled() => {}
+            () = closing.cancelled() => {}
+            () = telling => {}
         }
+        Ok(())
     }
 
     pub(in crate::serve) fn messages(&self) -> MessageRoom {
@@ -264,7 +246,7 @@ impl ServerHandler for ServedClient {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let offered = self.offered().await;
+        let offered = self.server.offered_tools().await;
         let tools = self.callable(&offered, &context);
         let Some(whole) = &self.server.settings.lean else {
             let tools = tools.map(|tool| tool.wire.clone()).collect();
@@ -276,20 +258,20 @@ impl ServerHandler for ServedClient {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.server.tools.latest().find(name).map(|tool| tool.wire.clone())
+        self.server.latest_tools().find(name).map(|tool| tool.wire.clone())
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         let (name, arguments) = if self.server.settings.lean.is_some() {
             match LeanCall::read(name.into(), arguments) {
                 LeanCall::Tool(name, arguments) => (name, arguments),
                 own => {
-                    let offered = self.offered().await;
+                    let offered = self.server.offered_tools().await;
                     let tools = self.callable(&offered, &context);
                     return Ok(own.answer(&tools.collect::<Vec<_>>()).into());
                 }
@@ -297,15 +279,13 @@ impl ServerHandler for ServedClient {
         } else {
             (name.into(), arguments)
         };
-        let extensions = mem::take(&mut context.extensions);
-        let sender = RequestSender::of_connection(context);
         let (what, round) = ((name, arguments), (request_state, input_responses));
-        let mut request = self.request(&extensions, &sender, "tools/call", what, round);
-        let front_end_call = self.front_end_call(&sender)?;
+        let mut request = self.request(context, "tools/call", what, round);
+        let front_end_call = self.front_end_call(&request.sender)?;
         request.is_front_end = front_end_call.is_some();
         request.id = front_end_call.as_ref().and_then(|call| call.id.clone());
-        let answer = self.server.answer_call(request, sender, front_end_call);
-        self.bounded(&extensions, answer).await
+        let client = Arc::clone(&request.client);
+        self.bounded(client, self.server.answer_call(request, front_end_call)).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -313,11 +293,11 @@ impl ServerHandler for ServedClient {
         if context.extensions.get::<Arc<ClientState>>().is_some() {
             return;
         }
-        let changes = self.server.changes();
-        let interests = Arc::clone(&self.state) as Arc<dyn Interests>;
-        let telling =
-            changes::tell_legacy_client(context.peer, changes, interests, self.gone.clone());
-        tokio::spawn(telling);
+        let (changes, client) = (self.server.changes(), Arc::clone(&self.state));
+        let telling = async move {
+            changes.forward(&*client, |sent| context.peer.send_notification(sent)).await;
+        };
+        tokio::spawn(self.gone.clone().run_until_cancelled_owned(telling));
     }
 
     async fn set_level(
@@ -348,21 +328,19 @@ impl ServerHandler for ServedClient {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let ReadResourceRequestParams { uri, input_responses, request_state, .. } = request;
-        let extensions = mem::take(&mut context.extensions);
-        let sender = RequestSender::of_connection(context);
         let round = (request_state, input_responses);
-        let request = self.request(&extensions, &sender, "resources/read", (uri, None), round);
-        let uri = request.key.name.clone();
-        let answer = self.server.exchange(request, sender, |server, item| async move {
-            server.read_resource(&uri, &item).await.map(ServedResult::Resource)
+        let request = self.request(context, "resources/read", (uri, None), round);
+        let (client, uri) = (Arc::clone(&request.client), request.key.name.clone());
+        let answer = self.server.exchange(request, |server, item| async move {
+            server.read_resource(&uri, &item).await.map(ServerResult::ReadResourceResult)
         });
-        match self.bounded(&extensions, answer).await? {
-            ServedAnswer::Result(ServedResult::Resource(result)) => Ok(result.into()),
-            ServedAnswer::InputRequired(required) => Ok(required.into()),
-            ServedAnswer::Result(_) | ServedAnswer::Task(_) => Err(mixed_up()),
+        match self.bounded(client, answer).await? {
+            ServerResult::ReadResourceResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(required) => Ok(required.into()),
+            _ => Err(mixed_up()),
         }
     }
 
@@ -398,7 +376,7 @@ impl ServerHandler for ServedClient {
         let uri = request.uri;
         watched
             .entry(uri)
-            .or_insert_with_key(|uri| self.server.changes.watch(&self.server.host, uri));
+            .or_insert_with_key(|uri| self.server.watched.watch(&self.server.host, uri));
         Ok(())
     }
 
@@ -422,22 +400,20 @@ impl ServerHandler for ServedClient {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let GetPromptRequestParams { name, arguments, input_responses, request_state, .. } =
             request;
-        let extensions = mem::take(&mut context.extensions);
-        let sender = RequestSender::of_connection(context);
         let round = (request_state, input_responses);
-        let request = self.request(&extensions, &sender, "prompts/get", (name, arguments), round);
-        let key = request.key.clone();
-        let answer = self.server.exchange(request, sender, |server, item| async move {
-            server.get_prompt(&key, &item).await.map(ServedResult::Prompt)
+        let request = self.request(context, "prompts/get", (name, arguments), round);
+        let (client, key) = (Arc::clone(&request.client), request.key.clone());
+        let answer = self.server.exchange(request, |server, item| async move {
+            server.get_prompt(&key, &item).await.map(ServerResult::GetPromptResult)
         });
-        match self.bounded(&extensions, answer).await? {
-            ServedAnswer::Result(ServedResult::Prompt(result)) => Ok(result.into()),
-            ServedAnswer::InputRequired(required) => Ok(required.into()),
-            ServedAnswer::Result(_) | ServedAnswer::Task(_) => Err(mixed_up()),
+        match self.bounded(client, answer).await? {
+            ServerResult::GetPromptResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(required) => Ok(required.into()),
+            _ => Err(mixed_up()),
         }
     }
 
@@ -473,7 +449,7 @@ impl ServerHandler for ServedClient {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.server.tasks.get(&self.session_of_task(&context), &request.task_id)
+        self.server.tasks.get(&self.session(&context), &request.task_id)
     }
 
     async fn update_task(
@@ -482,7 +458,7 @@ impl ServerHandler for ServedClient {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let UpdateTaskParams { task_id, input_responses, .. } = request;
-        self.server.tasks.update(&self.session_of_task(&context), &task_id, input_responses)
+        self.server.tasks.update(&self.session(&context), &task_id, input_responses)
     }
 
     async fn cancel_task(
@@ -490,19 +466,16 @@ impl ServerHandler for ServedClient {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.server.tasks.cancel(&self.session_of_task(&context), &request.task_id)
+        self.server.tasks.cancel(&self.session(&context), &request.task_id)
     }
 
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let extensions = mem::take(&mut context.extensions);
-        let sender = RequestSender::of_connection(context);
-        let session = self.session(&extensions, sender.is_modern);
-        let item = self.server.item_request(&sender, &session);
-        let item = ItemRequest { cancel: sender.cancelled.clone(), ..item };
+        let session = self.session(&context);
+        let item = self.server.item_request(&RequestSender::of_connection(context), &session);
         Box::pin(self.server.complete(request, &item)).await
     }
 }

@@ -17,7 +17,7 @@ mod running_request;
 mod tasks;
 mod tool_list;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::{ErrorCode, ErrorData};
@@ -27,15 +27,15 @@ use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::protocol;
 use crate::serve::background::service::BackgroundService;
 use crate::serve::shared_room::MessageRoom;
-use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
+use changes::WatchedResources;
 pub use client_registry::ClientRegistry;
 pub(in crate::serve) use client_state::ClientState;
 pub use handler::ServedClient;
 pub(in crate::serve) use handler::{ListenerClosing, served_session};
 use parked_requests::ParkedRequests;
 use tasks::ServedTasks;
-use tool_list::ToolList;
+use tool_list::ServedTools;
 
 /// How long calls may go on after the server was told to end.
 pub(in crate::serve) const DRAIN: Duration = Duration::from_secs(5);
@@ -62,10 +62,10 @@ pub struct CatalogueServer {
     host: Arc<ToolHost>,
     settings: ServeSettings,
     clients: Arc<ClientRegistry>,
-    tools: ToolList,
+    tools: Mutex<Arc<ServedTools>>,
     parked: ParkedRequests,
     tasks: ServedTasks,
-    changes: ChangeFeed,
+    watched: WatchedResources,
     messages: MessageRoom,
     /// Whether it is offered to one client, apart from all others.
     is_for_one_client: bool,
@@ -83,16 +83,14 @@ impl CatalogueServer {
         settings: ServeSettings,
         stop: CancellationToken,
     ) -> Arc<Self> {
-        let changes = ChangeFeed::new(clients.changes());
-        let parked = ParkedRequests::default();
         Arc::new(Self {
             host,
             settings,
             clients,
-            tools: ToolList::default(),
-            parked,
+            tools: Mutex::default(),
+            parked: ParkedRequests::default(),
             tasks: ServedTasks::default(),
-            changes,
+            watched: WatchedResources::default(),
             messages: MessageRoom::new(),
             is_for_one_client: false,
             user: None,
@@ -116,10 +114,10 @@ impl CatalogueServer {
             host: self.host.for_client(scope),
             settings: self.settings.clone(),
             clients: Arc::clone(&self.clients),
-            tools: ToolList::default(),
+            tools: Mutex::default(),
             parked: ParkedRequests::default(),
             tasks: ServedTasks::default(),
-            changes: ChangeFeed::new(self.clients.changes()),
+            watched: WatchedResources::default(),
             messages: self.messages.of_one_token(),
             stop: self.stop.child_token(),
         })
@@ -146,7 +144,7 @@ impl CatalogueServer {
 
     /// What changes from now on that clients may want to know.
     pub(in crate::serve) fn changes(&self) -> ClientChanges {
-        ClientChanges::new(self.changes.subscribe())
+        self.clients.changes()
     }
 
     /// Watches the servers behind the catalogue until the server ends, so that what changes there is

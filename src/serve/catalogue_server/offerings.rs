@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, MetaObject,
-    ReadResourceResult, Reference,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
+    Reference,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -45,7 +45,7 @@ impl CatalogueServer {
         let messages = filled.messages.into_iter().map(typed).collect::<Result<_, _>>()?;
         let mut sent = GetPromptResult::new(messages);
         sent.description = filled.description;
-        sent.meta = filled.meta.and_then(meta);
+        sent.meta = filled.meta.and_then(result::meta);
         Ok(sent)
     }
 
@@ -87,7 +87,7 @@ impl CatalogueServer {
         })?;
         let contents = read.contents.into_iter().map(typed).collect::<Result<_, _>>()?;
         let mut sent = ReadResourceResult::new(contents);
-        sent.meta = read.meta.and_then(meta);
+        sent.meta = read.meta.and_then(result::meta);
         Ok(sent)
     }
 
@@ -130,13 +130,6 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(|error| {
         ErrorData::internal_error(format!("the server's response is invalid: {error}"), None)
     })
-}
-
-fn meta(meta: Value) -> Option<MetaObject> {
-    match meta {
-        Value::Object(entries) => Some(MetaObject(entries)),
-        _ => None,
-    }
 }
 
 pub(super) fn protocol_error(error: &Error) -> ErrorData {

@@ -2,18 +2,19 @@
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientCapabilities, ProgressToken, ProtocolVersion, RequestId, RequestMetaObject,
+    ClientCapabilities, GetExtensions as _, ProgressToken, RequestId, RequestMetaObject,
     ServerNotification,
 };
-use rmcp::service::{Peer, RequestContext};
+use rmcp::service::{OriginatingRequestId, Peer, RequestContext};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::log_line::known_level;
 use crate::model::JsonObject;
+use crate::serve::is_modern;
 
 pub(super) struct RequestSender {
-    pub(super) id: RequestId,
+    id: RequestId,
     /// What it can do, where it says so: with the request, or when it introduced itself.
     pub(super) capabilities: Option<ClientCapabilities>,
     pub(super) name: Option<String>,
@@ -53,17 +54,13 @@ impl RequestSender {
         self.meta.get(key)
     }
 
-    pub(super) async fn tell(&self, notification: ServerNotification) {
+    pub(super) async fn tell(&self, mut notification: ServerNotification) {
+        // Over HTTP that is what ties it to the stream of the request.
+        notification.extensions_mut().insert(OriginatingRequestId(self.id.clone()));
         let _client_gone = self.peer.send_notification(notification).await;
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleServer> {
         &self.peer
     }
-}
-
-pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context
-        .protocol_version()
-        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }

@@ -17,11 +17,15 @@ pub(super) fn of_result(result: ToolResult) -> CallToolResult {
     let mut sent = CallToolResult::success(content);
     sent.structured_content = result.structured;
     sent.is_error = (!result.success || result.error.is_some()).then_some(true);
-    sent.meta = result.meta.and_then(|meta| match meta {
+    sent.meta = result.meta.and_then(meta);
+    sent
+}
+
+pub(super) fn meta(meta: Value) -> Option<MetaObject> {
+    match meta {
         Value::Object(entries) => Some(MetaObject(entries)),
         _ => None,
-    });
-    sent
+    }
 }
 
 pub(super) fn of_error(error: &Error) -> CallToolResult {

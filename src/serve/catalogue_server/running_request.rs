@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ErrorData, GetPromptResult, ReadResourceResult};
+use rmcp::model::{ErrorData, ServerResult};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -11,39 +11,23 @@ use super::client_registry::{CallWatch, ClientQuestion, ClientRegistry};
 use crate::model::{CallId, HostEvent};
 use crate::serve::background::lifetime::RunningCallGuard;
 
-pub(super) enum ServedResult {
-    Tool(CallToolResult),
-    Prompt(GetPromptResult),
-    Resource(ReadResourceResult),
-}
-
-pub(super) type RunningServed = RunningRequest<Result<ServedResult, ErrorData>>;
-
 /// A request that runs in the background. Dropped, it is cancelled.
-pub(super) struct RunningRequest<T> {
-    outcome: JoinHandle<T>,
+pub(super) struct RunningRequest {
+    outcome: JoinHandle<Result<ServerResult, ErrorData>>,
     watch: CallWatch,
     /// Keeps a background host from ending.
     _running: Option<RunningCallGuard>,
     _cancelled_when_dropped: DropGuard,
 }
 
-pub(super) enum RequestStep<T> {
+pub(super) enum RequestStep {
     /// Progress, a line that was logged, or that it became a task.
     Update(HostEvent),
     Question(ClientQuestion),
-    /// The end; `None` when there is no result, because of a fault of this program.
-    Ended(Option<T>),
+    Ended(Result<ServerResult, ErrorData>),
 }
 
-pub(super) fn served(
-    ended: Option<Result<ServedResult, ErrorData>>,
-) -> Result<ServedResult, ErrorData> {
-    let message = "the request ended without a result";
-    ended.unwrap_or_else(|| Err(ErrorData::internal_error(message, None)))
-}
-
-impl<T: Send + 'static> RunningRequest<T> {
+impl RunningRequest {
     /// Begins the request `call` by `work`, which gets its id and hears when it is cancelled. Where it
     /// `is_heavy`, other requests do not wait for it.
     pub(super) fn start<F>(
@@ -54,7 +38,7 @@ impl<T: Send + 'static> RunningRequest<T> {
         work: impl FnOnce(CallId, CancellationToken) -> F,
     ) -> Self
     where
-        F: Future<Output = T> + Send + 'static,
+        F: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
     {
         let (watch, cancel) = (clients.watch(&call), CancellationToken::new());
         // Boxed: a task is moved as a whole when it begins and when it ends.
@@ -68,13 +52,15 @@ impl<T: Send + 'static> RunningRequest<T> {
         Self { outcome, watch, _running: admitted, _cancelled_when_dropped: cancel.drop_guard() }
     }
 
-    pub(super) async fn next(&mut self) -> RequestStep<T> {
+    pub(super) async fn next(&mut self) -> RequestStep {
         tokio::select! {
             // What was sent before the end is passed on before the end.
             biased;
             Some(update) = self.watch.updates.recv() => RequestStep::Update(update),
             Some(question) = self.watch.questions.recv() => RequestStep::Question(question),
-            outcome = &mut self.outcome => RequestStep::Ended(outcome.ok()),
+            outcome = &mut self.outcome => RequestStep::Ended(outcome.unwrap_or_else(|_panicked| {
+                Err(ErrorData::internal_error("the request ended without a result", None))
+            })),
         }
     }
 
@@ -91,11 +77,14 @@ mod tests {
     async fn nothing_waits_for_the_thread_of_heavy_work() {
         let (go, receiver) = std::sync::mpsc::channel::<()>();
         let (clients, call) = (ClientRegistry::new(), CallId("call".into()));
-        let work = async move { receiver.recv().is_ok() };
+        let work = async move {
+            receiver.recv().unwrap();
+            Ok(ServerResult::empty(()))
+        };
         let mut running = RunningRequest::start(&clients, call, None, true, |_, _| work);
         // On the thread of the runtime, it would never come back from here.
         tokio::task::yield_now().await;
         go.send(()).unwrap();
-        assert!(matches!(running.next().await, RequestStep::Ended(Some(true))));
+        assert!(matches!(running.next().await, RequestStep::Ended(Ok(_))));
     }
 }

@@ -6,12 +6,12 @@
 //! a task is visible only to the session that created it. Never does: contact the server.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::{
     ClientCapabilities, CreateTaskResult, DetailedTask, ErrorData, GetTaskResult, InputRequests,
-    InputResponses, Task, TaskPayload, TaskStatus,
+    InputResponses, ServerResult, Task, TaskPayload, TaskStatus,
 };
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -20,10 +20,11 @@ use uuid::Uuid;
 
 use super::client_registry::ClientQuestion;
 use super::questions;
-use super::running_request::{RequestStep, RunningServed, ServedResult, served};
+use super::running_request::{RequestStep, RunningRequest};
 use crate::model::{HostEvent, JsonObject, QuestionReply};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::json;
+use crate::util::lock::lock;
 use crate::util::timestamp::rfc3339;
 use crate::util::units::show_size;
 
@@ -69,11 +70,11 @@ impl ServedTasks {
     pub(super) fn begin(
         &self,
         session: &str,
-        running: RunningServed,
+        running: RunningRequest,
         capabilities: Option<ClientCapabilities>,
         stop: &CancellationToken,
-    ) -> Result<CreateTaskResult, RunningServed> {
-        let mut tasks = self.lock();
+    ) -> Result<CreateTaskResult, RunningRequest> {
+        let mut tasks = lock(&self.by_id);
         let of_session = tasks.values().filter(|task| task.session == session).count();
         if tasks.len() >= MAX_TASKS || of_session >= MAX_OF_SESSION {
             return Err(running);
@@ -105,7 +106,7 @@ impl ServedTasks {
             };
             let life = tokio::time::timeout(TIME_TO_LIVE, life);
             if dropped.run_until_cancelled(life).await.is_some() {
-                drop(all.lock().unwrap_or_else(PoisonError::into_inner).remove(&id));
+                drop(lock(&all).remove(&id));
             }
         });
         Ok(CreateTaskResult::new(task))
@@ -131,7 +132,7 @@ impl ServedTasks {
     }
 
     pub(super) fn end_session(&self, session: &str) {
-        self.lock().retain(|_, task| task.session != session);
+        lock(&self.by_id).retain(|_, task| task.session != session);
     }
 
     fn with<T>(
@@ -140,27 +141,19 @@ impl ServedTasks {
         id: &str,
         work: impl FnOnce(&ServedTask) -> T,
     ) -> Result<T, ErrorData> {
-        let tasks = self.lock();
+        let tasks = lock(&self.by_id);
         let task = tasks.get(id).filter(|task| task.session == session);
         task.map(work).ok_or_else(|| {
             ErrorData::invalid_params("this client has no task with this taskId", None)
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, ServedTask>> {
-        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl TaskState {
-    fn lock(&self) -> MutexGuard<'_, TaskContents> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes in what happens to the call, until it ends.
     async fn follow(
         &self,
-        mut running: RunningServed,
+        mut running: RunningRequest,
         capabilities: Option<ClientCapabilities>,
     ) -> TaskPayload {
         loop {
@@ -176,13 +169,13 @@ impl TaskState {
                         let _gone = question.reply.send(QuestionReply::Unattended);
                     }
                 }
-                RequestStep::Ended(ended) => return payload(served(ended)),
+                RequestStep::Ended(ended) => return payload(ended),
             }
         }
     }
 
     fn change(&self, change: impl FnOnce(&mut TaskContents)) {
-        let mut contents = self.lock();
+        let mut contents = lock(&self.0);
         change(&mut contents);
         contents.task.last_updated_at = now();
     }
@@ -218,7 +211,7 @@ impl TaskState {
     }
 
     fn detailed(&self) -> Result<DetailedTask, ErrorData> {
-        let contents = self.lock();
+        let contents = lock(&self.0);
         let payload = match &contents.ended {
             Some((ended, _)) => ended.clone(),
             None if contents.questions.is_empty() => TaskPayload::Working,
@@ -243,10 +236,9 @@ impl TaskContents {
     }
 }
 
-fn payload(ended: Result<ServedResult, ErrorData>) -> TaskPayload {
+fn payload(ended: Result<ServerResult, ErrorData>) -> TaskPayload {
     match ended {
-        Ok(ServedResult::Tool(result)) => TaskPayload::Completed { result: object(&result) },
-        Ok(ServedResult::Prompt(_) | ServedResult::Resource(_)) => failed(&super::mixed_up()),
+        Ok(result) => TaskPayload::Completed { result: object(&result) },
         Err(error) => failed(&error),
     }
 }
@@ -279,13 +271,12 @@ mod tests {
     use rmcp::model::{CallToolResult, ContentBlock};
 
     use super::super::ClientRegistry;
-    use super::super::running_request::RunningRequest;
     use super::*;
     use crate::model::CallId;
 
-    fn call_with(bytes: usize) -> RunningServed {
+    fn call_with(bytes: usize) -> RunningRequest {
         let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(bytes))]);
-        let work = async { Ok(ServedResult::Tool(result)) };
+        let work = async { Ok(ServerResult::CallToolResult(result)) };
         let (clients, call) = (ClientRegistry::new(), CallId("call".into()));
         RunningRequest::start(&clients, call, None, false, |_, _| work)
     }

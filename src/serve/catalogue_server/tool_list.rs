@@ -2,20 +2,19 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
+use super::CatalogueServer;
 use crate::catalogue::Catalogue;
 use crate::host::ToolHost;
 use crate::host::offered::OfferableTool;
 use crate::host::request::ListScope;
 use crate::model::ToolDefinition;
+use crate::util::lock::lock;
 use crate::util::text;
-
-#[derive(Default)]
-pub(super) struct ToolList(Mutex<Arc<ServedTools>>);
 
 #[derive(Default)]
 pub(super) struct ServedTools {
@@ -37,16 +36,16 @@ impl ServedTools {
     }
 }
 
-impl ToolList {
+impl CatalogueServer {
     /// The list as it was made last, without asking a server.
-    pub(super) fn latest(&self) -> Arc<ServedTools> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn latest_tools(&self) -> Arc<ServedTools> {
+        Arc::clone(&lock(&self.tools))
     }
 
-    pub(super) async fn refresh(&self, host: &ToolHost, uses_bare_names: bool) -> Arc<ServedTools> {
-        let catalogue = host.catalogue(&ListScope::Everything).await;
-        let list = Arc::new(offered(host, &catalogue, uses_bare_names));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&list);
+    pub(super) async fn offered_tools(&self) -> Arc<ServedTools> {
+        let catalogue = self.host.catalogue(&ListScope::Everything).await;
+        let list = Arc::new(offered(&self.host, &catalogue, self.settings.uses_bare_names));
+        *lock(&self.tools) = Arc::clone(&list);
         list
     }
 }

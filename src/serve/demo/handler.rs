@@ -19,7 +19,8 @@ use rmcp::{RoleServer, ServerHandler};
 use serde::Deserialize;
 use tokio::time::{Instant, Interval};
 
-use super::{DemoServer, lock, tools};
+use super::{DemoServer, tools};
+use crate::util::lock::lock;
 
 const README_URI: &str = "demo://readme";
 const README: &str = "# The demo server\n\n\

@@ -7,19 +7,20 @@ mod tests;
 mod tools;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::Mutex;
 
-use rmcp::model::{LoggingLevel, ProtocolVersion};
-use rmcp::service::{QuitReason, RequestContext, ServerInitializeError};
-use rmcp::{RoleServer, ServiceExt as _};
-use tokio::io::{AsyncRead, ReadBuf};
+use rmcp::RoleServer;
+use rmcp::model::LoggingLevel;
+use rmcp::service::RequestContext;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::is_modern;
+use super::listen::{connections, stream};
+use super::shared_room::MessageRoom;
 use crate::model::Error;
+use crate::util::lock::lock;
 
 /// The demo server: answers MCP requests of one client.
 #[derive(Debug)]
@@ -30,23 +31,6 @@ struct DemoServer {
     started: Instant,
     /// Ends the telling that a client of the older era subscribed to.
     legacy_ticker: Mutex<Option<DropGuard>>,
-}
-
-impl Default for DemoServer {
-    fn default() -> Self {
-        let notes = BTreeMap::from([
-            ("draft", "A note that may go."),
-            ("ideas", "A tool that lists tools."),
-            ("shopping", "Tea, bread, a longer cable."),
-        ]);
-        Self {
-            notes: Mutex::new(notes),
-            client_gone: CancellationToken::new(),
-            min_log_level: Mutex::new(LoggingLevel::Info),
-            started: Instant::now(),
-            legacy_ticker: Mutex::default(),
-        }
-    }
 }
 
 impl DemoServer {
@@ -64,16 +48,6 @@ impl DemoServer {
     }
 }
 
-fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context
-        .protocol_version()
-        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Serves the demo set on stdin and stdout until stdin ends.
 pub async fn run() -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
@@ -83,43 +57,23 @@ pub async fn run() -> Result<(), Error> {
 /// Serves the demo set on any pair of streams until the input ends.
 async fn serve<R, W>(input: R, output: W) -> Result<(), Error>
 where
-    R: tokio::io::AsyncRead + Send + Unpin + 'static,
-    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
 {
-    let server = DemoServer::default();
-    let input = EofReader { input, ended: server.client_gone.clone() };
-    let running = match server.serve((input, output)).await {
-        Ok(running) => running,
-        // A client that disconnects before its first message, or after a probe, is not a failure.
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(Error::protocol(format!("the demo server stopped: {error}"))),
+    let notes = BTreeMap::from([
+        ("draft", "A note that may go."),
+        ("ideas", "A tool that lists tools."),
+        ("shopping", "Tea, bread, a longer cable."),
+    ]);
+    let server = DemoServer {
+        notes: Mutex::new(notes),
+        client_gone: CancellationToken::new(),
+        min_log_level: Mutex::new(LoggingLevel::Info),
+        started: Instant::now(),
+        legacy_ticker: Mutex::default(),
     };
-    match running.waiting().await {
-        Ok(QuitReason::JoinError(error)) | Err(error) => {
-            Err(Error::internal(format!("the demo server stopped: {error}")))
-        }
-        Ok(_) => Ok(()),
-    }
-}
-
-/// A reader that fires a token at the end of its input, while calls are still running.
-struct EofReader<R> {
-    input: R,
-    ended: CancellationToken,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for EofReader<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.input).poll_read(context, buffer);
-        let nothing = buffer.remaining() > 0 && buffer.filled().len() == before;
-        if matches!(&polled, Poll::Ready(result) if result.is_err() || nothing) {
-            self.ended.cancel();
-        }
-        polled
-    }
+    let room = MessageRoom::new();
+    let transport = stream::lines(input, output, room, server.client_gone.clone());
+    // What its client asked before it left is still answered.
+    connections::answer(server, transport, CancellationToken::new()).await
 }

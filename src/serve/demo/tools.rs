@@ -4,7 +4,6 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, ErrorData,
@@ -12,10 +11,13 @@ use rmcp::model::{
     LoggingMessageNotificationParam, ProgressNotificationParam,
 };
 use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler as _};
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
 
-use super::{DemoServer, is_modern, lock};
+use super::DemoServer;
+use crate::serve::is_modern;
+use crate::util::lock::lock;
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_SECONDS: f64 = 30.0;
@@ -23,8 +25,54 @@ const MAX_LINES: u32 = 100;
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 const QUESTION: &str = "name";
 
-/// A result, or why the arguments do not fit the tool.
-type Called = Result<CallToolResponse, serde_json::Error>;
+/// A call, as its client makes it.
+#[derive(Deserialize)]
+#[serde(tag = "name", content = "arguments", rename_all = "snake_case")]
+enum DemoCall {
+    Echo {
+        message: String,
+    },
+    Add {
+        a: Number,
+        b: Number,
+    },
+    WeatherReport {
+        city: City,
+        #[serde(default)]
+        units: Units,
+    },
+    Slow {
+        seconds: Option<f64>,
+    },
+    Fail {
+        message: Option<String>,
+    },
+    DeleteNote {
+        name: String,
+    },
+    AskName {},
+    LogLines {
+        count: Option<u32>,
+        level: Option<LoggingLevel>,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum City {
+    Lima,
+    Nairobi,
+    Oslo,
+    Tokyo,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+enum Units {
+    #[default]
+    Celsius,
+    Fahrenheit,
+}
 
 /// Calls a tool. A wrong argument gives a result that the model can read, not a protocol error.
 pub(super) async fn call(
@@ -32,19 +80,34 @@ pub(super) async fn call(
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let arguments = Value::Object(request.arguments.unwrap_or_default());
-    let called = match &*request.name {
-        "echo" => echo(arguments),
-        "add" => add(arguments),
-        "weather_report" => weather_report(arguments),
-        "slow" => slow(server, &context, arguments).await,
-        "fail" => fail(arguments),
-        "delete_note" => delete_note(server, arguments),
-        "ask_name" => return ask_name(server, request.input_responses, &context).await,
-        "log_lines" => log_lines(server, &context, arguments).await,
-        name => return Err(ErrorData::invalid_params(format!("unknown tool: {name}"), None)),
-    };
-    Ok(called.unwrap_or_else(|wrong| error_result(format!("wrong arguments: {wrong}"))))
+    if server.get_tool(&request.name).is_none() {
+        let message = format!("unknown tool: {}", request.name);
+        return Err(ErrorData::invalid_params(message, None));
+    }
+    // The name comes first, so that numbers are read as they were written.
+    let arguments = request.arguments.unwrap_or_default();
+    let call = json!({ "name": request.name, "arguments": arguments });
+    Ok(match serde_json::from_value(call) {
+        Ok(DemoCall::Echo { message }) => text(message),
+        Ok(DemoCall::Add { a, b }) => match sum(&a, &b) {
+            Some(sum) => CallToolResult::structured(json!({ "sum": Value::Number(sum) })).into(),
+            None => error_result("the sum is too large to represent"),
+        },
+        Ok(DemoCall::WeatherReport { city, units }) => weather_report(&city, &units),
+        Ok(DemoCall::Slow { seconds }) => slow(server, &context, seconds.unwrap_or(1.0)).await,
+        Ok(DemoCall::Fail { message }) => {
+            error_result(message.unwrap_or_else(|| "this tool always fails".to_owned()))
+        }
+        Ok(DemoCall::DeleteNote { name }) => delete_note(server, &name),
+        Ok(DemoCall::AskName {}) => {
+            return ask_name(server, request.input_responses, &context).await;
+        }
+        Ok(DemoCall::LogLines { count, level }) => {
+            log_lines(server, &context, count.unwrap_or(3), level.unwrap_or(LoggingLevel::Info))
+                .await
+        }
+        Err(wrong) => error_result(format!("wrong arguments: {wrong}")),
+    })
 }
 
 fn text(text: impl Into<String>) -> CallToolResponse {
@@ -56,59 +119,13 @@ fn error_result(reason: impl Into<String>) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(reason.into())]).into()
 }
 
-fn echo(arguments: Value) -> Called {
-    #[derive(Deserialize)]
-    struct Arguments {
-        message: String,
-    }
-    let Arguments { message } = serde_json::from_value(arguments)?;
-    Ok(text(message))
-}
-
-fn add(arguments: Value) -> Called {
-    #[derive(Deserialize)]
-    struct Arguments {
-        a: Number,
-        b: Number,
-    }
-    let Arguments { a, b } = serde_json::from_value(arguments)?;
-    Ok(match sum(&a, &b) {
-        Some(sum) => CallToolResult::structured(json!({ "sum": Value::Number(sum) })).into(),
-        None => error_result("the sum is too large to represent"),
-    })
-}
-
 /// Whole numbers stay whole as long as they fit; `None` when the sum is not finite.
 fn sum(a: &Number, b: &Number) -> Option<Number> {
     let whole = || Some(Number::from(a.as_i64()?.checked_add(b.as_i64()?)?));
     whole().or_else(|| Number::from_f64(a.as_f64()? + b.as_f64()?))
 }
 
-fn weather_report(arguments: Value) -> Called {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "lowercase")]
-    enum City {
-        Lima,
-        Nairobi,
-        Oslo,
-        Tokyo,
-    }
-
-    #[derive(Deserialize, Default)]
-    #[serde(rename_all = "lowercase")]
-    enum Units {
-        #[default]
-        Celsius,
-        Fahrenheit,
-    }
-
-    #[derive(Deserialize)]
-    struct Arguments {
-        city: City,
-        #[serde(default)]
-        units: Units,
-    }
-    let Arguments { city, units } = serde_json::from_value(arguments)?;
+fn weather_report(city: &City, units: &Units) -> CallToolResponse {
     // Made up, and the description says so.
     let (city, sky, celsius) = match city {
         City::Lima => ("Lima", "fog", 18),
@@ -121,31 +138,17 @@ fn weather_report(arguments: Value) -> Called {
         Units::Fahrenheit => (celsius * 9 / 5 + 32, "fahrenheit"),
     };
     let report = json!({ "city": city, "sky": sky, "temperature": temperature, "units": units });
-    Ok(CallToolResult::structured(report).into())
+    CallToolResult::structured(report).into()
 }
 
-fn fail(arguments: Value) -> Called {
-    #[derive(Deserialize)]
-    struct Arguments {
-        message: Option<String>,
-    }
-    let Arguments { message } = serde_json::from_value(arguments)?;
-    Ok(error_result(message.unwrap_or_else(|| "this tool always fails".to_owned())))
-}
-
-fn delete_note(server: &DemoServer, arguments: Value) -> Called {
-    #[derive(Deserialize)]
-    struct Arguments {
-        name: String,
-    }
-    let Arguments { name } = serde_json::from_value(arguments)?;
+fn delete_note(server: &DemoServer, name: &str) -> CallToolResponse {
     let mut notes = lock(&server.notes);
-    Ok(if notes.remove(&*name).is_some() {
+    if notes.remove(name).is_some() {
         text(format!("deleted {name}"))
     } else {
         let names: Vec<&str> = notes.keys().copied().collect();
         error_result(format!("there is no note '{name}'; there are: {}", names.join(", ")))
-    })
+    }
 }
 
 /// Waits until a call is not wanted any more.
@@ -159,24 +162,18 @@ async fn wait_cancelled(server: &DemoServer, context: &RequestContext<RoleServer
 async fn slow(
     server: &DemoServer,
     context: &RequestContext<RoleServer>,
-    arguments: Value,
-) -> Called {
-    #[derive(Deserialize)]
-    struct Arguments {
-        seconds: Option<f64>,
-    }
-    let Arguments { seconds } = serde_json::from_value(arguments)?;
-    let seconds = seconds.unwrap_or(1.0);
+    seconds: f64,
+) -> CallToolResponse {
     if !(0.0..=MAX_SECONDS).contains(&seconds) {
-        return Ok(error_result("'seconds' must be between 0 and 30"));
+        return error_result("'seconds' must be between 0 and 30");
     }
     let total = Duration::try_from_secs_f64(seconds).unwrap_or_default();
     let waited =
         wait(total, wait_cancelled(server, context), |time| report(context, time, total)).await;
-    Ok(match waited {
+    match waited {
         Ok(()) => text(format!("waited {seconds} s")),
         Err(time) => error_result(format!("cancelled after {:.1} s", time.as_secs_f64())),
-    })
+    }
 }
 
 /// Waits in steps and reports each; the error is how far it came before it was cancelled.
@@ -213,17 +210,11 @@ async fn report(context: &RequestContext<RoleServer>, time: Duration, total: Dur
 async fn log_lines(
     server: &DemoServer,
     context: &RequestContext<RoleServer>,
-    arguments: Value,
-) -> Called {
-    #[derive(Deserialize)]
-    struct Arguments {
-        count: Option<u32>,
-        level: Option<LoggingLevel>,
-    }
-    let Arguments { count, level } = serde_json::from_value(arguments)?;
-    let (count, level) = (count.unwrap_or(3), level.unwrap_or(LoggingLevel::Info));
+    count: u32,
+    level: LoggingLevel,
+) -> CallToolResponse {
     if count > MAX_LINES {
-        return Ok(error_result(format!("'count' must be between 0 and {MAX_LINES}")));
+        return error_result(format!("'count' must be between 0 and {MAX_LINES}"));
     }
     let mut sent = 0;
     if server.wants_log(level, context) {
@@ -237,7 +228,7 @@ async fn log_lines(
             sent += 1;
         }
     }
-    Ok(text(format!("sent {sent} of {count} lines")))
+    text(format!("sent {sent} of {count} lines"))
 }
 
 /// Asks the user of the client, in the way of the protocol's era: before 2026-07-28 the server sends

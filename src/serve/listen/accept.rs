@@ -1,10 +1,11 @@
 //! Accepting connections, whatever they carry.
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -12,36 +13,13 @@ use tokio_util::task::TaskTracker;
 /// The pause after a connection that could not be accepted, for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-pub(super) trait Listener: Sync {
-    type Stream: Send;
-
-    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
-}
-
-impl Listener for TcpListener {
-    type Stream = TcpStream;
-
-    async fn next(&self) -> io::Result<TcpStream> {
-        let (stream, _) = self.accept().await?;
-        let _as_it_was = stream.set_nodelay(true);
-        Ok(stream)
-    }
-}
-
-impl Listener for UnixListener {
-    type Stream = UnixStream;
-
-    async fn next(&self) -> io::Result<UnixStream> {
-        Ok(self.accept().await?.0)
-    }
-}
-
-/// Serves each client that connects by `serve`, `most` at once, until `stop` fires; those that are left.
-pub(super) async fn serve_each<L: Listener, F>(
-    listener: &L,
+/// Serves each client that `next` accepts by `serve`, `most` at once, until `stop` fires; those that are
+/// left.
+pub(super) async fn serve_each<S, F>(
+    next: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>,
     most: usize,
     stop: &CancellationToken,
-    serve: impl Fn(L::Stream) -> F,
+    serve: impl Fn(S) -> F,
 ) -> TaskTracker
 where
     F: Future<Output = ()> + Send + 'static,
@@ -50,7 +28,7 @@ where
     while let Ok(place) = Arc::clone(&free).acquire_owned().await {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
-            accepted = listener.next() => accepted,
+            accepted = poll_fn(&next) => accepted,
         };
         if let Ok(stream) = accepted {
             let serving = serve(stream);

@@ -1,8 +1,9 @@
 //! How far a client may run ahead of its responses.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::util::lock::lock;
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::service::RxJsonRpcMessage;
@@ -33,15 +34,11 @@ pub(super) struct UnsentMessage {
 }
 
 impl Backlog {
-    fn state(&self) -> MutexGuard<'_, BacklogState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until the client has read enough for something more to be read of it.
     pub(super) async fn room(&self) {
         loop {
             let sent = self.sent.notified();
-            if self.state().unsent < MAX_UNSENT {
+            if lock(&self.state).unsent < MAX_UNSENT {
                 return;
             }
             sent.await;
@@ -50,7 +47,7 @@ impl Backlog {
 
     /// Counts a message that was read; `false` for a request more than there may be.
     pub(super) fn admit(&self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         match message {
             JsonRpcMessage::Request(request) => {
                 let has_room = state.unanswered.len() < MAX_UNANSWERED;
@@ -81,14 +78,14 @@ impl Backlog {
     }
 
     pub(super) fn add_answer(self: &Arc<Self>, answers: Option<RequestId>) -> UnsentMessage {
-        self.state().unsent += 1;
+        lock(&self.state).unsent += 1;
         UnsentMessage { backlog: Arc::clone(self), answers }
     }
 }
 
 impl Drop for UnsentMessage {
     fn drop(&mut self) {
-        let mut state = self.backlog.state();
+        let mut state = lock(&self.backlog.state);
         state.unsent -= 1;
         if let Some(id) = &self.answers {
             state.unanswered.remove(id);

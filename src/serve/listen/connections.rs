@@ -1,7 +1,7 @@
 //! One connection, from its first message to its last.
 
-use rmcp::ServiceExt as _;
-use rmcp::service::ServerInitializeError;
+use rmcp::service::{QuitReason, ServerInitializeError, Service};
+use rmcp::{RoleServer, ServiceExt as _};
 use tokio_util::sync::CancellationToken;
 
 use super::text_transport::TextTransport;
@@ -24,18 +24,19 @@ pub(super) async fn serve(
         std::future::pending().await
     };
     tokio::select! {
-        served = serve_until_gone(client, transport, disconnected.clone()) => served,
+        served = answer(client, transport, disconnected.clone()) => served,
         ended = draining => ended,
     }
 }
 
-async fn serve_until_gone(
-    client: ServedClient,
+/// Answers one client by `service` until it leaves, or `disconnected` fires.
+pub(in crate::serve) async fn answer(
+    service: impl Service<RoleServer>,
     transport: TextTransport,
     disconnected: CancellationToken,
 ) -> Result<(), Error> {
     // Boxed: it holds a request of each kind.
-    let running = match Box::pin(client.serve_with_ct(transport, disconnected)).await {
+    let running = match Box::pin(service.serve_with_ct(transport, disconnected)).await {
         Ok(running) => running,
         // A client that disconnects before its first message, or after a probe, is not a failure.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
@@ -48,7 +49,9 @@ async fn serve_until_gone(
         }
     };
     match running.waiting().await {
+        Ok(QuitReason::JoinError(error)) | Err(error) => {
+            Err(Error::internal(format!("a connection failed: {error}")))
+        }
         Ok(_) => Ok(()),
-        Err(failed) => Err(Error::internal(format!("a connection failed: {failed}"))),
     }
 }

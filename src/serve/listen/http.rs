@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Context;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -22,7 +23,7 @@ use super::MAX_MESSAGE;
 use super::accept;
 use super::access::{AccessError, AccessRules};
 use super::authentication::{Authenticator, Requester};
-use super::bounded_writes::BoundedWrites;
+use super::bounded_stream::BoundedStream;
 use super::cross_origin;
 use super::http_answer::{HttpAnswer, text};
 use super::http_clients::HttpClients;
@@ -55,41 +56,30 @@ pub struct HttpListener {
 }
 
 impl HttpListener {
-    /// A listener for `server` for requests that satisfy `rules` and have a token that
-    /// `authenticator` knows.
+    /// A listener for `server` for requests that satisfy `rules` and have a token that `authenticator`
+    /// knows. Without one clients need no token: the file of the socket they came by, and the kernel, say
+    /// who they are.
     pub fn new(
         server: &Arc<CatalogueServer>,
         rules: Arc<AccessRules>,
-        authenticator: Arc<Authenticator>,
-    ) -> Self {
-        Self::with(server, rules, Some(authenticator), "http")
-    }
-
-    /// A listener for clients that need no token: the file of the socket they came by, and the kernel,
-    /// say who they are.
-    pub(super) fn for_own_user(server: &Arc<CatalogueServer>) -> Self {
-        Self::with(server, Arc::new(AccessRules::new(Vec::new(), Vec::new())), None, "unix")
-    }
-
-    fn with(
-        server: &Arc<CatalogueServer>,
-        rules: Arc<AccessRules>,
         authenticator: Option<Arc<Authenticator>>,
-        transport: &str,
     ) -> Self {
+        let transport = if authenticator.is_some() { "http" } else { "unix" };
         let (end, server) = (CancellationToken::new(), Arc::clone(server));
         let answers = SharedRoom::new(KEPT_ANSWERS);
         let clients = HttpClients::new(answers.of_one_token());
-        let mcp = Arc::new(McpService::new(&server, transport.to_owned(), answers, end.clone()));
-        let closing = CancellationToken::new();
+        let mcp = McpService::new(&server, transport.to_owned(), answers, end.clone());
+        let (mcp, closing) = (Arc::new(mcp), CancellationToken::new());
         Self { server, mcp, rules, authenticator, clients, closing, end }
     }
 
     /// Serves all clients that connect until `stop` fires, and what they asked before for a moment longer.
     pub async fn serve(self, listener: TcpListener, stop: &CancellationToken) {
         let shared = Arc::new(self);
-        let clients = accept::serve_each(&listener, MAX_CONNECTIONS, stop, |stream| {
+        let next = |context: &mut Context<'_>| listener.poll_accept(context);
+        let clients = accept::serve_each(next, MAX_CONNECTIONS, stop, |(stream, _)| {
             let (shared, stop) = (Arc::clone(&shared), stop.clone());
+            let _as_it_was = stream.set_nodelay(true);
             async move { shared.serve_connection(stream, &stop).await }
         })
         .await;
@@ -110,7 +100,7 @@ impl HttpListener {
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-        let io = TokioIo::new(BoundedWrites::new(stream, WRITE_TIMEOUT));
+        let io = TokioIo::new(BoundedStream::new(stream, WRITE_TIMEOUT));
         let mut connection = pin!(builder.serve_connection(io, service));
         tokio::select! {
             // What a client does wrong ends its own connection.
@@ -287,7 +277,8 @@ mod tests {
         let host = clients.attach(ToolHost::builder()).build();
         let stop = CancellationToken::new();
         let server = CatalogueServer::new(host, clients, ServeSettings::default(), stop);
-        Arc::new(HttpListener::for_own_user(&server))
+        let rules = Arc::new(AccessRules::new(Vec::new(), Vec::new()));
+        Arc::new(HttpListener::new(&server, rules, None))
     }
 
     #[tokio::test(start_paused = true)]

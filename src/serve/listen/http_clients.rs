@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -11,6 +11,7 @@ use super::authentication::{AuthenticatedClient, Authenticator};
 use super::mcp_service::McpService;
 use crate::serve::catalogue_server::CatalogueServer;
 use crate::serve::shared_room::SharedRoom;
+use crate::util::lock::lock;
 
 const MAX_CLIENTS: usize = 4_096;
 
@@ -41,7 +42,7 @@ impl HttpClients {
         authenticator: &Arc<Authenticator>,
         end: &CancellationToken,
     ) -> Option<Arc<McpService>> {
-        let mut clients = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = lock(&self.known);
         if let Some(client) = clients.get(&identity.key) {
             client.expires.fetch_max(identity.expires.as_secs(), Ordering::Relaxed);
             return Some(Arc::clone(&client.service));
@@ -63,7 +64,7 @@ impl HttpClients {
                 () = authenticator.until_invalid(&identity, latest) => {}
                 () = end.cancelled() => {}
             }
-            all.lock().unwrap_or_else(PoisonError::into_inner).remove(&identity.key);
+            lock(&all).remove(&identity.key);
             server.disconnect();
             end.cancel();
         });

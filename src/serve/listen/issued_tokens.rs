@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::token_store::{IssuedToken, TokenDigest, TokenStore};
 use crate::config::spec::ProfileSpec;
 use crate::host::{ClientScope, ScopeProfile};
+use crate::util::lock::lock;
 
 pub type ProfileCheck = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
@@ -59,7 +60,7 @@ impl IssuedTokens {
     }
 
     fn current(&self) -> MutexGuard<'_, KnownTokens> {
-        let mut current = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.known);
         let version = std::fs::metadata(self.store.path())
             .map(|meta| (meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
             .ok();

@@ -14,9 +14,8 @@ pub mod web_socket;
 
 mod accept;
 mod backlog;
-mod bounded_reads;
-mod bounded_writes;
-mod connections;
+mod bounded_stream;
+pub(super) mod connections;
 mod cross_origin;
 mod http_answer;
 mod http_clients;

@@ -1,5 +1,6 @@
 //! One client on a pair of streams: one message per line.
 
+use std::future::ready;
 use std::io;
 use std::sync::Arc;
 
@@ -10,10 +11,11 @@ use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::text_transport::{TextError, TextSink, TextSource, TextTransport};
+use super::text_transport::{TextError, TextSink, TextTransport};
 use super::{MAX_MESSAGE, connections};
 use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
+use crate::serve::shared_room::MessageRoom;
 
 /// Serves the client that started this process, until it closes standard input or `stop` fires.
 pub async fn serve_stdio(
@@ -41,36 +43,36 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let (client, lines) = (server.connect(identity), LineSource::new(input));
-    let transport = TextTransport::new(lines, LineSink(output), client.messages(), client.gone());
+    let client = server.connect(identity);
+    let transport = lines(input, output, client.messages(), client.gone());
     Box::pin(connections::serve(client, transport, stop)).await
 }
 
-struct LineSource<R> {
-    lines: FramedRead<R, LinesCodec>,
-}
-
-impl<R: AsyncRead> LineSource<R> {
-    fn new(input: R) -> Self {
-        Self { lines: FramedRead::new(input, LinesCodec::new_with_max_length(MAX_MESSAGE)) }
-    }
-}
-
-#[async_trait]
-impl<R: AsyncRead + Send + Unpin> TextSource for LineSource<R> {
-    async fn next(&mut self) -> Option<Result<String, TextError>> {
-        loop {
-            return match self.lines.next().await? {
-                Ok(line) if line.trim().is_empty() => continue,
-                Ok(line) => Some(Ok(line)),
-                Err(LinesCodecError::MaxLineLengthExceeded) => Some(Err(TextError::TooLong)),
-                Err(LinesCodecError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
-                    Some(Err(TextError::NotText))
-                }
-                Err(LinesCodecError::Io(_)) => None,
-            };
-        }
-    }
+/// A connection of one message per line, which takes `room` and fires `gone` when its client leaves.
+pub(in crate::serve) fn lines<R, W>(
+    input: R,
+    output: W,
+    room: MessageRoom,
+    gone: CancellationToken,
+) -> TextTransport
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let lines = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_MESSAGE));
+    let texts = lines.filter_map(|line| {
+        ready(match line {
+            Ok(line) if line.trim().is_empty() => None,
+            Ok(line) => Some(Ok(line)),
+            Err(LinesCodecError::MaxLineLengthExceeded) => Some(Err(TextError::TooLong)),
+            Err(LinesCodecError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                Some(Err(TextError::NotText))
+            }
+            // Nothing follows: its client is gone.
+            Err(LinesCodecError::Io(_)) => None,
+        })
+    });
+    TextTransport::new(texts, LineSink(output), room, gone)
 }
 
 struct LineSink<W>(W);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::stream::{BoxStream, Stream, StreamExt as _};
 use rmcp::RoleServer;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -21,12 +22,8 @@ use crate::serve::shared_room::{LARGE, MessageRoom};
 
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Where a client's texts come from.
-#[async_trait]
-pub(super) trait TextSource: Send {
-    /// The next text; `None` when the client is gone or can no longer be understood.
-    async fn next(&mut self) -> Option<Result<String, TextError>>;
-}
+/// What a client sends, until it is gone or can no longer be understood.
+type TextSource = BoxStream<'static, Result<String, TextError>>;
 
 #[async_trait]
 pub(super) trait TextSink: Send {
@@ -80,8 +77,8 @@ fn id(text: &str) -> Value {
 }
 
 /// One client's connection. Not generic: the SDK's service, which is large, is there once for all.
-pub(super) struct TextTransport {
-    source: Box<dyn TextSource>,
+pub(in crate::serve) struct TextTransport {
+    source: TextSource,
     sink: Arc<Mutex<dyn TextSink>>,
     backlog: Arc<Backlog>,
     room: MessageRoom,
@@ -96,13 +93,13 @@ pub(super) struct TextTransport {
 impl TextTransport {
     /// A connection whose messages take `room`, and that fires `gone` when the client leaves.
     pub(super) fn new(
-        source: impl TextSource + 'static,
+        source: impl Stream<Item = Result<String, TextError>> + Send + 'static,
         sink: impl TextSink + 'static,
         room: MessageRoom,
         gone: CancellationToken,
     ) -> Self {
         let (backlog, lost) = (Arc::default(), CancellationToken::new());
-        let (source, sink) = (Box::new(source), Arc::new(Mutex::new(sink)));
+        let (source, sink) = (source.boxed(), Arc::new(Mutex::new(sink)));
         Self { source, sink, backlog, room, parsing: None, lost, gone }
     }
 

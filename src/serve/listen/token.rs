@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::fs::{FlockOperation, flock};
 use secrecy::SecretString;
 
+use super::token_store::random;
 use crate::model::Error;
 use crate::util::{atomic_file, private_file};
 
@@ -31,11 +31,7 @@ impl TokenFile {
             Error::config(format!("cannot store a token in {}: {error}", directory.display()))
                 .with_hint("set TOOLHOST_SERVE_TOKEN to your own token")
         };
-        let mut random = [0; 32];
-        SystemRandom::new()
-            .fill(&mut random)
-            .map_err(|_| Error::internal("the system provides no random numbers"))?;
-        let token = URL_SAFE_NO_PAD.encode(random);
+        let token = URL_SAFE_NO_PAD.encode(random::<32>()?);
         private_file::make_directory(directory).map_err(fail)?;
         let path = directory.join(format!("{PREFIX}{}", std::process::id()));
         // A file that is made is not judged before it is locked.

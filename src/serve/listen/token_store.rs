@@ -101,15 +101,9 @@ impl TokenStore {
         let Some(expires) = expires else {
             return Err(Error::usage("a token must be valid for at least a second"));
         };
-        let (mut secret, mut id) = ([0; 32], [0; 4]);
-        let random = SystemRandom::new();
-        random
-            .fill(&mut secret)
-            .and_then(|()| random.fill(&mut id))
-            .map_err(|_| Error::internal("the system provides no random numbers"))?;
-        let token = format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
+        let token = format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(random::<32>()?));
         let issued = IssuedToken {
-            id: format!("{:08x}", u32::from_be_bytes(id)),
+            id: format!("{:08x}", u32::from_be_bytes(random()?)),
             client: grant.client,
             sha256: URL_SAFE_NO_PAD.encode(digest(token.as_bytes())),
             profile: grant.profile,
@@ -198,6 +192,13 @@ fn check_client(name: &str) -> Result<(), Error> {
             .with_hint(format!("letters, digits and -_.@:/+, at most {MAX_CLIENT} characters")));
     }
     Ok(())
+}
+
+pub(super) fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| Error::internal("the system provides no random numbers"))?;
+    Ok(bytes)
 }
 
 pub(super) fn digest(token: &[u8]) -> TokenDigest {

@@ -4,6 +4,7 @@ use std::io::{self, Cursor};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::Context;
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{UnixListener, UnixStream};
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::accept;
+use super::access::AccessRules;
 use super::http::HttpListener;
 use super::stream::serve_stream;
 use crate::model::Error;
@@ -53,8 +55,12 @@ impl UnixSocketListener {
     /// Serves all clients that connect until `stop` fires; then connections have the time of the caller.
     pub async fn serve(&self, server: &Arc<CatalogueServer>, stop: &CancellationToken) {
         // A background host has front ends of this program, which do not speak HTTP.
-        let http = (!server.is_background()).then(|| Arc::new(HttpListener::for_own_user(server)));
-        let clients = accept::serve_each(&self.listener, MAX_CLIENTS, stop, |stream| {
+        let http = (!server.is_background()).then(|| {
+            let rules = Arc::new(AccessRules::new(Vec::new(), Vec::new()));
+            Arc::new(HttpListener::new(server, rules, None))
+        });
+        let next = |context: &mut Context<'_>| self.listener.poll_accept(context);
+        let clients = accept::serve_each(next, MAX_CLIENTS, stop, |(stream, _)| {
             let (server, http, stop) = (Arc::clone(server), http.clone(), stop.clone());
             async move {
                 if is_own(&stream) {

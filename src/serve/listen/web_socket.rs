@@ -2,11 +2,12 @@
 
 use std::io;
 use std::sync::Arc;
+use std::task::Context;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::stream::{self, SplitSink, SplitStream, Stream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::{Response, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -24,10 +25,9 @@ use super::MAX_MESSAGE;
 use super::accept;
 use super::access::AccessRules;
 use super::authentication::{Authenticator, Requester};
-use super::bounded_reads::{BoundedReads, ReadingMessage};
-use super::bounded_writes::BoundedWrites;
+use super::bounded_stream::{BoundedStream, ReadingMessage};
 use super::connections;
-use super::text_transport::{TextError, TextSink, TextSource, TextTransport};
+use super::text_transport::{TextError, TextSink, TextTransport};
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
 const MAX_CLIENTS: usize = 4_096;
@@ -46,9 +46,11 @@ pub async fn serve(
     listener: TcpListener,
     stop: &CancellationToken,
 ) {
-    let clients = accept::serve_each(&listener, MAX_CLIENTS, stop, |stream| {
+    let next = |context: &mut Context<'_>| listener.poll_accept(context);
+    let clients = accept::serve_each(next, MAX_CLIENTS, stop, |(stream, _)| {
         let (server, rules, stop) = (Arc::clone(server), Arc::clone(rules), stop.clone());
         let authenticator = Arc::clone(authenticator);
+        let _as_it_was = stream.set_nodelay(true);
         async move { serve_client(stream, server, &rules, &authenticator, &stop).await }
     });
     clients.await.wait().await;
@@ -73,7 +75,8 @@ async fn serve_client(
     let sink = Arc::new(Mutex::new(sink));
     reading.within(server.messages().clone());
     let source = FrameSource::new(frames, &sink, reading);
-    let transport = TextTransport::new(source, FrameSink(sink), client.messages(), client.gone());
+    let transport =
+        TextTransport::new(source.texts(), FrameSink(sink), client.messages(), client.gone());
     let invalid = async {
         match &identity {
             Some(client) => authenticator.until_invalid(client, || client.expires).await,
@@ -92,8 +95,7 @@ async fn serve_client(
 }
 
 /// A connection after its handshake, and whose it is.
-type OpenedConnection =
-    (WebSocketStream<BoundedReads<BoundedWrites<TcpStream>>>, ReadingMessage, Requester);
+type OpenedConnection = (WebSocketStream<BoundedStream<TcpStream>>, ReadingMessage, Requester);
 
 async fn open(
     stream: TcpStream,
@@ -125,7 +127,7 @@ async fn open(
         }
         Ok(answer)
     };
-    let stream = BoundedReads::new(BoundedWrites::new(stream, SILENCE));
+    let stream = BoundedStream::new(stream, SILENCE);
     let reading = stream.reading();
     let opened = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(limits));
     let stream = opened.await?;
@@ -171,10 +173,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> FrameSource<T> {
             let _unsent = tokio::time::timeout(SILENCE, ping).await;
         }
     }
-}
 
-#[async_trait]
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> TextSource for FrameSource<T> {
     async fn next(&mut self) -> Option<Result<String, TextError>> {
         loop {
             let frame = self.frame().await?;
@@ -190,6 +189,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> TextSource for FrameSource<T> {
                 Err(_) => None,
             };
         }
+    }
+
+    fn texts(self) -> impl Stream<Item = Result<String, TextError>> {
+        stream::unfold(self, |mut source| async move { Some((source.next().await?, source)) })
     }
 }
 
@@ -235,7 +238,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_asks_and_never_reads_is_let_go() {
         let (server, client) = tokio::io::duplex(4_096);
-        let server = BoundedWrites::new(server, SILENCE);
+        let server = BoundedStream::new(server, SILENCE);
         let server = WebSocketStream::from_raw_socket(server, Role::Server, None).await;
         let mut client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
         let (sink, frames) = server.split();
@@ -243,7 +246,7 @@ mod tests {
         let source = FrameSource::new(frames, &sink, ReadingMessage::default());
         let gone = CancellationToken::new();
         let mut transport =
-            TextTransport::new(source, FrameSink(sink), MessageRoom::new(), gone.clone());
+            TextTransport::new(source.texts(), FrameSink(sink), MessageRoom::new(), gone.clone());
         for id in 0..64_i64 {
             let message = "much ".repeat(100);
             let error = rmcp::model::ErrorData::internal_error(message, None);

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
-};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 use super::WarningSink;
 use crate::mcp::json_text;
@@ -25,9 +25,8 @@ pub(super) enum ClientEnd {
 }
 
 pub(super) struct ReplayClient<R, W> {
-    input: BufReader<R>,
+    input: FramedRead<R, AnyDelimiterCodec>,
     output: W,
-    line: Vec<u8>,
     /// What came while an answer was waited for.
     queued: VecDeque<Value>,
     questions: u64,
@@ -35,8 +34,10 @@ pub(super) struct ReplayClient<R, W> {
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
     pub(super) fn new(input: R, output: W) -> Self {
-        let input = BufReader::new(input);
-        Self { input, output, line: Vec::new(), queued: VecDeque::new(), questions: 0 }
+        let end = b"\n".to_vec();
+        let lines = AnyDelimiterCodec::new_with_max_length(end.clone(), end, MESSAGE_LIMIT);
+        let input = FramedRead::new(input, lines);
+        Self { input, output, queued: VecDeque::new(), questions: 0 }
     }
 
     /// The next message of the client; anything but JSON is refused and skipped.
@@ -47,21 +48,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         }
     }
 
-    /// Reads one message. Cancel-safe: what was read of a line is kept.
+    /// Reads one message. Cancel-safe.
     async fn read(&mut self) -> Result<Value, ClientEnd> {
         loop {
-            let room = (MESSAGE_LIMIT + 1).saturating_sub(self.line.len()) as u64;
-            let mut input = (&mut self.input).take(room);
-            let read = input.read_until(b'\n', &mut self.line).await;
-            if !matches!(read, Ok(1..)) && self.line.is_empty() {
-                return Err(ClientEnd::Disconnected);
-            }
-            if self.line.len() > MESSAGE_LIMIT {
-                let limit = MESSAGE_LIMIT >> 20;
-                let what = format!("limit: a message of the client is larger than {limit} MiB");
-                return Err(ClientEnd::ProtocolError(Error::protocol(what)));
-            }
-            let line = std::mem::take(&mut self.line);
+            let line = match self.input.next().await {
+                Some(Ok(line)) => line,
+                Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)) => {
+                    let limit = MESSAGE_LIMIT >> 20;
+                    let what = format!("limit: a message of the client is larger than {limit} MiB");
+                    return Err(ClientEnd::ProtocolError(Error::protocol(what)));
+                }
+                Some(Err(AnyDelimiterCodecError::Io(_))) | None => {
+                    return Err(ClientEnd::Disconnected);
+                }
+            };
             let text = String::from_utf8_lossy(&line);
             if text.trim().is_empty() {
                 continue;

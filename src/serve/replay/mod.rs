@@ -93,13 +93,13 @@ impl ReplayServer {
         };
         let params = message.get("params").unwrap_or(&Value::Null);
         match self.find(method, params) {
-            Ok(ExchangeMatch::Exchange(index)) => {
+            Ok(Some(index)) => {
                 let Some(recorded) = self.recording.exchanges.get(index) else { return Ok(()) };
                 let token = params.get("_meta").and_then(|meta| meta.get("progressToken"));
                 send_exchange(&ReplayRequest { id, progress_token: token, recorded }, client, note)
                     .await
             }
-            Ok(ExchangeMatch::Pong) => client.answer(id, json!({})).await,
+            Ok(None) => client.answer(id, json!({})).await,
             Err((code, text)) => {
                 note(&format!("{method}: {text}"));
                 client.refuse(id, code, &text).await
@@ -107,20 +107,21 @@ impl ReplayServer {
         }
     }
 
-    fn find(&mut self, method: &str, params: &Value) -> Result<ExchangeMatch, (i64, String)> {
+    /// Which exchange is played; `None` for a sign of life that was not recorded.
+    fn find(&mut self, method: &str, params: &Value) -> Result<Option<usize>, (i64, String)> {
         let key = recording::key(method, params);
         if self.is_strict { self.find_next(method, &key) } else { self.find_any(method, key) }
     }
 
-    fn find_next(&mut self, method: &str, key: &str) -> Result<ExchangeMatch, (i64, String)> {
+    fn find_next(&mut self, method: &str, key: &str) -> Result<Option<usize>, (i64, String)> {
         let number = self.next + 1;
         match self.recording.exchanges.get(self.next) {
             Some(expected) if expected.key == key => {
                 self.next += 1;
-                Ok(ExchangeMatch::Exchange(self.next - 1))
+                Ok(Some(self.next - 1))
             }
             // A client may look for signs of life whenever it likes.
-            _ if method == "ping" => Ok(ExchangeMatch::Pong),
+            _ if method == "ping" => Ok(None),
             Some(expected) => Err((
                 INTERNAL_ERROR,
                 format!("request {number} of the recording is {}", expected.summary()),
@@ -131,11 +132,11 @@ impl ReplayServer {
         }
     }
 
-    fn find_any(&mut self, method: &str, key: String) -> Result<ExchangeMatch, (i64, String)> {
+    fn find_any(&mut self, method: &str, key: String) -> Result<Option<usize>, (i64, String)> {
         let indexes = self.recording.by_key(&key);
         if indexes.is_empty() {
             return match method {
-                "ping" => Ok(ExchangeMatch::Pong),
+                "ping" => Ok(None),
                 // As a server of the other era says it, so that the client goes on to the next.
                 "initialize" | "server/discover" => {
                     Err((METHOD_NOT_FOUND, format!("the recording has no {method}")))
@@ -146,7 +147,7 @@ impl ReplayServer {
         let times = self.times_requested.entry(key).or_default();
         let index = indexes.get(*times).or(indexes.last()).copied().unwrap_or_default();
         *times += 1;
-        Ok(ExchangeMatch::Exchange(index))
+        Ok(Some(index))
     }
 
     fn unrecorded_request(&self, method: &str) -> String {
@@ -166,12 +167,6 @@ impl ReplayServer {
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         format!("no such {method} was recorded; recorded: {}{more}", shown.join(", "))
     }
-}
-
-enum ExchangeMatch {
-    Exchange(usize),
-    /// A sign of life that was not recorded.
-    Pong,
 }
 
 async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(

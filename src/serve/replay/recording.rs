@@ -66,6 +66,11 @@ pub(super) fn key(method: &str, params: &Value) -> String {
     }
 }
 
+fn params(bytes: &[u8]) -> Value {
+    let mut message = json_text::parse(&String::from_utf8_lossy(bytes)).unwrap_or_default();
+    message.get_mut("params").map(Value::take).unwrap_or_default()
+}
+
 fn ordered(value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(ordered).collect(),
@@ -167,13 +172,11 @@ impl RecordingBuilder {
         if self.open.iter().any(|open| self.has_id(*open, id)) {
             return;
         }
-        let text = String::from_utf8_lossy(bytes);
-        let message = json_text::parse(&text).unwrap_or_default();
-        let params = message.get("params").unwrap_or(&Value::Null);
+        let params = params(bytes);
         self.open.push(self.exchanges.len());
         self.exchanges.push(RecordedExchange {
             method: method.to_owned(),
-            key: key(method, params),
+            key: key(method, &params),
             progress_token: params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned(),
             id: id.clone(),
             call: call.cloned(),
@@ -184,9 +187,7 @@ impl RecordingBuilder {
     /// Something the server said: it belongs to the request that it names, to one of the same tool
     /// call, or to the newest one that waits.
     fn add_server_message(&mut self, item: &Traffic, bytes: &Bytes, asks: bool) {
-        let text = String::from_utf8_lossy(bytes);
-        let message = json_text::parse(&text).unwrap_or_default();
-        let params = message.get("params").unwrap_or(&Value::Null);
+        let params = params(bytes);
         let token = params.get("progressToken");
         let subscription = params.get("_meta").and_then(|meta| meta.get(super::SUBSCRIPTION));
         let open = |predicate: &dyn Fn(&RecordedExchange) -> bool| {

@@ -7,7 +7,7 @@ mod session_streams;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use crate::serve::catalogue_server::{CatalogueServer, ClientChanges, served_session};
 use crate::serve::shared_room::SharedRoom;
+use crate::util::lock::lock;
 use session::{ServedSession, ServedSessionTransport};
 
 /// How many bytes are kept of responses that their clients did not read: for all clients of a listener, and
@@ -45,62 +46,50 @@ pub enum SessionError {
 
 pub(super) struct HttpSessions {
     sessions: Mutex<HashMap<SessionId, Arc<ServedSession>>>,
-    most: usize,
+    server: Arc<CatalogueServer>,
+    /// The prefix of their names in the host.
+    name: String,
     answers: SharedRoom,
-    on_end: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 impl HttpSessions {
-    /// No sessions yet; `name` is the prefix of their names in the host. They are notified of changes
-    /// behind `server` until `end` fires; what they keep for clients that did not read it counts
-    /// against `answers`.
+    /// No sessions yet. They are notified of changes behind `server` until `end` fires; what they keep for
+    /// clients that did not read it counts against `answers`.
     pub(super) fn new(
         server: &Arc<CatalogueServer>,
         name: &str,
         answers: SharedRoom,
         end: CancellationToken,
     ) -> Arc<Self> {
-        let mut sessions = Self::at_most(MAX_SESSIONS, answers);
-        let (host, name) = (Arc::clone(server), name.to_owned());
-        sessions.on_end = Box::new(move |id| host.end_session(&served_session(&name, id)));
-        let sessions = Arc::new(sessions);
-        tokio::spawn(tend(Arc::downgrade(&sessions), server.changes(), end));
+        let (name, server) = (name.to_owned(), Arc::clone(server));
+        let changes = server.changes();
+        let sessions = Arc::new(Self { sessions: Mutex::default(), server, name, answers });
+        tokio::spawn(tend(Arc::downgrade(&sessions), changes, end));
         sessions
-    }
-
-    fn at_most(most: usize, answers: SharedRoom) -> Self {
-        Self { sessions: Mutex::default(), most, answers, on_end: Box::new(|_: &str| {}) }
     }
 
     /// Whether another session may be opened.
     pub(super) fn has_room(&self) -> bool {
-        self.sessions().len() < self.most
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<ServedSession>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sessions).len() < MAX_SESSIONS
     }
 
     fn session(&self, id: &str) -> Result<Arc<ServedSession>, SessionError> {
-        self.sessions().get(id).cloned().ok_or(SessionError::Ended)
+        lock(&self.sessions).get(id).cloned().ok_or(SessionError::Ended)
     }
 
-    fn remove(&self, id: &str) {
-        if let Some(session) = self.sessions().remove(id) {
-            session.end();
-            (self.on_end)(id);
-        }
+    fn end(&self, id: &str, session: &ServedSession) {
+        session.end();
+        self.server.end_session(&served_session(&self.name, id));
     }
 
     /// Forgets sessions of clients that seem to be gone, and answers that nobody came back for.
     fn sweep(&self) {
-        self.sessions().retain(|id, session| {
-            let is_kept = !session.is_abandoned();
-            if !is_kept {
-                session.end();
-                (self.on_end)(id);
+        lock(&self.sessions).retain(|id, session| {
+            let is_abandoned = session.is_abandoned();
+            if is_abandoned {
+                self.end(id, session);
             }
-            is_kept
+            !is_abandoned
         });
     }
 }
@@ -123,9 +112,9 @@ async fn tend(sessions: Weak<HttpSessions>, mut changes: ClientChanges, end: Can
             sessions.sweep();
             continue;
         };
-        let all: Vec<Arc<ServedSession>> = sessions.sessions().values().cloned().collect();
+        let all: Vec<Arc<ServedSession>> = lock(&sessions.sessions).values().cloned().collect();
         for session in all {
-            for notification in session.client.notifications(&change) {
+            if let Some(notification) = change.clone().notification(&*session.client) {
                 session.notify(&Arc::new(ServerJsonRpcMessage::notification(notification)));
             }
         }
@@ -143,7 +132,7 @@ impl SessionManager for HttpSessions {
         let id: SessionId = Uuid::new_v4().to_string().into();
         let session = ServedSession::new(self.answers.clone());
         let transport = ServedSessionTransport::begin(&session);
-        self.sessions().insert(Arc::clone(&id), session);
+        lock(&self.sessions).insert(Arc::clone(&id), session);
         Ok((id, transport))
     }
 
@@ -160,7 +149,10 @@ impl SessionManager for HttpSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
-        self.remove(id);
+        let session = lock(&self.sessions).remove(id);
+        if let Some(session) = session {
+            self.end(id, &session);
+        }
         Ok(())
     }
 
@@ -184,7 +176,7 @@ impl SessionManager for HttpSessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        Ok(events(self.session(id)?.listen()))
+        Ok(events(self.session(id)?.used().streams.listen()))
     }
 
     async fn resume(
@@ -192,7 +184,7 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        self.session(id)?.resume(&last_event_id).map(events)
+        self.session(id)?.used().streams.resume(&last_event_id).map(events)
     }
 }
 

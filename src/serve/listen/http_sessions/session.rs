@@ -1,6 +1,6 @@
 //! One session: its streams, and the service that answers it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -15,6 +15,7 @@ use super::SessionError;
 use super::session_streams::SessionStreams;
 use crate::serve::catalogue_server::ClientState;
 use crate::serve::shared_room::SharedRoom;
+use crate::util::lock::lock;
 
 const INCOMING: usize = 8;
 const HANDSHAKE: Duration = Duration::from_mins(1);
@@ -28,13 +29,13 @@ pub(super) struct ServedSession {
     sending: tokio::sync::Mutex<()>,
 }
 
-struct SessionContents {
+pub(super) struct SessionContents {
     /// Whether the client introduced itself, and that was accepted.
     is_open: bool,
     /// What the service is sent; `None` once the session ended.
     incoming: Option<mpsc::Sender<Box<ClientJsonRpcMessage>>>,
     handshake: Option<oneshot::Sender<ServerJsonRpcMessage>>,
-    streams: SessionStreams,
+    pub(super) streams: SessionStreams,
     last_used: Instant,
 }
 
@@ -57,21 +58,16 @@ impl ServedSession {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, SessionContents> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Begins the service: what it is sent.
-    fn start_service(&self) -> mpsc::Receiver<Box<ClientJsonRpcMessage>> {
-        let (incoming, receiver) = mpsc::channel(INCOMING);
-        self.state().incoming = Some(incoming);
-        receiver
+    pub(super) fn used(&self) -> MutexGuard<'_, SessionContents> {
+        let mut state = lock(&self.state);
+        state.last_used = Instant::now();
+        state
     }
 
     /// Ends the service, all streams, and the calls that run.
     pub(super) fn end(&self) {
         self.client.end();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.incoming = None;
         state.streams = SessionStreams::default();
     }
@@ -79,7 +75,7 @@ impl ServedSession {
     /// Whether its client seems to be gone: it has no stream and asked nothing for a long time, or
     /// never introduced itself.
     pub(super) fn is_abandoned(&self) -> bool {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.streams.forget_abandoned();
         let patience = if state.is_open { SESSION_IDLE } else { HANDSHAKE };
         !state.streams.has_waiting()
@@ -93,10 +89,10 @@ impl ServedSession {
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionError> {
         let (handshake, answer) = oneshot::channel();
-        self.state().handshake = Some(handshake);
+        lock(&self.state).handshake = Some(handshake);
         self.hand_over(message).await?;
         let answer = answer.await.map_err(|_| SessionError::Ended)?;
-        self.state().is_open = matches!(answer, JsonRpcMessage::Response(_));
+        lock(&self.state).is_open = matches!(answer, JsonRpcMessage::Response(_));
         Ok(answer)
     }
 
@@ -105,7 +101,7 @@ impl ServedSession {
             && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
             && let Some(id) = &cancelled.params.request_id
         {
-            self.state().streams.give_up(id);
+            lock(&self.state).streams.give_up(id);
         }
         self.hand_over(message).await
     }
@@ -120,7 +116,7 @@ impl ServedSession {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        let begun = self.state().streams.begin_request(id, &self.answers);
+        let begun = lock(&self.state).streams.begin_request(id, &self.answers);
         let reader = match begun {
             Ok(reader) => reader,
             Err(refusal) => return Ok(refusal),
@@ -133,34 +129,14 @@ impl ServedSession {
         if matches!(message, JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_)) {
             message.insert_extension(Arc::clone(&self.client));
         }
-        let incoming = {
-            let mut state = self.state();
-            state.last_used = Instant::now();
-            state.incoming.clone()
-        };
+        let incoming = self.used().incoming.clone();
         let incoming = incoming.ok_or(SessionError::Ended)?;
         incoming.send(Box::new(message)).await.map_err(|_| SessionError::Ended)
     }
 
-    pub(super) fn listen(&self) -> mpsc::Receiver<ServerSseMessage> {
-        let mut state = self.state();
-        state.last_used = Instant::now();
-        state.streams.listen()
-    }
-
-    /// Goes on with a stream after an event.
-    pub(super) fn resume(
-        &self,
-        event: &str,
-    ) -> Result<mpsc::Receiver<ServerSseMessage>, SessionError> {
-        let mut state = self.state();
-        state.last_used = Instant::now();
-        state.streams.resume(event)
-    }
-
     /// Sends the client a message that belongs to no request. A client that does not read misses it.
     pub(super) fn notify(&self, message: &Arc<ServerJsonRpcMessage>) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if !state.is_open {
             return;
         }
@@ -174,7 +150,7 @@ impl ServedSession {
     async fn deliver(&self, message: ServerJsonRpcMessage) {
         let _in_order = self.sending.lock().await;
         let (event, client) = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             if let Some(handshake) = state.handshake.take() {
                 // Who asked may be gone.
                 let _gone = handshake.send(message);
@@ -202,7 +178,8 @@ pub struct ServedSessionTransport {
 
 impl ServedSessionTransport {
     pub(super) fn begin(session: &Arc<ServedSession>) -> Self {
-        let incoming = session.start_service();
+        let (sender, incoming) = mpsc::channel(INCOMING);
+        lock(&session.state).incoming = Some(sender);
         Self { session: Arc::clone(session), incoming }
     }
 }

@@ -5,6 +5,8 @@ use rmcp::transport::Transport as _;
 use serde_json::json;
 
 use super::*;
+use crate::host::ToolHost;
+use crate::serve::catalogue_server::{ClientRegistry, ServeSettings};
 use crate::serve::listen::backlog::MAX_UNANSWERED;
 
 fn client(value: serde_json::Value) -> ClientJsonRpcMessage {
@@ -31,8 +33,16 @@ async fn opened(sessions: &HttpSessions) -> (SessionId, ServedSessionTransport) 
     (id, transport)
 }
 
-fn sessions(most: usize) -> HttpSessions {
-    HttpSessions::at_most(most, SharedRoom::new(KEPT_ANSWERS).of_one_token())
+fn sessions() -> Arc<HttpSessions> {
+    sessions_within(SharedRoom::new(KEPT_ANSWERS))
+}
+
+fn sessions_within(answers: SharedRoom) -> Arc<HttpSessions> {
+    let clients = ClientRegistry::new();
+    let host = clients.attach(ToolHost::builder()).build();
+    let (settings, stop) = (ServeSettings::default(), CancellationToken::new());
+    let server = CatalogueServer::new(host, clients, settings, stop.clone());
+    HttpSessions::new(&server, "http", answers, stop)
 }
 
 async fn ask_and_leave(
@@ -63,7 +73,7 @@ async fn come_back(
 
 #[tokio::test]
 async fn one_session_has_only_so_many_answers_that_its_client_did_not_read() {
-    let sessions = sessions(10);
+    let sessions = sessions();
     let mut one = opened(&sessions).await;
     let (first, last) = (0, session_streams::MAX_KEPT_ANSWERS as u64);
     for number in first..=last {
@@ -77,7 +87,7 @@ async fn one_session_has_only_so_many_answers_that_its_client_did_not_read() {
 #[tokio::test(start_paused = true)]
 async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
     let common = SharedRoom::new(KEPT_ANSWERS);
-    let sessions = HttpSessions::at_most(100, common.of_one_token());
+    let sessions = sessions_within(common.of_one_token());
     let mut one = opened(&sessions).await;
     let answer = 1 << 20;
     let fitting = (KEPT_ANSWERS.1 / answer) as u64 - 1;
@@ -92,7 +102,7 @@ async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
         "{messages:?}"
     );
     // The client of another token still has its share.
-    let others = HttpSessions::at_most(100, common.of_one_token());
+    let others = sessions_within(common.of_one_token());
     let mut other = opened(&others).await;
     ask_and_leave(&others, &mut other, 1, answer).await;
     assert!(come_back(&others, &other.0, 0).await.unwrap()[0].len() > answer);
@@ -107,7 +117,7 @@ async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
 
 #[tokio::test]
 async fn a_session_has_only_so_many_requests_without_an_answer() {
-    let sessions = sessions(10);
+    let sessions = sessions();
     let (id, mut service) = opened(&sessions).await;
     for number in 0..MAX_UNANSWERED as u64 {
         let ping = json!({ "jsonrpc": "2.0", "id": number, "method": "ping" });
@@ -126,9 +136,11 @@ async fn a_session_has_only_so_many_requests_without_an_answer() {
 
 #[tokio::test]
 async fn there_are_no_more_sessions_than_there_may_be() {
-    let sessions = sessions(2);
+    let sessions = sessions();
     let (id, _service) = opened(&sessions).await;
-    let (_, _other) = opened(&sessions).await;
+    for _ in 1..MAX_SESSIONS {
+        sessions.create_session().await.unwrap();
+    }
     assert!(!sessions.has_room());
     assert_eq!(sessions.create_session().await.err(), Some(SessionError::TooMany));
     sessions.close_session(&id).await.unwrap();
@@ -137,7 +149,7 @@ async fn there_are_no_more_sessions_than_there_may_be() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_of_clients_that_are_gone_are_forgotten() {
-    let sessions = sessions(10);
+    let sessions = sessions();
     let (silent, _transport) = sessions.create_session().await.unwrap();
     let (ended, _service) = opened(&sessions).await;
     let (listening, _third) = opened(&sessions).await;
@@ -154,7 +166,7 @@ async fn sessions_of_clients_that_are_gone_are_forgotten() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_its_stream_misses_changes_and_costs_no_more() {
-    let sessions = sessions(10);
+    let sessions = sessions();
     let (id, _service) = opened(&sessions).await;
     let mut stream = Box::pin(sessions.create_standalone_stream(&id).await.unwrap());
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });

@@ -1,6 +1,6 @@
 //! The authorization server whose tokens are accepted.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -12,6 +12,7 @@ use crate::model::Error;
 use crate::net::address::is_loopback;
 use crate::net::fetch;
 use crate::util::clock::{Clock, SystemClock};
+use crate::util::lock::lock;
 
 const KEYS_FRESH: Duration = Duration::from_mins(15);
 /// The keys of a server that does not answer any more are used no longer than this.
@@ -76,7 +77,7 @@ impl TokenIssuer {
     ) -> Option<Arc<Vec<JsonWebKey>>> {
         let mut refreshed = self.refreshed.subscribe();
         let is_usable = {
-            let mut cache = self.cache();
+            let mut cache = lock(&self.cache);
             let now = self.clock.now();
             let is_usable = cache.usable(now).is_some_and(|keys| is_enough(keys));
             let is_fresh = is_usable && is_within(cache.fetched, KEYS_FRESH, now);
@@ -91,13 +92,13 @@ impl TokenIssuer {
             // The sender lives as long as this.
             let _fetched = refreshed.changed().await;
         }
-        self.cache().usable(self.clock.now()).cloned()
+        lock(&self.cache).usable(self.clock.now()).cloned()
     }
 
     async fn refresh(&self) {
         let fetched = self.fetch().await;
         let now = self.clock.now();
-        let mut cache = self.cache();
+        let mut cache = lock(&self.cache);
         // Counted from the end: an issuer that takes long is not asked all the time.
         (cache.asked, cache.is_fetching) = (Some(now), false);
         match fetched {
@@ -108,10 +109,6 @@ impl TokenIssuer {
         }
         drop(cache);
         self.refreshed.send_replace(());
-    }
-
-    fn cache(&self) -> MutexGuard<'_, KeyCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn fetch(&self) -> Result<Vec<JsonWebKey>, Error> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::Serialize;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
@@ -45,17 +45,6 @@ pub struct ProtectedResource {
     url: Url,
     audiences: Vec<String>,
     scopes: Vec<AcceptedScope>,
-}
-
-/// What RFC 9728 publishes.
-#[derive(Serialize)]
-struct ResourceMetadata<'a> {
-    resource: &'a Url,
-    authorization_servers: [&'a str; 1],
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    scopes_supported: Vec<&'a str>,
-    bearer_methods_supported: [&'static str; 1],
-    resource_name: &'static str,
 }
 
 impl ProtectedResource {
@@ -120,14 +109,17 @@ impl ProtectedResource {
         if !rest.is_empty() && rest != self.url.path() {
             return None;
         }
-        serde_json::to_string(&ResourceMetadata {
-            resource: &self.url,
-            authorization_servers: [&self.issuer.name],
-            scopes_supported: self.scope_names(),
-            bearer_methods_supported: ["header"],
-            resource_name: "toolhost",
-        })
-        .ok()
+        // As RFC 9728 has it.
+        let mut metadata = json!({
+            "resource": self.url,
+            "authorization_servers": [self.issuer.name],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "toolhost",
+        });
+        if !self.scopes.is_empty() {
+            metadata["scopes_supported"] = json!(self.scope_names());
+        }
+        Some(metadata.to_string())
     }
 
     pub(super) fn challenge(&self, error: AccessError, has_token: bool) -> String {

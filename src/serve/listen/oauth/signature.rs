@@ -7,9 +7,10 @@ use ring::signature::{
     RsaPublicKeyComponents, UnparsedPublicKey,
 };
 use serde::Deserialize;
+use strum::AsRefStr;
 
 /// The algorithms a token may be signed with: no `none`, and nothing with a shared secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, AsRefStr)]
 pub enum TokenAlgorithm {
     RS256,
     RS384,
@@ -51,7 +52,7 @@ impl JsonWebKey {
         signature: &[u8],
     ) -> bool {
         self.purpose.as_deref().is_none_or(|purpose| purpose == "sig")
-            && self.alg.as_deref().is_none_or(|own| own == algorithm.name())
+            && self.alg.as_deref().is_none_or(|own| own == algorithm.as_ref())
             && self.check(algorithm, text, signature).is_some()
     }
 
@@ -81,22 +82,6 @@ impl JsonWebKey {
                 let key = is_fitting.then(|| decode(self.x.as_ref()))??;
                 UnparsedPublicKey::new(&ED25519, key).verify(text, signature).ok()
             }
-        }
-    }
-}
-
-impl TokenAlgorithm {
-    fn name(self) -> &'static str {
-        match self {
-            Self::RS256 => "RS256",
-            Self::RS384 => "RS384",
-            Self::RS512 => "RS512",
-            Self::PS256 => "PS256",
-            Self::PS384 => "PS384",
-            Self::PS512 => "PS512",
-            Self::ES256 => "ES256",
-            Self::ES384 => "ES384",
-            Self::EdDSA => "EdDSA",
         }
     }
 }

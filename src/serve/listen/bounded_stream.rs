@@ -1,0 +1,124 @@
+//! A stream whose client must keep reading, and of which a large message is read only while there is
+//! room for it.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+
+use super::MAX_MESSAGE;
+use crate::serve::shared_room::{LARGE, MessageRoom, TakenRoom};
+use crate::util::lock::lock;
+
+/// The time between two looks for room.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Fails every write once a client has taken nothing for a time.
+pub(super) struct BoundedStream<T> {
+    io: T,
+    patience: Duration,
+    blocked: Option<Pin<Box<Sleep>>>,
+    reading: ReadingMessage,
+    /// Set while there is no room.
+    paused: Option<Pin<Box<Sleep>>>,
+}
+
+/// What is read of the present message. Only one that is `within` a room waits for it.
+#[derive(Clone, Default)]
+pub(super) struct ReadingMessage(Arc<Mutex<MessageState>>);
+
+#[derive(Default)]
+struct MessageState {
+    room: Option<MessageRoom>,
+    bytes: usize,
+    taken: Option<TakenRoom>,
+}
+
+impl ReadingMessage {
+    pub(super) fn within(&self, room: MessageRoom) {
+        lock(&self.0).room = Some(room);
+    }
+
+    pub(super) fn complete(&self) {
+        let mut state = lock(&self.0);
+        (state.bytes, state.taken) = (0, None);
+    }
+
+    fn has_room(&self) -> bool {
+        let state = &mut *lock(&self.0);
+        let Some(room) = state.room.as_ref().filter(|_| state.bytes > LARGE) else { return true };
+        if state.taken.is_none() {
+            state.taken = room.try_bytes(MAX_MESSAGE);
+        }
+        state.taken.is_some()
+    }
+}
+
+impl<T> BoundedStream<T> {
+    /// A stream whose client may take nothing for as long as `patience`.
+    pub(super) fn new(io: T, patience: Duration) -> Self {
+        Self { io, patience, blocked: None, reading: ReadingMessage::default(), paused: None }
+    }
+
+    pub(super) fn reading(&self) -> ReadingMessage {
+        self.reading.clone()
+    }
+
+    fn bound<R>(
+        &mut self,
+        written: Poll<io::Result<R>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<R>> {
+        if written.is_ready() {
+            self.blocked = None;
+            return written;
+        }
+        let patience = self.patience;
+        let timer = self.blocked.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        // It stays elapsed: there is no second wait for a client that timed out.
+        timer.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for BoundedStream<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.bound(written, context)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.io).poll_flush(context);
+        self.bound(flushed, context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let ended = Pin::new(&mut self.io).poll_shutdown(context);
+        self.bound(ended, context)
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for BoundedStream<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while !self.reading.has_room() {
+            let timer = self.paused.get_or_insert_with(|| Box::pin(tokio::time::sleep(PAUSE)));
+            ready!(timer.as_mut().poll(context));
+            self.paused = None;
+        }
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.io).poll_read(context, buffer);
+        lock(&self.reading.0).bytes += buffer.filled().len() - before;
+        read
+    }
+}
