@@ -228,15 +228,15 @@ struct ScriptedServer {
 
 #[async_trait]
 impl Wire for ScriptedServer {
-    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
-        let FrameKind::Request { id, .. } = frame.kind else { return Ok(None) };
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
+        let FrameKind::Request { id, .. } = frame.kind else { return Ok(()) };
         // Up to an empty line is what it says to one request.
         let mut script = self.script.lock().unwrap();
         while let Some(line) = script.pop_front().filter(|line| !line.is_empty()) {
             self.says.lock().unwrap().push_back(line.replace("$id", &id.to_string()));
         }
         self.changed.notify_one();
-        Ok(None)
+        Ok(())
     }
 
     async fn receive(&self) -> Arrival {

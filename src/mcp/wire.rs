@@ -66,10 +66,7 @@ pub struct ProcessInfo {
 pub trait Wire: Send + Sync + 'static {
     /// Sends one message. Returns when it is handed over: written to the pipe, or accepted by the
     /// HTTP server. Several sends may be under way at once.
-    ///
-    /// A transport whose answers come by the way of their requests may return the answer with it,
-    /// its bytes exactly as sent. It is one message, and is not received as well.
-    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error>;
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error>;
 
     /// The next thing that came. One caller only; cancel-safe. After [`Arrival::Closed`] it
     /// returns that again.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -21,6 +21,7 @@ use crate::mcp::rpc_code::INTERNAL_ERROR;
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
+use crate::util::lock::lock;
 use crate::util::process::{Process, ShutdownTimeouts, show_exit};
 use crate::util::text;
 
@@ -173,9 +174,9 @@ async fn relay_messages(
             };
             let (wire, answers) = (Arc::clone(wire), answers.clone());
             requests.spawn(async move {
-                let answer = wire.send(frame).await;
-                let answer = answer.unwrap_or_else(|error| Some(refusal(&id, &error)));
-                let _gone = answers.send(answer).await;
+                if let Err(error) = wire.send(frame).await {
+                    let _gone = answers.send(refusal(&id, &error)).await;
+                }
             });
         }
         requests.close();
@@ -185,7 +186,7 @@ async fn relay_messages(
     let down = async {
         loop {
             let bytes = tokio::select! {
-                Some(answer) = answered.recv() => answer,
+                Some(refusal) = answered.recv() => Some(refusal),
                 arrival = wire.receive() => match arrival {
                     Arrival::Message { bytes, .. } => Some(bytes),
                     Arrival::Failed { id, error } => Some(refusal(&id, &error)),
@@ -223,10 +224,6 @@ struct Agreement {
 }
 
 impl Agreement {
-    fn initialize(&self) -> MutexGuard<'_, Option<Value>> {
-        self.initialize.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn sent(&self, line: String) -> OutgoingFrame {
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
         let params = &message["params"];
@@ -236,7 +233,7 @@ impl Agreement {
         let kind = match (message["method"].as_str(), message.get("id")) {
             (Some(method), Some(id)) => {
                 if method == "initialize" {
-                    *self.initialize() = Some(id.clone());
+                    *lock(&self.initialize) = Some(id.clone());
                 }
                 FrameKind::Request {
                     id: id.clone(),
@@ -256,7 +253,7 @@ impl Agreement {
 
     /// A message as one line.
     fn received(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut expected = self.initialize();
+        let mut expected = lock(&self.initialize);
         if expected.is_none() && !bytes.contains(&b'\n') {
             return bytes.to_vec();
         }

@@ -29,7 +29,6 @@ use crate::net::errors;
 use crate::net::posted_body::PostedBody;
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
 use crate::net::response::{MAX_HEADER_BYTES, OriginResponse, check_headers, content_type};
-use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::tls::TlsPem;
 use crate::util::units::show_duration;
 
@@ -150,70 +149,55 @@ impl AuthHttp {
     pub(super) async fn send(
         &self,
         method: Method,
-        url: Url,
-        headers: HeaderMap,
+        mut url: Url,
+        mut headers: HeaderMap,
         body: Bytes,
         follow: bool,
     ) -> Result<AuthResponse, Error> {
         let place = host_and_port(&url);
-        let exchange = self.exchange(method, url, headers, body, follow);
-        let exchange = timeout(EXCHANGE_TIMEOUT, exchange).await;
-        let exchange = exchange.unwrap_or_else(|_| {
+        let exchange = async {
+            headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
+            for _ in 0..=redirect::MAX_REDIRECTS {
+                self.address_policy.permits(&url)?;
+                let client = self.client(&url)?;
+                let posted = (!body.is_empty()).then(|| PostedBody::new(body.clone(), None));
+                let sending = client.send(method.clone(), &url, &headers, posted);
+                let response =
+                    self.heads.trace_exchange(&method, &url, &headers, None, sending).await?;
+                let OriginResponse { status, headers: response_headers, body: mut content, .. } =
+                    response;
+                check_headers(&response_headers, MAX_HEADER_BYTES)?;
+                if follow {
+                    let asking = if method == Method::GET {
+                        MethodSafety::Safe
+                    } else {
+                        MethodSafety::Unsafe
+                    };
+                    if let Some(next) = redirect(status, &response_headers, &url, asking)? {
+                        url = next;
+                        continue;
+                    }
+                }
+                let body = match content_type(&response_headers).as_str() {
+                    // A server that was only looked at began to talk; nothing of that is asked for.
+                    "text/event-stream" => Bytes::new(),
+                    _ => content.whole(RESPONSE_LIMIT).await?,
+                };
+                // What was posted for may be a token, and a refusal says why there is none.
+                if method == Method::GET || !status.is_success() {
+                    self.heads.trace_non_message(&body, None);
+                }
+                return Ok(AuthResponse { status, headers: response_headers, body });
+            }
+            Err(too_many_redirects(&url))
+        };
+        let exchange = timeout(EXCHANGE_TIMEOUT, exchange).await.unwrap_or_else(|_| {
             let limit = show_duration(EXCHANGE_TIMEOUT);
             Err(Error::timeout(format!("no response from {place} within {limit}")))
         });
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) =
             exchange.as_ref().err().cloned();
         exchange
-    }
-
-    async fn exchange(
-        &self,
-        method: Method,
-        mut url: Url,
-        mut headers: HeaderMap,
-        body: Bytes,
-        follow: bool,
-    ) -> Result<AuthResponse, Error> {
-        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
-        for _ in 0..=redirect::MAX_REDIRECTS {
-            self.address_policy.permits(&url)?;
-            let client = self.client(&url)?;
-            let posted = (!body.is_empty()).then(|| PostedBody::new(body.clone(), None));
-            self.heads.trace_request(&method, &url, &headers, None);
-            let begun = SystemClock.now();
-            let response = client.send(method.clone(), &url, &headers, posted).await;
-            let response = response.inspect_err(|error| {
-                self.heads.trace_non_message(
-                    format!("no response: {}", error.message()).as_bytes(),
-                    None,
-                );
-            })?;
-            let took = SystemClock.now().duration_since(begun);
-            let OriginResponse { status, headers: response_headers, body: mut content, .. } =
-                response;
-            self.heads.trace_response(status, &response_headers, took, None);
-            check_headers(&response_headers, MAX_HEADER_BYTES)?;
-            if follow {
-                let asking =
-                    if method == Method::GET { MethodSafety::Safe } else { MethodSafety::Unsafe };
-                if let Some(next) = redirect(status, &response_headers, &url, asking)? {
-                    url = next;
-                    continue;
-                }
-            }
-            let body = match content_type(&response_headers).as_str() {
-                // A server that was only looked at began to talk; nothing of that is asked for.
-                "text/event-stream" => Bytes::new(),
-                _ => content.whole(RESPONSE_LIMIT).await?,
-            };
-            // What was posted for may be a token, and a refusal says why there is none.
-            if method == Method::GET || !status.is_success() {
-                self.heads.trace_non_message(&body, None);
-            }
-            return Ok(AuthResponse { status, headers: response_headers, body });
-        }
-        Err(too_many_redirects(&url))
     }
 }
 

@@ -284,10 +284,8 @@ impl McpSession {
         let request = SentRequest { session: Arc::clone(self), id, answer, news, progress };
         let session = Arc::clone(self);
         let mut sending = Box::pin(async move {
-            match session.wire.send(frame).await {
-                Ok(None) => {}
-                Ok(Some(answer)) => session.take_answer(id, &answer),
-                Err(error) => session.fail_request(id, error),
+            if let Err(error) = session.wire.send(frame).await {
+                session.fail_request(id, error);
             }
         });
         // Mostly it is handed over at once. Otherwise that goes on by itself: who gives the request
@@ -341,14 +339,6 @@ impl McpSession {
         let ended = tokio::time::timeout(EXPLANATION_TIMEOUT, self.closed_token.cancelled());
         let _late = Box::pin(ended).await;
         self.close_reason().unwrap_or(error)
-    }
-
-    fn take_answer(&self, id: i64, bytes: &Bytes) {
-        for message in self.messages(bytes, Some(id)) {
-            if let RpcMessage::Response { id, outcome } = message {
-                self.handle_response(&id, outcome);
-            }
-        }
     }
 
     /// The messages that came together on the stream of the request `of`, their warnings noted; none

@@ -123,14 +123,14 @@ pub fn refusal(id: &Value) -> Value {
 
 #[async_trait]
 impl Wire for FakeWire {
-    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
         if self.shared.stuck.load(Ordering::SeqCst) {
             self.shared.waiting.fetch_add(1, Ordering::SeqCst);
             self.shared.closed.cancelled().await;
         }
         let message = serde_json::from_slice(&frame.bytes).unwrap();
         let sent = self.sent.try_send(message);
-        sent.map(|()| None).map_err(|_| Error::unreachable("the peer is gone"))
+        sent.map_err(|_| Error::unreachable("the peer is gone"))
     }
 
     async fn receive(&self) -> Arrival {

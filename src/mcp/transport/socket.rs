@@ -119,7 +119,7 @@ impl SocketWire {
 
 #[async_trait]
 impl Wire for SocketWire {
-    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
         let write = async {
             let channel = self.channel().await?;
             let mut slot = channel.sink.lock().await;
@@ -134,7 +134,7 @@ impl Wire for SocketWire {
             if written.is_err() {
                 *slot = None;
             }
-            written.map(|()| None)
+            written
         };
         tokio::select! {
             biased;

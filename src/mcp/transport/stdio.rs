@@ -360,12 +360,12 @@ enum ReaderWake {
 
 #[async_trait]
 impl Wire for StdioWire {
-    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
         self.stdin.wait_for_room(&self.closing).await?;
         // Before it is written: its answer may be here before the write returns.
         self.tracer.sent(&frame.bytes, frame.call.as_ref());
         self.stdin.push(frame);
-        Ok(None)
+        Ok(())
     }
 
     async fn receive(&self) -> Arrival {

@@ -64,11 +64,6 @@ pub(super) fn match_answer(message: &[u8], id: &Value) -> AnswerMatch {
     }
 }
 
-/// Whether `message` is the response to `id` and nothing else.
-pub(super) fn is_plain_answer(message: &[u8], id: &Value) -> bool {
-    trim_bytes(message).starts_with(b"{") && match_answer(message, id) == AnswerMatch::Answer
-}
-
 pub(super) fn answered_ids(message: &[u8]) -> Vec<Value> {
     MessageSummary::of(message).map(|summary| summary.answered_ids).unwrap_or_default()
 }
@@ -121,21 +116,6 @@ mod tests {
         let batch = br#"[{"method":"x"},{"id":3,"result":{}}]"#;
         assert_eq!(match_answer(batch, &json!(3)), AnswerMatch::Answer);
         assert_eq!(match_answer(batch, &json!(4)), AnswerMatch::OtherAnswer("3".into()));
-    }
-
-    #[test]
-    fn an_answer_is_plain_when_nothing_comes_with_it() {
-        for (text, plain) in [
-            (r#"{"jsonrpc":"2.0","id":3,"result":{}}"#, true),
-            (r#" {"jsonrpc":"2.0","id":3,"error":{}} "#, true),
-            (r#"{"jsonrpc":"2.0","id":4,"result":{}}"#, false),
-            (r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#, false),
-            (r#"[{"jsonrpc":"2.0","id":3,"result":{}}]"#, false),
-            (r#"{"jsonrpc":"2.0","id":3,"result":{}} {"method":"x"}"#, false),
-            ("{", false),
-        ] {
-            assert_eq!(is_plain_answer(text.as_bytes(), &json!(3)), plain, "{text}");
-        }
     }
 
     #[test]

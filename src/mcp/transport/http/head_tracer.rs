@@ -1,15 +1,15 @@
 //! Request and response heads for the trace, with secrets removed.
 
-use std::time::Duration;
-
+use reqwest::Method;
 use reqwest::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, SET_COOKIE};
-use reqwest::{Method, StatusCode};
 use url::Url;
 
 use crate::config::secrets::names_secret;
 use crate::mcp::tracer::Tracer;
-use crate::model::CallId;
 use crate::model::traffic::Direction;
+use crate::model::{CallId, Error};
+use crate::net::response::OriginResponse;
+use crate::util::clock::{Clock as _, SystemClock};
 
 const HIDDEN: &str = "***";
 
@@ -26,33 +26,32 @@ impl HeadTracer {
         Self { tracer, entry_headers: own }
     }
 
-    pub(in crate::mcp) fn trace_request(
+    /// Reports the head of a request, and that of the response that `sending` brings.
+    pub(in crate::mcp) async fn trace_exchange(
         &self,
         method: &Method,
         url: &Url,
         headers: &HeaderMap,
         call: Option<&CallId>,
-    ) {
+        sending: impl Future<Output = Result<OriginResponse, Error>>,
+    ) -> Result<OriginResponse, Error> {
         if self.tracer.is_on() {
             let line = format!("{method} {}", address(url));
             let mut all = visible_headers(headers);
             all.extend(self.entry_headers.iter().cloned());
             self.tracer.head(Direction::Sent, line, all, None, call);
         }
-    }
-
-    /// The head of a response is here, `took` after the request was sent.
-    pub(in crate::mcp) fn trace_response(
-        &self,
-        status: StatusCode,
-        headers: &HeaderMap,
-        took: Duration,
-        call: Option<&CallId>,
-    ) {
+        let begun = SystemClock.now();
+        let response = sending.await.inspect_err(|error| {
+            let text = format!("no response: {}", error.message());
+            self.trace_non_message(text.as_bytes(), call);
+        })?;
         if self.tracer.is_on() {
-            let headers = visible_headers(headers);
-            self.tracer.head(Direction::Received, status.to_string(), headers, Some(took), call);
+            let took = SystemClock.now().duration_since(begun);
+            let (line, headers) = (response.status.to_string(), visible_headers(&response.headers));
+            self.tracer.head(Direction::Received, line, headers, Some(took), call);
         }
+        Ok(response)
     }
 
     pub(in crate::mcp) fn trace_non_message(&self, body: &[u8], call: Option<&CallId>) {

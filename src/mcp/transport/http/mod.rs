@@ -46,7 +46,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
@@ -187,7 +186,7 @@ fn closed_error() -> Error {
 
 #[async_trait]
 impl Wire for HttpWire {
-    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
         if shared.closed.is_cancelled() {
             return Err(closed_error());
@@ -200,10 +199,10 @@ impl Wire for HttpWire {
             }
             FrameKind::Notification { cancels: Some(id), .. } => {
                 let id = id.clone();
-                shared.cancel(frame, &id).await.map(|()| None)
+                shared.cancel(frame, &id).await
             }
             FrameKind::Notification { .. } | FrameKind::Response => {
-                shared.send_control(frame).await.map(|()| None)
+                shared.send_control(frame).await
             }
         };
         sent.map_err(|error| self.shared.redactor.redact_error(error))

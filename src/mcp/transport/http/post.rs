@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::HttpShared;
-use super::answer_match::{AnswerMatch, is_error, is_plain_answer, match_answer};
+use super::answer_match::{AnswerMatch, is_error, match_answer};
 use super::arrival_queue::LargeMessagePermit;
 use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::headers;
@@ -24,7 +24,6 @@ use crate::net::excerpt::server_message;
 use crate::net::posted_body::{DepartureListener, PostedBody};
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
 use crate::net::response::{OriginResponse, ResponseBody, check_headers, content_type, too_large};
-use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
 pub(super) enum PostResponse {
@@ -35,50 +34,25 @@ pub(super) enum PostResponse {
 
 enum AcceptedBody {
     Json(ResponseBody, Bytes),
-    /// A JSON body that was read, if it could be, and the share in large messages it took.
-    Whole(Result<Bytes, Error>, LargeMessagePermit),
     Events(ResponseBody),
     Error(Bytes, Error),
 }
 
 impl HttpShared {
-    /// Posts a request. The plain answer is returned; for every other response the ending is
-    /// pushed, by a task that may wait for room.
+    /// Posts a request. What answers it is pushed by a task that may wait for room.
     pub(super) async fn request(
         self: Arc<Self>,
         frame: &OutgoingFrame,
         id: &Value,
         exchange: &Arc<HttpExchange>,
-    ) -> Result<Option<Bytes>, Error> {
-        let work = async {
-            match self.accept(frame, exchange).await? {
-                // During a handshake nothing overtakes the warnings that were pushed before.
-                AcceptedBody::Json(body, begun)
-                    if begun.is_empty() && locked(&self.session).era().is_some() =>
-                {
-                    let (whole, permit) = self.read_json(body, begun, exchange).await;
-                    Ok(AcceptedBody::Whole(whole, permit))
-                }
-                other => Ok(other),
-            }
-        };
-        let worked = exchange.stop.run_until_cancelled(work).await;
-        let accepted = match worked.unwrap_or_else(|| Err(self.stop_error())) {
-            Ok(AcceptedBody::Whole(Ok(answer), _)) if is_plain_answer(&answer, id) => {
-                self.head_tracer.tracer.received(&answer, Some(id));
-                self.exchanges.end(id, exchange);
-                return Ok(Some(answer));
-            }
-            Ok(accepted) => accepted,
-            Err(error) => {
-                self.exchanges.end(id, exchange);
-                return Err(error);
-            }
-        };
+    ) -> Result<(), Error> {
+        let accepted = exchange.stop.run_until_cancelled(self.accept(frame, exchange)).await;
+        let accepted = accepted.unwrap_or_else(|| Err(self.stop_error()));
+        let accepted = accepted.inspect_err(|_| self.exchanges.end(id, exchange))?;
         let resumable = !is_method(frame, "server/discover");
         let (id, exchange) = (id.clone(), Arc::clone(exchange));
         tokio::spawn(Box::pin(self.push_ending(accepted, id, resumable, exchange)));
-        Ok(None)
+        Ok(())
     }
 
     async fn push_ending(
@@ -128,16 +102,12 @@ impl HttpShared {
         frame: OutgoingFrame,
         id: &Value,
     ) -> Result<(), Error> {
-        let shared = Arc::clone(&self);
-        // Also when this future is dropped half way.
-        let stop = StopOnDrop { shared: &shared, id };
-        let notifies = match locked(&self.session).era() {
-            Some(Era::Legacy) => true,
-            Some(Era::Modern) | None => false,
-        };
-        let result = if notifies { self.send_control(frame).await } else { Ok(()) };
-        drop(stop);
-        result
+        self.exchanges.cancel(id);
+        let era = locked(&self.session).era();
+        match era {
+            Some(Era::Legacy) => self.send_control(frame).await,
+            Some(Era::Modern) | None => Ok(()),
+        }
     }
 
     pub(super) async fn end_session(&self) {
@@ -150,14 +120,11 @@ impl HttpShared {
             let shown = self.add_credentials(&mut headers);
             // Without credentials the server says no, and forgets the session later.
             timeout(self.limits.shutdown, shown).await.ok();
-            self.head_tracer.trace_request(&Method::DELETE, &url, &headers, None);
-            let begun = SystemClock.now();
-            let request = self.client.send(Method::DELETE, &url, &headers, None);
             // A refusal (405: sessions cannot be ended) is as good.
-            if let Ok(Ok(response)) = timeout(self.limits.shutdown, request).await {
-                let took = SystemClock.now().duration_since(begun);
-                self.head_tracer.trace_response(response.status, &response.headers, took, None);
-            }
+            let sending = self.client.send(Method::DELETE, &url, &headers, None);
+            let heads = &self.head_tracer;
+            let ending = heads.trace_exchange(&Method::DELETE, &url, &headers, None, sending);
+            let _late = timeout(self.limits.shutdown, ending).await;
         }
     }
 
@@ -235,28 +202,46 @@ impl HttpShared {
             AcceptedBody::Events(body) => self.follow(body, id, resumable, exchange).await,
             AcceptedBody::Error(body, error) => self.push_answer(body, id, Some(error)).await,
             AcceptedBody::Json(body, begun) => {
-                let (whole, _permit) = self.read_json(body, begun, exchange).await;
-                self.push_answer(whole?, id, None).await
+                // Held until the body was handed over.
+                let mut permit = self.arrival_sender.large_message_permit();
+                let whole = self.read_json(body, begun, &mut permit, exchange).await?;
+                self.push_answer(whole, id, None).await
             }
-            AcceptedBody::Whole(whole, _permit) => self.push_answer(whole?, id, None).await,
         }
     }
 
-    /// Reads a JSON body to its end. The share in large messages is held until the body was handed
-    /// over.
+    /// Reads a JSON body to its end; `begun` of it was read before.
     async fn read_json(
         &self,
         mut body: ResponseBody,
         begun: Bytes,
+        permit: &mut LargeMessagePermit,
         exchange: &HttpExchange,
-    ) -> (Result<Bytes, Error>, LargeMessagePermit) {
-        let (limits, mut bulk) = (&self.limits, self.arrival_sender.large_message_permit());
-        let whole = read_to_end(&mut body, begun, limits.message, &mut bulk, exchange);
-        let whole = timeout(limits.exchange, whole).await.unwrap_or_else(|_| {
-            let limit = show_duration(limits.exchange);
+    ) -> Result<Bytes, Error> {
+        let limit = self.limits.message;
+        let read = async {
+            if body.content_length.is_some_and(|length| length > limit as u64) {
+                return Err(too_large(limit));
+            }
+            let mut whole = BytesMut::from(begun);
+            loop {
+                let chunk = match body.next().await {
+                    Ok(Some(chunk)) => chunk,
+                    Ok(None) => return Ok(whole.freeze()),
+                    Err(cut) => return Err(body.broken(cut, whole.len())),
+                };
+                if whole.len() + chunk.len() > limit {
+                    return Err(too_large(limit));
+                }
+                exchange.add_bytes_read(chunk.len());
+                permit.reserve(whole.len() + chunk.len()).await;
+                whole.extend_from_slice(&chunk);
+            }
+        };
+        timeout(self.limits.exchange, read).await.unwrap_or_else(|_| {
+            let limit = show_duration(self.limits.exchange);
             Err(Error::timeout(format!("the response was not complete within {limit}")))
-        });
-        (whole, bulk)
+        })
     }
 
     /// Pushes a body that should be the answer; `meaning` is what its status says otherwise.
@@ -351,33 +336,26 @@ impl HttpShared {
         let mut url = url.clone();
         let call = frame.and_then(|frame| frame.call.as_ref());
         for _ in 0..=redirect::MAX_REDIRECTS {
-            self.head_tracer.trace_request(&method, &url, headers, call);
-            let begun = SystemClock.now();
-            let body = frame.map(|frame| {
-                self.head_tracer.tracer.sent(&frame.bytes, call);
-                let exchange = exchange.map(|exchange| -> Arc<dyn DepartureListener> {
-                    Arc::<HttpExchange>::clone(exchange)
+            let sending = async {
+                let body = frame.map(|frame| {
+                    self.head_tracer.tracer.sent(&frame.bytes, call);
+                    let exchange = exchange.map(|exchange| -> Arc<dyn DepartureListener> {
+                        Arc::<HttpExchange>::clone(exchange)
+                    });
+                    PostedBody::new(frame.bytes.clone(), exchange)
                 });
-                PostedBody::new(frame.bytes.clone(), exchange)
-            });
-            let sent = self.client.send(method.clone(), &url, headers, body);
-            let response = if frame.is_some() {
-                sent.await
-            } else {
+                let sent = self.client.send(method.clone(), &url, headers, body);
+                if frame.is_some() {
+                    return sent.await;
+                }
                 // It opens a stream. What is done for its credentials has limits of its own.
                 let limit = self.limits.control;
                 let late = |_| Err(headers_timeout_error(method.as_str(), limit));
                 timeout(limit, sent).await.unwrap_or_else(late)
             };
-            let response = response.inspect_err(|error| {
-                self.head_tracer.trace_non_message(
-                    format!("no response: {}", error.message()).as_bytes(),
-                    call,
-                );
-            })?;
-            let took = SystemClock.now().duration_since(begun);
+            let heads = &self.head_tracer;
+            let response = heads.trace_exchange(&method, &url, headers, call, sending).await?;
             let OriginResponse { status, headers, url: request, .. } = &response;
-            self.head_tracer.trace_response(*status, headers, took, call);
             check_headers(headers, self.limits.headers)?;
             match redirect(*status, headers, request, MethodSafety::Unsafe)? {
                 Some(next) => url = next,
@@ -390,55 +368,6 @@ impl HttpShared {
     pub(super) async fn read_beginning(&self, body: &mut ResponseBody) -> Bytes {
         let reading = body.beginning(self.limits.error_body);
         timeout(self.limits.control, reading).await.unwrap_or_default()
-    }
-}
-
-/// All of `body`, of which `begun` was already read.
-async fn read_to_end(
-    body: &mut ResponseBody,
-    begun: Bytes,
-    limit: usize,
-    bulk: &mut LargeMessagePermit,
-    exchange: &HttpExchange,
-) -> Result<Bytes, Error> {
-    if body.content_length.is_some_and(|length| length > limit as u64) {
-        return Err(too_large(limit));
-    }
-    let mut first = Some(begun).filter(|begun| !begun.is_empty());
-    let mut rest = BytesMut::new();
-    loop {
-        let held = first.as_ref().map_or(0, Bytes::len) + rest.len();
-        let chunk = match body.next().await {
-            Ok(Some(chunk)) => chunk,
-            Ok(None) => break,
-            Err(cut) => return Err(body.broken(cut, held)),
-        };
-        if held + chunk.len() > limit {
-            return Err(too_large(limit));
-        }
-        exchange.add_bytes_read(chunk.len());
-        bulk.reserve(held + chunk.len()).await;
-        if first.is_none() && rest.is_empty() {
-            // Most bodies are one chunk, which need not be copied.
-            first = Some(chunk);
-            continue;
-        }
-        if let Some(first) = first.take() {
-            rest.extend_from_slice(&first);
-        }
-        rest.extend_from_slice(&chunk);
-    }
-    Ok(first.unwrap_or_else(|| rest.freeze()))
-}
-
-struct StopOnDrop<'a> {
-    shared: &'a HttpShared,
-    id: &'a Value,
-}
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.shared.exchanges.cancel(self.id);
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -224,7 +223,7 @@ fn endpoint(data: &[u8], stream: &Url) -> Result<Url, Error> {
 
 #[async_trait]
 impl Wire for SseWire {
-    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
         let shared = &self.shared.shared;
         if !self.shared.has_started.swap(true, Ordering::Relaxed) {
             tokio::spawn(Box::pin(Arc::clone(&self.shared).listen()));
@@ -244,8 +243,7 @@ impl Wire for SseWire {
         {
             shared.exchanges.end(id, exchange);
         }
-        // All answers come by the one stream.
-        sent.map(|()| None).map_err(|error| shared.redactor.redact_error(error))
+        sent.map_err(|error| shared.redactor.redact_error(error))
     }
 
     async fn receive(&self) -> Arrival {

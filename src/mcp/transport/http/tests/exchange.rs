@@ -80,7 +80,9 @@ async fn the_modern_era_has_its_headers_and_neither_get_nor_delete() {
         *name = Some("grüße".to_owned());
         headers.push(("Mcp-Param-Region".to_owned(), "eu".to_owned()));
     }
-    assert_eq!(wire.send(frame).await.unwrap(), Some(answer(&json!(1)).into()));
+    wire.send(frame).await.unwrap();
+    let Arrival::Message { bytes, .. } = wire.receive().await else { panic!("no answer") };
+    assert_eq!(bytes, answer(&json!(1)));
     wire.send(initialized()).await.unwrap();
     assert_eq!(call(&wire, 2, "tools/list").await.messages.len(), 1);
     wire.close().await;

@@ -98,16 +98,9 @@ impl WireCallOutcome {
 /// Sends a request and reads to its ending.
 pub(super) async fn call(wire: &HttpWire, id: u64, method: &str) -> WireCallOutcome {
     let mut outcome = WireCallOutcome { messages: Vec::new(), warnings: Vec::new(), error: None };
-    match wire.send(request(id, method)).await {
-        Ok(None) => {}
-        Ok(Some(answer)) => {
-            outcome.messages.push(String::from_utf8_lossy(&answer).into_owned());
-            return outcome;
-        }
-        Err(error) => {
-            outcome.error = Some(error);
-            return outcome;
-        }
+    if let Err(error) = wire.send(request(id, method)).await {
+        outcome.error = Some(error);
+        return outcome;
     }
     loop {
         match wire.receive().await {
