@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -19,6 +20,8 @@ pub(in crate::mcp) struct Envelope<'a> {
 }
 
 /// The name of a member, compared in place.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
 enum EnvelopeKey {
     Jsonrpc,
     Id,
@@ -26,33 +29,8 @@ enum EnvelopeKey {
     Params,
     Result,
     Error,
+    #[serde(other)]
     Other,
-}
-
-impl<'de> Deserialize<'de> for EnvelopeKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = EnvelopeKey;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a member")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<EnvelopeKey, E> {
-                Ok(match name {
-                    "jsonrpc" => EnvelopeKey::Jsonrpc,
-                    "id" => EnvelopeKey::Id,
-                    "method" => EnvelopeKey::Method,
-                    "params" => EnvelopeKey::Params,
-                    "result" => EnvelopeKey::Result,
-                    "error" => EnvelopeKey::Error,
-                    _ => EnvelopeKey::Other,
-                })
-            }
-        }
-        deserializer.deserialize_identifier(Name)
-    }
 }
 
 impl<'a> Envelope<'a> {

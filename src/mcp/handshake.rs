@@ -83,13 +83,14 @@ impl<'a> Handshake<'a> {
             self.session = Some(owned);
             match tokio::time::timeout_at(deadline, self.negotiate(&session)).await {
                 Err(_) => return Err(self.timeout_error(&session)),
-                Ok(HandshakeEnd::Agreed(agreement)) => return Ok(*agreement),
-                Ok(HandshakeEnd::Failed(error)) => return Err(error),
-                Ok(HandshakeEnd::Restart) => {
-                    tracing::debug!(server = self.options.server, "handshake starts over");
-                    session.end().await;
+                Ok(ended) => {
+                    if let Some(agreement) = ended? {
+                        return Ok(*agreement);
+                    }
                 }
             }
+            tracing::debug!(server = self.options.server, "handshake starts over");
+            session.end().await;
         }
     }
 
@@ -112,8 +113,11 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Talks in one session until the lifecycle has decided.
-    async fn negotiate(&mut self, session: &Arc<McpSession>) -> HandshakeEnd {
+    /// Talks in one session until the lifecycle has decided; `None` asks for a fresh one.
+    async fn negotiate(
+        &mut self,
+        session: &Arc<McpSession>,
+    ) -> Result<Option<Box<Agreement>>, Error> {
         let (mut discover, mut initialize) = (None, None);
         let mut action = HandshakeAction::Send(self.lifecycle.start());
         let mut probe = Instant::now() + PROBE_TIMEOUT;
@@ -126,9 +130,12 @@ impl<'a> Handshake<'a> {
                         HandshakeRequest::Initialize(_) => initialize = Some(request),
                     }
                 }
-                HandshakeAction::Ready(agreement) => return Self::ready(session, agreement).await,
-                HandshakeAction::Fail(error) => return HandshakeEnd::Failed(error),
-                HandshakeAction::Restart => return HandshakeEnd::Restart,
+                HandshakeAction::Ready(agreement) => {
+                    Self::acknowledge(session, &agreement).await?;
+                    return Ok(Some(agreement));
+                }
+                HandshakeAction::Fail(error) => return Err(error),
+                HandshakeAction::Restart => return Ok(None),
                 HandshakeAction::Wait => {}
             }
             let event = tokio::select! {
@@ -152,7 +159,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    async fn ready(session: &McpSession, agreement: Box<Agreement>) -> HandshakeEnd {
+    async fn acknowledge(session: &McpSession, agreement: &Agreement) -> Result<(), Error> {
         if agreement.era == Era::Legacy {
             let wire = session.wire();
             wire.set_agreement(agreement.era, &agreement.version);
@@ -160,11 +167,9 @@ impl<'a> Handshake<'a> {
             let bytes = json!({ "jsonrpc": "2.0", "method": method }).to_string();
             let kind = FrameKind::Notification { method: method.into(), cancels: None };
             let frame = OutgoingFrame { bytes: bytes.into(), kind, call: None };
-            if let Err(error) = wire.send(frame).await {
-                return HandshakeEnd::Failed(error);
-            }
+            wire.send(frame).await?;
         }
-        HandshakeEnd::Agreed(agreement)
+        Ok(())
     }
 
     async fn send(&self, session: &Arc<McpSession>, step: HandshakeRequest) -> SentRequest {
@@ -202,12 +207,6 @@ async fn answer_to(step: &mut Option<SentRequest>) -> Result<RequestOutcome, Err
     let answer = request.answer_or_failure().await;
     *step = None;
     answer
-}
-
-enum HandshakeEnd {
-    Agreed(Box<Agreement>),
-    Failed(Error),
-    Restart,
 }
 
 /// What every request of the modern era says about us, in its `_meta`.

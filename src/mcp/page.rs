@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -28,8 +28,7 @@ impl ListPage {
     /// Reads a page whose items are in `field`; `what` names the list for messages.
     pub fn read(raw: &RawJson, field: &'static str, what: &str) -> Result<Self, Error> {
         let mut text = serde_json::Deserializer::from_str(raw.get());
-        PageVisitor { field }
-            .deserialize(&mut text)
+        text.deserialize_map(PageVisitor { field })
             .map_err(|error| Error::protocol(format!("not a {what} list: {error}")))
     }
 }
@@ -44,14 +43,6 @@ pub(super) fn freshness(ttl: Option<&Value>, scope: Option<&Value>) -> Freshness
 
 struct PageVisitor {
     field: &'static str,
-}
-
-impl<'de> DeserializeSeed<'de> for PageVisitor {
-    type Value = ListPage;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ListPage, D::Error> {
-        deserializer.deserialize_map(self)
-    }
 }
 
 impl<'de> Visitor<'de> for PageVisitor {
