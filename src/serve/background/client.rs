@@ -66,6 +66,8 @@ pub struct HostClient {
     pid: AtomicU32,
     /// Until when the host is not asked, because it did not answer.
     silent_until: Mutex<Option<Instant>>,
+    /// The stream that detected the host; the first connection uses it.
+    first: Mutex<Option<UnixStream>>,
     /// With the time of the last answer.
     connection: tokio::sync::Mutex<Option<(Arc<Connection>, Instant)>>,
     turns: Semaphore,
@@ -99,10 +101,10 @@ async fn connect(path: &Path) -> Option<(UnixStream, u32)> {
 impl HostClient {
     /// Connects to the host that listens at `path`; `None` when this user has none.
     pub async fn connect(path: &Path, name: &str, front_end: AttachedFrontEnd) -> Option<Self> {
-        let (_, pid) = connect(path).await?;
+        let (stream, pid) = connect(path).await?;
         let client = Self::at(path.to_owned(), name, front_end);
         client.pid.store(pid, Ordering::Relaxed);
-        Some(client)
+        Some(Self { first: Mutex::new(Some(stream)), ..client })
     }
 
     /// Uses the host that listens at `path` at the time of a request, whichever it is by then. A
@@ -112,6 +114,7 @@ impl HostClient {
             path,
             pid: AtomicU32::new(0),
             silent_until: Mutex::default(),
+            first: Mutex::default(),
             connection: tokio::sync::Mutex::default(),
             turns: Semaphore::new(MAX_CALLS),
             name: name.to_owned(),
@@ -171,8 +174,14 @@ impl HostClient {
                 Some(_) => *slot = None,
             }
         }
-        let (stream, pid) = connect(&self.path).await.ok_or(LinkError::Unsent)?;
-        self.pid.store(pid, Ordering::Relaxed);
+        let first = lock(&self.first).take();
+        let stream = if let Some(stream) = first {
+            stream
+        } else {
+            let (stream, pid) = connect(&self.path).await.ok_or(LinkError::Unsent)?;
+            self.pid.store(pid, Ordering::Relaxed);
+            stream
+        };
         let wire = Arc::new(SocketWire::over(stream, MAX_ANSWER, Tracer::off()));
         let open: WireOpener = Arc::new(move || Ok(Arc::clone(&wire) as _));
         let options = ConnectOptions {
