@@ -119,7 +119,7 @@ mod tests {
         let problems = [
             Violation::new(ValuePath::default().key("extra"), "is not known"),
             Violation::new(ValuePath::default().key("ttl"), "must be integer, not string"),
-            Violation::required(&ValuePath::default(), "key"),
+            Violation::new(ValuePath::default().key("key"), "is required"),
         ];
         let error = invalid_arguments(&tool, &problems);
         assert_eq!(error.message(), "3 problems with the arguments of 'notes-write'");

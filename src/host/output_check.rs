@@ -2,6 +2,7 @@
 
 use super::listings::ListedTool;
 use crate::model::{Error, ErrorPhase, ToolResult, ToolSource};
+use crate::util::text::truncate;
 
 const SHOWN: usize = 20;
 
@@ -58,9 +59,8 @@ fn with_context(tool: &ListedTool, error: Error) -> Error {
 
 fn failure_message(result: &ToolResult) -> String {
     let text = result.output.as_str().map_or_else(|| result.output.to_string(), str::to_owned);
-    match text.char_indices().nth(WORDS) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None if text.is_empty() => "the tool failed without an error message".to_owned(),
-        None => text,
+    if text.is_empty() {
+        return "the tool failed without an error message".to_owned();
     }
+    truncate(&text, WORDS)
 }

@@ -12,26 +12,18 @@ const CHEAP: usize = 2_000;
 /// Maximum length and number of patterns that are compiled without precautions.
 const CHEAP_PATTERNS: usize = 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SchemaComplexity {
-    /// The number of objects and arrays; at most [`MAX_NODES`].
-    pub nodes: usize,
-    /// Compiling or checking may take long.
-    pub is_expensive: bool,
-}
-
-pub fn measure(schema: &Value) -> Result<SchemaComplexity, UncheckedReason> {
+/// Whether compiling a schema or checking with it may take long; why it is not used at all.
+pub fn is_expensive(schema: &Value) -> Result<bool, UncheckedReason> {
     if !(schema.is_object() || schema.is_boolean()) {
         return Err(UncheckedReason::NotASchema);
     }
     let mut walk = SchemaWalk::default();
     walk.visit(schema, 0)?;
     let mut left = CHEAP;
-    let suspicious = walk.patterns > CHEAP_PATTERNS
+    Ok(walk.patterns > CHEAP_PATTERNS
         || walk.dynamic
         || (walk.references && !expands_within(schema, schema, 0, &mut left))
-        || walk.nodes > CHEAP;
-    Ok(SchemaComplexity { nodes: walk.nodes, is_expensive: suspicious })
+        || walk.nodes > CHEAP)
 }
 
 #[derive(Default)]
@@ -51,7 +43,7 @@ impl SchemaWalk {
         self.bytes += 2;
         match value {
             Value::Object(map) => {
-                self.node()?;
+                self.nodes += 1;
                 for (key, member) in map {
                     self.bytes += key.len() + 4;
                     match key.as_str() {
@@ -69,7 +61,7 @@ impl SchemaWalk {
                 }
             }
             Value::Array(items) => {
-                self.node()?;
+                self.nodes += 1;
                 // Some dialects compare each with each.
                 self.dynamic |= items.len() > CHEAP;
                 for item in items {
@@ -80,16 +72,11 @@ impl SchemaWalk {
             Value::Number(_) => self.bytes += 8,
             Value::Bool(_) | Value::Null => self.bytes += 3,
         }
-        if self.bytes > MAX_BYTES {
-            return Err(UncheckedReason::TooLarge);
-        }
-        Ok(())
-    }
-
-    fn node(&mut self) -> Result<(), UncheckedReason> {
-        self.nodes += 1;
         if self.nodes > MAX_NODES {
             return Err(UncheckedReason::TooManyNodes);
+        }
+        if self.bytes > MAX_BYTES {
+            return Err(UncheckedReason::TooLarge);
         }
         Ok(())
     }
@@ -133,12 +120,12 @@ mod tests {
 
     #[test]
     fn limits_are_kept() {
-        assert!(measure(&nested(MAX_DEPTH)).is_ok());
-        assert!(measure(&nested(MAX_DEPTH + 1)).is_err());
+        assert!(is_expensive(&nested(MAX_DEPTH)).is_ok());
+        assert!(is_expensive(&nested(MAX_DEPTH + 1)).is_err());
         let wide: Vec<Value> = (0..MAX_NODES).map(|_| json!({})).collect();
-        assert!(measure(&json!({ "anyOf": wide })).is_err());
-        assert!(measure(&json!({ "description": "x".repeat(MAX_BYTES) })).is_err());
-        assert!(measure(&json!(3)).is_err());
+        assert!(is_expensive(&json!({ "anyOf": wide })).is_err());
+        assert!(is_expensive(&json!({ "description": "x".repeat(MAX_BYTES) })).is_err());
+        assert!(is_expensive(&json!(3)).is_err());
     }
 
     #[test]
@@ -151,13 +138,13 @@ mod tests {
             },
             "$defs": {"Person": {"type": "object", "properties": {"name": {"type": "string"}}}}
         });
-        assert!(!measure(&schema).unwrap().is_expensive);
+        assert!(!is_expensive(&schema).unwrap());
     }
 
     #[test]
     fn recursion_and_doubling_are_suspicious() {
         let tree = json!({"$ref": "#/$defs/T", "$defs": {"T": {"items": {"$ref": "#/$defs/T"}}}});
-        assert!(measure(&tree).unwrap().is_expensive);
+        assert!(is_expensive(&tree).unwrap());
         let mut definitions = serde_json::Map::new();
         for i in 0..30 {
             let next = json!({"$ref": format!("#/$defs/d{}", i + 1)});
@@ -165,6 +152,6 @@ mod tests {
         }
         definitions.insert("d30".into(), json!({}));
         let bomb = json!({"$ref": "#/$defs/d0", "$defs": definitions});
-        assert!(measure(&bomb).unwrap().is_expensive);
+        assert!(is_expensive(&bomb).unwrap());
     }
 }

@@ -2,11 +2,11 @@
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, PatternOptions, Retrieve, Uri, ValidationError, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::formats;
 use super::unchecked::UncheckedReason;
-use super::violation::{ValuePath, Violation, quote};
+use super::violation::{ValuePath, Violation, count, must_be, must_be_one_of, quote, type_of};
 
 /// The largest compiled pattern, in bytes.
 const PATTERN_SIZE: usize = 1024 * 1024;
@@ -59,57 +59,62 @@ impl FullValidator {
 
     fn translate(&self, error: &ValidationError<'_>, value: &Value) -> Vec<Violation> {
         use ValidationErrorKind as Kind;
+        let (schema_path, instance) = (error.schema_path().as_str(), error.instance());
         let path = path(error.instance_path().as_str(), value);
-        let one = match error.kind() {
+        let message = match error.kind() {
             Kind::Required { property } => {
-                Violation::required(&path, property.as_str().unwrap_or_default())
+                let key = property.as_str().unwrap_or_default();
+                return vec![Violation::new(path.key(key), "is required")];
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
-                let keys = self.known_keys(error.schema_path().as_str());
-                return unexpected
-                    .iter()
-                    .map(|key| Violation::unknown(&path, key, keys.iter().map(String::as_str)))
-                    .collect();
+                let known = self.properties_beside(schema_path);
+                let names = || known.into_iter().flat_map(Map::keys).map(String::as_str);
+                let unknown = unexpected.iter();
+                return unknown.map(|key| Violation::unknown(&path, key, names())).collect();
             }
-            Kind::Type { kind } => Violation::types(path, &types(kind), error.instance()),
-            Kind::Enum { options } => match options.as_array() {
-                Some(options) => Violation::options(path, options, error.instance()),
-                None => Violation::constant(path, options),
-            },
-            Kind::Constant { expected_value } => Violation::constant(path, expected_value),
-            Kind::Minimum { limit } => Violation::bound(path, "at least", limit),
-            Kind::Maximum { limit } => Violation::bound(path, "at most", limit),
-            Kind::ExclusiveMinimum { limit } => Violation::bound(path, "more than", limit),
-            Kind::ExclusiveMaximum { limit } => Violation::bound(path, "less than", limit),
-            Kind::MinLength { limit } => Violation::count(path, "at least", *limit, "character"),
-            Kind::MaxLength { limit } => Violation::count(path, "at most", *limit, "character"),
-            Kind::MinItems { limit } => Violation::count(path, "at least", *limit, "item"),
-            Kind::MaxItems { limit } => Violation::count(path, "at most", *limit, "item"),
             Kind::AnyOf { context: forms } | Kind::OneOfNotValid { context: forms } => {
                 return self.translate_forms(error, forms, value);
             }
-            Kind::OneOfMultipleValid { .. } => {
-                Violation::new(path, "matches several forms, but only one is allowed")
-            }
             // Without sibling `properties` the crate points at the object, not at its keys.
-            Kind::FalseSchema if is_additional(error.schema_path().as_str()) => {
-                let Some(object) = path.of(value).and_then(Value::as_object) else {
-                    return vec![Violation::never(path)];
-                };
+            Kind::FalseSchema
+                if is_additional(schema_path)
+                    && let Some(Value::Object(object)) = path.of(value) =>
+            {
                 return object.keys().map(|key| Violation::unknown(&path, key, [])).collect();
             }
-            Kind::FalseSchema => Violation::never(path),
-            Kind::Pattern { pattern } => {
-                Violation::new(path, format!("does not match the pattern {}", quote(pattern)))
+            Kind::FalseSchema => "is not allowed".to_owned(),
+            Kind::Type { kind } => {
+                let types: Vec<&str> = match kind {
+                    TypeKind::Single(one) => vec![one.as_str()],
+                    TypeKind::Multiple(several) => several.iter().map(JsonType::as_str).collect(),
+                };
+                format!("must be {}, not {}", types.join(" or "), type_of(instance))
             }
+            Kind::Enum { options } => match options.as_array() {
+                Some(options) => must_be_one_of(options, instance),
+                None => must_be(options),
+            },
+            Kind::Constant { expected_value } => must_be(expected_value),
+            Kind::Minimum { limit } => format!("must be at least {limit}"),
+            Kind::Maximum { limit } => format!("must be at most {limit}"),
+            Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
+            Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+            Kind::MinLength { limit } => count("at least", *limit, "character"),
+            Kind::MaxLength { limit } => count("at most", *limit, "character"),
+            Kind::MinItems { limit } => count("at least", *limit, "item"),
+            Kind::MaxItems { limit } => count("at most", *limit, "item"),
+            Kind::OneOfMultipleValid { .. } => {
+                "matches several forms, but only one is allowed".to_owned()
+            }
+            Kind::Pattern { pattern } => format!("does not match the pattern {}", quote(pattern)),
             Kind::Format { format } if let Some(expectation) = formats::expectation(format) => {
-                Violation::new(path, format!("must be {expectation}"))
+                format!("must be {expectation}")
             }
-            Kind::UniqueItems => Violation::new(path, "must not contain the same item twice"),
-            _ => Violation::new(path, quote(&error.masked().to_string())),
+            Kind::UniqueItems => "must not contain the same item twice".to_owned(),
+            _ => quote(&error.masked().to_string()),
         };
-        vec![one]
+        vec![Violation::new(path, message)]
     }
 
     /// What is wrong with a value that fits none of several forms: what the only form of its type
@@ -132,26 +137,19 @@ impl FullValidator {
         if let [form] = likely[..] {
             return form.iter().flat_map(|one| self.translate(one, value)).collect();
         }
-        let one = match choices(&likely) {
-            Some((choice, options)) => Violation::options(
-                path(choice.instance_path().as_str(), value),
-                &options,
-                choice.instance(),
-            ),
-            None => Violation::any_of(path(at, value)),
+        let (at, message) = match choices(&likely) {
+            Some((choice, options)) => {
+                (choice.instance_path().as_str(), must_be_one_of(&options, choice.instance()))
+            }
+            None => (at, "matches none of the allowed forms".to_owned()),
         };
-        vec![one]
+        vec![Violation::new(path(at, value), message)]
     }
 
-    /// The properties next to the `additionalProperties` at a place in the schema.
-    fn known_keys(&self, schema_path: &str) -> Vec<String> {
-        schema_path
-            .rsplit_once('/')
-            .and_then(|(parent, _)| self.schema.pointer(parent))
-            .and_then(|object| object.get("properties"))
-            .and_then(Value::as_object)
-            .map(|properties| properties.keys().cloned().collect())
-            .unwrap_or_default()
+    /// The properties next to a keyword at a place in the schema.
+    fn properties_beside(&self, schema_path: &str) -> Option<&Map<String, Value>> {
+        let (parent, _) = schema_path.rsplit_once('/')?;
+        self.schema.pointer(parent)?.get("properties")?.as_object()
     }
 }
 
@@ -180,26 +178,6 @@ fn choices<'e, 'v>(
 fn is_additional(schema_path: &str) -> bool {
     schema_path.ends_with("/additionalProperties")
         && !schema_path.ends_with("/properties/additionalProperties")
-}
-
-fn types(kind: &TypeKind) -> Vec<&'static str> {
-    let has = |json_type: JsonType| match kind {
-        TypeKind::Single(one) => *one == json_type,
-        TypeKind::Multiple(set) => set.iter().any(|one| one == json_type),
-    };
-    [
-        (JsonType::Null, "null"),
-        (JsonType::Boolean, "boolean"),
-        (JsonType::Integer, "integer"),
-        (JsonType::Number, "number"),
-        (JsonType::String, "string"),
-        (JsonType::Array, "array"),
-        (JsonType::Object, "object"),
-    ]
-    .into_iter()
-    .filter(|(kind, _)| has(*kind))
-    .map(|(_, word)| word)
-    .collect()
 }
 
 fn path(pointer: &str, value: &Value) -> ValuePath {

@@ -2,10 +2,10 @@
 
 pub mod complexity;
 pub mod formats;
-pub mod unchecked;
-pub mod violation;
 
 mod full;
+mod unchecked;
+mod violation;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,70 +30,61 @@ pub const BUDGET: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub struct SchemaChecker {
-    strategy: CheckStrategy,
+    compiled: Result<Arc<FullValidator>, UncheckedReason>,
+    is_expensive: bool,
     /// A check ran out of time; the next one would too.
     has_timed_out: AtomicBool,
 }
 
-#[derive(Debug)]
-enum CheckStrategy {
-    Full { full: Arc<FullValidator>, is_expensive: bool },
-    Unchecked(UncheckedReason),
-}
-
 impl SchemaChecker {
     pub async fn compile(schema: &Arc<Value>) -> Self {
-        Self { strategy: Self::choose(schema, false).await, has_timed_out: AtomicBool::new(false) }
+        Self::new(schema, false).await
     }
 
     /// For arguments and answers, whose formats are checked.
     pub async fn with_formats(schema: &Arc<Value>) -> Self {
-        Self { strategy: Self::choose(schema, true).await, has_timed_out: AtomicBool::new(false) }
+        Self::new(schema, true).await
     }
 
-    async fn choose(schema: &Arc<Value>, checks_formats: bool) -> CheckStrategy {
-        let survey = match complexity::measure(schema) {
-            Ok(survey) => survey,
-            Err(reason) => return CheckStrategy::Unchecked(reason),
-        };
-        let suspicious = survey.is_expensive;
-        let compiled = if suspicious {
-            let schema = Arc::clone(schema);
-            run_with_budget(move || FullValidator::compile(&schema, checks_formats)).await
-        } else {
-            Some(FullValidator::compile(schema, checks_formats))
-        };
-        match compiled {
-            Some(Ok(full)) => {
-                CheckStrategy::Full { full: Arc::new(full), is_expensive: suspicious }
+    async fn new(schema: &Arc<Value>, checks_formats: bool) -> Self {
+        let is_expensive = complexity::is_expensive(schema);
+        let compiled = match &is_expensive {
+            Err(reason) => Err(reason.clone()),
+            Ok(false) => FullValidator::compile(schema, checks_formats),
+            Ok(true) => {
+                let schema = Arc::clone(schema);
+                run_with_budget(move || FullValidator::compile(&schema, checks_formats))
+                    .await
+                    .unwrap_or(Err(UncheckedReason::CompileTimeout))
             }
-            Some(Err(reason)) => CheckStrategy::Unchecked(reason),
-            None => CheckStrategy::Unchecked(UncheckedReason::CompileTimeout),
+        };
+        Self {
+            compiled: compiled.map(Arc::new),
+            is_expensive: is_expensive.unwrap_or_default(),
+            has_timed_out: AtomicBool::new(false),
         }
     }
 
     /// Everything in `value` that does not fit; empty when it does.
     pub async fn check(&self, value: &Value) -> Result<Vec<Violation>, UncheckedReason> {
-        match &self.strategy {
-            CheckStrategy::Full { full, is_expensive: false } => Ok(full.check(value)),
-            CheckStrategy::Full { full, is_expensive: true } => {
-                if self.has_timed_out.load(Ordering::Relaxed) {
-                    return Err(UncheckedReason::CheckTimeout);
-                }
-                let (full, value) = (Arc::clone(full), value.clone());
-                run_with_budget(move || full.check(&value)).await.ok_or_else(|| {
-                    self.has_timed_out.store(true, Ordering::Relaxed);
-                    UncheckedReason::CheckTimeout
-                })
-            }
-            CheckStrategy::Unchecked(reason) => Err(reason.clone()),
+        let validator = self.compiled.as_ref().map_err(Clone::clone)?;
+        if !self.is_expensive {
+            return Ok(validator.check(value));
         }
+        if self.has_timed_out.load(Ordering::Relaxed) {
+            return Err(UncheckedReason::CheckTimeout);
+        }
+        let (validator, value) = (Arc::clone(validator), value.clone());
+        run_with_budget(move || validator.check(&value)).await.ok_or_else(|| {
+            self.has_timed_out.store(true, Ordering::Relaxed);
+            UncheckedReason::CheckTimeout
+        })
     }
 }
 
 /// The first thing in an argument that does not fit, if the schema is checked quickly.
 pub fn first_violation(schema: &Value, value: &Value) -> Option<Violation> {
-    complexity::measure(schema).ok().filter(|complexity| !complexity.is_expensive)?;
+    complexity::is_expensive(schema).ok().filter(|is_expensive| !is_expensive)?;
     FullValidator::compile(schema, true).ok()?.check(value).into_iter().next()
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::util::spelling::nearest;
+use crate::util::text::truncate;
 
 const OPTIONS_SHOWN: usize = 10;
 
@@ -94,11 +95,6 @@ impl Violation {
         Self { path, message: message.into() }
     }
 
-    /// A required property of the object at `path` is missing.
-    pub fn required(path: &ValuePath, key: &str) -> Self {
-        Self::new(path.key(key), "is required")
-    }
-
     /// A property of the object at `path` that has no place there.
     pub fn unknown<'a>(
         path: &ValuePath,
@@ -111,51 +107,6 @@ impl Violation {
         };
         Self::new(path.key(key), message)
     }
-
-    pub fn types(path: ValuePath, types: &[&str], value: &Value) -> Self {
-        Self::new(path, format!("must be {}, not {}", types.join(" or "), type_of(value)))
-    }
-
-    pub fn options(path: ValuePath, options: &[Value], value: &Value) -> Self {
-        let mut shown: Vec<String> =
-            options.iter().take(OPTIONS_SHOWN).map(|v| quote(&v.to_string())).collect();
-        if options.len() > OPTIONS_SHOWN {
-            shown.push(format!("{} more", options.len() - OPTIONS_SHOWN));
-        }
-        let mut message = format!("must be one of {}", shown.join(", "));
-        let texts = options.iter().filter_map(Value::as_str);
-        if let Some(near) = value.as_str().and_then(|text| nearest(text, texts)) {
-            message.push_str("; did you mean ");
-            message.push_str(&quote(&Value::from(near).to_string()));
-            message.push('?');
-        }
-        Self::new(path, message)
-    }
-
-    pub fn constant(path: ValuePath, constant: &Value) -> Self {
-        Self::new(path, format!("must be {}", quote(&constant.to_string())))
-    }
-
-    /// A number outside of a bound: `must be at least 3`.
-    pub fn bound(path: ValuePath, comparison: &str, limit: &Value) -> Self {
-        Self::new(path, format!("must be {comparison} {limit}"))
-    }
-
-    /// Too many or too few of something: `must have at least 3 items`.
-    pub fn count(path: ValuePath, comparison: &str, limit: u64, of: &str) -> Self {
-        let plural = if limit == 1 { "" } else { "s" };
-        Self::new(path, format!("must have {comparison} {limit} {of}{plural}"))
-    }
-
-    /// The value fits no branch of an `anyOf`.
-    pub fn any_of(path: ValuePath) -> Self {
-        Self::new(path, "matches none of the allowed forms")
-    }
-
-    /// The schema allows nothing here.
-    pub fn never(path: ValuePath) -> Self {
-        Self::new(path, "is not allowed")
-    }
 }
 
 impl fmt::Display for Violation {
@@ -164,15 +115,39 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Text of a schema, cut to what a line can bear.
-pub fn quote(text: &str) -> String {
-    match text.char_indices().nth(QUOTE) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
+pub(super) fn must_be_one_of(options: &[Value], value: &Value) -> String {
+    let mut shown: Vec<String> =
+        options.iter().take(OPTIONS_SHOWN).map(|v| quote(&v.to_string())).collect();
+    if options.len() > OPTIONS_SHOWN {
+        shown.push(format!("{} more", options.len() - OPTIONS_SHOWN));
+    }
+    let shown = shown.join(", ");
+    let texts = options.iter().filter_map(Value::as_str);
+    match value.as_str().and_then(|text| nearest(text, texts)) {
+        Some(near) => {
+            let near = quote(&Value::from(near).to_string());
+            format!("must be one of {shown}; did you mean {near}?")
+        }
+        None => format!("must be one of {shown}"),
     }
 }
 
-pub fn type_of(value: &Value) -> &'static str {
+pub(super) fn must_be(constant: &Value) -> String {
+    format!("must be {}", quote(&constant.to_string()))
+}
+
+/// Too many or too few of something: `must have at least 3 items`.
+pub(super) fn count(comparison: &str, limit: u64, of: &str) -> String {
+    let plural = if limit == 1 { "" } else { "s" };
+    format!("must have {comparison} {limit} {of}{plural}")
+}
+
+/// Text of a schema, cut to what a line can bear.
+pub(super) fn quote(text: &str) -> String {
+    truncate(text, QUOTE)
+}
+
+pub(super) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -198,19 +173,15 @@ mod tests {
     #[test]
     fn long_lists_of_options_are_cut() {
         let options: Vec<Value> = (0..40).map(Value::from).collect();
-        let message = Violation::options(ValuePath::default(), &options, &Value::Null).message;
+        let message = must_be_one_of(&options, &Value::Null);
         assert_eq!(message, "must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 30 more");
     }
 
     #[test]
     fn the_nearest_option_is_suggested_and_the_value_never_quoted() {
         let options = ["lima", "oslo"].map(Value::from);
-        let violation =
-            |value: &str| Violation::options(ValuePath::default(), &options, &value.into());
-        assert_eq!(
-            violation("Oslo").message,
-            r#"must be one of "lima", "oslo"; did you mean "oslo"?"#
-        );
-        assert_eq!(violation("hunter2").message, r#"must be one of "lima", "oslo""#);
+        let message = |value: &str| must_be_one_of(&options, &value.into());
+        assert_eq!(message("Oslo"), r#"must be one of "lima", "oslo"; did you mean "oslo"?"#);
+        assert_eq!(message("hunter2"), r#"must be one of "lima", "oslo""#);
     }
 }
