@@ -15,10 +15,6 @@ pub(super) struct Failover {
 }
 
 impl Failover {
-    pub(super) fn was_tried(&self, server: &str) -> bool {
-        self.skipped.iter().any(|skipped| skipped.server == server)
-    }
-
     /// Whether another server gets the request that this one failed with.
     pub(super) fn passes_on(&mut self, routing: Option<&Routing>, error: &Error) -> bool {
         let Some(routing) = routing.filter(|routing| !routing.others.is_empty()) else {

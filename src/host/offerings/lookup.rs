@@ -4,13 +4,13 @@ use super::Offerings;
 use super::prompt_arguments::accepting;
 use crate::catalogue::{ServerListing, naming};
 use crate::host::ToolHost;
-use crate::host::failover::Failover;
 use crate::host::profiles::ProfileView;
+use crate::host::request::LookupScope;
 use crate::host::router::unknown_server;
 use crate::host::silent_servers::SilentServers;
 use crate::model::{
     CompletionQuery, CompletionReference, Error, ErrorKind, JsonObject, Prompt, Resource,
-    ResourceTemplate, Routing, ToolName,
+    ResourceTemplate, Routing, SkippedServer, ToolName,
 };
 use crate::util::spelling::did_you_mean;
 use crate::util::uri_template;
@@ -24,6 +24,14 @@ pub(super) struct OfferingSearch<'a> {
     pub(super) servers: &'a [String],
     /// What may be found, and which servers may be contacted for that.
     pub(super) view: &'a ProfileView,
+    /// The servers that were tried for the request already; they are not asked again.
+    pub(super) tried: &'a [SkippedServer],
+}
+
+impl<'a> OfferingSearch<'a> {
+    pub(super) fn of(scope: &'a LookupScope, view: &'a ProfileView) -> Self {
+        Self { servers: &scope.servers, view, tried: &[] }
+    }
 }
 
 #[derive(Debug)]
@@ -34,50 +42,38 @@ pub(super) struct OfferingOwner {
     pub(super) routing: Option<Routing>,
 }
 
-/// What `list` gives, which asks these servers. No names would mean all of them.
-async fn list_from<T>(
-    servers: &[String],
-    list: impl Future<Output = Offerings<T>>,
-) -> Offerings<T> {
-    if servers.is_empty() { Offerings::default() } else { list.await }
-}
-
 impl ToolHost {
     pub(super) async fn resource_owner(
         &self,
         uri: &str,
         search: OfferingSearch<'_>,
-        failover: &Failover,
     ) -> Result<OfferingOwner, Error> {
-        let servers = search.servers;
+        let OfferingSearch { servers, view, .. } = search;
         // A profile hides by name, which only a list provides.
-        if let ([server], true) = (servers, search.view.shows_everything()) {
+        if let ([server], true) = (servers, view.shows_everything()) {
             self.offerings_of(server)?;
             return Ok(OfferingOwner { server: server.clone(), routing: None });
         }
-        let candidates = self.asked_servers(search, failover);
-        let asked_search = OfferingSearch { servers: &candidates, ..search };
-        let mut resources = list_from(&candidates, self.all_resources(asked_search)).await;
-        let is_shown = |r: &Resource| search.view.shows_offering(&ToolName::of(&r.server, &r.name));
-        let is_hidden = |r: &&Resource| r.uri == uri && !is_shown(r);
-        let hiding: Vec<String> =
-            resources.items.iter().filter(is_hidden).map(|r| r.server.clone()).collect();
-        resources.items.retain(is_shown);
-        let listed = resources.items.iter().filter(|resource| resource.uri == uri);
-        let listed: Vec<&str> = listed.map(|resource| resource.server.as_str()).collect();
-        if let Some(owner) = self.choose_owner(uri, &listed, &resources.servers, failover)? {
+        let resources = self.all_resources(search).await;
+        let (shown, hidden): (Vec<&Resource>, Vec<&Resource>) = resources
+            .items
+            .iter()
+            .partition(|r| view.shows_offering(&ToolName::of(&r.server, &r.name)));
+        let listed = shown.iter().filter(|r| r.uri == uri).map(|r| r.server.as_str());
+        if let Some(owner) = self.choose_owner(uri, listed, &resources.servers, search)? {
             return Ok(owner);
         }
-        let templates = list_from(&candidates, self.templates_in(asked_search)).await;
+        let templates = self.templates_in(search).await;
         // What is hidden is not found through a template of the same server either.
-        let templates_shown = templates.items.iter().filter(|t| !hiding.contains(&t.server));
-        let made = templates_shown.filter(|t| uri_template::matches(&t.template, uri));
-        let made: Vec<&str> = made.map(|template| template.server.as_str()).collect();
-        if let Some(owner) = self.choose_owner(uri, &made, &templates.servers, failover)? {
+        let hides = |server: &str| hidden.iter().any(|r| r.uri == uri && r.server == server);
+        let made = templates.items.iter().filter(|t| !hides(&t.server));
+        let made = made.filter(|t| uri_template::matches(&t.template, uri));
+        let made = made.map(|template| template.server.as_str());
+        if let Some(owner) = self.choose_owner(uri, made, &templates.servers, search)? {
             return Ok(owner);
         }
         let end = &self.directory.command_end;
-        let hint = did_you_mean(uri, resources.items.iter().map(|r| r.uri.as_str()));
+        let hint = did_you_mean(uri, shown.iter().map(|r| r.uri.as_str()));
         let hint = hint.unwrap_or_else(|| {
             format!(
                 "`toolhost resources list{end}` shows all; --server asks one server for it all the \
@@ -94,32 +90,27 @@ impl ToolHost {
         name: &str,
         arguments: Option<&JsonObject>,
         search: OfferingSearch<'_>,
-        failover: &Failover,
     ) -> Result<(Prompt, OfferingOwner), Error> {
-        let servers = search.servers;
-        let query = (name, arguments);
+        let OfferingSearch { servers, .. } = search;
         let providers = self.directory.providers();
         if let Some(unknown) = servers.iter().find(|server| providers.server(server).is_none()) {
             return Err(self.unknown_server(unknown));
         }
-        let scope = self.candidate_servers(name, search);
-        let is_qualified = scope != servers;
-        if is_qualified {
-            let prompts = self.prompts_in(OfferingSearch { servers: &scope, ..search }).await;
-            if let Ok(resolved) = self.choose_prompt(query, prompts, failover)? {
-                return Ok(resolved);
+        let begins = self.servers_named_in(name, search);
+        if !begins.is_empty() && begins != servers {
+            let search = OfferingSearch { servers: &begins, ..search };
+            let prompts = self.prompts_in(search).await;
+            if let Some(chosen) = self.choose_prompt(name, arguments, &prompts, search)? {
+                return Ok(chosen);
             }
             // It only looked like a name that starts with a server's.
         }
-        let candidates = self.asked_servers(search, failover);
-        let asked_search = OfferingSearch { servers: &candidates, ..search };
-        let prompts = list_from(&candidates, self.prompts_in(asked_search)).await;
-        let prompts = match self.choose_prompt(query, prompts, failover)? {
-            Ok(resolved) => return Ok(resolved),
-            Err(prompts) => prompts,
-        };
+        let prompts = self.prompts_in(search).await;
+        if let Some(chosen) = self.choose_prompt(name, arguments, &prompts, search)? {
+            return Ok(chosen);
+        }
         let anywhere = OfferingSearch { servers: &[], ..search };
-        let owner = self.candidate_servers(name, anywhere).into_iter().next();
+        let owner = self.servers_named_in(name, anywhere).into_iter().next();
         let silent = SilentServers::of_listings(&prompts.servers);
         let owner_failure = owner.and_then(|owner| silent.failure_of(&owner));
         if let Some(error) = owner_failure.filter(|_| prompts.refusal(name).is_none()) {
@@ -133,84 +124,63 @@ impl ToolHost {
         Err(prompts.missing(name, servers, error))
     }
 
-    /// The prompt that a name means, and whose; the list itself when it is on none of it. Of several
+    /// The prompt that a name means, and whose; `None` when it is on none of the lists. Of several
     /// only those are considered that take the arguments.
     fn choose_prompt(
         &self,
-        (name, arguments): (&str, Option<&JsonObject>),
-        mut prompts: Offerings<Prompt>,
-        failover: &Failover,
-    ) -> Result<Result<(Prompt, OfferingOwner), Offerings<Prompt>>, Error> {
+        name: &str,
+        arguments: Option<&JsonObject>,
+        prompts: &Offerings<Prompt>,
+        search: OfferingSearch<'_>,
+    ) -> Result<Option<(Prompt, OfferingOwner)>, Error> {
         let names: Vec<&ToolName> = prompts.items.iter().map(|prompt| &prompt.name).collect();
-        let candidates = match naming::resolve(name, &names) {
+        let fitting = match naming::resolve(name, &names) {
             naming::NameResolution::Found(at) => vec![at],
             naming::NameResolution::Ambiguous(all) => all,
-            naming::NameResolution::Unknown => return Ok(Err(prompts)),
+            naming::NameResolution::Unknown => return Ok(None),
         };
-        let candidates = match arguments {
-            Some(arguments) => {
-                accepting(&prompts.items, candidates, arguments, &self.directory.command_end)?
-            }
-            None => candidates,
-        };
-        let owners: Vec<&str> =
-            candidates.iter().filter_map(|at| names.get(*at)?.component()).collect();
-        let owner = match self.choose_owner(name, &owners, &prompts.servers, failover) {
-            Ok(owner) => owner,
+        let mut candidates: Vec<&Prompt> =
+            fitting.into_iter().filter_map(|at| prompts.items.get(at)).collect();
+        if let Some(arguments) = arguments {
+            candidates = accepting(candidates, arguments, &self.directory.command_end)?;
+        }
+        let owners = candidates.iter().filter_map(|prompt| prompt.name.component());
+        let owner = match self.choose_owner(name, owners, &prompts.servers, search) {
             // Full names say which is meant, as --server does.
             Err(error) if error.kind() == ErrorKind::Usage => {
-                let full = candidates.iter().filter_map(|at| names.get(*at)).map(|n| n.full());
+                let full = candidates.iter().map(|prompt| prompt.name.full());
                 let message = format!("'{name}' is offered by {} servers", candidates.len());
                 return Err(Error::usage(message)
                     .with_details(full.take(SHOWN))
                     .with_hint("use one of these full names"));
             }
-            Err(error) => return Err(error),
+            owner => owner?,
         };
-        let at = owner.as_ref().and_then(|owner| {
-            let is_owners = |at: &&usize| {
-                names.get(**at).and_then(|name| name.component()) == Some(&owner.server)
-            };
-            candidates.iter().find(is_owners).copied()
-        });
-        Ok(match (owner, at) {
-            (Some(owner), Some(at)) => Ok((prompts.items.swap_remove(at), owner)),
-            _ => Err(prompts),
-        })
-    }
-
-    /// The servers to ask for something that several may offer: not those that were tried already.
-    fn asked_servers(&self, search: OfferingSearch<'_>, failover: &Failover) -> Vec<String> {
-        let OfferingSearch { servers, view } = search;
-        let providers = self.directory.providers();
-        // One that is named and hidden is refused where it would be asked, and so is an unknown one.
-        let candidates: Vec<String> = if servers.is_empty() {
-            let shown = providers.iter().filter(|provider| view.may_show(provider));
-            shown.filter_map(|provider| provider.server.clone()).collect()
-        } else {
-            servers.to_vec()
-        };
-        candidates.into_iter().filter(|server| !failover.was_tried(server)).collect()
+        Ok(owner.and_then(|owner| {
+            let is_owners = |prompt: &&&Prompt| prompt.name.component() == Some(&owner.server);
+            let prompt = Prompt::clone(candidates.iter().find(is_owners)?);
+            Some((prompt, owner))
+        }))
     }
 
     /// The server among the `owners` of an item that a request goes to; `None` when there is none.
-    fn choose_owner(
+    fn choose_owner<'o>(
         &self,
         item: &str,
-        owners: &[&str],
+        owners: impl Iterator<Item = &'o str>,
         listings: &[ServerListing],
-        failover: &Failover,
+        search: OfferingSearch<'_>,
     ) -> Result<Option<OfferingOwner>, Error> {
-        let mut owners = owners.to_vec();
-        owners.dedup();
         // One may have been removed since it was listed.
         let providers = self.directory.providers();
-        owners.retain(|owner| providers.server(owner).is_some());
-        let failed = listings.iter().filter_map(|s| Some((s.name.as_str(), s.error.as_ref()?)));
+        let mut owners: Vec<&str> =
+            owners.filter(|owner| providers.server(owner).is_some()).collect();
+        owners.dedup();
         if owners.is_empty() {
             return Ok(None);
         }
-        match self.directory.choose_server(&owners, &failover.skipped, failed) {
+        let failed = listings.iter().filter_map(|s| Some((s.name.as_str(), s.error.as_ref()?)));
+        match self.directory.choose_server(&owners, search.tried, failed) {
             Some((at, routing)) => Ok(owners
                 .get(at)
                 .map(|server| OfferingOwner { server: (*server).to_owned(), routing })),
@@ -220,17 +190,14 @@ impl ToolHost {
         }
     }
 
-    /// The servers a name may belong to: those it starts with, otherwise all that are allowed.
-    fn candidate_servers(&self, name: &str, search: OfferingSearch<'_>) -> Vec<String> {
-        let OfferingSearch { servers, view } = search;
+    /// The servers that a name may begin with, of those that are searched.
+    fn servers_named_in(&self, name: &str, search: OfferingSearch<'_>) -> Vec<String> {
+        let OfferingSearch { servers, view, .. } = search;
         let providers = self.directory.providers();
         let shown = providers.iter().filter(|provider| view.may_show(provider));
         let names = shown.filter_map(|provider| provider.server.as_deref());
         let is_allowed = |s: &&str| servers.is_empty() || servers.iter().any(|name| name == s);
         let begins = naming::components(name, names.filter(is_allowed));
-        if begins.is_empty() {
-            return servers.to_vec();
-        }
         begins.into_iter().map(str::to_owned).collect()
     }
 
@@ -239,31 +206,27 @@ impl ToolHost {
         &self,
         mut query: CompletionQuery,
         search: OfferingSearch<'_>,
-        failover: &Failover,
     ) -> Result<(CompletionQuery, OfferingOwner), Error> {
-        let servers = search.servers;
-        let (server, argument_names): (OfferingOwner, Vec<String>) = match &query.reference {
+        let (owner, argument_names): (OfferingOwner, Vec<String>) = match &query.reference {
             CompletionReference::Prompt(name) => {
-                let (prompt, server) = self.lookup_prompt(name, None, search, failover).await?;
+                let (prompt, owner) = self.lookup_prompt(name, None, search).await?;
                 let argument_names =
                     prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
                 query.reference = CompletionReference::Prompt(prompt.name.tool().to_owned());
-                (server, argument_names)
+                (owner, argument_names)
             }
             CompletionReference::Template(template) => {
-                let candidates = self.asked_servers(search, failover);
-                let asked_search = OfferingSearch { servers: &candidates, ..search };
-                let templates = list_from(&candidates, self.templates_in(asked_search)).await;
+                let templates = self.templates_in(search).await;
                 let exact = templates.items.iter().filter(|t| t.template == *template);
-                let owners: Vec<&str> = exact.map(|t| t.server.as_str()).collect();
-                let owner = self.choose_owner(template, &owners, &templates.servers, failover)?;
-                let Some(server) = owner else {
+                let owners = exact.map(|t| t.server.as_str());
+                let owner = self.choose_owner(template, owners, &templates.servers, search)?;
+                let Some(owner) = owner else {
                     let end = &self.directory.command_end;
-                    return Err(no_template(template, &templates, servers, end));
+                    return Err(no_template(template, &templates, search.servers, end));
                 };
                 let argument_names =
                     uri_template::variables(template).into_iter().map(str::to_owned);
-                (server, argument_names.collect())
+                (owner, argument_names.collect())
             }
         };
         let arguments = std::iter::once(&query.argument).chain(query.context.keys());
@@ -272,7 +235,7 @@ impl ToolHost {
                 return Err(unknown_argument(word, &argument_names));
             }
         }
-        Ok((query, server))
+        Ok((query, owner))
     }
 
     pub(in crate::host) fn unknown_server(&self, name: &str) -> Error {

@@ -12,8 +12,8 @@ use futures_util::future::{BoxFuture, join_all};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::failover::Failover;
 use super::link::HostQuery;
+use super::profiles::ProfileView;
 use super::provider_table::ProviderLease;
 use super::request::LookupScope;
 use super::{ToolHost, limits};
@@ -22,7 +22,7 @@ use crate::model::{
     Diagnostic, Error, Freshness, OfferingListing, Prompt, Resource, ResourceTemplate,
     ServerStatus, ToolName, WithheldItem,
 };
-use crate::provider::{ManagedServer, OfferingSupport};
+use crate::provider::OfferingSupport;
 use crate::util::units::show_duration;
 
 use lookup::OfferingSearch;
@@ -77,7 +77,8 @@ impl ToolHost {
             return all;
         }
         let view = self.view(scope.profile.as_deref())?;
-        Ok(self.prompts_in(OfferingSearch { servers: &scope.servers, view: &view }).await)
+        let all = self.prompts_in(OfferingSearch::of(scope, &view)).await;
+        Ok(self.with_out_of_service(all, scope, &view))
     }
 
     /// The resources of all servers, or of the named ones, listed concurrently.
@@ -89,7 +90,8 @@ impl ToolHost {
             return all;
         }
         let view = self.view(scope.profile.as_deref())?;
-        Ok(self.resources_in(OfferingSearch { servers: &scope.servers, view: &view }).await)
+        let all = self.resources_in(OfferingSearch::of(scope, &view)).await;
+        Ok(self.with_out_of_service(all, scope, &view))
     }
 
     /// The resource templates of all servers, or of the named ones, listed concurrently.
@@ -104,7 +106,8 @@ impl ToolHost {
             return all;
         }
         let view = self.view(scope.profile.as_deref())?;
-        Ok(self.templates_in(OfferingSearch { servers: &scope.servers, view: &view }).await)
+        let all = self.templates_in(OfferingSearch::of(scope, &view)).await;
+        Ok(self.with_out_of_service(all, scope, &view))
     }
 
     async fn prompts_in(&self, search: OfferingSearch<'_>) -> Offerings<Prompt> {
@@ -136,9 +139,9 @@ impl ToolHost {
     /// Whether a resource exists for the client of this host.
     pub async fn has_resource(&self, uri: &str) -> bool {
         let view = self.profiles.default_view();
-        let search = OfferingSearch { servers: &[], view: &view };
+        let scope = LookupScope::default();
         view.shows_everything()
-            || self.resource_owner(uri, search, &Failover::default()).await.is_ok()
+            || self.resource_owner(uri, OfferingSearch::of(&scope, &view)).await.is_ok()
     }
 
     async fn templates_in(&self, search: OfferingSearch<'_>) -> Offerings<ResourceTemplate> {
@@ -164,6 +167,25 @@ impl ToolHost {
         }
     }
 
+    /// A list of everything with the entries that are out of service: their part is missing.
+    fn with_out_of_service<T>(
+        &self,
+        mut all: Offerings<T>,
+        scope: &LookupScope,
+        view: &ProfileView,
+    ) -> Offerings<T> {
+        if scope.servers.is_empty() {
+            let broken = self.servers_out_of_service_in(view).into_iter();
+            all.servers.extend(broken.filter_map(|status| self.failed(status)));
+        }
+        all
+    }
+
+    fn failed(&self, status: ServerStatus) -> Option<ServerListing> {
+        let error = Some(self.pipeline.masker.error(status.state.error()?.clone()));
+        Some(ServerListing { name: status.name, error, is_partial: false })
+    }
+
     /// Requests one list from all servers, or from the named ones.
     async fn list_from_servers<T>(
         &self,
@@ -173,22 +195,19 @@ impl ToolHost {
             &'a dyn OfferingSupport,
         ) -> BoxFuture<'a, Result<OfferingListing<T>, Error>>,
     ) -> Offerings<T> {
-        let OfferingSearch { servers, view } = search;
+        let OfferingSearch { servers, view, tried } = search;
         let providers = self.directory.providers();
-        let is_named = |name| servers.is_empty() || servers.contains(name);
-        let matching = providers.iter().filter(|provider| {
-            provider.server.as_ref().is_some_and(is_named) && view.may_show(provider)
+        let is_asked = |name: &String| {
+            (servers.is_empty() || servers.contains(name))
+                && tried.iter().all(|skipped| skipped.server != *name)
+        };
+        let asked = providers.iter().filter(|provider| {
+            provider.server.as_ref().is_some_and(is_asked) && view.may_show(provider)
         });
         let (offering, others): (Vec<_>, Vec<_>) =
-            matching.partition(|provider| provider.inner.as_offerings().is_some());
+            asked.partition(|provider| provider.inner.as_offerings().is_some());
         let leases: Vec<ProviderLease> =
             offering.into_iter().filter_map(ProviderLease::of).collect();
-        // Entries that are not trusted, or that something is wrong with: their part is missing too.
-        let others = others.iter().filter_map(|other| other.inner.as_server());
-        let mut unusable: Vec<ServerStatus> = others.map(ManagedServer::status).collect();
-        if servers.is_empty() {
-            unusable.extend(self.servers_out_of_service_in(view));
-        }
         self.directory.mark_start(leases.iter().map(|lease| &**lease));
         let ask = &ask;
         let all = join_all(leases.iter().map(|provider| async move {
@@ -215,13 +234,9 @@ impl ToolHost {
             };
             offerings.servers.push(ServerListing { name, error, is_partial: partial });
         }
-        for server in unusable {
-            if let Some(error) = server.state.error() {
-                let error = Some(self.pipeline.masker.error(error.clone()));
-                let listing = ServerListing { name: server.name, error, is_partial: false };
-                offerings.servers.push(listing);
-            }
-        }
+        // Entries that are not trusted, or that something is wrong with: their part is missing too.
+        let others = others.iter().filter_map(|other| other.inner.as_server());
+        offerings.servers.extend(others.filter_map(|server| self.failed(server.status())));
         for name in servers {
             let error = match providers.server(name) {
                 None => self.unknown_server(name),

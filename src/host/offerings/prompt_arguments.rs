@@ -3,20 +3,19 @@
 use crate::model::{Error, JsonObject, Prompt};
 use crate::util::spelling::nearest;
 
-/// Of prompts of one name those that take the arguments, by their places. `command_end` ends the command
-/// line of an example.
-pub(super) fn accepting(
-    prompts: &[Prompt],
-    candidates: Vec<usize>,
+/// Of prompts of one name those that take the arguments. `command_end` ends the command line of an
+/// example.
+pub(super) fn accepting<'p>(
+    candidates: Vec<&'p Prompt>,
     arguments: &JsonObject,
     command_end: &str,
-) -> Result<Vec<usize>, Error> {
+) -> Result<Vec<&'p Prompt>, Error> {
     let mut refusal = None;
     let mut accepted = Vec::with_capacity(candidates.len());
-    for at in candidates {
-        match prompts.get(at).map(|prompt| check_arguments(prompt, arguments, command_end)) {
-            Some(Err(error)) => drop(refusal.get_or_insert(error)),
-            _ => accepted.push(at),
+    for prompt in candidates {
+        match check_arguments(prompt, arguments, command_end) {
+            Ok(()) => accepted.push(prompt),
+            Err(error) => drop(refusal.get_or_insert(error)),
         }
     }
     refusal.filter(|_| accepted.is_empty()).map_or(Ok(accepted), Err)

@@ -23,7 +23,6 @@ type FindItem<Q, P> = for<'a> fn(
     &'a ToolHost,
     &'a Q,
     OfferingSearch<'a>,
-    &'a Failover,
 ) -> BoxFuture<'a, Result<(P, OfferingOwner), Error>>;
 
 /// Asks the server that was found.
@@ -62,8 +61,8 @@ impl ToolHost {
             .request_item(
                 request,
                 &uri,
-                |host, uri, search, failover| {
-                    let owner = host.resource_owner(uri, search, failover);
+                |host, uri, search| {
+                    let owner = host.resource_owner(uri, search);
                     async move { Ok(((), owner.await?)) }.boxed()
                 },
                 |offers, context, uri, ()| offers.read(context, uri),
@@ -85,8 +84,7 @@ impl ToolHost {
     /// into.
     pub async fn find_prompt(&self, name: &str, scope: &LookupScope) -> Result<Prompt, Error> {
         let view = self.view(scope.profile.as_deref())?;
-        let search = OfferingSearch { servers: &scope.servers, view: &view };
-        let result = self.lookup_prompt(name, None, search, &Failover::default()).await;
+        let result = self.lookup_prompt(name, None, OfferingSearch::of(scope, &view)).await;
         result.map(|(prompt, _)| prompt).map_err(|error| self.pipeline.masker.error(error))
     }
 
@@ -113,8 +111,8 @@ impl ToolHost {
             .request_item(
                 request,
                 &(name, arguments),
-                |host, &(name, arguments), search, failover| {
-                    host.lookup_prompt(name, Some(arguments), search, failover).boxed()
+                |host, &(name, arguments), search| {
+                    host.lookup_prompt(name, Some(arguments), search).boxed()
                 },
                 |offers, context, &(_, arguments), prompt| {
                     offers.prompt(context, prompt.name.tool(), arguments)
@@ -151,9 +149,7 @@ impl ToolHost {
             .request_item(
                 request,
                 &query,
-                |host, query, search, failover| {
-                    host.resolve_completion(query.clone(), search, failover).boxed()
-                },
+                |host, query, search| host.resolve_completion(query.clone(), search).boxed(),
                 |offers, context, _, query| offers.complete(context, query),
             )
             .await?;
@@ -173,11 +169,12 @@ impl ToolHost {
         let work = async {
             caller::check(request.user_id.as_deref(), &request.metadata)?;
             let view = self.view(request.scope.profile.as_deref())?;
-            let search = OfferingSearch { servers: &request.scope.servers, view: &view };
             let id = request.id.clone().unwrap_or_else(|| self.new_call_id());
             let mut failover = Failover::default();
             loop {
-                let (item, owner) = match find(self, query, search, &failover).await {
+                let tried = &failover.skipped;
+                let search = OfferingSearch { tried, ..OfferingSearch::of(&request.scope, &view) };
+                let (item, owner) = match find(self, query, search).await {
                     Ok(found) => found,
                     Err(error) => return Err(failover.exhausted(error)),
                 };

@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 use super::lookup::OfferingSearch;
 use super::with_cancellation;
 use crate::host::ToolHost;
-use crate::host::failover::Failover;
 use crate::host::link::{LinkError, Observation, ObservationSink, ObserveRequest};
 use crate::host::provider_table::ProviderLease;
 use crate::host::request::LookupScope;
@@ -38,11 +37,11 @@ impl ToolHost {
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
         let view = self.view(scope.profile.as_deref())?;
-        let search = OfferingSearch { servers: &scope.servers, view: &view };
+        let search = OfferingSearch::of(scope, &view);
         let mut filters: Vec<(String, SubscriptionFilter)> = Vec::new();
         let owners = async {
             for uri in uris {
-                let server = self.resource_owner(uri, search, &Failover::default()).await?.server;
+                let server = self.resource_owner(uri, search).await?.server;
                 let existing = filters.iter_mut().find(|(existing, _)| *existing == server);
                 match existing {
                     Some((_, filter)) if filter.uris.contains(uri) => {}
