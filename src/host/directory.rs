@@ -138,7 +138,7 @@ impl ToolDirectory {
         for (provider, part) in table.iter().zip(parts) {
             match part {
                 // Removed while the others were asked.
-                Some(_) if provider.usage.is_removed() => {}
+                Some(_) if provider.is_removed() => {}
                 Some(part) if provider.server.is_some() => servers.push(part),
                 Some(part) => local.push(part),
                 None => {}

@@ -366,7 +366,7 @@ impl ToolHost {
         let permit = tokio::select! {
             biased;
             () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
-            () = route.provider.usage.stop().cancelled() => {
+            () = route.provider.stop.cancelled() => {
                 return Err(roster::cancelled_by_removal(&call.name));
             }
             permit = self.pipeline.permits.acquire(definition, nesting.chain.len(), client) => {
@@ -389,7 +389,7 @@ impl ToolHost {
             call,
             limits: &limits,
             interrupt: &request.cancel,
-            removed: route.provider.usage.stop(),
+            removed: &route.provider.stop,
         };
         loop {
             open.attempts += 1;
@@ -412,7 +412,7 @@ impl ToolHost {
             }
             let Some(error) = retry::retryable_error(&outcome).cloned() else { return outcome };
             let is_last = open.attempts > further || total.is_elapsed();
-            if is_last || route.provider.usage.is_removed() {
+            if is_last || route.provider.is_removed() {
                 return outcome;
             }
             let jitter = retry::jitter(&self.pipeline.ids.next());
@@ -438,7 +438,7 @@ impl ToolHost {
             tokio::select! {
                 biased;
                 () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
-                () = route.provider.usage.stop().cancelled() => return Err(error),
+                () = route.provider.stop.cancelled() => return Err(error),
                 () = &mut total => {
                     return Err(error.with_detail("no time is left for another attempt"));
                 }

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::limits;
-use super::provider_usage::ProviderUsage;
 use super::validate::{SchemaChecker, complexity};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
@@ -103,7 +105,10 @@ pub(super) struct RegisteredProvider {
     pub(super) server: Option<String>,
     /// The share of calls that the server gets of a tool that several offer.
     pub(super) weight: Option<f64>,
-    pub(super) usage: Arc<ProviderUsage>,
+    /// Who uses it; closed once it is removed.
+    pub(super) users: TaskTracker,
+    /// Fires when its users have to stop: it was removed, and is about to be closed.
+    pub(super) stop: CancellationToken,
     /// Whether the host was built with it, or got it with what replaced that; otherwise the program
     /// registered it.
     pub(super) is_of_files: bool,
@@ -126,7 +131,8 @@ impl RegisteredProvider {
             source: component,
             component_type: None,
             server,
-            usage: Arc::default(),
+            users: TaskTracker::new(),
+            stop: CancellationToken::new(),
             is_of_files: false,
             pins,
             declared: Mutex::default(),
@@ -155,6 +161,29 @@ impl RegisteredProvider {
     /// With which request it was first made to start something; 0 when with none.
     pub(super) fn first_start(&self) -> u64 {
         self.first_start.load(Ordering::Relaxed)
+    }
+
+    /// Counts as a user until the token is dropped; `None` once the provider is removed.
+    pub(super) fn begin_use(&self) -> Option<TaskTrackerToken> {
+        // Counted first: whoever removes the provider after that waits for this one.
+        let user = self.users.token();
+        (!self.is_removed()).then_some(user)
+    }
+
+    pub(super) fn is_removed(&self) -> bool {
+        self.users.is_closed()
+    }
+
+    /// Ends work early when the provider is removed and those who use it have had their time.
+    pub(super) async fn while_registered<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            outcome = work => outcome,
+            () = self.stop.cancelled() => Err(self.removed_error()),
+        }
     }
 
     pub(super) fn is_remote(&self) -> bool {
@@ -307,15 +336,8 @@ impl RegisteredProvider {
         limit: Duration,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let Some(in_use) = self.usage.begin() else { return Err(self.removed_error()) };
-        let work = async {
-            tokio::select! {
-                biased;
-                outcome = work => outcome,
-                () = in_use.stop().cancelled() => Err(self.removed_error()),
-            }
-        };
-        let error = match tokio::time::timeout(limit, work).await {
+        let Some(_user) = self.begin_use() else { return Err(self.removed_error()) };
+        let error = match tokio::time::timeout(limit, self.while_registered(work)).await {
             Ok(Ok(outcome)) => return Ok(outcome),
             Ok(Err(error)) => error,
             Err(_elapsed) => Error::timeout(format!(
@@ -330,7 +352,7 @@ impl RegisteredProvider {
         })
     }
 
-    pub(super) fn removed_error(&self) -> Error {
+    fn removed_error(&self) -> Error {
         Error::unreachable(format!("{} was removed", self.describe()))
     }
 

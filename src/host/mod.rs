@@ -52,7 +52,6 @@ mod permits;
 mod pipeline;
 mod profiles;
 mod provider_table;
-mod provider_usage;
 mod registration;
 mod registry;
 mod roster;

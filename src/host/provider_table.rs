@@ -3,9 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
 use super::listings::{ListedTool, RegisteredProvider};
-use super::provider_usage::UsageGuard;
-use crate::model::Error;
 
 /// The providers in catalogue order. The registry of single tools comes last, so that what files
 /// declare is listed first.
@@ -41,25 +41,13 @@ impl ProviderTable {
 /// A provider that is not closed while this is held: its removal waits, within bounds.
 pub(super) struct ProviderLease {
     pub(super) provider: Arc<RegisteredProvider>,
-    pub(super) usage: UsageGuard,
+    _user: TaskTrackerToken,
 }
 
 impl ProviderLease {
     /// `None` once the provider is removed.
     pub(super) fn of(provider: &Arc<RegisteredProvider>) -> Option<Self> {
-        Some(Self { provider: Arc::clone(provider), usage: provider.usage.begin()? })
-    }
-
-    /// Ends work early when the provider is removed and those who use it have had their time.
-    pub(super) async fn while_registered<T>(
-        &self,
-        work: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        tokio::select! {
-            biased;
-            outcome = work => outcome,
-            () = self.usage.stop().cancelled() => Err(self.removed_error()),
-        }
+        Some(Self { provider: Arc::clone(provider), _user: provider.begin_use()? })
     }
 }
 

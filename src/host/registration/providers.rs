@@ -184,7 +184,7 @@ impl ToolHost {
 
     /// Prevents new uses of a provider that is no longer in the table.
     pub(super) fn mark_removed(roster: &mut Roster, provider: &Arc<RegisteredProvider>) {
-        provider.usage.remove();
+        provider.users.close();
         roster.remember_provider(provider);
         roster.leaving.push(Arc::clone(provider));
     }
@@ -209,17 +209,16 @@ impl ToolHost {
 /// Waits until a removed provider is unused, and cancels uses that take too long. Returns how many
 /// were cancelled.
 async fn drain(provider: &RegisteredProvider, grace: Option<Duration>) -> usize {
-    let idle = provider.usage.idle();
     let Some(grace) = grace else {
-        idle.await;
+        provider.users.wait().await;
         return 0;
     };
-    if tokio::time::timeout(grace, idle).await.is_ok() {
+    if tokio::time::timeout(grace, provider.users.wait()).await.is_ok() {
         return 0;
     }
-    let cancelled = provider.usage.stop_users();
+    provider.stop.cancel();
+    let cancelled = provider.users.len();
     // Tools that do not stop when cancelled end with the provider.
-    let idle = provider.usage.idle();
-    let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, idle).await;
+    let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, provider.users.wait()).await;
     cancelled
 }
