@@ -91,29 +91,28 @@ impl ToolDirectory {
 
     async fn find_route(&self, search: &Search<'_>) -> Result<Route, Error> {
         let Search { name, servers, view, limit, .. } = *search;
-        let in_scope = |tool: &ToolName| is_in_scope(servers, tool.component());
         let table = self.providers();
         let local = local_listings(&table);
+        let names = components(&table, &local);
         if !servers.is_empty() {
-            self.check_scope(servers, &components(&table, &local))?;
+            self.check_scope(servers, &names)?;
         }
+        let in_scope = |component: Option<&str>| is_in_scope(servers, component);
         if let Some(candidate) =
-            find_exact(&local, name).filter(|(_, tool)| in_scope(&tool.definition.name))
+            find_exact(&local, name).filter(|(_, tool)| in_scope(tool.definition.name.component()))
         {
             return build_route(search, (candidate, None), Vec::new());
         }
+        let remote = || table.remote().filter(|provider| in_scope(provider.inner.component()));
 
         // A name that a file declares for a provider which is no server, but has to be asked for the
         // rest of the definition: no other provider is.
-        let owner = table
-            .remote()
-            .filter(|provider| is_in_scope(servers, provider.inner.component()))
-            .filter(|provider| provider.server.is_none())
-            .find(|provider| {
-                let declared = provider.declared();
-                let tool = declared.find(name);
-                tool.is_some_and(|tool| !view.is_scoped() || view.shows(&tool.definition))
-            });
+        let declares = |provider: &&Arc<RegisteredProvider>| {
+            let declared = provider.declared();
+            let tool = declared.find(name);
+            tool.is_some_and(|tool| !view.is_scoped() || view.shows(&tool.definition))
+        };
+        let owner = remote().filter(|provider| provider.server.is_none()).find(declares);
         if let Some(owner) = owner {
             if !view.may_show(owner) {
                 return Err(view.refusal(name));
@@ -126,25 +125,18 @@ impl ToolDirectory {
         }
 
         // A qualified name: only the servers whose names it begins with.
-        let names = components(&table, &local);
         let begins = naming::components(name, names.iter().map(String::as_str));
-        let (contacted, hidden): (Vec<_>, Vec<_>) = table
-            .remote()
-            .filter(|provider| provider.inner.component().is_some_and(|c| begins.contains(&c)))
-            .filter(|provider| is_in_scope(servers, provider.inner.component()))
+        let is_named = |component: Option<&str>| component.is_some_and(|c| begins.contains(&c));
+        let (contacted, hidden): (Vec<_>, Vec<_>) = remote()
+            .filter(|provider| is_named(provider.inner.component()))
             .partition(|provider| view.may_show(provider));
-        let contacts_some = !contacted.is_empty();
         let answers = self.list_providers(&contacted, limit).await;
-        let pool: Vec<ToolCandidate<'_>> = candidates(local.iter().chain(&answers.listings))
-            .filter(|(_, tool)| {
-                let component = tool.definition.name.component();
-                component.is_some_and(|c| begins.contains(&c))
-            })
-            .filter(|(_, tool)| in_scope(&tool.definition.name))
-            .collect();
+        let pool = candidates(local.iter().chain(&answers.listings), |component| {
+            is_named(component) && in_scope(component)
+        });
         match self.choose(search, &pool, &answers.failures)? {
             Some(candidate) => return build_route(search, candidate, Vec::new()),
-            None if contacts_some => {
+            None if !contacted.is_empty() => {
                 return Err(self.not_found_error(search, &begins, &pool, &answers));
             }
             // Whether such a server has the tool is nothing that the profile shows.
@@ -156,29 +148,22 @@ impl ToolDirectory {
         }
 
         // A bare name: all servers must be contacted, because it must be unique.
-        let contacted: Vec<_> = table
-            .remote()
-            .filter(|provider| is_in_scope(servers, provider.inner.component()))
-            .filter(|provider| view.may_show(provider))
-            .filter(|provider| {
-                search.skipped.iter().all(|s| provider.server.as_ref() != Some(&s.server))
-            })
-            .collect();
+        let was_tried = |provider: &RegisteredProvider| {
+            search.skipped.iter().any(|tried| provider.server.as_ref() == Some(&tried.server))
+        };
+        let contacted: Vec<_> =
+            remote().filter(|provider| view.may_show(provider) && !was_tried(provider)).collect();
         let answers = self.list_providers(&contacted, limit).await;
-        let pool: Vec<ToolCandidate<'_>> = candidates(local.iter().chain(&answers.listings))
-            .filter(|(_, tool)| in_scope(&tool.definition.name))
-            .collect();
-        match self.choose(search, &pool, &answers.failures)? {
-            Some(candidate) => {
-                // That is expected of servers that offer the same tool.
-                let routed = candidate.1.is_some();
-                let expected = |provider: &RegisteredProvider| routed && provider.weight.is_some();
-                let unasked = answers.failures.iter().filter(|(provider, _)| !expected(provider));
-                let note = SilentServers::of_providers(unasked).note(&format!("'{name}' too"));
-                build_route(search, candidate, note.into_iter().collect())
-            }
-            None => Err(self.not_found_error(search, &begins, &pool, &answers)),
-        }
+        let pool = candidates(local.iter().chain(&answers.listings), in_scope);
+        let Some(candidate) = self.choose(search, &pool, &answers.failures)? else {
+            return Err(self.not_found_error(search, &begins, &pool, &answers));
+        };
+        // That is expected of servers that offer the same tool.
+        let routed = candidate.1.is_some();
+        let expected = |provider: &RegisteredProvider| routed && provider.weight.is_some();
+        let unasked = answers.failures.iter().filter(|(provider, _)| !expected(provider));
+        let note = SilentServers::of_providers(unasked).note(&format!("'{name}' too"));
+        build_route(search, candidate, note.into_iter().collect())
     }
 
     async fn list_providers(
@@ -228,9 +213,7 @@ impl ToolDirectory {
             let spelled = pool.iter().flat_map(|candidate| {
                 candidate.1.definition.aliases.iter().map(|alias| (*candidate, alias))
             });
-            let rounds: [Vec<(ToolCandidate<'a>, &ToolName)>; 2] =
-                [listed.collect(), spelled.collect()];
-            for round in rounds {
+            for round in [listed.collect::<Vec<_>>(), spelled.collect()] {
                 let names: Vec<&ToolName> = round.iter().map(|(_, name)| *name).collect();
                 let fitting = match naming::resolve(search.name, &names) {
                     NameResolution::Found(at) => vec![at],
@@ -274,7 +257,8 @@ fn local_listings(table: &ProviderTable) -> Vec<ProviderListing> {
 
 fn components(table: &ProviderTable, local: &[ProviderListing]) -> Vec<String> {
     let remote = table.remote().filter_map(|provider| provider.inner.component());
-    let local = candidates(local).filter_map(|(_, tool)| tool.definition.name.component());
+    let tools = local.iter().flat_map(|listing| &listing.snapshot.tools);
+    let local = tools.filter_map(|tool| tool.definition.name.component());
     let mut all: Vec<String> = remote.chain(local).map(str::to_owned).collect();
     all.sort_unstable();
     all.dedup();
@@ -303,12 +287,15 @@ fn build_route(
     })
 }
 
+/// The tools on the lists whose component fits.
 fn candidates<'a>(
-    answers: impl IntoIterator<Item = &'a ProviderListing>,
-) -> impl Iterator<Item = ToolCandidate<'a>> {
-    answers
-        .into_iter()
-        .flat_map(|answer| answer.snapshot.tools.iter().map(move |tool| (answer, tool)))
+    listings: impl Iterator<Item = &'a ProviderListing>,
+    fits: impl Fn(Option<&str>) -> bool,
+) -> Vec<ToolCandidate<'a>> {
+    listings
+        .flat_map(|listing| listing.snapshot.tools.iter().map(move |tool| (listing, tool)))
+        .filter(|(_, tool)| fits(tool.definition.name.component()))
+        .collect()
 }
 
 /// The local tool with exactly this full name; of several the one that stands first in its file,
