@@ -310,7 +310,7 @@ impl ToolHost {
         &self,
         change: BreakpointChange,
     ) -> Option<BreakpointList> {
-        if self.link.get().is_none() {
+        if self.link().is_none() {
             return Some(self.pipeline.breakpoints.change(change));
         }
         self.ask_link(HostQuery::Breakpoints(change)).await
@@ -318,7 +318,7 @@ impl ToolHost {
 
     /// Decides about a stopped call; whether it still waited.
     pub(crate) async fn release(&self, hold: u64, answer: HoldAnswer, by: String) -> bool {
-        if self.link.get().is_none() {
+        if self.link().is_none() {
             return self.pipeline.breakpoints.answer(hold, (answer, by));
         }
         self.ask_link(HostQuery::Release { hold, answer, by }).await.unwrap_or(false)

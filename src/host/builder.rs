@@ -7,7 +7,6 @@ use std::sync::{Arc, Weak};
 use super::ToolHost;
 use super::approval::Approver;
 use super::directory::{DirectoryParts, ToolDirectory};
-use super::link::LinkSlot;
 use super::offerings::OpenSubscriptions;
 use super::pipeline::CallPipeline;
 use super::profiles::{KnownProfiles, Profiles};
@@ -233,7 +232,7 @@ impl ToolHostBuilder {
             pipeline: Arc::new(pipeline),
             sessions: Arc::new(sessions),
             client: None,
-            link: LinkSlot::default(),
+            link: Current::default(),
             subscriptions: OpenSubscriptions::default(),
             weak_self: Weak::clone(weak_self),
         })

@@ -3,7 +3,7 @@
 //! Front ends use one interface, the [`ToolHost`]; with a [`HostLink`] it is an adapter to the
 //! other process, and without one it does everything here. Front ends cannot tell the difference.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
@@ -126,19 +126,6 @@ impl Observation {
 /// Where observations go. It is called in order and must not wait.
 pub type ObservationSink = Arc<dyn Fn(Observation) + Send + Sync>;
 
-#[derive(Default)]
-pub(super) struct LinkSlot(RwLock<Option<Arc<dyn HostLink>>>);
-
-impl LinkSlot {
-    pub(super) fn get(&self) -> Option<Arc<dyn HostLink>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, link: Option<Arc<dyn HostLink>>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = link;
-    }
-}
-
 /// Why the other host did not respond.
 #[derive(Debug, Clone)]
 pub enum LinkError {
@@ -213,19 +200,23 @@ impl ToolHost {
     /// Passes everything that [`HostLink`] knows on to another host from now on.
     #[doc(hidden)] // for the program's own front ends
     pub fn attach(&self, link: Arc<dyn HostLink>) {
-        self.link.set(Some(link));
+        self.link.replace(Some(link));
     }
 
     /// Does everything in this process from now on.
     #[doc(hidden)] // for the program's own front ends
     pub fn detach(&self) {
-        self.link.set(None);
+        self.link.replace(None);
+    }
+
+    pub(super) fn link(&self) -> Option<Arc<dyn HostLink>> {
+        Option::clone(&self.link.get())
     }
 
     /// The process of the host that calls are passed on to; `None` when they are made here.
     #[doc(hidden)] // for the program's own front ends
     pub fn attached_pid(&self) -> Option<u32> {
-        self.link.get().map(|link| link.pid())
+        self.link().map(|link| link.pid())
     }
 
     /// Hands on what happens in the attached host until `cancel` fires or that host has ended.
@@ -239,7 +230,7 @@ impl ToolHost {
         sink: &ObservationSink,
         cancel: &CancellationToken,
     ) -> Result<(), LinkError> {
-        let link = self.link.get().ok_or(LinkError::Unsent)?;
+        let link = self.link().ok_or(LinkError::Unsent)?;
         link.observe(&request, sink, cancel).await
     }
 
@@ -297,7 +288,7 @@ impl ToolHost {
         query: impl FnOnce() -> HostQuery,
         cancel: &CancellationToken,
     ) -> Option<T> {
-        let answer = self.link.get()?.query(&query(), cancel).await.ok()?;
+        let answer = self.link()?.query(&query(), cancel).await.ok()?;
         serde_json::from_str(&answer).ok()
     }
 
@@ -310,7 +301,7 @@ impl ToolHost {
         &self,
         request: &CallRequest,
     ) -> Option<Result<CallOutcome, Error>> {
-        let link = self.link.get()?;
+        let link = self.link()?;
         match link.call(&self.complete_request(request)).await {
             Ok(Ok(mut outcome)) => {
                 outcome.metadata.host_pid = Some(link.pid());

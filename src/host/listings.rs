@@ -1,8 +1,8 @@
 //! Cached listings of providers, refreshed when a provider's version changes.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -113,8 +113,8 @@ pub(super) struct RegisteredProvider {
     /// registered it.
     pub(super) is_of_files: bool,
     pins: Arc<Current<Pins>>,
-    declared: Mutex<Option<Arc<ToolListSnapshot>>>,
-    cached: Mutex<Option<Arc<ToolListSnapshot>>>,
+    declared: Current<Option<Arc<ToolListSnapshot>>>,
+    cached: Current<Option<Arc<ToolListSnapshot>>>,
     /// Held while listing, so that callers at the same time ask only once.
     listing_lock: tokio::sync::Mutex<()>,
     /// With which of the host's requests it was first made to start something; 0 before that.
@@ -135,8 +135,8 @@ impl RegisteredProvider {
             stop: CancellationToken::new(),
             is_of_files: false,
             pins,
-            declared: Mutex::default(),
-            cached: Mutex::default(),
+            declared: Current::default(),
+            cached: Current::default(),
             listing_lock: tokio::sync::Mutex::default(),
             first_start: AtomicU64::new(0),
         }
@@ -194,8 +194,7 @@ impl RegisteredProvider {
     pub(super) fn declared(&self) -> Arc<ToolListSnapshot> {
         // A server's declarations come from a file; local tools may change.
         let version = self.inner.list_version();
-        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(snapshot) = &*declared
+        if let Some(snapshot) = &*self.declared.get()
             && (self.is_remote() || snapshot.version == version)
         {
             return Arc::clone(snapshot);
@@ -213,7 +212,7 @@ impl RegisteredProvider {
             self.pins.get().mark_tools(&mut tools, None);
         }
         let fresh = Arc::new(ToolListSnapshot { version, ..ToolListSnapshot::new(tools) });
-        *declared = Some(Arc::clone(&fresh));
+        self.declared.replace(Some(Arc::clone(&fresh)));
         fresh
     }
 
@@ -247,8 +246,8 @@ impl RegisteredProvider {
     }
 
     pub(super) fn forget_lists(&self) {
-        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.cached.replace(None);
+        self.declared.replace(None);
     }
 
     /// What this provider adds to a catalogue: a server its kept list, when the version of it still
@@ -326,9 +325,8 @@ impl RegisteredProvider {
 
     /// The list as it was asked for last, unless it changed since.
     pub(super) fn cached_snapshot(&self) -> Option<Arc<ToolListSnapshot>> {
-        let listed = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.inner.list_version();
-        listed.as_ref().filter(|snapshot| snapshot.version == now).map(Arc::clone)
+        Option::clone(&self.cached.get()).filter(|snapshot| snapshot.version == now)
     }
 
     async fn with_timeout<T>(
@@ -385,7 +383,7 @@ impl RegisteredProvider {
             let (tools, problems) = (snapshot.tools.len(), snapshot.diagnostics.len());
             tracing::debug!(server, tools, problems, partial = snapshot.partial, "tools listed");
         }
-        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));
+        self.cached.replace(Some(Arc::clone(&snapshot)));
         Ok(snapshot)
     }
 }

@@ -69,12 +69,13 @@ mod tests;
 use std::sync::{Arc, Weak};
 
 use crate::catalogue::Catalogue;
-use crate::model::{Browser, Error, LoginReport, ServerState, ServerStatus, ToolDefinition};
+use crate::model::{Browser, Error, LoginReport, ServerStatus, ToolDefinition};
 use crate::provider::LoginSupport;
+use crate::util::current::Current;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;
 use futures_util::future::join_all;
-use link::{HostQuery, LinkSlot};
+use link::{HostLink, HostQuery};
 use offerings::OpenSubscriptions;
 use pipeline::CallPipeline;
 use policy::Decision;
@@ -99,7 +100,7 @@ pub struct ToolHost {
     /// The client that makes all these calls, if it is one of several.
     client: Option<String>,
     /// The host in another process that handles requests instead of this one, if any.
-    link: LinkSlot,
+    link: Current<Option<Arc<dyn HostLink>>>,
     /// The resources whose changes it was asked to follow.
     subscriptions: OpenSubscriptions,
     weak_self: Weak<Self>,
@@ -120,7 +121,7 @@ impl ToolHost {
             pipeline: Arc::clone(&self.pipeline),
             sessions: Arc::clone(&self.sessions),
             client: Some(scope.client),
-            link: LinkSlot::default(),
+            link: Current::default(),
             subscriptions: OpenSubscriptions::default(),
             weak_self: Weak::clone(weak_self),
         })
@@ -317,20 +318,9 @@ impl ToolHost {
         });
         let leases: Vec<ProviderLease> = chosen.filter_map(ProviderLease::of).collect();
         self.directory.mark_start(leases.iter().map(|lease| &**lease));
-        let servers = leases.iter().filter_map(|lease| Some((lease, lease.inner.as_server()?)));
-        let checks = servers.map(|(lease, server)| async {
-            let check = lease.while_registered(async { Ok(server.check().await) });
-            let error = match tokio::time::timeout(limits::LISTING_TIMEOUT, check).await {
-                Ok(Ok(status)) => return status,
-                Ok(Err(removed)) => removed,
-                Err(_elapsed) => Error::timeout("did not respond to the ping"),
-            };
-            let status = server.status();
-            let error = error.with_server(&status.name);
-            ServerStatus { state: ServerState::Failed(error), ..status }
-        });
-        let all = join_all(checks).await;
-        all.into_iter().map(|status| self.with_host_state(status)).collect()
+        let late = "did not respond to the ping";
+        let checks = leases.iter().map(|lease| self.status_after(lease, |s| s.check(), late));
+        join_all(checks).await.into_iter().flatten().collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Managing servers: stop, restart, log level.
 
+use futures_util::future::BoxFuture;
+
 use super::link::HostQuery;
 use super::provider_table::ProviderLease;
 use super::{ToolHost, limits};
@@ -16,11 +18,11 @@ impl ToolHost {
             return status;
         }
         let provider = self.find_server(name)?;
-        let server = managed(&provider, name)?;
         // Each provider bounds its shutdown; the bound here is for one that does not.
         let close = provider.inner.close();
         let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, close).await;
-        Ok(self.with_host_state(server.status()))
+        let status = provider.inner.as_server().map(|server| self.with_host_state(server.status()));
+        status.ok_or_else(|| self.unknown_server(name))
     }
 
     /// Ends a server and starts it again at once, whatever it did before: failures that kept it
@@ -34,16 +36,29 @@ impl ToolHost {
             return status;
         }
         let provider = self.find_server(name)?;
-        let server = managed(&provider, name)?;
-        let restart = provider.while_registered(async { Ok(server.restart().await) });
-        let status = match tokio::time::timeout(limits::LISTING_TIMEOUT, restart).await {
-            Ok(restarted) => restarted?,
-            Err(_elapsed) => {
-                let error = Error::timeout("has not started yet").with_server(name);
-                ServerStatus { state: ServerState::Failed(error), ..server.status() }
-            }
+        let status = self.status_after(&provider, |s| s.restart(), "has not started yet").await;
+        status.ok_or_else(|| self.unknown_server(name))
+    }
+
+    /// What is known of a server after `work`, or that it did not end in time; `None` for what is no
+    /// server.
+    pub(super) async fn status_after(
+        &self,
+        provider: &ProviderLease,
+        work: impl for<'a> FnOnce(&'a dyn ManagedServer) -> BoxFuture<'a, ServerStatus>,
+        late: &str,
+    ) -> Option<ServerStatus> {
+        let server = provider.inner.as_server()?;
+        let work = work(server);
+        let ended = provider.while_registered(async { Ok(work.await) });
+        let error = match tokio::time::timeout(limits::LISTING_TIMEOUT, ended).await {
+            Ok(Ok(status)) => return Some(self.with_host_state(status)),
+            Ok(Err(removed)) => removed,
+            Err(_elapsed) => Error::timeout(late),
         };
-        Ok(self.with_host_state(status))
+        let status = server.status();
+        let state = ServerState::Failed(error.with_server(&status.name));
+        Some(self.with_host_state(ServerStatus { state, ..status }))
     }
 
     /// Sets the minimum level of the log lines requested from a server from now on, one of
@@ -70,11 +85,6 @@ impl ToolHost {
         self.directory.mark_start([&*provider]);
         Ok(provider)
     }
-}
-
-fn managed<'a>(provider: &'a ProviderLease, name: &str) -> Result<&'a dyn ManagedServer, Error> {
-    let server = provider.inner.as_server();
-    server.ok_or_else(|| Error::usage(format!("'{name}' is not a server")))
 }
 
 #[cfg(test)]

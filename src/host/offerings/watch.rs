@@ -111,7 +111,7 @@ impl ToolHost {
         updates: &mpsc::Sender<ServerChange>,
         cancel: &CancellationToken,
     ) -> Option<Result<(), Error>> {
-        let link = self.link.get()?;
+        let link = self.link()?;
         let send = updates.clone();
         let sink: ObservationSink = Arc::new(move |observation| {
             if let Observation::Change(server, change) = observation {

@@ -98,7 +98,7 @@ impl ToolHost {
         for provider in self.directory.providers().iter() {
             provider.inner.end_session(id);
         }
-        if let (Some(link), Ok(runtime)) = (self.link.get(), Handle::try_current()) {
+        if let (Some(link), Ok(runtime)) = (self.link(), Handle::try_current()) {
             let ended = HostQuery::EndSession(id.to_owned());
             runtime.spawn(async move {
                 // A host that is gone has ended it.
