@@ -78,29 +78,22 @@ struct AcceptedValues<'a> {
 }
 
 impl<'a> AcceptedValues<'a> {
-    fn collect(&mut self, schema: &'a Value, root: &'a Value) {
+    fn collect(&mut self, part: &'a Value, root: &'a Value) {
         self.steps += 1;
         if self.steps > MAX_STEPS {
             return;
         }
-        match schema.get("type") {
-            Some(Value::String(kind)) => self.types.push(kind),
-            Some(Value::Array(kinds)) => self.types.extend(kinds.iter().filter_map(Value::as_str)),
-            // A schema that speaks of properties or items means objects or arrays.
-            _ if schema.get("properties").is_some() => self.types.push("object"),
-            _ if schema.get("items").is_some() => self.types.push("array"),
-            _ => {}
-        }
-        self.is_base64 |= schema["contentEncoding"] == "base64";
-        self.is_data_url |= schema["format"] == "data-url" || schema["format"] == "data-uri";
-        self.media_type = schema["contentMediaType"].as_str().or(self.media_type);
-        self.values.extend(schema.get("const"));
-        self.values.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten());
-        if let Some(target) = schema::referenced(root, schema) {
+        self.types.extend(schema::types(part));
+        self.is_base64 |= part["contentEncoding"] == "base64";
+        self.is_data_url |= part["format"] == "data-url" || part["format"] == "data-uri";
+        self.media_type = part["contentMediaType"].as_str().or(self.media_type);
+        self.values.extend(part.get("const"));
+        self.values.extend(part.get("enum").and_then(Value::as_array).into_iter().flatten());
+        if let Some(target) = schema::referenced(root, part) {
             self.collect(target, root);
         }
         for keyword in ["anyOf", "oneOf", "allOf"] {
-            for branch in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
+            for branch in part.get(keyword).and_then(Value::as_array).into_iter().flatten() {
                 self.collect(branch, root);
             }
         }

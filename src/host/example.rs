@@ -122,18 +122,11 @@ pub fn resolve<'s>(root: &'s Value, schema: &'s Value, hops: usize) -> &'s Value
     }
 }
 
-/// The type of a schema: the named one, the first of several that is not `null`, or what its
-/// keywords imply.
+/// The first type of a schema that is not `null`, if it names or implies one.
 pub fn type_of(schema: &Value) -> Option<&str> {
-    match schema.get("type") {
-        Some(Value::String(name)) => Some(name),
-        Some(Value::Array(names)) => {
-            names.iter().filter_map(Value::as_str).find(|name| *name != "null")
-        }
-        _ if schema.get("properties").is_some() => Some("object"),
-        _ if schema.get("items").is_some() => Some("array"),
-        _ => None,
-    }
+    let types = schema::types(schema);
+    let value = types.iter().find(|name| **name != "null");
+    value.or(types.first()).copied()
 }
 
 fn bound(schema: &Value) -> Option<Value> {

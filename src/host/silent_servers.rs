@@ -43,12 +43,10 @@ impl<'a> SilentServers<'a> {
     }
 
     pub(super) fn decisive_failure(&self) -> Option<Error> {
-        let by_precedence =
-            |at: &usize| self.0.get(*at).map(|(_, error)| error.kind().precedence());
-        let at = (0..self.0.len()).min_by_key(by_precedence)?;
-        let error = self.0.get(at)?.1.clone();
-        let others = self.0.iter().enumerate().filter(|(index, _)| *index != at);
-        let others: Vec<&str> = others.map(|(_, (name, _))| *name).collect();
+        let (_, decisive) = self.0.iter().min_by_key(|(_, error)| error.kind().precedence())?;
+        let others = self.0.iter().filter(|(_, error)| !std::ptr::eq(*error, *decisive));
+        let others: Vec<&str> = others.map(|(name, _)| *name).collect();
+        let error = Error::clone(decisive);
         Some(match others.as_slice() {
             [] => error,
             [other] => error.with_detail(format!("'{other}' did not answer either")),
@@ -62,21 +60,13 @@ impl<'a> SilentServers<'a> {
 
     /// One line for all of them: they may have `what` too. `None` if every server responded.
     pub(super) fn note(&self, what: &str) -> Option<String> {
-        match self.0.as_slice() {
-            [] => None,
-            [(server, error)] => Some(format!(
-                "server '{server}' did not answer and may offer {what}: {}",
-                error.message()
-            )),
-            several => {
-                let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
-                let count = names.len();
-                Some(format!(
-                    "{count} servers did not answer and may offer {what}: {}",
-                    named(&names)
-                ))
-            }
-        }
+        let names: Vec<&str> = self.0.iter().map(|(name, _)| *name).collect();
+        let (servers, why) = match self.0.as_slice() {
+            [] => return None,
+            [(server, error)] => (format!("server '{server}'"), error.message().to_owned()),
+            several => (format!("{} servers", several.len()), named(&names)),
+        };
+        Some(format!("{servers} did not answer and may offer {what}: {why}"))
     }
 
     pub(super) fn annotate(&self, error: Error, what: &str) -> Error {

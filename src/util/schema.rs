@@ -83,6 +83,17 @@ pub fn referenced<'v>(root: &'v Value, schema: &Value) -> Option<&'v Value> {
     target(root, schema.get("$ref")?.as_str()?)
 }
 
+/// The types that a schema names, or that its keywords imply.
+pub fn types(schema: &Value) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ if schema.get("properties").is_some() => vec!["object"],
+        _ if schema.get("items").is_some() => vec!["array"],
+        _ => Vec::new(),
+    }
+}
+
 /// Makes every reference to a part of the schema a JSON Pointer from its top, so that nobody has to
 /// know about `$id` and `$anchor` to follow one.
 pub fn localize(schema: &mut Value) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::content::PinGroup;
-use super::table::{PinComparison, Pins, server_of};
+use super::table::{Pins, server_of};
 use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::{Catalogue, fingerprint};
 use crate::model::{Error, ToolDefinition, ToolStatus};
@@ -89,11 +89,13 @@ impl PinReport {
             names.insert(name.clone());
             let server = server_of(tool);
             let server_instructions = server.and_then(instructions);
-            let (state, mut changes) = match pins.compare(tool, server_instructions.as_deref()) {
-                PinComparison::New => (PinReportState::New, Vec::new()),
-                PinComparison::Same => (PinReportState::Same, Vec::new()),
-                PinComparison::Changed(changes) => (PinReportState::Changed, changes),
+            let differences = pins.compare(tool, server_instructions.as_deref());
+            let state = match differences.as_deref() {
+                None => PinReportState::New,
+                Some([]) => PinReportState::Same,
+                Some(_) => PinReportState::Changed,
             };
+            let mut changes = differences.unwrap_or_default();
             // What is true of the whole server is reported once.
             changes.retain(|change| {
                 server.is_none() || !matches!(change.part, "entry" | "endpoint" | "instructions")

@@ -40,15 +40,6 @@ impl PinContext {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PinComparison {
-    /// The tool was never pinned.
-    New,
-    Same,
-    /// It is something else. Holds what differs.
-    Changed(Vec<DefinitionChange>),
-}
-
 #[derive(Debug, Clone, Default)]
 pub struct Pins {
     context: Arc<PinContext>,
@@ -127,9 +118,14 @@ impl Pins {
         same.or_else(|| all.iter().find(is_replaced).map(|(_, pin)| (pin, false)))
     }
 
-    /// The pin state of a tool; `instructions` are its server's.
-    pub fn compare(&self, tool: &ToolDefinition, instructions: Option<&str>) -> PinComparison {
-        let Some(pin) = self.pin(tool) else { return PinComparison::New };
+    /// What differs from what was pinned; `None` of a tool that never was. `instructions` are its
+    /// server's.
+    pub fn compare(
+        &self,
+        tool: &ToolDefinition,
+        instructions: Option<&str>,
+    ) -> Option<Vec<DefinitionChange>> {
+        let pin = self.pin(tool)?;
         let mut differences = if let Some(server) = server_of(tool) {
             self.server_changes(server, instructions)
         } else {
@@ -150,11 +146,7 @@ impl Pins {
                 }),
             }
         }
-        if differences.is_empty() {
-            PinComparison::Same
-        } else {
-            PinComparison::Changed(differences)
-        }
+        Some(differences)
     }
 
     pub fn server_changes(
@@ -198,16 +190,15 @@ impl Pins {
             if matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared) {
                 continue;
             }
-            match self.compare(tool, instructions) {
-                PinComparison::New => {}
-                PinComparison::Same => Arc::make_mut(tool).pin_state = PinState::Matches,
-                PinComparison::Changed(differences) => {
-                    let refusal = refusal(tool, &differences);
-                    let tool = Arc::make_mut(tool);
-                    tool.pin_state = PinState::Changed(refusal);
-                    tool.status = ToolStatus::Changed;
-                }
+            let Some(differences) = self.compare(tool, instructions) else { continue };
+            if differences.is_empty() {
+                Arc::make_mut(tool).pin_state = PinState::Matches;
+                continue;
             }
+            let refusal = refusal(tool, &differences);
+            let tool = Arc::make_mut(tool);
+            tool.pin_state = PinState::Changed(refusal);
+            tool.status = ToolStatus::Changed;
         }
     }
 

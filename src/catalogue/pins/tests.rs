@@ -7,8 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::table::PinComparison;
 use super::*;
+use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::{Catalogue, LocalFailure, ServerListing};
 use crate::config::spec::DriftPolicy;
 use crate::model::{
@@ -69,11 +69,11 @@ fn pins(drift: DriftPolicy) -> Pins {
     Pins::new(known("stdio server", drift), content(&[remote("a", "reads")], Some("Read first.")))
 }
 
-fn parts(verdict: &PinComparison) -> Vec<&'static str> {
-    match verdict {
-        PinComparison::Changed(changes) => changes.iter().map(|change| change.part).collect(),
-        PinComparison::New => vec!["new"],
-        PinComparison::Same => vec!["same"],
+fn parts(differences: &Option<Vec<DefinitionChange>>) -> Vec<&'static str> {
+    match differences.as_deref() {
+        None => vec!["new"],
+        Some([]) => vec!["same"],
+        Some(changes) => changes.iter().map(|change| change.part).collect(),
     }
 }
 
@@ -343,8 +343,8 @@ proptest! {
     ) {
         let tool = remote("a", &one);
         let pins = Pins::new(known("stdio server", DriftPolicy::Block), content(std::slice::from_ref(&tool), words.as_deref()));
-        prop_assert_eq!(pins.compare(&tool, words.as_deref()), PinComparison::Same);
-        let same = pins.compare(&remote("a", &other), words.as_deref()) == PinComparison::Same;
+        prop_assert_eq!(pins.compare(&tool, words.as_deref()), Some(Vec::new()));
+        let same = pins.compare(&remote("a", &other), words.as_deref()) == Some(Vec::new());
         prop_assert_eq!(same, one == other);
     }
 }
