@@ -11,41 +11,32 @@ const SUGGESTIONS: usize = 3;
 /// Below this likeness (0 to 1) a name is not worth suggesting.
 const LIKENESS: f64 = 0.7;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NameResolution {
-    /// This one: its place in the list that was given.
-    Found(usize),
-    Ambiguous(Vec<usize>),
-    Unknown,
-}
-
 /// Resolves what a person typed: an exact full name wins, then the longest known component
-/// followed by a separator and one of its tools, then a bare tool name.
+/// followed by a separator and one of its tools, then a bare tool name. Gives several items when it
+/// is the bare name of all of them, and none when nothing is called so.
 ///
 /// Of two equal full names the first in the list is meant, as in the catalogue.
-pub fn resolve(input: &str, names: &[&ToolName]) -> NameResolution {
-    if let Some(at) = names.iter().position(|name| is_full(name, input)) {
-        return NameResolution::Found(at);
+pub fn resolve<'i, T>(
+    input: &str,
+    items: &'i [T],
+    name_of: impl Fn(&T) -> &ToolName,
+) -> Vec<&'i T> {
+    if let Some(exact) = items.iter().find(|item| is_full(name_of(item), input)) {
+        return vec![exact];
     }
-    let qualified = names
+    let qualified = items
         .iter()
-        .enumerate()
-        .filter_map(|(at, name)| {
+        .filter_map(|item| {
+            let name = name_of(item);
             let component = name.component()?;
             let rest = after_component(input, component)?;
-            (rest == name.tool()).then_some((component.len(), at))
+            (rest == name.tool()).then_some((component.len(), item))
         })
         // The first of the longest: `max_by_key` would take the last.
         .reduce(|best, next| if next.0 > best.0 { next } else { best });
-    if let Some((_, at)) = qualified {
-        return NameResolution::Found(at);
-    }
-    let bare: Vec<usize> =
-        names.iter().enumerate().filter(|(_, n)| n.tool() == input).map(|(at, _)| at).collect();
-    match bare.as_slice() {
-        [] => NameResolution::Unknown,
-        [one] => NameResolution::Found(*one),
-        _ => NameResolution::Ambiguous(bare),
+    match qualified {
+        Some((_, item)) => vec![item],
+        None => items.iter().filter(|item| name_of(item).tool() == input).collect(),
     }
 }
 
@@ -114,8 +105,10 @@ mod tests {
 
     use super::*;
 
-    fn find(input: &str, names: &[ToolName]) -> NameResolution {
-        resolve(input, &names.iter().collect::<Vec<_>>())
+    /// The places of what is meant.
+    fn find(input: &str, names: &[ToolName]) -> Vec<usize> {
+        let numbered: Vec<(usize, &ToolName)> = names.iter().enumerate().collect();
+        resolve(input, &numbered, |(_, name)| name).into_iter().map(|(at, _)| *at).collect()
     }
 
     fn some_names() -> Vec<ToolName> {
@@ -139,37 +132,37 @@ mod tests {
             "github__search_issues",
             "search_issues",
         ] {
-            assert_eq!(find(input, &some_names()), NameResolution::Found(3), "{input}");
+            assert_eq!(find(input, &some_names()), [3], "{input}");
         }
     }
 
     #[test]
     fn a_server_answers_to_the_name_in_its_file_too() {
         let names = [ToolName::of("My-Server", "echo"), ToolName::of("My-Server", "a b")];
-        assert_eq!(find("My Server-echo", &names), NameResolution::Found(0));
-        assert_eq!(find("My Server.a b", &names), NameResolution::Found(1));
-        assert_eq!(find("My/Server-echo", &names), NameResolution::Unknown);
+        assert_eq!(find("My Server-echo", &names), [0]);
+        assert_eq!(find("My Server.a b", &names), [1]);
+        assert_eq!(find("My/Server-echo", &names), [0; 0]);
     }
 
     #[test]
     fn the_longest_component_wins() {
         let names = [ToolName::of("a", "b.c"), ToolName::of("a.b", "c")];
-        assert_eq!(find("a.b.c", &names), NameResolution::Found(1));
+        assert_eq!(find("a.b.c", &names), [1]);
         assert_eq!(components("a.b.c", ["a", "a.b", "b"]), ["a.b", "a"]);
     }
 
     #[test]
     fn an_exact_full_name_wins_over_everything() {
         let names = [ToolName::of("x", "a-b"), ToolName::of("a", "b"), ToolName::plain("a-b")];
-        assert_eq!(find("a-b", &names), NameResolution::Found(1));
+        assert_eq!(find("a-b", &names), [1]);
     }
 
     #[test]
     fn a_bare_name_that_several_have_is_ambiguous() {
-        assert_eq!(find("read", &some_names()), NameResolution::Ambiguous(vec![1, 2]));
-        assert_eq!(find("nothing", &some_names()), NameResolution::Unknown);
-        assert_eq!(find("notes-", &some_names()), NameResolution::Unknown);
-        assert_eq!(find("", &some_names()), NameResolution::Unknown);
+        assert_eq!(find("read", &some_names()), [1, 2]);
+        assert_eq!(find("nothing", &some_names()), [0; 0]);
+        assert_eq!(find("notes-", &some_names()), [0; 0]);
+        assert_eq!(find("", &some_names()), [0; 0]);
     }
 
     #[test]
@@ -199,7 +192,7 @@ mod tests {
             pick in any::<proptest::sample::Index>(),
         ) {
             let full_name = pick.get(&names).full();
-            let NameResolution::Found(at) = find(&full_name, &names) else {
+            let [at] = find(&full_name, &names)[..] else {
                 return Err(TestCaseError::fail(format!("{full_name} was not found")));
             };
             prop_assert_eq!(names[at].full(), full_name);
@@ -216,12 +209,9 @@ mod tests {
                     || name.tool() == input
                     || name.component().and_then(|c| after_component(&input, c)) == Some(name.tool())
             };
-            match find(&input, &names) {
-                NameResolution::Found(at) => prop_assert!(fits(at)),
-                NameResolution::Ambiguous(all) => {
-                    prop_assert!(all.len() > 1 && all.iter().all(|at| fits(*at)));
-                }
-                NameResolution::Unknown => prop_assert!((0..names.len()).all(|at| !fits(at))),
+            match find(&input, &names).as_slice() {
+                [] => prop_assert!((0..names.len()).all(|at| !fits(at))),
+                all => prop_assert!(all.iter().all(|at| fits(*at))),
             }
         }
     }

@@ -11,7 +11,7 @@ use super::recorder::RecordError;
 use super::request::{CallArguments, CallRequest};
 use super::{ToolHost, variables};
 use crate::audit::mask::MASK;
-use crate::catalogue::naming::{self, NameResolution};
+use crate::catalogue::naming;
 use crate::model::{
     BreakpointRecord, CallId, CallRecord, CallerRecord, Error, ErrorKind, HostEvent, JsonObject,
     RecordedOutcome, ToolDefinition, ToolName, ToolResult, ToolSource, TraceContext,
@@ -337,10 +337,9 @@ impl<'a> OpenCall<'a> {
         let providers = self.host.directory.providers();
         let declared: Vec<_> = providers.iter().map(|provider| provider.declared()).collect();
         let tools: Vec<_> = declared.iter().flat_map(|list| &list.tools).collect();
-        let names: Vec<_> = tools.iter().map(|tool| &tool.definition.name).collect();
-        match naming::resolve(&self.request.name, &names) {
-            NameResolution::Found(at) => tools.get(at).map(|tool| Arc::clone(&tool.definition)),
-            NameResolution::Ambiguous(_) | NameResolution::Unknown => None,
+        match naming::resolve(&self.request.name, &tools, |tool| &tool.definition.name)[..] {
+            [tool] => Some(Arc::clone(&tool.definition)),
+            _ => None,
         }
     }
 

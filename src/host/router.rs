@@ -12,8 +12,8 @@ use super::provider_table::{ProviderLease, ProviderTable};
 use super::roster;
 use super::silent_servers::SilentServers;
 use crate::catalogue::build::describe_origin;
-use crate::catalogue::naming::{self, NameResolution};
-use crate::model::{Error, ErrorKind, Origin, Routing, SkippedServer, ToolName};
+use crate::catalogue::naming;
+use crate::model::{Error, ErrorKind, Origin, Routing, SkippedServer};
 use crate::util::spelling::did_you_mean;
 
 pub(super) const SHOWN: usize = 20;
@@ -214,14 +214,12 @@ impl ToolDirectory {
                 candidate.1.definition.aliases.iter().map(|alias| (*candidate, alias))
             });
             for round in [listed.collect::<Vec<_>>(), spelled.collect()] {
-                let names: Vec<&ToolName> = round.iter().map(|(_, name)| *name).collect();
-                let fitting = match naming::resolve(search.name, &names) {
-                    NameResolution::Found(at) => vec![at],
-                    NameResolution::Ambiguous(all) => all,
-                    NameResolution::Unknown => continue,
-                };
+                let meant = naming::resolve(search.name, &round, |(_, name)| name);
                 let all: Vec<ToolCandidate<'a>> =
-                    fitting.iter().filter_map(|at| Some(round.get(*at)?.0)).collect();
+                    meant.into_iter().map(|(candidate, _)| *candidate).collect();
+                if all.is_empty() {
+                    continue;
+                }
                 let servers = all.iter().map(|(answer, _)| answer.provider.server.as_deref());
                 let servers: Vec<&str> = servers.map(Option::unwrap_or_default).collect();
                 let choice = self.choose_server(&servers, search.skipped, failed_servers(bad));

@@ -77,15 +77,10 @@ impl ResolvedSchema {
         self.get(keyword).and_then(Value::as_str)
     }
 
-    /// The types it names, `null` among them.
+    /// The types it names or implies, `null` among them.
     pub fn types(&self) -> Vec<&str> {
-        match self.get("type") {
-            Some(Value::String(name)) => vec![name],
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-            _ if self.get("properties").is_some() => vec!["object"],
-            _ if self.get("items").is_some() => vec!["array"],
-            _ => Vec::new(),
-        }
+        let mut types = self.places().map(|(_, here)| schema::types(here));
+        types.find(|types| !types.is_empty()).unwrap_or_default()
     }
 
     /// The properties of the object it describes, each once, in order, up to a maximum.

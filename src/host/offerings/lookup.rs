@@ -133,14 +133,7 @@ impl ToolHost {
         prompts: &Offerings<Prompt>,
         search: OfferingSearch<'_>,
     ) -> Result<Option<(Prompt, OfferingOwner)>, Error> {
-        let names: Vec<&ToolName> = prompts.items.iter().map(|prompt| &prompt.name).collect();
-        let fitting = match naming::resolve(name, &names) {
-            naming::NameResolution::Found(at) => vec![at],
-            naming::NameResolution::Ambiguous(all) => all,
-            naming::NameResolution::Unknown => return Ok(None),
-        };
-        let mut candidates: Vec<&Prompt> =
-            fitting.into_iter().filter_map(|at| prompts.items.get(at)).collect();
+        let mut candidates = naming::resolve(name, &prompts.items, |prompt| &prompt.name);
         if let Some(arguments) = arguments {
             candidates = accepting(candidates, arguments, &self.directory.command_end)?;
         }

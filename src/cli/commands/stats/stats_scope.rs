@@ -1,6 +1,6 @@
 //! Resolving a name to tools with recorded calls.
 
-use crate::catalogue::naming::{self, NameResolution};
+use crate::catalogue::naming;
 use crate::cli::commands::prelude::*;
 use crate::model::{CallFilter, ToolName};
 use crate::stats::count::ToolKey;
@@ -42,8 +42,8 @@ pub(super) async fn resolve(
     let assembly = context.build()?;
     let declared = assembly.host.catalogue(&ListScope::Declared).await.tools;
     let mut names: Vec<ToolName> = declared.into_iter().map(|tool| tool.name.clone()).collect();
-    if let NameResolution::Found(at) = naming::resolve(name, &names.iter().collect::<Vec<_>>()) {
-        return Ok(StatsScope::tool(names.swap_remove(at).full()));
+    if let [tool] = naming::resolve(name, &names, |name| name)[..] {
+        return Ok(StatsScope::tool(tool.full()));
     }
     if assembly.host.servers().iter().any(|server| server.name == name) {
         return Ok(StatsScope::server(Vec::new()));
@@ -57,21 +57,16 @@ pub(super) async fn resolve(
 /// Resolves a name among the tools that were called; `None` if it matches none.
 fn find_called(name: &str, called: &[ToolKey]) -> Result<Option<StatsScope>, Error> {
     let names: Vec<ToolName> = called.iter().map(tool_name).collect();
-    let resolved = match naming::resolve(name, &names.iter().collect::<Vec<_>>()) {
-        NameResolution::Found(at) => names.get(at).map(ToolName::full),
-        NameResolution::Ambiguous(several) => {
-            let mut full: Vec<String> =
-                several.iter().filter_map(|at| names.get(*at)).map(ToolName::full).collect();
-            full.dedup();
-            match full.as_slice() {
-                [one] => Some(one.clone()),
-                _ => {
-                    return Err(Error::usage(format!("several tools are named '{name}'"))
-                        .with_details(full));
-                }
-            }
+    let meant = naming::resolve(name, &names, |name| name);
+    let mut full: Vec<String> = meant.into_iter().map(ToolName::full).collect();
+    full.dedup();
+    let resolved = match full.as_slice() {
+        [one] => Some(one.clone()),
+        [_, ..] => {
+            let error = Error::usage(format!("several tools are named '{name}'"));
+            return Err(error.with_details(full));
         }
-        NameResolution::Unknown => {
+        [] => {
             let of_server = called.iter().filter(|tool| tool.server.as_deref() == Some(name));
             let mut tools: Vec<String> = of_server.map(|tool| tool.name.clone()).collect();
             tools.dedup();
