@@ -17,7 +17,7 @@ use super::sessions::Sessions;
 use crate::catalogue::build::{self, Contribution};
 use crate::catalogue::pins::Pins;
 use crate::catalogue::{Catalogue, ServerListing, naming};
-use crate::config::spec::DisabledEntry;
+use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, ErrorKind, ToolDefinition};
 use crate::provider::{ComponentFactory, ToolProvider};
 use crate::util::current::Current;
@@ -151,7 +151,9 @@ impl ToolDirectory {
         catalogue.tools.retain(|tool| view.shows(tool));
         if let ListScope::Servers(names) = scope {
             let missing = names.iter().filter_map(|name| {
-                let error = match (table.server(name), self.disabled_server(name).as_ref()) {
+                let is_named =
+                    |entry: &DisabledEntry| entry.role == FileRole::Servers && entry.name == *name;
+                let error = match (table.server(name), self.disabled_entry(is_named)) {
                     (Some(server), _) if !view.may_show(server) => view.refusal(name),
                     (Some(_), _) => return None,
                     (None, Some(entry)) => entry.error(),

@@ -7,6 +7,7 @@ use super::listings::RegisteredProvider;
 use super::router::{ProviderListings, SHOWN, Search, ToolCandidate, is_in_scope};
 use super::silent_servers::SilentServers;
 use crate::catalogue::naming;
+use crate::config::spec::DisabledEntry;
 use crate::model::{Error, ToolName};
 
 impl ToolDirectory {
@@ -42,10 +43,9 @@ impl ToolDirectory {
         if let Some((_, error)) = answers.failures.iter().find(declares) {
             return error.clone();
         }
-        let out_of_service = self.disabled.get();
-        let disabled = out_of_service
-            .iter()
-            .find(|entry| is_in_scope(servers, Some(&entry.name)) && entry.declares(name));
+        let disabled = self.disabled_entry(|entry| {
+            is_in_scope(servers, Some(&entry.name)) && entry.declares(name)
+        });
         if let Some(entry) = disabled {
             return entry.error().with_detail(format!("it declares the tool '{name}'"));
         }
@@ -63,7 +63,9 @@ impl ToolDirectory {
         let visible: Vec<_> = visible.collect();
         let names: Vec<&ToolName> = visible.iter().map(|tool| &tool.name).collect();
         let near = unknown_name_hint(name, begins.first().copied(), &names);
-        if let Some(entry) = self.disabled_component(name) {
+        let is_of_entry =
+            |entry: &DisabledEntry| naming::after_component(name, &entry.name).is_some();
+        if let Some(entry) = self.disabled_entry(is_of_entry) {
             // A typo of a tool whose name begins like the entry's is no call of the entry.
             let begins_alike = |tool_name: &&ToolName| {
                 naming::after_component(&tool_name.full(), &entry.name).is_some()

@@ -63,27 +63,22 @@ impl ToolDirectory {
         (own, of_servers)
     }
 
-    /// The server's entry out of service that is called `name`.
-    pub(super) fn disabled_server(&self, name: &str) -> Option<DisabledEntry> {
-        let disabled = self.disabled.get();
-        disabled.iter().find(|e| e.role == FileRole::Servers && e.name == name).cloned()
+    /// The first entry out of service that is meant.
+    pub(super) fn disabled_entry(
+        &self,
+        is_meant: impl Fn(&DisabledEntry) -> bool,
+    ) -> Option<DisabledEntry> {
+        self.disabled.get().iter().find(|entry| is_meant(entry)).cloned()
     }
 
     /// The entry a person means is in a file, but something is wrong with it.
     pub(super) fn disabled_entry_error(&self, name: &str) -> Option<Error> {
-        let disabled = self.disabled.get();
-        let entry = disabled.iter().find(|entry| {
+        let entry = self.disabled_entry(|entry| {
             entry.name == name
                 || ((entry.role == FileRole::Servers || entry.refusal.is_some())
                     && naming::after_component(name, &entry.name).is_some())
-        })?;
-        Some(entry.error())
-    }
-
-    pub(super) fn disabled_component(&self, name: &str) -> Option<DisabledEntry> {
-        let disabled = self.disabled.get();
-        let mut entries = disabled.iter();
-        entries.find(|entry| naming::after_component(name, &entry.name).is_some()).cloned()
+        });
+        entry.map(|entry| entry.error())
     }
 
     /// What the file says of a tool whose entry is out of service, with the reason.
