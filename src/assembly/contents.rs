@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{kinds, secrets, untrusted};
+use super::{disabled_entries, kinds, secrets, untrusted};
 use crate::audit::Masker;
-use crate::config::spec::{Configuration, DisabledEntry, FileRole, ToolSpec};
+use crate::catalogue::pins::Pins;
+use crate::config::spec::{Configuration, DisabledEntry, FileRole, ProfileSpec, ToolSpec};
+use crate::host::HostContents;
 use crate::model::Diagnostic;
 use crate::provider::{ProviderDeps, ToolProvider};
 use crate::providers::mcp::{self, McpSetup};
@@ -73,9 +75,22 @@ impl ProviderSources {
         Self { deps, setup, groups }
     }
 
-    pub(super) fn providers(&self, configuration: &Configuration) -> Vec<Arc<dyn ToolProvider>> {
+    pub(super) fn contents(
+        &self,
+        configuration: &Configuration,
+        pins: Pins,
+        profile: Option<ProfileSpec>,
+    ) -> HostContents {
         let built = self.groups.iter().flat_map(|group| group.providers.iter().cloned());
-        built.chain(untrusted(configuration)).collect()
+        HostContents {
+            providers: built.chain(untrusted(configuration)).collect(),
+            superseded: Vec::new(),
+            policy: configuration.policy.clone(),
+            disabled: disabled_entries(configuration),
+            pins,
+            profile,
+            profiles: configuration.profiles.clone(),
+        }
     }
 }
 

@@ -251,14 +251,9 @@ pub fn build(
     #[cfg(feature = "otel")]
     let recorder = telemetry::exporting(recorder, environment.as_ref(), events);
     let builder = caller::apply(builder, environment.as_ref(), events)
-        .providers(sources.providers(&configuration))
-        .policy(configuration.policy.clone())
+        .contents(sources.contents(&configuration, pins, profile))
         .recorder(recorder)
-        .pins(pins)
-        .disabled(disabled_entries(&configuration))
         .command_end(options.files.command_end.as_deref())
-        .profile(profile)
-        .profiles(configuration.profiles.clone())
         .require_record(options.require_record)
         .ask_all(options.ask_all);
     let credentials = configuration.credential_sections.clone();

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::FrontEnd;
 use super::contents::ProviderSources;
 use super::{AssemblyOptions, mcp_setup, server_aliases};
+use crate::catalogue::pins::Pins;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::{Environment, FixedEnvironment};
 use crate::config::node::SourceText;
@@ -287,8 +288,8 @@ fn assert_handled(servers_file: bool, extension: &str, text: &str) {
         let masker = crate::audit::Masker::default();
         let setup = mcp_setup(&options, &environment, &FrontEnd::headless(), &masker);
         let sources = ProviderSources::new(deps, setup).build(&mut configuration, &[], &masker);
-        let providers = sources.providers(&configuration);
-        for provider in providers {
+        let contents = sources.contents(&configuration, Pins::default(), None);
+        for provider in contents.providers {
             for tool in provider.declared() {
                 assert!(!tool.name.full().is_empty());
             }

@@ -6,16 +6,17 @@ use std::sync::{Arc, Weak};
 
 use super::ToolHost;
 use super::approval::Approver;
-use super::directory::{DirectoryParts, ToolDirectory};
+use super::directory::ToolDirectory;
 use super::offerings::OpenSubscriptions;
 use super::pipeline::CallPipeline;
 use super::profiles::{KnownProfiles, Profiles};
 use super::questions::QuestionQueue;
 use super::recorder::Recorder;
+use super::registration::HostContents;
+use super::roster::Roster;
 use super::session_manager::SessionManager;
 use crate::audit::Masker;
-use crate::catalogue::pins::Pins;
-use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
+use crate::config::spec::{PolicyRule, ProfileSpec};
 use crate::model::{EventSink, JsonObject, TraceContext};
 use crate::provider::{ComponentFactory, ToolProvider};
 use crate::util::clock::Clock;
@@ -26,8 +27,9 @@ use crate::util::ids::Ids;
 /// person to ask, no records.
 #[derive(Default)]
 pub struct ToolHostBuilder {
-    directory: DirectoryParts,
-    profiles: KnownProfiles,
+    contents: HostContents,
+    roster: Roster,
+    command_end: String,
     pipeline: CallPipeline,
     sessions: SessionManager,
     session: Option<String>,
@@ -37,21 +39,29 @@ impl ToolHostBuilder {
     /// Adds a provider. The order of servers is the order of the catalogue.
     #[must_use]
     pub fn provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
-        self.directory.providers.push(provider);
+        self.contents.providers.push(provider);
         self
     }
 
     /// Adds several providers, in the order of the catalogue.
     #[must_use]
     pub fn providers(mut self, more: impl IntoIterator<Item = Arc<dyn ToolProvider>>) -> Self {
-        self.directory.providers.extend(more);
+        self.contents.providers.extend(more);
+        self
+    }
+
+    /// Sets everything that [`ToolHost::replace_contents`] replaces.
+    #[doc(hidden)] // for the program's own commands
+    #[must_use]
+    pub fn contents(mut self, contents: HostContents) -> Self {
+        self.contents = contents;
         self
     }
 
     /// Sets the policy rules; the first match wins.
     #[must_use]
     pub fn policy(mut self, rules: Vec<PolicyRule>) -> Self {
-        self.pipeline.policy = Current::new(rules);
+        self.contents.policy = rules;
         self
     }
 
@@ -85,15 +95,6 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Sets the pins: the tools as a person accepted them. A tool that has changed since is marked,
-    /// and its entry decides whether it may still be called.
-    #[doc(hidden)] // for the program's own commands
-    #[must_use]
-    pub fn pins(mut self, pins: Pins) -> Self {
-        self.directory.pins = pins;
-        self
-    }
-
     /// Sets the clock that measures durations; the system's by default.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
@@ -120,14 +121,14 @@ impl ToolHostBuilder {
     /// Sets the profile of requests that name none; by default they see and may call everything.
     #[must_use]
     pub fn profile(mut self, profile: Option<ProfileSpec>) -> Self {
-        self.profiles.default = profile.map(Arc::new);
+        self.contents.profile = profile;
         self
     }
 
     /// Adds profiles that requests may name.
     #[must_use]
     pub fn profiles(mut self, named: impl IntoIterator<Item = (String, ProfileSpec)>) -> Self {
-        self.profiles.add(named);
+        self.contents.profiles.extend(named);
         self
     }
 
@@ -187,19 +188,11 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Adds entries that are out of service, so that a request for one gets the reason.
-    #[doc(hidden)] // for the program's own commands
-    #[must_use]
-    pub fn disabled(mut self, entries: Vec<DisabledEntry>) -> Self {
-        self.directory.disabled = entries;
-        self
-    }
-
     /// Sets the end of a command line that names an ad-hoc server, which hints repeat.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn command_end(mut self, text: Option<&str>) -> Self {
-        self.directory.command_end = text.map(|text| format!(" {text}")).unwrap_or_default();
+        self.command_end = text.map(|text| format!(" {text}")).unwrap_or_default();
         self
     }
 
@@ -208,7 +201,7 @@ impl ToolHostBuilder {
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn kind(mut self, key: &str, factory: Arc<dyn ComponentFactory>) -> Self {
-        self.directory.factories.insert(key.to_owned(), factory);
+        self.roster.factories.insert(key.to_owned(), factory);
         self
     }
 
@@ -217,18 +210,21 @@ impl ToolHostBuilder {
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn client_factory(mut self, factory: Arc<dyn ComponentFactory>) -> Self {
-        self.directory.client_factory = Some(factory);
+        self.roster.client_factory = Some(factory);
         self
     }
 
     /// Builds the host. Starts and contacts nothing.
     pub fn build(self) -> Arc<ToolHost> {
-        let Self { directory, profiles, pipeline, mut sessions, session } = self;
+        let Self { contents, roster, command_end, pipeline, mut sessions, session } = self;
+        let HostContents { providers, policy, disabled, pins, profile, profiles, .. } = contents;
+        pipeline.policy.replace(policy);
         sessions.base.session_id = session.unwrap_or_else(|| pipeline.ids.next());
-        let directory = ToolDirectory::new(directory, Arc::clone(&sessions.live));
+        let live = Arc::clone(&sessions.live);
+        let directory = ToolDirectory::new(providers, pins, disabled, command_end, roster, live);
         Arc::new_cyclic(|weak_self| ToolHost {
             directory: Arc::new(directory),
-            profiles: Profiles::new(profiles),
+            profiles: Profiles::new(KnownProfiles::new(profile, profiles)),
             pipeline: Arc::new(pipeline),
             sessions: Arc::new(sessions),
             client: None,

@@ -1,6 +1,5 @@
 //! The directory of tools: which exist, and which provider owns each.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +18,7 @@ use crate::catalogue::pins::Pins;
 use crate::catalogue::{Catalogue, ServerListing, naming};
 use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, ErrorKind, ToolDefinition};
-use crate::provider::{ComponentFactory, ToolProvider};
+use crate::provider::ToolProvider;
 use crate::util::current::Current;
 
 /// All providers of a host and what is known of them.
@@ -40,33 +39,29 @@ pub(super) struct ToolDirectory {
     starts: AtomicU64,
 }
 
-/// The parts from which a [`ToolDirectory`] is built.
-#[derive(Default)]
-pub(super) struct DirectoryParts {
-    pub(super) providers: Vec<Arc<dyn ToolProvider>>,
-    pub(super) pins: Pins,
-    pub(super) disabled: Vec<DisabledEntry>,
-    pub(super) command_end: String,
-    pub(super) factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
-    pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
-}
-
 impl ToolDirectory {
     /// Contacts no server. `sessions` is where the registry keeps the instances of session tools.
-    pub(super) fn new(parts: DirectoryParts, sessions: Arc<Sessions>) -> Self {
-        let pins = Arc::new(Current::new(parts.pins));
+    pub(super) fn new(
+        providers: Vec<Arc<dyn ToolProvider>>,
+        pins: Pins,
+        disabled: Vec<DisabledEntry>,
+        command_end: String,
+        roster: Roster,
+        sessions: Arc<Sessions>,
+    ) -> Self {
+        let pins = Arc::new(Current::new(pins));
         let registry = Arc::new(ToolRegistry::new(sessions));
         // What a program registers itself needs no pin.
         let own = Arc::new(RegisteredProvider::new(Arc::clone(&registry) as _, Arc::default()));
         let registered = |provider| RegisteredProvider::of_files(provider, &pins);
-        let providers = parts.providers.into_iter().map(registered).chain([own]).collect();
+        let providers = providers.into_iter().map(registered).chain([own]).collect();
         Self {
             table: Current::new(ProviderTable(providers)),
-            roster: Mutex::new(Roster::new(parts.factories, parts.client_factory)),
+            roster: Mutex::new(roster),
             registry,
             pins,
-            disabled: Current::new(parts.disabled),
-            command_end: parts.command_end,
+            disabled: Current::new(disabled),
+            command_end,
             version: AtomicU64::new(0),
             server_changes: watch::Sender::new(0),
             starts: AtomicU64::new(0),

@@ -37,16 +37,13 @@ type ScopeViews = Vec<Vec<Arc<ProfileSpec>>>;
 pub(super) struct KnownProfiles {
     named: BTreeMap<String, Arc<ProfileSpec>>,
     /// What requests see that name no profile; everything when there is none.
-    pub(super) default: Option<Arc<ProfileSpec>>,
+    default: Option<Arc<ProfileSpec>>,
 }
 
 impl KnownProfiles {
-    pub(super) fn of_default(profile: Option<ProfileSpec>) -> Self {
-        Self { default: profile.map(Arc::new), ..Self::default() }
-    }
-
-    pub(super) fn add(&mut self, named: impl IntoIterator<Item = (String, ProfileSpec)>) {
-        self.named.extend(named.into_iter().map(|(name, profile)| (name, Arc::new(profile))));
+    pub(super) fn new(default: Option<ProfileSpec>, named: BTreeMap<String, ProfileSpec>) -> Self {
+        let named = named.into_iter().map(|(name, profile)| (name, Arc::new(profile))).collect();
+        Self { named, default: default.map(Arc::new) }
     }
 }
 

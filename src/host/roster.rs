@@ -36,13 +36,6 @@ impl RemovedName {
 }
 
 impl Roster {
-    pub(super) fn new(
-        factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
-        client_factory: Option<Arc<dyn ComponentFactory>>,
-    ) -> Self {
-        Self { factories, client_factory, ..Self::default() }
-    }
-
     pub(super) fn remember_tool(&mut self, tool: &ToolDefinition) {
         self.remember(RemovedName::Tool(tool.name.full()));
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::contents::{ProviderGroup, ProviderOwner, ProviderSources};
-use super::{Assembly, LoadedConfiguration, disabled_entries, pins, secrets};
+use super::{Assembly, LoadedConfiguration, pins, secrets};
 use crate::audit::Masker;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
@@ -178,15 +178,9 @@ impl HostReloader {
         if !report.is_empty() {
             let pins = pins::load(&configuration, environment, &self.masker)
                 .map_err(|error| self.masker.error(error))?;
-            let contents = HostContents {
-                providers: now.sources.providers(&configuration),
-                superseded: current.superseded(&now.entries),
-                disabled: disabled_entries(&configuration),
-                pins,
-                profile,
-                policy: std::mem::take(&mut configuration.policy),
-                profiles: std::mem::take(&mut configuration.profiles),
-            };
+            let superseded = current.superseded(&now.entries);
+            let contents = now.sources.contents(&configuration, pins, profile);
+            let contents = HostContents { superseded, ..contents };
             self.host.replace_contents(contents).map_err(Error::from)?;
         }
         *current = now;

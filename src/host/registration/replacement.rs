@@ -15,6 +15,7 @@ use crate::provider::ToolProvider;
 
 /// What a host offers and by which rules, without what a program registered itself.
 #[doc(hidden)] // for the program's own commands
+#[derive(Default)]
 pub struct HostContents {
     /// The providers in the order of the catalogue. One that the host has already is kept.
     pub providers: Vec<Arc<dyn ToolProvider>>,
@@ -87,9 +88,7 @@ impl ToolHost {
         }
         table.extend(own);
         // The rules come first: no tool is offered under those of another configuration.
-        let mut visible = KnownProfiles::of_default(profile);
-        visible.add(profiles);
-        self.profiles.replace(visible);
+        self.profiles.replace(KnownProfiles::new(profile, profiles));
         self.pipeline.policy.replace(policy);
         self.directory.pins.replace(pins);
         self.directory.disabled.replace(disabled);

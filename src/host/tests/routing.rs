@@ -142,9 +142,9 @@ async fn an_entry_out_of_service_says_why() {
         definitions: vec![of_server(name, "commit")],
         refusal: None,
     };
-    let host = host(&[&local(&["calculator"])])
-        .disabled(vec![entry("weather", FileRole::Tools), entry("git", FileRole::Servers)])
-        .build();
+    let host = host(&[&local(&["calculator"])]).build();
+    let disabled = [entry("weather", FileRole::Tools), entry("git", FileRole::Servers)];
+    host.directory.disabled.replace(disabled);
     for name in ["weather", "git-log"] {
         let error = host.find(name, &LookupScope::default()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
@@ -165,9 +165,8 @@ async fn an_entry_out_of_service_says_why() {
     }
     assert_eq!(host.servers_out_of_service()[0].name, "git");
     // The bare name of a tool that its entry declares, whichever server fails meanwhile.
-    let host = crate::host::fake::host(&[&Arc::new(FakeProvider::dead("bad"))])
-        .disabled(vec![entry("git", FileRole::Servers)])
-        .build();
+    let host = crate::host::fake::host(&[&Arc::new(FakeProvider::dead("bad"))]).build();
+    host.directory.disabled.replace([entry("git", FileRole::Servers)]);
     let error = host.find("commit", &LookupScope::default()).await.unwrap_err();
     assert_eq!(error.message(), "'git' is out of service: TOKEN is not set");
     assert_eq!(error.details(), ["it declares the tool 'commit'"]);
