@@ -23,7 +23,7 @@ use crate::util::current::Current;
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {
-    table: Current<ProviderTable>,
+    pub(super) table: Current<ProviderTable>,
     /// Held while names are compared and taken, so that of two who want one name one gets it.
     roster: Mutex<Roster>,
     pub(super) registry: Arc<ToolRegistry>,
@@ -35,7 +35,7 @@ pub(super) struct ToolDirectory {
     pub(super) command_end: String,
     version: AtomicU64,
     /// Counts the servers that were registered, removed or replaced.
-    server_changes: watch::Sender<u64>,
+    pub(super) server_changes: watch::Sender<u64>,
     starts: AtomicU64,
 }
 
@@ -72,10 +72,6 @@ impl ToolDirectory {
         self.table.get()
     }
 
-    pub(super) fn replace_providers(&self, table: ProviderTable) {
-        self.table.replace(table);
-    }
-
     pub(super) fn roster(&self) -> MutexGuard<'_, Roster> {
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,14 +79,6 @@ impl ToolDirectory {
     /// The next version of the catalogue.
     pub(super) fn count_version(&self) -> u64 {
         self.version.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    pub(super) fn count_server_change(&self) {
-        self.server_changes.send_modify(|count| *count += 1);
-    }
-
-    pub(super) fn server_changes(&self) -> watch::Receiver<u64> {
-        self.server_changes.subscribe()
     }
 
     pub(super) fn server(&self, name: &str) -> Option<ProviderLease> {

@@ -8,7 +8,7 @@ use crate::catalogue::query;
 use crate::config::spec::{DisabledEntry, FileRole, ProfileSpec};
 use crate::model::{Error, Origin, ToolDefinition, ToolName, ToolSource};
 use crate::util::current::Current;
-use crate::util::spelling;
+use crate::util::spelling::did_you_mean;
 
 /// What one client of a host may see and call.
 #[derive(Debug, Clone, Default)]
@@ -198,10 +198,7 @@ pub fn unknown_profile<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> 
         return error
             .with_hint("no profiles are configured; define them under `profiles:` in tools.yaml");
     }
-    match spelling::nearest(name, names.iter().copied()) {
-        Some(near) => {
-            error.with_hint(format!("did you mean '{near}'? known profiles: {}", names.join(", ")))
-        }
-        None => error.with_hint(format!("known profiles: {}", names.join(", "))),
-    }
+    let near = did_you_mean(name, names.iter().copied());
+    let known = format!("known profiles: {}", names.join(", "));
+    error.with_hint(near.into_iter().chain([known]).collect::<Vec<_>>().join(" "))
 }

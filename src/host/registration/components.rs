@@ -7,7 +7,6 @@ use crate::host::ToolHost;
 use crate::host::listings::RegisteredProvider;
 use crate::model::{ToolName, check_name};
 use crate::provider::{ComponentConfig, ComponentFactory};
-use crate::util::spelling;
 
 impl ToolHost {
     /// Adds a component type under a type key. Components of this type can be registered from now
@@ -99,10 +98,8 @@ impl ToolHost {
     fn factory(&self, key: &str) -> Result<Arc<dyn ComponentFactory>, RegistrationError> {
         let roster = self.directory.roster();
         roster.factories.get(key).cloned().ok_or_else(|| {
-            let types: Vec<String> = roster.factories.keys().cloned().collect();
-            let nearest = spelling::nearest(key, types.iter().map(String::as_str));
-            let nearest = nearest.map(str::to_owned);
-            RegistrationError::UnknownType { key: key.to_owned(), known: types, nearest }
+            let known = roster.factories.keys().cloned().collect();
+            RegistrationError::UnknownType { key: key.to_owned(), known }
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Why something was not registered, or not removed.
 
 use crate::model::{Error, ErrorKind, InvalidNameError};
+use crate::util::spelling::did_you_mean;
 
 /// Why a host did not register or remove something. Nothing changed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -23,8 +24,6 @@ pub enum RegistrationError {
         key: String,
         /// The type keys that are registered, sorted.
         known: Vec<String>,
-        /// The most similar of them.
-        nearest: Option<String>,
     },
     /// Nothing of this sort is registered under the name.
     #[error("no {sort} is registered under the name '{name}'")]
@@ -61,12 +60,10 @@ impl RegistrationError {
             Self::UnknownType { known, .. } if known.is_empty() => {
                 Some("no component type is registered: register_kind adds one".to_owned())
             }
-            Self::UnknownType { known, nearest, .. } => {
+            Self::UnknownType { key, known } => {
                 let types = format!("known types: {}", known.join(", "));
-                Some(match nearest {
-                    Some(near) => format!("did you mean '{near}'? {types}"),
-                    None => types,
-                })
+                let near = did_you_mean(key, known.iter().map(String::as_str));
+                Some(near.into_iter().chain([types]).collect::<Vec<_>>().join(" "))
             }
             Self::NotRegistered { other: Some(other), .. } => Some(format!("it is {other}")),
             Self::NameTaken { .. } => Some("remove that first, or use another name".to_owned()),

@@ -111,7 +111,7 @@ impl ToolHost {
     /// Reports every server that is registered, removed or replaced.
     #[doc(hidden)] // for the program's own commands
     pub fn server_changes(&self) -> watch::Receiver<u64> {
-        self.directory.server_changes()
+        self.directory.server_changes.subscribe()
     }
 
     fn add(

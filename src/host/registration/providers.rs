@@ -121,7 +121,7 @@ impl ToolHost {
         let mut providers = table.0.clone();
         // The registry of single tools stays the last one.
         providers.insert(providers.len().saturating_sub(1), Arc::new(provider));
-        self.directory.replace_providers(ProviderTable(providers));
+        self.directory.table.replace(ProviderTable(providers));
         drop(roster);
         self.notify_provider_changed(server);
         Ok(())
@@ -175,7 +175,7 @@ impl ToolHost {
             return Err(RegistrationError::NotRegistered { name, sort, other });
         };
         let others = table.iter().filter(|other| !Arc::ptr_eq(other, provider));
-        self.directory.replace_providers(ProviderTable(others.cloned().collect()));
+        self.directory.table.replace(ProviderTable(others.cloned().collect()));
         Self::mark_removed(&mut roster, provider);
         drop(roster);
         self.notify_provider_changed(provider.server.clone());
@@ -198,7 +198,7 @@ impl ToolHost {
     }
 
     pub(super) fn notify_offerings_changed(&self, server: &str) {
-        self.directory.count_server_change();
+        self.directory.server_changes.send_modify(|count| *count += 1);
         for list in [ListKind::Prompts, ListKind::Resources] {
             let owner = ListOwner::Server(server.to_owned());
             self.sessions.events.emit(HostEvent::ListChanged { owner, list });

@@ -102,7 +102,7 @@ impl ToolHost {
             let declares = |provider: &Arc<RegisteredProvider>| provider.known_tool(name).is_some();
             components.contains(name) || table.iter().any(declares)
         });
-        self.directory.replace_providers(ProviderTable(table));
+        self.directory.table.replace(ProviderTable(table));
         drop(roster);
         for provider in removed {
             let is_superseded = superseded.iter().any(|old| Arc::ptr_eq(old, &provider.inner));
