@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{FieldChoice, FieldInput, FieldKind, FormNode};
+use super::node::begins_with;
+use super::{FieldInput, FieldKind, FormNode};
 use crate::host::validate::{
     SchemaChecker, UncheckedReason, ValuePath, Violation, first_violation,
 };
@@ -29,9 +30,7 @@ impl FormNode {
             return None;
         }
         if let FieldKind::Choice(choices) = &self.field.kind {
-            let begun = text.to_lowercase();
-            let begins = |choice: &FieldChoice| choice.title.to_lowercase().starts_with(&begun);
-            let fits = choices.iter().any(begins);
+            let fits = choices.iter().any(|choice| begins_with(&choice.title, text));
             return (!fits).then(|| "is not one of the choices".to_owned());
         }
         let violation = || {

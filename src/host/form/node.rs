@@ -61,9 +61,7 @@ impl FormNode {
         if nests && depth >= MAX_DEPTH {
             node.field.kind = FieldKind::Json;
         }
-        if node.field.required && matches!(node.field.kind, FieldKind::Constant(_)) {
-            node.input = FieldInput::Choice(0);
-        }
+        node.clear();
         node
     }
 
@@ -175,34 +173,27 @@ impl FormNode {
             FieldKind::Variants(titles) => titles.len(),
             _ => return false,
         };
-        let length = isize::try_from(length).unwrap_or(isize::MAX);
         let next = match (&self.input, &self.field.kind) {
-            (FieldInput::Choice(at), _) => {
-                (isize::try_from(*at).unwrap_or(0) + by).rem_euclid(length)
-            }
+            (FieldInput::Choice(at), _) => (at + length).saturating_add_signed(by) % length,
             // Typed text selects the choice that starts with it.
             (FieldInput::Text(text), FieldKind::Choice(choices)) => {
-                let begun = text.to_lowercase();
-                let begins = |title: &str| title.to_lowercase().starts_with(&begun);
-                let at = choices.iter().position(|choice| begins(&choice.title));
-                at.and_then(|at| isize::try_from(at).ok()).unwrap_or(0)
+                choices.iter().position(|choice| begins_with(&choice.title, text)).unwrap_or(0)
             }
             _ if by < 0 => length - 1,
             _ => 0,
         };
-        self.choose(usize::try_from(next).unwrap_or(0));
+        self.choose(next);
         true
     }
 
     /// Takes the first choice of a field without text that starts like this; a truth value also by
     /// `y`, `n`, `1` and `0`. Whether there was one.
     pub fn pick_choice(&mut self, beginning: &str) -> bool {
-        let begun = beginning.to_lowercase();
-        let begins = |title: &str| !begun.is_empty() && title.to_lowercase().starts_with(&begun);
+        let begins = |title: &str| !beginning.is_empty() && begins_with(title, beginning);
         let at = match &self.field.kind {
             FieldKind::Boolean => [["false", "no", "0"], ["true", "yes", "1"]]
                 .iter()
-                .position(|names| names.iter().any(|word| begins(word))),
+                .position(|names| names.iter().any(|name| begins(name))),
             FieldKind::Variants(titles) => titles.iter().position(|title| begins(title)),
             _ => None,
         };
@@ -300,4 +291,8 @@ impl FormNode {
     pub fn at_mut(&mut self, index_path: &[usize]) -> Option<&mut Self> {
         index_path.iter().try_fold(self, |node, at| node.children.get_mut(*at))
     }
+}
+
+pub(super) fn begins_with(title: &str, typed: &str) -> bool {
+    title.to_lowercase().starts_with(&typed.to_lowercase())
 }

@@ -8,8 +8,18 @@ use crate::host::coerce;
 impl FormNode {
     /// The value it makes; `None` when it is left out.
     pub fn value(&self) -> Option<Value> {
+        self.read(false)
+    }
+
+    /// Its value, with a mark in place of anything that looks like a secret.
+    pub fn masked_value(&self) -> Option<Value> {
+        self.read(true)
+    }
+
+    fn read(&self, masks: bool) -> Option<Value> {
         let schema = &self.field.schema;
         match (&self.input, &self.field.kind) {
+            _ if masks && self.field.secret && self.is_present() => Some(Value::from("‹secret›")),
             (FieldInput::Null, _) => Some(Value::Null),
             (FieldInput::Json(text), _) => {
                 Some(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str())))
@@ -27,14 +37,14 @@ impl FormNode {
             }
             (FieldInput::Choice(at), FieldKind::Boolean) => Some(Value::Bool(*at == 1)),
             (FieldInput::Choice(_), FieldKind::Constant(value)) => Some(value.clone()),
-            (FieldInput::Choice(_), _) => self.children.first().and_then(Self::value),
+            (FieldInput::Choice(_), _) => self.children.first()?.read(masks),
             (FieldInput::Choices(ticked), FieldKind::MultiChoice(choices)) => {
                 let values = ticked.iter().filter_map(|at| Some(choices.get(*at)?.value.clone()));
                 Some(values.collect())
             }
-            (FieldInput::Container, _) => Some(self.gathered()),
+            (FieldInput::Container, _) => Some(self.gathered(masks)),
             (FieldInput::Unset, FieldKind::Object | FieldKind::List) => {
-                self.children.iter().any(Self::is_present).then(|| self.gathered())
+                self.children.iter().any(Self::is_present).then(|| self.gathered(masks))
             }
             (FieldInput::Unset | FieldInput::Choices(_), _) => None,
         }
@@ -51,8 +61,8 @@ impl FormNode {
         }
     }
 
-    fn gathered(&self) -> Value {
-        let present = self.children.iter().filter_map(|child| Some((child, child.value()?)));
+    fn gathered(&self, masks: bool) -> Value {
+        let present = self.children.iter().filter_map(|child| Some((child, child.read(masks)?)));
         match self.field.kind {
             FieldKind::List => present.map(|(_, value)| value).collect(),
             _ => Value::Object(
@@ -82,42 +92,5 @@ impl FormNode {
 
     pub fn asks_for_secret(&self) -> bool {
         self.field.secret || self.children.iter().any(Self::asks_for_secret)
-    }
-
-    /// Its value, with a mark in place of anything that looks like a secret.
-    pub fn masked_value(&self) -> Option<Value> {
-        if !self.holds_secret() {
-            return self.value();
-        }
-        let mut whole = self.value()?;
-        self.mask_secrets(&mut whole);
-        Some(whole)
-    }
-
-    fn mask_secrets(&self, value: &mut Value) {
-        if self.field.secret {
-            *value = Value::from("‹secret›");
-            return;
-        }
-        match self.field.kind {
-            FieldKind::Variants(_) => {
-                self.children.iter().for_each(|child| child.mask_secrets(value));
-            }
-            FieldKind::List => {
-                let present = self.children.iter().filter(|child| child.is_present());
-                for (at, child) in present.enumerate() {
-                    if let Some(item) = value.get_mut(at) {
-                        child.mask_secrets(item);
-                    }
-                }
-            }
-            _ => {
-                for child in &self.children {
-                    if let Some(inside) = value.get_mut(&child.field.key) {
-                        child.mask_secrets(inside);
-                    }
-                }
-            }
-        }
     }
 }
