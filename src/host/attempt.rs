@@ -16,14 +16,6 @@ use crate::model::{
 use crate::provider::ToolProvider;
 use crate::util::units::show_duration;
 
-#[derive(Debug, Clone, Copy)]
-enum StopReason {
-    Interrupt,
-    Removed,
-    AttemptTimeout,
-    TotalTimeout,
-}
-
 pub(super) struct Attempt<'a> {
     pub(super) provider: &'a dyn ToolProvider,
     pub(super) definition: &'a ToolDefinition,
@@ -51,26 +43,29 @@ impl Attempt<'_> {
         let mut work = std::pin::pin!(AssertUnwindSafe(call).catch_unwind());
         // The silence of a server is watched by its provider, which hears signs of life.
         let timed = self.definition.source == ToolSource::Internal;
-        let stop = tokio::select! {
+        let (grace, error) = tokio::select! {
             biased;
             outcome = &mut work => {
                 dropped.disarm();
                 return self.finish(outcome);
             }
-            () = self.interrupt.cancelled() => StopReason::Interrupt,
-            () = self.removed.cancelled() => StopReason::Removed,
-            () = &mut total => StopReason::TotalTimeout,
-            () = tokio::time::sleep(self.limits.attempt), if timed => StopReason::AttemptTimeout,
-        };
-        cancel.cancel();
-        let grace = match stop {
-            StopReason::Interrupt => limits::INTERRUPT_GRACE_PERIOD,
-            StopReason::Removed | StopReason::AttemptTimeout | StopReason::TotalTimeout => {
-                limits::STOP_GRACE_PERIOD
+            () = self.interrupt.cancelled() => {
+                let message = format!("'{}' was interrupted", self.definition.name);
+                (limits::INTERRUPT_GRACE_PERIOD, Error::interrupted(message))
+            }
+            () = self.removed.cancelled() => {
+                let error = roster::cancelled_by_removal(&self.definition.name);
+                (limits::STOP_GRACE_PERIOD, error)
+            }
+            () = &mut total => (limits::STOP_GRACE_PERIOD, self.total_timeout()),
+            () = tokio::time::sleep(self.limits.attempt), if timed => {
+                (limits::STOP_GRACE_PERIOD, self.attempt_timeout())
             }
         };
+        cancel.cancel();
         let last = tokio::time::timeout(grace, &mut work).await;
-        Err(self.stop_error(stop, grace, last.ok().map(|outcome| self.finish(outcome))))
+        let last = last.ok().map(|outcome| self.finish(outcome));
+        Err(after_stop(self.with_context(error), grace, last))
     }
 
     fn finish(
@@ -93,52 +88,21 @@ impl Attempt<'_> {
         }
     }
 
-    fn stop_error(
-        &self,
-        stop: StopReason,
-        grace: Duration,
-        last: Option<Result<ToolResult, Error>>,
-    ) -> Error {
-        let name = &self.definition.name;
-        let CallLimits { attempt, set_by, remedy, total, is_total_requested } = self.limits;
-        let error = match stop {
-            StopReason::Interrupt => Error::interrupted(format!("'{name}' was interrupted")),
-            StopReason::Removed => roster::cancelled_by_removal(name),
-            StopReason::AttemptTimeout => Error::timeout(format!(
-                "'{name}' did not finish within {} ({set_by})",
-                show_duration(*attempt)
-            ))
-            .with_hint(*remedy),
-            StopReason::TotalTimeout if *is_total_requested => Error::timeout(format!(
-                "'{name}' did not finish within {} (--timeout)",
-                show_duration(*total)
-            ))
-            .with_hint("--timeout allows more time"),
-            StopReason::TotalTimeout => Error::timeout(format!(
-                "'{name}' did not finish within {}, the limit for a whole call",
-                show_duration(*total)
-            ))
-            .with_hint("a longer --timeout raises the limit"),
-        };
-        let error = self.with_context(error);
-        // Whether it may be repeated is for the provider to say, also when the host ended the attempt.
-        let error = match &last {
-            Some(Err(last)) => error.with_retry_advice(last.retry_advice()),
-            _ => error,
-        };
-        match last {
-            // An error that only says "cancelled" adds nothing to what is known.
-            Some(Err(last)) if matches!(last.kind(), ErrorKind::Interrupted(_)) => {
-                error.with_details(last.details().to_vec())
-            }
-            Some(Err(last)) => {
-                error.with_detail(last.message().to_owned()).with_details(last.details().to_vec())
-            }
-            Some(Ok(_)) => error.with_detail("a response arrived after that and was discarded"),
-            None => error.with_detail(format!(
-                "it did not stop within {} of being cancelled",
-                show_duration(grace)
-            )),
+    fn attempt_timeout(&self) -> Error {
+        let (name, limit) = (&self.definition.name, show_duration(self.limits.attempt));
+        let set_by = self.limits.set_by;
+        Error::timeout(format!("'{name}' did not finish within {limit} ({set_by})"))
+            .with_hint(self.limits.remedy)
+    }
+
+    fn total_timeout(&self) -> Error {
+        let (name, limit) = (&self.definition.name, show_duration(self.limits.total));
+        let late = format!("'{name}' did not finish within {limit}");
+        if self.limits.is_total_requested {
+            Error::timeout(format!("{late} (--timeout)")).with_hint("--timeout allows more time")
+        } else {
+            Error::timeout(format!("{late}, the limit for a whole call"))
+                .with_hint("a longer --timeout raises the limit")
         }
     }
 
@@ -156,5 +120,28 @@ impl Attempt<'_> {
             }
             _ => error,
         }
+    }
+}
+
+/// The error of an attempt that was stopped, with what came of it within the time that it had left.
+fn after_stop(error: Error, grace: Duration, last: Option<Result<ToolResult, Error>>) -> Error {
+    // Whether it may be repeated is for the provider to say, also when the host ended the attempt.
+    let error = match &last {
+        Some(Err(last)) => error.with_retry_advice(last.retry_advice()),
+        _ => error,
+    };
+    match last {
+        // An error that only says "cancelled" adds nothing to what is known.
+        Some(Err(last)) if matches!(last.kind(), ErrorKind::Interrupted(_)) => {
+            error.with_details(last.details().to_vec())
+        }
+        Some(Err(last)) => {
+            error.with_detail(last.message().to_owned()).with_details(last.details().to_vec())
+        }
+        Some(Ok(_)) => error.with_detail("a response arrived after that and was discarded"),
+        None => error.with_detail(format!(
+            "it did not stop within {} of being cancelled",
+            show_duration(grace)
+        )),
     }
 }
