@@ -329,14 +329,11 @@ impl ToolHost {
     pub(super) fn complete_item(&self, request: &ItemRequest) -> ItemRequest {
         let context = self.sessions.offering_context(request, self.new_call_id(), &[]);
         ItemRequest {
-            id: request.id.clone(),
-            scope: request.scope.clone(),
             metadata: context.metadata,
             user_id: context.user_id,
             trace: context.trace,
             session: Some(context.session_id),
-            client: request.client,
-            cancel: request.cancel.clone(),
+            ..request.clone()
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use indexmap::IndexMap;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -38,19 +39,13 @@ impl ToolHost {
     ) -> Result<(), Error> {
         let view = self.view(scope.profile.as_deref())?;
         let search = OfferingSearch::of(scope, &view);
-        let mut filters: Vec<(String, SubscriptionFilter)> = Vec::new();
+        let mut filters: IndexMap<String, SubscriptionFilter> = IndexMap::new();
         let owners = async {
             for uri in uris {
                 let server = self.resource_owner(uri, search).await?.server;
-                let existing = filters.iter_mut().find(|(existing, _)| *existing == server);
-                match existing {
-                    Some((_, filter)) if filter.uris.contains(uri) => {}
-                    Some((_, filter)) => filter.uris.push(uri.clone()),
-                    None => {
-                        let only =
-                            SubscriptionFilter { lists: Vec::new(), uris: vec![uri.clone()] };
-                        filters.push((server, only));
-                    }
+                let filter = filters.entry(server).or_default();
+                if !filter.uris.contains(uri) {
+                    filter.uris.push(uri.clone());
                 }
             }
             Ok(())
@@ -58,7 +53,7 @@ impl ToolHost {
         with_cancellation(owners, cancel)
             .await
             .map_err(|error| self.pipeline.masker.error(error))?;
-        self.watch_servers(filters, updates, cancel).await
+        self.watch_servers(filters.into_iter().collect(), updates, cancel).await
     }
 
     /// Hands on what servers tell about changes: for each server what is wanted of it.
@@ -72,8 +67,19 @@ impl ToolHost {
         updates: &mpsc::Sender<ServerChange>,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
-        if let Some(watched) = self.watch_over_link(&filters, updates, cancel).await {
-            return watched;
+        if let Some(link) = self.link() {
+            let send = updates.clone();
+            let sink: ObservationSink = Arc::new(move |observation| {
+                if let Observation::Change(server, change) = observation {
+                    let _slow_viewer = send.try_send(ServerChange { server, change });
+                }
+            });
+            let request = ObserveRequest::Changes(filters.clone());
+            match link.observe(&request, &sink, cancel).await {
+                Err(LinkError::Unsent) => {}
+                Err(LinkError::Lost(error)) => return Err(error),
+                Ok(()) => return Ok(()),
+            }
         }
         let all = filters.iter().map(|(server, filter)| async move {
             let outcome = match self.offerings_of(server) {
@@ -85,45 +91,18 @@ impl ToolHost {
             };
             let error = outcome.err().map(|error| self.pipeline.masker.error(error));
             if let Some(error) = &error
-                && is_worth_reporting(error)
+                && !matches!(error.kind(), ErrorKind::Interrupted(_))
             {
-                let last_update = ServerChange {
-                    server: server.clone(),
-                    change: SubscriptionEvent::Failed(error.clone()),
-                };
+                let change = SubscriptionEvent::Failed(error.clone());
                 // A receiver that is gone needs no error.
-                let _unheard = updates.send(last_update).await;
+                let _unheard = updates.send(ServerChange { server: server.clone(), change }).await;
             }
             error
         });
-        let errors: Vec<Option<Error>> = join_all(all).await;
-        let failed: Vec<Error> = errors.iter().flatten().cloned().collect();
-        if failed.is_empty() || failed.len() < errors.len() {
-            return Ok(());
-        }
-        failed.into_iter().min_by_key(|error| error.kind().precedence()).map_or(Ok(()), Err)
-    }
-
-    /// The same by an attached host; `None` when it has to be done here.
-    async fn watch_over_link(
-        &self,
-        filters: &[(String, SubscriptionFilter)],
-        updates: &mpsc::Sender<ServerChange>,
-        cancel: &CancellationToken,
-    ) -> Option<Result<(), Error>> {
-        let link = self.link()?;
-        let send = updates.clone();
-        let sink: ObservationSink = Arc::new(move |observation| {
-            if let Observation::Change(server, change) = observation {
-                let _slow_viewer = send.try_send(ServerChange { server, change });
-            }
-        });
-        let request = ObserveRequest::Changes(filters.to_vec());
-        match link.observe(&request, &sink, cancel).await {
-            Ok(()) => Some(Ok(())),
-            Err(LinkError::Unsent) => None,
-            Err(LinkError::Lost(error)) => Some(Err(error)),
-        }
+        // All of them only when each server failed.
+        let errors: Option<Vec<Error>> = join_all(all).await.into_iter().collect();
+        let decisive = errors.into_iter().flatten().min_by_key(|error| error.kind().precedence());
+        decisive.map_or(Ok(()), Err)
     }
 
     async fn watch_server(
@@ -158,9 +137,4 @@ impl ToolHost {
         let (outcome, ()) = tokio::join!(watching, handing_on);
         outcome
     }
-}
-
-/// Whether a failure is worth reporting along with what the other servers say.
-fn is_worth_reporting(error: &Error) -> bool {
-    !matches!(error.kind(), ErrorKind::Interrupted(_))
 }
