@@ -98,20 +98,13 @@ impl ToolHost {
             return Err(RegistrationError::HostClosed);
         }
         let table = self.directory.providers();
-        let name_taken = |name: &str, owner: &RegisteredProvider| {
-            let (name, owner) = (name.to_owned(), owner.describe());
-            Err(RegistrationError::NameTaken { name, owner })
-        };
-        for existing in table.iter() {
-            let known_components = existing.components();
-            if existing.source.as_ref() == Some(&source) || known_components.contains(&source) {
-                return name_taken(&source, existing);
-            }
-            let both = |name: &&String| {
-                known_components.contains(*name) || existing.source == Some((*name).clone())
+        for name in std::iter::once(&source).chain(&components) {
+            let has_name = |existing: &&Arc<RegisteredProvider>| {
+                existing.source.as_ref() == Some(name) || existing.components().contains(name)
             };
-            if let Some(name) = components.iter().find(both) {
-                return name_taken(name, existing);
+            if let Some(existing) = table.iter().find(has_name) {
+                let (name, owner) = (name.clone(), existing.describe());
+                return Err(RegistrationError::NameTaken { name, owner });
             }
         }
         names.iter().try_for_each(|name| self.require_free_tool(name))?;
