@@ -1,9 +1,9 @@
 //! Permits for calls, for which clients take turns.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::limits::MAX_PARALLEL_CALLS;
 use crate::model::ToolDefinition;
@@ -15,7 +15,21 @@ use crate::model::ToolDefinition;
 /// so that every wait leads inwards and the innermost calls wait for no permit: no set of calls can
 /// deadlock, no matter which tool calls which.
 #[derive(Debug, Default)]
-pub(super) struct CallPermits(Mutex<HashMap<(usize, String), Arc<ComponentPermits>>>);
+pub(super) struct CallPermits(Mutex<HashMap<(usize, String), ComponentPermits>>);
+
+#[derive(Debug)]
+struct ComponentPermits {
+    all: Arc<Semaphore>,
+    /// Of each client that has a call. All but one of the permits: the last is for a client that has
+    /// none.
+    of_clients: HashMap<String, Arc<Semaphore>>,
+}
+
+impl Default for ComponentPermits {
+    fn default() -> Self {
+        Self { all: Arc::new(Semaphore::new(MAX_PARALLEL_CALLS)), of_clients: HashMap::new() }
+    }
+}
 
 impl CallPermits {
     /// Waits for a permit for a call of `tool` by `client` inside `depth` others.
@@ -26,152 +40,47 @@ impl CallPermits {
         client: &str,
     ) -> CallPermit {
         let name = tool.name.component().unwrap_or(tool.name.tool());
-        let permits = {
+        let source = {
             // Names come from the catalogue and depths have a bound, which bounds the map.
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(all.entry((depth, name.to_owned())).or_default())
+            let mut components = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let component = components.entry((depth, name.to_owned())).or_default();
+            component.of_clients.retain(|_, own| Arc::strong_count(own) > 1);
+            let own = component.of_clients.entry(client.to_owned());
+            let own = own.or_insert_with(|| Arc::new(Semaphore::new(MAX_PARALLEL_CALLS - 1)));
+            PermitSource { all: Arc::clone(&component.all), own: Arc::clone(own) }
         };
-        permits.acquire(client).await
+        source.acquire().await
     }
 }
 
-#[derive(Debug)]
-struct ComponentPermits(Mutex<PermitQueue>);
-
-#[derive(Debug)]
-struct PermitQueue {
-    free: usize,
-    held: HashMap<String, usize>,
-    waiting: VecDeque<(String, VecDeque<oneshot::Sender<CallPermit>>)>,
-}
-
-/// The right of a call to run; given to the next call when it is dropped.
+/// The right of a call to run.
 #[derive(Debug)]
 pub(super) struct CallPermit {
-    client: String,
-    /// `None` once it went to another call.
-    permits: Option<Arc<ComponentPermits>>,
+    source: PermitSource,
+    // No semaphore is ever closed, so that neither is missing.
+    _of_all: Option<OwnedSemaphorePermit>,
+    _own: Option<OwnedSemaphorePermit>,
+}
+
+impl CallPermit {
+    /// Where there is another for the same call.
+    pub(super) fn source(&self) -> PermitSource {
+        self.source.clone()
+    }
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct PermitSource {
-    client: String,
-    permits: Option<Arc<ComponentPermits>>,
-}
-
-impl Default for ComponentPermits {
-    fn default() -> Self {
-        let queue = PermitQueue {
-            free: MAX_PARALLEL_CALLS,
-            held: HashMap::new(),
-            waiting: VecDeque::new(),
-        };
-        Self(Mutex::new(queue))
-    }
-}
-
-impl ComponentPermits {
-    fn queue(&self) -> MutexGuard<'_, PermitQueue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn acquire(self: &Arc<Self>, client: &str) -> CallPermit {
-        let turn = {
-            let mut queue = self.queue();
-            if queue.has_permit(client) {
-                queue.take(client);
-                return CallPermit::new(client, self);
-            }
-            let (given, turn) = oneshot::channel();
-            match queue.waiting.iter_mut().find(|(waiting, _)| waiting == client) {
-                Some((_, calls)) => calls.push_back(given),
-                None => queue.waiting.push_back((client.to_owned(), VecDeque::from([given]))),
-            }
-            turn
-        };
-        match turn.await {
-            Ok(permit) => permit,
-            // The queue lives as long as this.
-            Err(_never) => CallPermit::new(client, self),
-        }
-    }
-}
-
-impl PermitQueue {
-    /// Whether this client may have another: the last one is for a client that has none.
-    fn has_permit(&self, client: &str) -> bool {
-        let held = self.held.get(client).copied().unwrap_or_default();
-        self.free > 0 && held + 1 < MAX_PARALLEL_CALLS
-    }
-
-    fn take(&mut self, client: &str) {
-        self.free -= 1;
-        *self.held.entry(client.to_owned()).or_default() += 1;
-    }
-
-    fn give_back(&mut self, client: &str) {
-        self.free += 1;
-        if let Some(held) = self.held.get_mut(client) {
-            *held -= 1;
-            if *held == 0 {
-                self.held.remove(client);
-            }
-        }
-    }
-
-    /// The call whose turn it is; its client's next one comes after those of all others.
-    fn next(&mut self) -> Option<(String, oneshot::Sender<CallPermit>)> {
-        loop {
-            let turn = self.waiting.iter().position(|(client, _)| self.has_permit(client))?;
-            let (client, mut calls) = self.waiting.remove(turn)?;
-            // What is not wanted any more is no turn of its client.
-            calls.retain(|call| !call.is_closed());
-            let Some(call) = calls.pop_front() else { continue };
-            self.take(&client);
-            if !calls.is_empty() {
-                self.waiting.push_back((client.clone(), calls));
-            }
-            return Some((client, call));
-        }
-    }
-}
-
-impl CallPermit {
-    fn new(client: &str, permits: &Arc<ComponentPermits>) -> Self {
-        Self { client: client.to_owned(), permits: Some(Arc::clone(permits)) }
-    }
-
-    pub(super) fn source(&self) -> PermitSource {
-        PermitSource { client: self.client.clone(), permits: self.permits.clone() }
-    }
+    all: Arc<Semaphore>,
+    own: Arc<Semaphore>,
 }
 
 impl PermitSource {
-    pub(super) async fn acquire(&self) -> Option<CallPermit> {
-        Some(self.permits.as_ref()?.acquire(&self.client).await)
-    }
-}
-
-impl Drop for CallPermit {
-    fn drop(&mut self) {
-        let Some(permits) = self.permits.take() else { return };
-        let mut holder = std::mem::take(&mut self.client);
-        loop {
-            let next = {
-                let mut queue = permits.queue();
-                queue.give_back(&holder);
-                queue.next()
-            };
-            let Some((client, call)) = next else { return };
-            match call.send(Self::new(&client, &permits)) {
-                Ok(()) => return,
-                // It was given up just now.
-                Err(mut unused) => {
-                    unused.permits = None;
-                    holder = client;
-                }
-            }
-        }
+    pub(super) async fn acquire(&self) -> CallPermit {
+        // First its client's: who has many calls does not wait with all of them before others.
+        let own = Arc::clone(&self.own).acquire_owned().await.ok();
+        let of_all = Arc::clone(&self.all).acquire_owned().await.ok();
+        CallPermit { source: self.clone(), _of_all: of_all, _own: own }
     }
 }
 

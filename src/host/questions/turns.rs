@@ -12,7 +12,7 @@ pub(super) struct CallTurns(Mutex<HashMap<CallId, CallTurn>>);
 struct CallTurn {
     /// `None` while the call waits for an answer.
     permit: Option<CallPermit>,
-    permits: PermitSource,
+    source: PermitSource,
     open_questions: usize,
 }
 
@@ -23,8 +23,8 @@ pub(in crate::host) struct TurnGuard<'a> {
 
 impl CallTurns {
     pub(super) fn hold(&self, call: &CallId, permit: CallPermit) -> TurnGuard<'_> {
-        let permits = permit.source();
-        let turn = CallTurn { permit: Some(permit), permits, open_questions: 0 };
+        let source = permit.source();
+        let turn = CallTurn { permit: Some(permit), source, open_questions: 0 };
         self.lock().insert(call.clone(), turn);
         TurnGuard { turns: self, call: call.clone() }
     }
@@ -39,18 +39,18 @@ impl CallTurns {
 
     /// A question of the call was answered; after the last one the call waits for its turn again.
     pub(super) async fn resume(&self, call: &CallId) {
-        let permits = {
+        let source = {
             let mut turns = self.lock();
             let Some(turn) = turns.get_mut(call) else { return };
             turn.open_questions = turn.open_questions.saturating_sub(1);
             if turn.open_questions > 0 {
                 return;
             }
-            turn.permits.clone()
+            turn.source.clone()
         };
-        let permit = permits.acquire().await;
+        let permit = source.acquire().await;
         if let Some(turn) = self.lock().get_mut(call) {
-            turn.permit = permit;
+            turn.permit = Some(permit);
         }
     }
 
