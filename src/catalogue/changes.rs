@@ -86,11 +86,7 @@ fn format_value(value: &Value) -> String {
 }
 
 fn wrap_lines(text: &str) -> String {
-    let mut end = text.len().min(MAX_COMPARED_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let text = text.get(..end).unwrap_or_default();
+    let text = text.get(..text.floor_char_boundary(MAX_COMPARED_BYTES)).unwrap_or_default();
     let mut out = String::with_capacity(text.len() + 64);
     for line in text.lines() {
         let mut length = 0;

@@ -37,18 +37,14 @@ pub(super) fn for_each_text(
         [("inputSchema", Some(&tool.input_schema)), ("outputSchema", tool.output_schema.as_ref())]
     {
         if let Some(schema) = schema {
-            walk(schema, path, &mut budget, &mut look);
+            walk(schema, path, true, &mut budget, &mut look);
         }
     }
     budget.is_complete
 }
 
 pub(super) fn head(text: &str, most: usize) -> &str {
-    let mut end = text.len().min(most);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
 struct ScanBudget {
@@ -71,47 +67,38 @@ impl ScanBudget {
     }
 }
 
+/// Depth is bounded where definitions are read.
 fn walk(
-    schema: &Value,
+    value: &Value,
     path: &str,
+    is_prose: bool,
     budget: &mut ScanBudget,
     look: &mut impl FnMut(DefinitionText<'_>),
 ) {
-    // Depth is bounded where definitions are read; a stack of our own costs nothing.
-    let mut pending: Vec<(String, &Value, bool)> = vec![(path.to_owned(), schema, true)];
-    while let Some((path, value, is_prose)) = pending.pop() {
-        match value {
-            Value::String(text) => {
-                let Some(text) = budget.take(text) else { return };
-                look(DefinitionText { path, text, is_prose });
+    match value {
+        Value::String(text) => {
+            if let Some(text) = budget.take(text) {
+                look(DefinitionText { path: path.to_owned(), text, is_prose });
             }
-            Value::Array(items) => {
-                if pending.len() + items.len() > MOST_TEXTS {
-                    budget.is_complete = false;
-                    continue;
-                }
-                let items = items.iter().enumerate().rev();
-                pending.extend(items.map(|(at, item)| (format!("{path}[{at}]"), item, is_prose)));
-            }
-            Value::Object(members) => {
-                if pending.len() + members.len() > MOST_TEXTS {
-                    budget.is_complete = false;
-                    continue;
-                }
-                for (key, member) in members.iter().rev() {
-                    let Some(name) = budget.take(key) else { return };
-                    let path = format!("{path}.{}", head(name, 100));
-                    // A key is a name; one that is a sentence is meant to be read.
-                    look(DefinitionText {
-                        path: path.clone(),
-                        text: name,
-                        is_prose: name.contains(' '),
-                    });
-                    let is_prose = is_prose && !FOR_MACHINES.contains(&key.as_str());
-                    pending.push((path, member, is_prose));
-                }
-            }
-            _ => {}
         }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate().take(MOST_TEXTS) {
+                walk(item, &format!("{path}[{at}]"), is_prose, budget, look);
+            }
+            budget.is_complete &= items.len() <= MOST_TEXTS;
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                let Some(name) = budget.take(key) else { return };
+                let path = format!("{path}.{}", head(name, 100));
+                // A key is a name; one that is a sentence is meant to be read.
+                let text =
+                    DefinitionText { path: path.clone(), text: name, is_prose: name.contains(' ') };
+                look(text);
+                let is_prose = is_prose && !FOR_MACHINES.contains(&key.as_str());
+                walk(member, &path, is_prose, budget, look);
+            }
+        }
+        _ => {}
     }
 }
