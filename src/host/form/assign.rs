@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::field::input_text;
 use super::{
     FieldInput, FieldKind, FormField, FormNode, MAX_FIELDS, MAX_ITEMS, MAX_VARIANTS, ResolvedSchema,
 };
@@ -114,11 +115,4 @@ fn matches_variant(form: &ResolvedSchema, value: &Value) -> bool {
                     .is_none_or(|values| values.contains(value))
         }
     })
-}
-
-fn input_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }

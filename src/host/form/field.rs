@@ -135,8 +135,7 @@ impl FormField {
 
 /// The kind, whether `null` is as good, and the schema of what is not `null`.
 fn classify(schema: ResolvedSchema) -> (FieldKind, bool, ResolvedSchema) {
-    let simple = |value: &Value| !value.is_object() && !value.is_array();
-    if let Some(value) = schema.get("const").filter(|value| simple(value)) {
+    if let Some(value) = schema.get("const").filter(|value| is_simple(value)) {
         return (FieldKind::Constant(value.clone()), value.is_null(), schema);
     }
     if let Some(choices) = choices_of(&schema) {
@@ -198,31 +197,33 @@ fn choices_of(schema: &ResolvedSchema) -> Option<Vec<FieldChoice>> {
 }
 
 /// The values of `enum` (with the older `enumNames`), `oneOf` or `anyOf` of constants.
-fn choices(schema: &Value) -> Option<Vec<FieldChoice>> {
-    let title = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let simple = |value: &Value| !value.is_object() && !value.is_array();
-    let few = |values: &Vec<Value>| !values.is_empty() && values.len() <= MAX_CHOICES;
-    let choices: Vec<FieldChoice> = if let Some(values) =
-        schema.get("enum").and_then(Value::as_array)
-    {
-        if !few(values) {
-            return None;
-        }
-        let names = schema.get("enumNames").and_then(Value::as_array);
+fn choices<'s>(schema: &'s Value) -> Option<Vec<FieldChoice>> {
+    let list = |key: &str| schema.get(key).and_then(Value::as_array);
+    let options: Vec<(&Value, Option<&str>)> = if let Some(values) = list("enum") {
+        let names = list("enumNames");
         let name = |at: usize| names.and_then(|names| names.get(at)?.as_str());
-        let choice = |(at, value): (usize, &Value)| FieldChoice {
-            title: name(at).map_or_else(|| title(value), str::to_owned),
-            value: value.clone(),
-        };
-        values.iter().enumerate().map(choice).collect()
+        values.iter().enumerate().map(|(at, value)| (value, name(at))).collect()
     } else {
-        let options = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array();
-        let choice = |option: &Value| {
-            let value = option.get("const")?.clone();
-            let shown = option.get("title").and_then(Value::as_str);
-            Some(FieldChoice { title: shown.map_or_else(|| title(&value), str::to_owned), value })
+        let options = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?.iter();
+        let titled = |option: &'s Value| {
+            Some((option.get("const")?, option.get("title").and_then(Value::as_str)))
         };
-        options.filter(|options| few(options))?.iter().map(choice).collect::<Option<_>>()?
+        options.map(titled).collect::<Option<_>>()?
     };
-    choices.iter().all(|choice| simple(&choice.value)).then_some(choices)
+    let is_few = (1..=MAX_CHOICES).contains(&options.len());
+    let choice = |(value, title): (&Value, Option<&str>)| FieldChoice {
+        title: title.map_or_else(|| input_text(value), str::to_owned),
+        value: value.clone(),
+    };
+    (is_few && options.iter().all(|(value, _)| is_simple(value)))
+        .then(|| options.into_iter().map(choice).collect())
+}
+
+fn is_simple(value: &Value) -> bool {
+    !value.is_object() && !value.is_array()
+}
+
+/// A value as it is typed: text without quotes.
+pub(super) fn input_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
