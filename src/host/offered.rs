@@ -19,20 +19,18 @@ pub struct OfferableTool {
 impl ToolHost {
     /// The tools of a catalogue that may be offered, in its order.
     pub fn offerable_tools(&self, catalogue: &Catalogue) -> Vec<OfferableTool> {
-        let mut offerable = Vec::new();
-        let mut approvals = Vec::new();
-        for tool in catalogue.tools.iter().filter(|tool| is_usable(tool)) {
-            approvals.push(match self.decision(tool) {
+        let usable = catalogue.tools.iter().filter(|tool| is_usable(tool));
+        let offered = usable.filter_map(|tool| {
+            let needs_approval = match self.decision(tool) {
                 Decision::Allow(_) => false,
                 Decision::Ask(_) => true,
-                Decision::Deny(_) => continue,
-            });
-            offerable.push(Arc::clone(tool));
-        }
-        let masked = self.masked_definitions(&offerable).into_iter().zip(approvals);
-        masked
-            .map(|(definition, needs_approval)| OfferableTool { definition, needs_approval })
-            .collect()
+                Decision::Deny(_) => return None,
+            };
+            let mut definition = Arc::clone(tool);
+            self.pipeline.masker.definition(&mut definition);
+            Some(OfferableTool { definition, needs_approval })
+        });
+        offered.collect()
     }
 }
 
