@@ -20,9 +20,9 @@ impl ToolHost {
             roster.is_closed = true;
             (self.directory.providers(), roster.leaving.clone())
         };
-        let mut groups: BTreeMap<Reverse<u64>, Vec<&RegisteredProvider>> = BTreeMap::new();
+        let mut groups: BTreeMap<Reverse<Option<u64>>, Vec<&RegisteredProvider>> = BTreeMap::new();
         for provider in providers.iter().chain(&leaving) {
-            groups.entry(Reverse(provider.first_start())).or_default().push(provider);
+            groups.entry(Reverse(provider.first_start.get().copied())).or_default().push(provider);
         }
         let count = u32::try_from(groups.len()).unwrap_or(u32::MAX).max(1);
         // So all of them are told to end within half of the whole time, even if some hang.

@@ -111,7 +111,7 @@ impl ToolDirectory {
             } else if is_contacted(provider) {
                 Some(provider.contribute().await)
             } else if *scope == ListScope::Declared {
-                Some(provider.contribute_declared())
+                Some(provider.declared().contribution())
             } else {
                 None
             }
@@ -154,7 +154,9 @@ impl ToolDirectory {
         providers: impl IntoIterator<Item = &'p RegisteredProvider>,
     ) {
         let request = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
-        providers.into_iter().for_each(|provider| provider.mark_start(request));
+        for provider in providers {
+            let _earlier = provider.first_start.set(request);
+        }
     }
 
     /// What a file declares of a tool whose server did not answer, or whose entry is out of

@@ -1,8 +1,7 @@
 //! Cached listings of providers, refreshed when a provider's version changes.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -85,7 +84,7 @@ impl ToolListSnapshot {
         Some(withheld.reason.clone())
     }
 
-    fn contribution(&self) -> Contribution {
+    pub(super) fn contribution(&self) -> Contribution {
         Contribution {
             server: None,
             tools: self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect(),
@@ -117,8 +116,8 @@ pub(super) struct RegisteredProvider {
     cached: Current<Option<Arc<ToolListSnapshot>>>,
     /// Held while listing, so that callers at the same time ask only once.
     listing_lock: tokio::sync::Mutex<()>,
-    /// With which of the host's requests it was first made to start something; 0 before that.
-    first_start: AtomicU64,
+    /// With which of the host's requests it was first made to start something.
+    pub(super) first_start: OnceLock<u64>,
 }
 
 impl RegisteredProvider {
@@ -138,7 +137,7 @@ impl RegisteredProvider {
             declared: Current::default(),
             cached: Current::default(),
             listing_lock: tokio::sync::Mutex::default(),
-            first_start: AtomicU64::new(0),
+            first_start: OnceLock::new(),
         }
     }
 
@@ -148,19 +147,6 @@ impl RegisteredProvider {
         pins: &Arc<Current<Pins>>,
     ) -> Arc<Self> {
         Arc::new(Self { is_of_files: true, ..Self::new(provider, Arc::clone(pins)) })
-    }
-
-    pub(super) fn mark_start(&self, request: u64) {
-        let unmarked = self.first_start.load(Ordering::Relaxed) == 0;
-        if unmarked {
-            // Of two at the same time either is right.
-            self.first_start.store(request, Ordering::Relaxed);
-        }
-    }
-
-    /// With which request it was first made to start something; 0 when with none.
-    pub(super) fn first_start(&self) -> u64 {
-        self.first_start.load(Ordering::Relaxed)
     }
 
     /// Counts as a user until the token is dropped; `None` once the provider is removed.
@@ -276,11 +262,6 @@ impl RegisteredProvider {
         };
         part.server.clone_from(&self.server);
         part
-    }
-
-    /// What this provider adds to a catalogue without being asked.
-    pub(super) fn contribute_declared(&self) -> Contribution {
-        self.declared().contribution()
     }
 
     /// The tool of this full name, as far as known without contacting a server.

@@ -69,11 +69,9 @@ impl ToolHost {
         };
         let (of_files, own): (Vec<_>, Vec<_>) = old.iter().cloned().partition(|p| p.is_of_files);
         let removed: Vec<_> = of_files.into_iter().filter(|existing| !is_kept(existing)).collect();
-        let is_new = |provider: &&Arc<RegisteredProvider>| provider.is_of_files;
         let changed: BTreeSet<String> = table
             .iter()
             .filter(|provider| !old.iter().any(|existing| Arc::ptr_eq(existing, provider)))
-            .filter(is_new)
             .chain(&removed)
             .filter_map(|provider| provider.server.clone())
             .collect();
