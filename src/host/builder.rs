@@ -19,7 +19,6 @@ use crate::audit::Masker;
 use crate::config::spec::{PolicyRule, ProfileSpec};
 use crate::model::{EventSink, JsonObject, TraceContext};
 use crate::provider::{ComponentFactory, ToolProvider};
-use crate::util::clock::Clock;
 use crate::util::current::Current;
 use crate::util::ids::Ids;
 
@@ -92,14 +91,6 @@ impl ToolHostBuilder {
     #[must_use]
     pub fn masker(mut self, masker: Masker) -> Self {
         self.pipeline.masker = masker;
-        self
-    }
-
-    /// Sets the clock that measures durations; the system's by default.
-    #[doc(hidden)] // for the program's own commands
-    #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.pipeline.clock = clock;
         self
     }
 
