@@ -296,6 +296,7 @@ pub enum Transport {
 }
 
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "one of each server, behind a pointer")]
 pub enum AuthSpec {
     /// Not set: use a stored login, if there is one.
     Unset,

@@ -69,8 +69,8 @@ fn pins(drift: DriftPolicy) -> Pins {
     Pins::new(known("stdio server", drift), content(&[remote("a", "reads")], Some("Read first.")))
 }
 
-fn parts(differences: &Option<Vec<DefinitionChange>>) -> Vec<&'static str> {
-    match differences.as_deref() {
+fn parts(differences: Option<&[DefinitionChange]>) -> Vec<&'static str> {
+    match differences {
         None => vec!["new"],
         Some([]) => vec!["same"],
         Some(changes) => changes.iter().map(|change| change.part).collect(),
@@ -80,7 +80,8 @@ fn parts(differences: &Option<Vec<DefinitionChange>>) -> Vec<&'static str> {
 #[test]
 fn every_way_to_be_something_else_is_seen() {
     let pins = pins(DriftPolicy::Block);
-    let judge = |tool: &ToolDefinition, instructions| parts(&pins.compare(tool, instructions));
+    let judge =
+        |tool: &ToolDefinition, instructions| parts(pins.compare(tool, instructions).as_deref());
     let instructions = Some("Read first.");
     assert_eq!(judge(&remote("a", "reads"), instructions), ["same"]);
     assert_eq!(judge(&remote("a", "writes"), instructions), ["description"]);
@@ -91,7 +92,7 @@ fn every_way_to_be_something_else_is_seen() {
         known("stdio other", DriftPolicy::Block),
         content(&[remote("a", "reads")], instructions),
     );
-    assert_eq!(parts(&moved.compare(&remote("a", "reads"), instructions)), ["endpoint"]);
+    assert_eq!(parts(moved.compare(&remote("a", "reads"), instructions).as_deref()), ["endpoint"]);
     let mut more = remote("a", "reads");
     more.annotations.read_only = Some(true);
     more.input_schema = ToolSchema::from(json!({ "type": "object", "required": ["x"] }));
@@ -124,7 +125,7 @@ fn a_projects_entry_that_took_the_name_of_a_pinned_server_is_another_server() {
     content.groups[0].entry = Some(pinned(&entry(Layer::User, "/home/me", "server")));
     let judge = |content: &PinFileContent| {
         let pins = Pins::new(known("stdio server", DriftPolicy::Block), content.clone());
-        parts(&pins.compare(&remote("a", "reads"), None))
+        parts(pins.compare(&remote("a", "reads"), None).as_deref())
     };
     assert_eq!(judge(&content), ["entry"]);
     // In a file that is named for this run the name was taken on purpose.
@@ -133,7 +134,7 @@ fn a_projects_entry_that_took_the_name_of_a_pinned_server_is_another_server() {
         owner.entry = pinned(&entry(Layer::Flag, "/p", ""));
     }
     let pins = Pins::new(Arc::new(context), content.clone());
-    assert_eq!(parts(&pins.compare(&remote("a", "reads"), None)), ["new"]);
+    assert_eq!(parts(pins.compare(&remote("a", "reads"), None).as_deref()), ["new"]);
     // One of another project never was meant.
     content.groups[0].entry = Some(pinned(&entry(Layer::Project, "/home/me", "server")));
     assert_eq!(judge(&content), ["new"]);
@@ -142,7 +143,7 @@ fn a_projects_entry_that_took_the_name_of_a_pinned_server_is_another_server() {
     let mut context = PinContext::clone(&known("stdio other", DriftPolicy::Block));
     context.own_files.insert("/home/me/mcp.yaml".to_owned());
     let pins = Pins::new(Arc::new(context), content.clone());
-    assert_eq!(parts(&pins.compare(&remote("a", "reads"), None)), ["endpoint"]);
+    assert_eq!(parts(pins.compare(&remote("a", "reads"), None).as_deref()), ["endpoint"]);
     // What was accepted for the project's own file counts from then on.
     let here = content.group_mut(Some("s"), Some(FILE));
     here.endpoint = Some("stdio server".to_owned());
@@ -158,7 +159,7 @@ fn a_server_that_is_written_otherwise_is_another_one_though_it_starts_the_same()
     let mut content = content(&[remote("a", "reads")], None);
     let judge = |content: &PinFileContent| {
         let pins = Pins::new(known("stdio server", DriftPolicy::Block), content.clone());
-        parts(&pins.compare(&remote("a", "reads"), None))
+        parts(pins.compare(&remote("a", "reads"), None).as_deref())
     };
     for (written, directory, comparison) in
         [("", "/p", "same"), ("${OTHER}", "/p", "entry"), ("", "/q", "entry")]
@@ -189,7 +190,7 @@ fn a_projects_tool_that_took_the_name_of_a_pinned_one_is_another_tool() {
     let mut context = PinContext::clone(&known("stdio server", DriftPolicy::Block));
     context.files.insert("/home/me/tools.yaml".into(), "/home/me/tools.yaml".to_owned());
     let pins = Pins::new(Arc::new(context), content);
-    let judge = |tool: &ToolDefinition| parts(&pins.compare(tool, None));
+    let judge = |tool: &ToolDefinition| parts(pins.compare(tool, None).as_deref());
     assert_eq!(judge(&users), ["same"]);
     assert_eq!(judge(&of("/home/me/tools.yaml", Layer::User, "/home/me", "${LOG}")), ["entry"]);
     assert_eq!(judge(&of("/p/tools.yaml", Layer::Project, "/p", "log")), ["entry"]);
@@ -202,7 +203,7 @@ fn an_internal_tool_is_its_definition_and_what_it_starts_wherever_its_project_st
     let pinned = local("/p/tools.yaml", "starts /p/bin/log");
     content.group_mut(None, None).tools.insert("log".to_owned(), Pin::of(&pinned, &plain));
     let pins = Pins::new(known("stdio server", DriftPolicy::Block), content.clone());
-    let judge = |tool: &ToolDefinition| parts(&pins.compare(tool, None));
+    let judge = |tool: &ToolDefinition| parts(pins.compare(tool, None).as_deref());
     assert_eq!(judge(&pinned), ["same"]);
     assert_eq!(judge(&local("/q/tools.yaml", "starts /q/bin/log")), ["same"]);
     assert_eq!(judge(&local("/p/tools.yaml", "starts /bin/sh")), ["touches"]);
@@ -211,7 +212,10 @@ fn an_internal_tool_is_its_definition_and_what_it_starts_wherever_its_project_st
 
     content.groups[0].file = Some("/p/tools.yaml".to_owned());
     let pins = Pins::new(known("stdio server", DriftPolicy::Block), content);
-    assert_eq!(parts(&pins.compare(&local("/q/tools.yaml", "starts /bin/sh"), None)), ["new"]);
+    assert_eq!(
+        parts(pins.compare(&local("/q/tools.yaml", "starts /bin/sh"), None).as_deref()),
+        ["new"]
+    );
 }
 
 #[test]
@@ -220,7 +224,7 @@ fn a_definition_that_was_not_kept_is_told_by_its_hash() {
     let content = content(&[large], None);
     assert!(content.groups[0].tools["a"].definition.is_none());
     let pins = Pins::new(known("stdio server", DriftPolicy::Block), content);
-    assert_eq!(parts(&pins.compare(&remote("a", "y"), None)), ["fingerprint"]);
+    assert_eq!(parts(pins.compare(&remote("a", "y"), None).as_deref()), ["fingerprint"]);
 }
 
 #[test]

@@ -75,6 +75,7 @@ impl ObserverHub {
     }
 
     /// A viewer from now on. It first gets the running calls.
+    #[expect(clippy::disallowed_methods, reason = "the bytes of all its lines have a bound")]
     pub fn watch(self: &Arc<Self>) -> Observer {
         let (sender, lines) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(MAX_WAITING_BYTES));

@@ -20,9 +20,10 @@ const MAX_PARKED: usize = 256;
 const PATIENCE: Duration = Duration::from_mins(5);
 
 #[derive(Default)]
-pub(super) struct ParkedRequests(
-    Arc<Mutex<HashMap<String, (ParkedRequest, AbortOnDropHandle<()>)>>>,
-);
+pub(super) struct ParkedRequests(Arc<Mutex<HashMap<String, TimedRequest>>>);
+
+/// What is parked, and the timer that forgets it.
+type TimedRequest = (ParkedRequest, AbortOnDropHandle<()>);
 
 /// What a retry has to repeat to be taken for one.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,6 +20,7 @@ pub(super) struct RunningRequest {
     _cancelled_when_dropped: DropGuard,
 }
 
+#[expect(clippy::large_enum_variant, reason = "one at a time, taken apart where it arrives")]
 pub(super) enum RequestStep {
     /// Progress, a line that was logged, or that it became a task.
     Update(HostEvent),

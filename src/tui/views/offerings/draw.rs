@@ -165,90 +165,6 @@ fn form_footer(styler: Styler, asking: &OfferingForm) -> Vec<Line<'static>> {
     lines
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use crate::model::Completion;
-    use crate::tui::app::AppState;
-    use crate::tui::event::AppEvent;
-    use crate::tui::event::UserInput;
-    use crate::tui::tests::drawing::ASCII;
-    use crate::tui::tests::drawing::picture;
-    use crate::tui::tests::press;
-    use crate::tui::theme::Theme;
-    use crate::tui::views::offerings::tests::{contents, listed, offered, resource};
-    use crate::tui::views::offerings::tree::ServerOfferings;
-
-    fn sized(width: u16, height: u16) -> AppState {
-        let mut state = listed();
-        state.update(AppEvent::Input(UserInput::Resize { width, height }));
-        state
-    }
-
-    /// A prompt whose first argument is being written, with suggestions.
-    fn asking(width: u16, height: u16) -> AppState {
-        let mut state = sized(width, height);
-        press(&mut state, &["/", "greet"]);
-        press(&mut state, &["<enter>"]);
-        let values = vec!["ada".to_owned(), "alan".to_owned()];
-        let completion = Completion { values, total: Some(12), has_more: None };
-        let asking = state.offerings.asking.as_mut().unwrap();
-        let query = asking.query().unwrap();
-        asking.completed(query, Ok(completion), &mut state.context);
-        press(&mut state, &["<right>"]);
-        state
-    }
-
-    fn opened(width: u16, height: u16) -> AppState {
-        let mut state = sized(width, height);
-        press(&mut state, &["jj", "<enter>"]);
-        let text = json!({ "uri": "memo://one", "mimeType": "text/plain", "text": "first memo\n" });
-        contents(&mut state, 1, vec![text]);
-        state
-    }
-
-    #[test]
-    fn resources_in_120_by_40() {
-        insta::assert_snapshot!(picture(&opened(120, 40), ASCII));
-    }
-
-    #[test]
-    fn a_prompt_in_80_by_24() {
-        insta::assert_snapshot!(picture(&asking(80, 24), Theme::default()));
-    }
-
-    #[test]
-    fn resources_and_a_prompt_in_60_by_16_and_40_by_10() {
-        let (tree, form) = (picture(&sized(60, 16), ASCII), picture(&asking(60, 16), ASCII));
-        let (small, text) = (picture(&asking(40, 10), ASCII), picture(&opened(40, 10), ASCII));
-        insta::assert_snapshot!(format!("{tree}\n{form}\n{small}\n{text}"));
-    }
-
-    #[test]
-    fn hostile_names_and_contents_are_shown_escaped() {
-        let evil = "\u{1b}]0;x\u{7}\u{202e}\u{9b}31m\nerror: fake";
-        let mut state = sized(120, 40);
-        let mut hostile = resource(evil);
-        hostile.description = Some(evil.to_owned());
-        hostile.mime_type = Some(evil.to_owned());
-        let lists = ServerOfferings {
-            items: vec![hostile.into()],
-            problems: vec![evil.to_owned()],
-            ..Default::default()
-        };
-        offered(&mut state, "memo", lists);
-        press(&mut state, &["g", "jj", "<enter>"]);
-        let part = json!({ "mimeType": evil, "text": evil });
-        let about = picture(&state, Theme::default());
-        contents(&mut state, 1, vec![part]);
-        for seen in [about, picture(&state, Theme::default())] {
-            assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
-            assert!(seen.contains("␛]0;x") && !seen.contains('\u{202e}'), "{seen}");
-        }
-    }
-}
-
 /// The text of the opened item, or why it could not be opened.
 pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
     let mut page = ScrollText::default();
@@ -385,4 +301,88 @@ fn raw(page: &mut ScrollText, values: &[Value]) {
 
 fn text_of<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     value.get(key).and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::model::Completion;
+    use crate::tui::app::AppState;
+    use crate::tui::event::AppEvent;
+    use crate::tui::event::UserInput;
+    use crate::tui::tests::drawing::ASCII;
+    use crate::tui::tests::drawing::picture;
+    use crate::tui::tests::press;
+    use crate::tui::theme::Theme;
+    use crate::tui::views::offerings::tests::{contents, listed, offered, resource};
+    use crate::tui::views::offerings::tree::ServerOfferings;
+
+    fn sized(width: u16, height: u16) -> AppState {
+        let mut state = listed();
+        state.update(AppEvent::Input(UserInput::Resize { width, height }));
+        state
+    }
+
+    /// A prompt whose first argument is being written, with suggestions.
+    fn asking(width: u16, height: u16) -> AppState {
+        let mut state = sized(width, height);
+        press(&mut state, &["/", "greet"]);
+        press(&mut state, &["<enter>"]);
+        let values = vec!["ada".to_owned(), "alan".to_owned()];
+        let completion = Completion { values, total: Some(12), has_more: None };
+        let asking = state.offerings.asking.as_mut().unwrap();
+        let query = asking.query().unwrap();
+        asking.completed(query, Ok(completion), &mut state.context);
+        press(&mut state, &["<right>"]);
+        state
+    }
+
+    fn opened(width: u16, height: u16) -> AppState {
+        let mut state = sized(width, height);
+        press(&mut state, &["jj", "<enter>"]);
+        let text = json!({ "uri": "memo://one", "mimeType": "text/plain", "text": "first memo\n" });
+        contents(&mut state, 1, vec![text]);
+        state
+    }
+
+    #[test]
+    fn resources_in_120_by_40() {
+        insta::assert_snapshot!(picture(&opened(120, 40), ASCII));
+    }
+
+    #[test]
+    fn a_prompt_in_80_by_24() {
+        insta::assert_snapshot!(picture(&asking(80, 24), Theme::default()));
+    }
+
+    #[test]
+    fn resources_and_a_prompt_in_60_by_16_and_40_by_10() {
+        let (tree, form) = (picture(&sized(60, 16), ASCII), picture(&asking(60, 16), ASCII));
+        let (small, text) = (picture(&asking(40, 10), ASCII), picture(&opened(40, 10), ASCII));
+        insta::assert_snapshot!(format!("{tree}\n{form}\n{small}\n{text}"));
+    }
+
+    #[test]
+    fn hostile_names_and_contents_are_shown_escaped() {
+        let evil = "\u{1b}]0;x\u{7}\u{202e}\u{9b}31m\nerror: fake";
+        let mut state = sized(120, 40);
+        let mut hostile = resource(evil);
+        hostile.description = Some(evil.to_owned());
+        hostile.mime_type = Some(evil.to_owned());
+        let lists = ServerOfferings {
+            items: vec![hostile.into()],
+            problems: vec![evil.to_owned()],
+            ..Default::default()
+        };
+        offered(&mut state, "memo", lists);
+        press(&mut state, &["g", "jj", "<enter>"]);
+        let part = json!({ "mimeType": evil, "text": evil });
+        let about = picture(&state, Theme::default());
+        contents(&mut state, 1, vec![part]);
+        for seen in [about, picture(&state, Theme::default())] {
+            assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
+            assert!(seen.contains("␛]0;x") && !seen.contains('\u{202e}'), "{seen}");
+        }
+    }
 }

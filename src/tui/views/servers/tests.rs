@@ -224,10 +224,10 @@ fn pings_seen_here_and_lines_of_logs_are_remembered_for_each() {
         let ping = Some(Duration::from_micros(micros));
         state.update(AppEvent::ServerStatuses(vec![ServerStatus { ping, ..ready("files") }]));
     }
-    let past = state.servers.activity.get("files").unwrap();
+    let past = &state.servers.activity["files"];
     assert_eq!((past.pings.len(), past.log.len()), (4, 1));
-    assert!(state.servers.activity.get("web").unwrap().pings.is_empty());
-    assert_eq!(state.servers.tool_lists.get("files").unwrap().differing(), 2);
+    assert!(state.servers.activity["web"].pings.is_empty());
+    assert_eq!(state.servers.tool_lists["files"].differing(), 2);
 }
 
 #[test]
