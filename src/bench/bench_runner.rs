@@ -15,12 +15,12 @@ use super::caveats;
 use super::control::RunControl;
 use super::environment::{BenchEnvironment, read_file};
 use super::findings::{AcceptanceCriteria, BenchFindings};
-use super::meter::lock;
 use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing, WarmUp};
 use super::report::{BenchReport, GeneratorReport, Round, RunStatus, SampleBlock};
 use super::target_worker::{BenchTarget, RunHandles, TargetWorker};
 use super::targets;
+use crate::util::lock::lock;
 use crate::util::number::float;
 use crate::util::units::show_duration;
 

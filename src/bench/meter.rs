@@ -1,6 +1,5 @@
 //! Counting the results of one target's calls as they end.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::host::load::{CompletedCall, LoadOutcome};
@@ -49,10 +48,6 @@ impl PendingCall {
     fn from(&self) -> Instant {
         self.planned.moments.map_or(self.sent_at, |(intended, _)| intended)
     }
-}
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Meter {

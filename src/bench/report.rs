@@ -175,6 +175,13 @@ pub struct TimelineSlice {
 }
 
 impl TimelineSlice {
+    /// The same without its times.
+    #[must_use]
+    pub fn counts(&self) -> Self {
+        let Self { from, lasting, ok, failed, .. } = *self;
+        Self { from, lasting, ok, failed, response: Durations::coarse() }
+    }
+
     /// Slices that follow each other as one; `None` without any.
     pub(super) fn joined(slices: &[Self]) -> Option<Self> {
         let mut response = Durations::coarse();

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::arrival_schedule::starts;
 use super::control::RunControl;
-use super::meter::{Meter, lock};
+use super::meter::Meter;
 use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, LoadModel, OverflowPolicy};
+use crate::util::lock::lock;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScheduleDecision {

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::meter::lock;
 use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, RunLimits, Sharing};
 use super::report::{TargetReport, TimelineSlice, throughput};
+use crate::util::lock::lock;
 use crate::util::number::float;
 
 /// What is seen of a run at one moment.
@@ -38,13 +38,26 @@ impl BenchSnapshot {
                 Sharing::Steps { in_flight, .. } => in_flight.get(at).copied(),
                 Sharing::Single | Sharing::Interleaved { .. } => None,
             };
+            let report = &meter.report;
+            // Not all of it: the run waits meanwhile.
             snapshot.targets.push(TargetReport {
                 tool: name,
                 step,
                 elapsed,
-                throughput: throughput(meter.report.ok, elapsed),
+                warm_up: report.warm_up,
+                requests: report.requests,
+                ok: report.ok,
+                tool_errors: report.tool_errors,
+                errors: report.errors,
+                timeouts: report.timeouts,
+                unanswered: report.unanswered,
+                dropped: report.dropped,
+                throughput: throughput(report.ok, elapsed),
+                response: report.response.clone(),
                 service: meter.service().clone(),
-                ..meter.report.clone()
+                errors_by_kind: report.errors_by_kind.clone(),
+                timeline: report.timeline.iter().map(TimelineSlice::counts).collect(),
+                ..TargetReport::default()
             });
         }
         let times = snapshot.targets.iter().map(|target| target.elapsed);

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments::ArgumentRows;
 use super::control::RunControl;
-use super::meter::{Meter, PendingCall, lock};
+use super::meter::{Meter, PendingCall};
 use super::monitor::RunMonitor;
 use super::plan::BenchPlan;
 use super::report::{TargetReport, throughput};
@@ -21,6 +21,7 @@ use super::scheduler::{ScheduleDecision, Scheduler};
 use crate::host::load::{CompletedCall, LoadExecutor, LoadOutcome, LoadRunRecord, LoadTarget};
 use crate::model::{Error, RetryAdvice};
 use crate::util::clock::Clock;
+use crate::util::lock::lock;
 
 const MAX_RECONNECTS: u64 = 100;
 /// How often it is tried in a row without success.

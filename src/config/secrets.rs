@@ -6,8 +6,22 @@ use super::node::{ConfigNode, NodeValue};
 use super::references::has_reference;
 use crate::model::{Diagnostic, Diagnostics};
 
-const PREFIXES: &str = "sk- sk_live_ sk_test_ ghp_ gho_ ghu_ ghs_ github_pat_ glpat- xoxb- xoxp- \
-    AKIA AIza hf_";
+const PREFIXES: [&str; 14] = [
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "AIza",
+    "hf_",
+];
 
 /// Minimum length: shorter ones are placeholders, not secrets.
 const SHORTEST: usize = 8;
@@ -28,7 +42,7 @@ pub fn has_password(text: &str) -> bool {
 
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).filter(|piece| {
-        PREFIXES.split(' ').any(|p| piece.starts_with(p) && piece.len() >= p.len() + SHORTEST)
+        PREFIXES.iter().any(|p| piece.starts_with(p) && piece.len() >= p.len() + SHORTEST)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Cached listings of providers, refreshed when a provider's version changes.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -20,6 +20,7 @@ use crate::model::{
 };
 use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
 use crate::util::current::Current;
+use crate::util::lock::lock;
 use crate::util::units::show_duration;
 
 #[derive(Debug)]
@@ -113,6 +114,8 @@ pub(super) struct RegisteredProvider {
     pub(super) is_of_files: bool,
     pins: Arc<Current<Pins>>,
     declared: Current<Option<Arc<ToolListSnapshot>>>,
+    /// Held while that is made: nothing that was marked by pins of before is kept.
+    declaring: Mutex<()>,
     cached: Current<Option<Arc<ToolListSnapshot>>>,
     /// Held while listing, so that callers at the same time ask only once.
     listing_lock: tokio::sync::Mutex<()>,
@@ -135,6 +138,7 @@ impl RegisteredProvider {
             is_of_files: false,
             pins,
             declared: Current::default(),
+            declaring: Mutex::default(),
             cached: Current::default(),
             listing_lock: tokio::sync::Mutex::default(),
             first_start: OnceLock::new(),
@@ -180,10 +184,16 @@ impl RegisteredProvider {
     pub(super) fn declared(&self) -> Arc<ToolListSnapshot> {
         // A server's declarations come from a file; local tools may change.
         let version = self.inner.list_version();
-        if let Some(snapshot) = &*self.declared.get()
-            && (self.is_remote() || snapshot.version == version)
-        {
-            return Arc::clone(snapshot);
+        let kept = || {
+            let snapshot = self.declared.get().as_ref().clone()?;
+            (self.is_remote() || snapshot.version == version).then_some(snapshot)
+        };
+        if let Some(snapshot) = kept() {
+            return snapshot;
+        }
+        let _one_at_a_time = lock(&self.declaring);
+        if let Some(snapshot) = kept() {
+            return snapshot;
         }
         let mut tools = self.inner.declared();
         self.mark_origin(&mut tools);
@@ -233,6 +243,7 @@ impl RegisteredProvider {
 
     pub(super) fn forget_lists(&self) {
         self.cached.replace(None);
+        let _not_meanwhile = lock(&self.declaring);
         self.declared.replace(None);
     }
 

@@ -22,7 +22,21 @@ struct ComponentPermits {
     all: Arc<Semaphore>,
     /// Of each client that has a call. All but one of the permits: the last is for a client that has
     /// none.
-    of_clients: HashMap<String, Arc<Semaphore>>,
+    of_clients: HashMap<String, Arc<ClientPermits>>,
+}
+
+#[derive(Debug)]
+struct ClientPermits {
+    own: Arc<Semaphore>,
+    /// Held by the one call of the client that waits before others.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Default for ClientPermits {
+    fn default() -> Self {
+        let own = Arc::new(Semaphore::new(MAX_PARALLEL_CALLS - 1));
+        Self { own, turn: tokio::sync::Mutex::default() }
+    }
 }
 
 impl Default for ComponentPermits {
@@ -45,9 +59,8 @@ impl CallPermits {
             let mut components = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let component = components.entry((depth, name.to_owned())).or_default();
             component.of_clients.retain(|_, own| Arc::strong_count(own) > 1);
-            let own = component.of_clients.entry(client.to_owned());
-            let own = own.or_insert_with(|| Arc::new(Semaphore::new(MAX_PARALLEL_CALLS - 1)));
-            PermitSource { all: Arc::clone(&component.all), own: Arc::clone(own) }
+            let client = component.of_clients.entry(client.to_owned()).or_default();
+            PermitSource { all: Arc::clone(&component.all), client: Arc::clone(client) }
         };
         source.acquire().await
     }
@@ -72,13 +85,14 @@ impl CallPermit {
 #[derive(Debug, Clone)]
 pub(super) struct PermitSource {
     all: Arc<Semaphore>,
-    own: Arc<Semaphore>,
+    client: Arc<ClientPermits>,
 }
 
 impl PermitSource {
     pub(super) async fn acquire(&self) -> CallPermit {
-        // First its client's: who has many calls does not wait with all of them before others.
-        let own = Arc::clone(&self.own).acquire_owned().await.ok();
+        // First its client's, then its client's turn: who has many calls waits with one before others.
+        let own = Arc::clone(&self.client.own).acquire_owned().await.ok();
+        let _turn = self.client.turn.lock().await;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok();
         CallPermit { source: self.clone(), _of_all: of_all, _own: own }
     }
@@ -114,6 +128,21 @@ mod tests {
         permits.acquire(&one, 1, "a").await;
         held.pop();
         more.await;
+    }
+
+    #[tokio::test]
+    async fn one_call_of_a_client_waits_before_those_of_others() {
+        let (permits, one) = (CallPermits::default(), tool("c"));
+        let mut held = all_of(&permits, &one, "a").await;
+        let _running = permits.acquire(&one, 0, "b").await;
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(permits.acquire(&one, 0, "b"))).collect();
+        for call in &mut waiting {
+            assert!(poll!(call).is_pending());
+        }
+        let mut last = Box::pin(permits.acquire(&one, 0, "c"));
+        assert!(poll!(&mut last).is_pending());
+        held.truncate(held.len() - 2);
+        assert!(poll!(&mut waiting[0]).is_ready() && poll!(&mut last).is_ready());
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! A problem in a configuration file, with its position.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -102,11 +102,16 @@ impl Diagnostic {
 
 /// What is wrong with what is being read, as it is found.
 #[derive(Debug, Default)]
-pub struct Diagnostics(RefCell<Vec<Diagnostic>>);
+pub struct Diagnostics {
+    found: RefCell<Vec<Diagnostic>>,
+    /// How many of them are errors: it is asked for each of many parts of a file.
+    errors: Cell<usize>,
+}
 
 impl Diagnostics {
     pub fn push(&self, diagnostic: Diagnostic) {
-        self.0.borrow_mut().push(diagnostic);
+        self.errors.set(self.errors.get() + usize::from(diagnostic.is_error()));
+        self.found.borrow_mut().push(diagnostic);
     }
 
     pub fn extend(&self, more: impl IntoIterator<Item = Diagnostic>) {
@@ -120,21 +125,23 @@ impl Diagnostics {
 
     /// What `read` returns, and what it found wrong, which is not added.
     pub fn apart<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
-        let before = self.take();
+        let (before, errors) = (self.found.take(), self.errors.replace(0));
         let value = read();
-        (value, self.0.replace(before))
+        self.errors.set(errors);
+        (value, self.found.replace(before))
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+        self.found.borrow().is_empty()
     }
 
     /// How many of them take their entry out of service.
     pub fn errors(&self) -> usize {
-        self.0.borrow().iter().filter(|diagnostic| diagnostic.is_error()).count()
+        self.errors.get()
     }
 
     pub fn take(&self) -> Vec<Diagnostic> {
-        self.0.take()
+        self.errors.set(0);
+        self.found.take()
     }
 }

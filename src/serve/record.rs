@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,6 +27,7 @@ use crate::util::text;
 
 /// How long a server may go on answering after the client has left.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
+const ANSWER_POLL: Duration = Duration::from_millis(50);
 /// How long pipes are drained after the server is gone; a grandchild may hold them for ever.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// How many answers wait for a slow client.
@@ -176,6 +177,10 @@ async fn relay_messages(
             requests.spawn(async move {
                 if let Err(error) = wire.send(frame).await {
                     let _gone = answers.send(refusal(&id, &error)).await;
+                }
+                // Over the network its answer may still be on its way.
+                while wire.waiting_for(&id).is_some() {
+                    sleep(ANSWER_POLL).await;
                 }
             });
         }

@@ -23,7 +23,6 @@ use futures_util::future::BoxFuture;
 
 use super::bench_runner::run_targets;
 use super::control::RunControl;
-use super::meter::lock;
 use super::monitor::RunMonitor;
 use super::plan::BenchPlan;
 use super::report::BenchReport;
@@ -31,6 +30,7 @@ use super::target_worker::{BenchTarget, RunHandles, ToolConnector};
 use crate::host::load::{CompletedCall, LoadExecutor};
 use crate::model::{Error, JsonObject};
 use crate::util::clock::{Clock, SystemClock};
+use crate::util::lock::lock;
 pub(crate) use simulated_tool::{DelayLaw, SimulatedTool};
 
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use unicode_security::confusable_detection::skeleton;
 
 use super::{FindingCollector, FindingSeverity};
 use crate::model::{ToolDefinition, ToolSource};
-use crate::util::text::identifier_words;
+use crate::util::text::{identifier_words, is_one_of};
 
 const SHORTEST: usize = 6;
 const LONGEST: usize = 200;
@@ -46,10 +46,6 @@ impl ToolNameIndex {
         }
         all
     }
-}
-
-fn is_one_of(word: &str, list: &str) -> bool {
-    list.split(' ').any(|one| one == word)
 }
 
 fn owner(tool: &ToolDefinition) -> &str {

@@ -50,7 +50,8 @@ pub enum Difference {
 }
 
 impl Bundle {
-    /// The ways in which this, which has the same root, is not covered by what was trusted.
+    /// The ways in which this is not covered by a record: of the same root, or an empty one that
+    /// allows no change.
     pub fn differences(&self, record: &ProjectRecord) -> Vec<Difference> {
         let trusted = &record.bundle;
         // A missing file removes its entries, which is no reason to ask; but its content

@@ -64,7 +64,8 @@ impl UrlTemplate {
         let query = pairs.map(|pair| match pair.split_once('=') {
             Some((name, value)) if value.contains(ENCODED_MARK) => {
                 // A value is decoded here, because it is encoded again when it is filled in.
-                let decoded = form_urlencoded::parse(value.as_bytes()).next();
+                let one = value.replace('=', "%3D");
+                let decoded = form_urlencoded::parse(one.as_bytes()).next();
                 let value = decoded.map(|(value, _)| value.into_owned()).unwrap_or_default();
                 QueryPart::Templated(name.to_owned(), template(&value, MARK))
             }
@@ -273,6 +274,12 @@ fn marked(
         let after_authority =
             text.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#', '\\']));
         match part {
+            TemplatePart::Literal(literal)
+                if literal.contains(MARK)
+                    || literal.to_ascii_uppercase().contains(ENCODED_MARK) =>
+            {
+                return Err(wrong("the character U+E000 cannot be in a URL", "leave it out"));
+            }
             TemplatePart::Literal(literal) => text.push_str(&literal),
             TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) if !after_authority => {
                 text.push_str(value.expose_secret());
@@ -359,6 +366,7 @@ mod tests {
                 "https://h.example/3x%20y%2Fz?q=%C3%A9%26%3D&r=1",
             ),
             ("https://h.example/?x={missing}&y=a%20b", "https://h.example/?y=a%20b"),
+            ("https://h.example/?f=a={n}&k={q}", "https://h.example/?f=a%3D3&k=%C3%A9%26%3D"),
             ("https://h.example?x=a+{n}", "https://h.example/?x=a%203"),
             ("/api/{n}", "http://localhost:8000/api/3"),
             ("{n}/x", "http://localhost:8000/3/x"),

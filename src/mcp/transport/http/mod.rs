@@ -9,9 +9,7 @@
 //! What the layer above may rely on:
 //!
 //! - When `send` of a request fails, nothing is pushed for it.
-//! - The plain response to a request after the handshake, one JSON object as the whole body, is
-//!   returned by `send`. It needs no task and no queue.
-//! - When it succeeds otherwise, exactly one ending follows: the [`Arrival::Message`] with the
+//! - When it succeeds, exactly one ending follows: the [`Arrival::Message`] with the
 //!   request's id, or [`Arrival::Failed`]. A message that came instead of the response (an error
 //!   without an id, a response to another id, not JSON) is pushed first, with `stream_of` naming the
 //!   request, and `Failed` after it. Ids are found by a shallow parse: a message too deep to be

@@ -132,6 +132,8 @@ pub struct ServerToolLists {
     /// This is advertised, with what is only declared among it as unavailable; `None` until it was
     /// asked.
     pub advertised: Option<Vec<Arc<ToolDefinition>>>,
+    /// How they differ, as it was when one of them changed.
+    comparison: Vec<StyledSpan>,
 }
 
 impl ServerToolLists {
@@ -157,8 +159,18 @@ impl ServerToolLists {
         live.peek().is_some() && live.all(|tool| tool.requires_approval)
     }
 
-    /// How they differ, tool by tool: what differs first.
-    pub fn lines(&self) -> Vec<StyledSpan> {
+    /// To be called when one of the lists changed.
+    pub fn compare(&mut self) {
+        let has_both = self.advertised.is_some() && !self.declared.is_empty();
+        self.comparison = if has_both { self.differences() } else { Vec::new() };
+    }
+
+    /// Tool by tool: what differs first.
+    pub fn lines(&self) -> &[StyledSpan] {
+        &self.comparison
+    }
+
+    fn differences(&self) -> Vec<StyledSpan> {
         let live: Vec<_> = self.live().cloned().collect();
         let Drift { missing, changed, .. } = &Drift::between(&self.declared, &live);
         let missing = missing
@@ -202,6 +214,7 @@ mod tool_lists_tests {
         other.status = ToolStatus::Drifted;
         let live = vec![of("s-same", "a"), Arc::new(other), of("s-new", "n"), Arc::new(gone)];
         advertised.advertised = Some(live);
+        advertised.compare();
         let lines = advertised.lines();
         let signs: Vec<&str> =
             lines.iter().map(|(_, line)| line.split("  ").next().unwrap()).collect();

@@ -194,6 +194,7 @@ impl ServersView {
                 let tools = tools_of(server, catalogue);
                 let lists = self.tool_lists.entry(server.clone()).or_default();
                 lists.advertised = Some(tools);
+                lists.compare();
             }
         }
     }
@@ -206,6 +207,7 @@ impl ServersView {
                 lists.declared.push(Arc::clone(tool));
             }
         }
+        self.tool_lists.values_mut().for_each(ServerToolLists::compare);
     }
 
     pub fn handle_host_event(&mut self, event: &HostEvent) {
