@@ -131,8 +131,8 @@ pub(super) fn choose(
         place: place.clone(),
     };
     if let Some(word) = &keys.original_tool_name {
-        let found = diagnostics.ok(find_tool(word, &word.location, &available));
-        chosen.extend(found.map(|original| SelectedTool {
+        let original_tool = diagnostics.ok(find_tool(word, &word.location, &available));
+        chosen.extend(original_tool.map(|original| SelectedTool {
             title: spec.definition.title.clone(),
             description: spec.definition.description.clone(),
             ..plain(original, spec.definition.name.clone(), &spec.location)

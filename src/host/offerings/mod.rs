@@ -201,11 +201,11 @@ impl ToolHost {
             (servers.is_empty() || servers.contains(name))
                 && tried.iter().all(|skipped| skipped.server != *name)
         };
-        let asked = providers.iter().filter(|provider| {
+        let candidates = providers.iter().filter(|provider| {
             provider.server.as_ref().is_some_and(is_asked) && view.may_show(provider)
         });
         let (offering, others): (Vec<_>, Vec<_>) =
-            asked.partition(|provider| provider.inner.as_offerings().is_some());
+            candidates.partition(|provider| provider.inner.as_offerings().is_some());
         let leases: Vec<ProviderLease> =
             offering.into_iter().filter_map(ProviderLease::of).collect();
         self.directory.mark_start(leases.iter().map(|lease| &**lease));

@@ -113,13 +113,13 @@ impl CatalogueServer {
                     }
                 }
                 RequestStep::Update(event) => {
-                    let told = if is_front_end {
+                    let notification = if is_front_end {
                         updates += 1.0;
                         front_end_update(&sender, event, updates)
                     } else {
                         update(&sender, event, log_level, &mut progress_before)
                     };
-                    if let Some(notification) = told {
+                    if let Some(notification) = notification {
                         sender.tell(notification).await;
                     }
                 }

@@ -153,10 +153,10 @@ impl SchemaForm {
         let required = self.root.required_fields();
         let way = required.missing.first()?;
         // What is folded is asked for where it is folded.
-        let seen = |row: &FormRow| {
+        let is_on_the_way = |row: &FormRow| {
             row.place.part == RowPart::Field && way.starts_with(&row.place.index_path)
         };
-        let last = self.fields.iter().rposition(seen);
+        let last = self.fields.iter().rposition(is_on_the_way);
         Some(last.unwrap_or(0))
     }
 

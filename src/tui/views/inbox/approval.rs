@@ -195,8 +195,8 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
     } else {
         pending.request.draw_text(pen, above);
     }
-    let seen: Vec<Line<'static>> = answers.into_iter().take(height).collect();
-    pen.paragraph(below, &seen);
+    let shown_answers: Vec<Line<'static>> = answers.into_iter().take(height).collect();
+    pen.paragraph(below, &shown_answers);
 }
 
 /// The possible answers, from the key table; none while what was typed ahead may still come in.

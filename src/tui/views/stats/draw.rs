@@ -304,9 +304,9 @@ fn since_before(styler: Styler, state: &AppState, usage: &Usage) -> Option<Line<
 }
 
 fn store(styler: Styler, state: &AppState) -> Option<Line<'static>> {
-    let seen = state.stats.snapshot.as_ref()?;
-    let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
-    Some(styler.line(Role::Dim, format!("spool   {}{size}", seen.place)))
+    let snapshot = state.stats.snapshot.as_ref()?;
+    let size = snapshot.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
+    Some(styler.line(Role::Dim, format!("spool   {}{size}", snapshot.place)))
 }
 
 fn over_time(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
