@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::host::load::LoadTarget;
+use crate::host::load::{LoadCall, LoadTarget};
 use crate::host::request::CallArguments;
 use crate::model::{Error, JsonObject, unreadable_file};
 
@@ -14,34 +14,34 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// Used in order, then from the start again; at least one.
 #[derive(Debug, Clone)]
-pub struct ArgumentRows(Vec<Arc<JsonObject>>);
+pub struct ArgumentRows(Vec<Arc<LoadCall>>);
 
 impl ArgumentRows {
     pub async fn check(rows: Vec<JsonObject>, target: &LoadTarget) -> Result<Self, Error> {
-        let mut encoded = Vec::with_capacity(rows.len());
+        let mut calls = Vec::with_capacity(rows.len());
         for (number, row) in (1..).zip(rows) {
-            let row = target.check_arguments(CallArguments::Object(row)).await;
-            encoded.push(Arc::new(row.map_err(|error| error.context(&format!("row {number}")))?));
+            let call = target.prepare(CallArguments::Object(row)).await;
+            calls.push(Arc::new(call.map_err(|error| error.context(&format!("row {number}")))?));
         }
-        if encoded.is_empty() {
+        if calls.is_empty() {
             return Err(Error::usage("there are no rows of arguments"));
         }
-        Ok(Self(encoded))
+        Ok(Self(calls))
     }
 
-    pub fn of_call(&self, number: u64) -> &Arc<JsonObject> {
+    pub fn of_call(&self, number: u64) -> &Arc<LoadCall> {
         let at = number % self.0.len() as u64;
         &self.0[usize::try_from(at).unwrap_or_default()]
     }
 
     pub fn objects(&self) -> impl Iterator<Item = &JsonObject> {
-        self.0.iter().map(|row| &**row)
+        self.0.iter().map(|row| &row.call.arguments)
     }
 }
 
-impl From<JsonObject> for ArgumentRows {
-    fn from(row: JsonObject) -> Self {
-        Self(vec![Arc::new(row)])
+impl From<LoadCall> for ArgumentRows {
+    fn from(call: LoadCall) -> Self {
+        Self(vec![Arc::new(call)])
     }
 }
 

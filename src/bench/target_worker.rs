@@ -118,7 +118,7 @@ impl TargetWorker {
     /// Writes down what is about to be done.
     pub(super) fn begin(&mut self, planned: &str) -> Result<(), Error> {
         let Some(target) = self.target.connector.load_target() else { return Ok(()) };
-        let record = target.record(self.target.arguments.of_call(0), planned)?;
+        let record = target.record(&self.target.arguments.of_call(0).call.arguments, planned)?;
         let meter = Arc::clone(&self.meter);
         self.record = Some(RunRecordGuard { record: Some(record), meter });
         Ok(())

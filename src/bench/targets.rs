@@ -77,7 +77,7 @@ pub async fn prepare(
             warn(&format!("'{name}' does not say whether it is read-only"));
         }
         let arguments = match given {
-            ArgumentInput::Single(arguments) => target.check_arguments(arguments).await?.into(),
+            ArgumentInput::Single(arguments) => target.prepare(arguments).await?.into(),
             ArgumentInput::Lines(rows) => ArgumentRows::check(rows, &target).await?,
         };
         all.push(PreparedTarget { target, arguments });

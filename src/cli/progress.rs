@@ -285,7 +285,7 @@ mod tests {
     }
 
     fn progress(value: f64) -> HostEvent {
-        let call_id = CallId("1".to_owned());
+        let call_id = CallId("1".into());
         HostEvent::Progress { call_id, progress: value, total: Some(4.0), message: None }
     }
 
@@ -332,7 +332,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_call_is_explained_until_it_is_heard_of() {
-        let call_id = || CallId("1".to_owned());
+        let call_id = || CallId("1".into());
         let started = HostEvent::CallStarted {
             call_id: call_id(),
             tool: "wait".to_owned(),
@@ -368,8 +368,8 @@ mod tests {
         let (output, _, err) =
             captured(OutputOptions { verbose: 1, ..OutputOptions::default() }, false);
         let view = ProgressDisplay::new(Arc::new(output), stopped());
-        let call_id = || CallId("1".to_owned());
-        let parent = Some(CallId("0".to_owned()));
+        let call_id = || CallId("1".into());
+        let parent = Some(CallId("0".into()));
         view.show(&HostEvent::CallStarted {
             call_id: call_id(),
             tool: "slow".to_owned(),

@@ -410,7 +410,7 @@ impl ToolHost {
             }
         };
         tracing::info!(
-            call = call.0,
+            call = &*call.0,
             tool = name.full(),
             outcome = record.outcome.as_str(),
             "stopped"

@@ -180,7 +180,7 @@ impl<'a> OpenCall<'a> {
             client: call.caller.client.clone(),
         });
         tracing::debug!(
-            call = call.id.0,
+            call = &*call.id.0,
             tool = call.tool,
             parent = call.parent(),
             session = call.caller.session,
@@ -267,7 +267,7 @@ impl<'a> OpenCall<'a> {
         };
         let Some(call) = &self.intent else {
             tracing::info!(
-                call = self.id.0,
+                call = &*self.id.0,
                 tool = self.request.name,
                 outcome = outcome.word(),
                 "call refused"
@@ -280,7 +280,7 @@ impl<'a> OpenCall<'a> {
             };
         };
         tracing::info!(
-            call = call.id.0,
+            call = &*call.id.0,
             tool = call.tool,
             outcome = outcome.word(),
             duration_ms = outcome.duration.as_secs_f64() * 1e3,
@@ -290,7 +290,7 @@ impl<'a> OpenCall<'a> {
         );
         let written = pipeline.recorder.record_outcome(call, &outcome, result);
         if written.is_err() {
-            tracing::error!(call = call.id.0, "call not recorded");
+            tracing::error!(call = &*call.id.0, "call not recorded");
         }
         self.host.sessions.events.emit(HostEvent::CallFinished {
             call_id: call.id.clone(),

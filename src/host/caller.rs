@@ -65,7 +65,7 @@ pub(super) fn masked_for_server(mut context: ToolContext, masker: &Masker) -> To
     for value in context.metadata.values_mut() {
         *value = map_json(value, &mask);
     }
-    context.session_id = mask(&context.session_id);
+    context.session_id = mask(&context.session_id).into();
     context.user_id = context.user_id.map(|user| mask(&user));
     context
 }

@@ -422,7 +422,7 @@ impl ToolHost {
                 return retry::no_time_for_retry(outcome, delay, left);
             }
             tracing::warn!(
-                call = open.id.0,
+                call = &*open.id.0,
                 tool = definition.name.full(),
                 attempt = open.attempts,
                 kind = error.kind().as_str(),

@@ -332,7 +332,7 @@ impl ToolHost {
             metadata: context.metadata,
             user_id: context.user_id,
             trace: context.trace,
-            session: Some(context.session_id),
+            session: Some(context.session_id.to_string()),
             ..request.clone()
         }
     }

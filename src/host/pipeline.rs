@@ -66,7 +66,7 @@ impl CallPipeline {
     }
 
     pub(super) fn new_call_id(&self) -> CallId {
-        CallId(self.ids.next())
+        CallId(self.ids.next().into())
     }
 
     /// Asks a person about a call. Composed calls may ask several questions at once, so each waits

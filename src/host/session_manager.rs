@@ -110,10 +110,10 @@ impl SessionManager {
         trace: Option<&TraceContext>,
     ) -> ToolContext {
         ToolContext {
-            session_id: info.session_id,
+            session_id: info.session_id.into(),
             user_id: info.user_id,
             trace: trace.cloned(),
-            cwd: info.cwd,
+            cwd: info.cwd.into(),
             environment: info.environment,
             metadata: info.metadata,
             events: self.events.clone(),

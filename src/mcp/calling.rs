@@ -18,13 +18,14 @@ pub async fn call(
     options: &RequestOptions,
 ) -> Result<ToolResult, Error> {
     let named = |error: Error| connection.in_context(error, ErrorPhase::Call);
-    let mut params = JsonObject::from_iter([("name".to_owned(), tool.into())]);
+    let mut params = JsonObject::new();
     if as_task {
         params.insert("task".to_owned(), json!({ "ttl": tasks::TIME_TO_LIVE }));
     }
     // A task reports progress under the token of its call until it ends.
     let RequestResult { result, raw, progress: _until_the_end } =
-        rounds::request(connection, "tools/call", (params, Some(arguments)), options).await?;
+        rounds::request(connection, "tools/call", (params, Some((tool, arguments))), options)
+            .await?;
     let kind = result.get("resultType").map(|t| t.as_str().unwrap_or_default());
     let result = match kind {
         None if as_task && result.get("task").is_some_and(Value::is_object) => {

@@ -140,7 +140,7 @@ impl Connection {
     pub(super) async fn request_with_progress(
         &self,
         method: &str,
-        (params, arguments): (&Value, Option<&JsonObject>),
+        (params, tool): (&Value, Option<(&str, &JsonObject)>),
         options: &RequestOptions,
     ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
         // A wire that could not connect says so: nothing was sent then.
@@ -155,7 +155,7 @@ impl Connection {
         let outgoing = OutgoingRequest {
             method,
             params,
-            arguments,
+            tool,
             headers: &options.headers,
             log_level: options.log_level.filter(|_| modern),
             questions: options.questions.map(|client| self.respondent.abilities_for(client)),
@@ -164,7 +164,7 @@ impl Connection {
         };
         let sent = Instant::now();
         let mut request = self.send_request(&outgoing, options.progress.clone()).await;
-        let call = options.call.as_ref().map(|call| call.0.as_str());
+        let call = options.call.as_ref().map(|call| &*call.0);
         tracing::debug!(server = self.server, id = request.id, method, call, "request sent");
         let verdict = self.wait(&mut request, method, options).await;
         let outcome = verdict.as_ref().err().map_or("ok", |error| error.kind().as_str());

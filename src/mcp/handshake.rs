@@ -4,6 +4,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -14,15 +15,13 @@ use super::responder::QuestionResponder;
 use super::session::{McpSession, OwnedSession, RequestOutcome, SentRequest};
 use super::wire::{FrameKind, OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, Error, EventSink, JsonObject, QuestionAbilities, QuestionHandler, Root};
+use crate::model::{Era, Error, EventSink, QuestionAbilities, QuestionHandler, Root};
 
 /// Ids of the handshake, far from those of a session, which count up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
 pub(super) const INITIALIZE_ID: i64 = 2_147_483_002;
 /// How long a stdio server may be silent after `server/discover` before it gets `initialize` too.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The extension by which a server may answer a call with a task (SEP-2663).
-const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// Opens a fresh wire; called again when the handshake needs a fresh start.
 pub type WireOpener = Arc<dyn Fn() -> Result<Arc<dyn Wire>, Error> + Send + Sync>;
@@ -219,27 +218,47 @@ pub(super) fn request_meta(version: &str, questions: QuestionAbilities) -> Value
 }
 
 /// What we declare to be able to do.
-pub(super) fn capabilities(era: Era, questions: QuestionAbilities) -> Value {
+#[derive(Serialize)]
+pub(super) struct Capabilities {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elicitation: Option<QuestionModes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<Declared>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roots: Option<Declared>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extensions: Option<Extensions>,
+}
+
+#[derive(Serialize)]
+struct QuestionModes {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Declared>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<Declared>,
+}
+
+#[derive(Serialize)]
+struct Extensions {
+    /// A server may answer a call with a task (SEP-2663).
+    #[serde(rename = "io.modelcontextprotocol/tasks")]
+    tasks: Declared,
+}
+
+#[derive(Serialize)]
+struct Declared {}
+
+pub(super) fn capabilities(era: Era, questions: QuestionAbilities) -> Capabilities {
     let QuestionAbilities { forms, urls, sampling, roots } = questions;
-    let names = |all: &[(&str, bool)]| -> JsonObject {
-        let declared = all.iter().filter(|(_, is_declared)| *is_declared);
-        declared.map(|(name, _)| ((*name).to_owned(), json!({}))).collect()
-    };
-    let tasks = era == Era::Modern;
-    let mut declared = names(&[
-        ("elicitation", forms || urls),
-        ("sampling", sampling),
-        ("roots", roots),
+    let declared = |it: bool| it.then_some(Declared {});
+    let modes = QuestionModes { form: declared(forms), url: declared(urls) };
+    Capabilities {
+        elicitation: (forms || urls).then_some(modes),
+        sampling: declared(sampling),
+        roots: declared(roots),
         // Legacy tasks need no word of ours, and that era knows no extensions.
-        ("extensions", tasks),
-    ]);
-    if let Some(modes) = declared.get_mut("elicitation") {
-        *modes = names(&[("form", forms), ("url", urls)]).into();
+        extensions: (era == Era::Modern).then_some(Extensions { tasks: Declared {} }),
     }
-    if let Some(extensions) = declared.get_mut("extensions") {
-        *extensions = names(&[(TASKS_EXTENSION, tasks)]).into();
-    }
-    declared.into()
 }
 
 pub(super) fn client_info() -> Value {

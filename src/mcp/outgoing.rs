@@ -14,7 +14,8 @@ pub struct OutgoingRequest<'a> {
     pub method: &'a str,
     /// The parameters; always a JSON object.
     pub params: &'a Value,
-    pub arguments: Option<&'a JsonObject>,
+    /// The tool to call and its arguments: further parameters.
+    pub tool: Option<(&'a str, &'a JsonObject)>,
     /// Extra headers (`Mcp-Param-*`), for transports that have headers.
     pub headers: &'a [(String, String)],
     pub log_level: Option<&'static str>,
@@ -30,35 +31,29 @@ pub struct OutgoingRequest<'a> {
 pub struct ClientMeta {
     /// What all of them say; nothing after an introduction in a handshake.
     same: Vec<u8>,
-    capabilities: Vec<u8>,
-    questions: QuestionAbilities,
+    /// What a server may ask, where each request says it.
+    questions: Option<QuestionAbilities>,
 }
 
 impl ClientMeta {
     /// For a server that agreed to this. Who was introduced in a handshake says no more.
     pub fn for_agreement(agreement: &Agreement, questions: QuestionAbilities) -> Self {
-        let mut about = Self { questions, ..Self::default() };
+        let mut about = Self::default();
         if agreement.era == Era::Modern {
+            about.questions = Some(questions);
             let version = ("io.modelcontextprotocol/protocolVersion", json!(agreement.version));
             for (key, value) in [version, ("io.modelcontextprotocol/clientInfo", client_info())] {
                 member(&mut about.same, key, &value);
             }
-            value(&mut about.capabilities, &capabilities(Era::Modern, questions));
         }
         about
     }
 
     fn write(&self, line: &mut Vec<u8>, questions: Option<QuestionAbilities>) {
         line.extend_from_slice(&self.same);
-        if self.capabilities.is_empty() {
-            return;
-        }
-        line.extend_from_slice(b",\"io.modelcontextprotocol/clientCapabilities\":");
-        match questions {
-            Some(questions) if questions != self.questions => {
-                value(line, &capabilities(Era::Modern, questions));
-            }
-            _ => line.extend_from_slice(&self.capabilities),
+        if let Some(usual) = self.questions {
+            let declared = capabilities(Era::Modern, questions.unwrap_or(usual));
+            member(line, "io.modelcontextprotocol/clientCapabilities", &declared);
         }
     }
 }
@@ -68,7 +63,7 @@ impl<'a> OutgoingRequest<'a> {
         Self {
             method,
             params,
-            arguments: None,
+            tool: None,
             headers: &[],
             log_level: None,
             questions: None,
@@ -93,17 +88,21 @@ impl<'a> OutgoingRequest<'a> {
         }
         member(&mut line, "progressToken", &id);
         line.push(b'}');
+        if let Some((name, arguments)) = self.tool {
+            member(&mut line, "name", name);
+            member(&mut line, "arguments", arguments);
+        }
         for (key, content) in self.params.as_object().into_iter().flatten() {
             member(&mut line, key, content);
-        }
-        if let Some(arguments) = self.arguments {
-            member(&mut line, "arguments", arguments);
         }
         line.extend_from_slice(b"}}");
         let kind = FrameKind::Request {
             id: json!(id),
             method: self.method.to_owned(),
-            name: subject(self.method, self.params),
+            name: match self.tool {
+                Some((name, _)) => Some(name.to_owned()),
+                None => subject(self.method, self.params),
+            },
             headers: self.headers.to_vec(),
         };
         OutgoingFrame { bytes: line.into(), kind, call: self.call.cloned() }
@@ -140,42 +139,45 @@ fn value(line: &mut Vec<u8>, content: &(impl Serialize + ?Sized)) {
 mod tests {
     use super::*;
 
-    fn sent(params: &Value, about: &ClientMeta) -> Value {
+    fn sent(tool: Option<&str>, about: &ClientMeta) -> Value {
         let meta = JsonObject::from_iter([("dev.toolhost/callId".to_owned(), json!("c"))]);
         let arguments = JsonObject::from_iter([("x".to_owned(), json!("é\n"))]);
         let headers = [("Mcp-Param-A".to_owned(), "b".to_owned())];
         let outgoing = OutgoingRequest {
             method: "tools/call",
-            params,
-            arguments: params.get("name").map(|_| &arguments),
+            params: &json!({}),
+            tool: tool.map(|name| (name, &arguments)),
             headers: &headers,
             log_level: Some("debug"),
             questions: None,
-            meta: params.get("name").map(|_| &meta),
+            meta: tool.map(|_| &meta),
             call: None,
         };
         let frame = outgoing.frame(7, about);
         let FrameKind::Request { id, method, name, headers } = &frame.kind else { panic!() };
         assert_eq!((id, method.as_str()), (&json!(7), "tools/call"));
-        assert_eq!(name.as_deref(), params["name"].as_str());
+        assert_eq!(name.as_deref(), tool);
         assert_eq!(headers.len(), 1);
         serde_json::from_slice(&frame.bytes).unwrap()
     }
 
     #[test]
     fn a_request_says_who_asks_and_what() {
-        let mut about = ClientMeta::default();
+        let questions = QuestionAbilities { sampling: true, ..QuestionAbilities::default() };
+        let mut about = ClientMeta { questions: Some(questions), ..ClientMeta::default() };
         member(&mut about.same, "a", &json!({ "b": 1 }));
         member(&mut about.same, "c", "\"");
-        value(&mut about.capabilities, &json!({ "sampling": {} }));
         assert_eq!(
-            sent(&json!({ "name": "t" }), &about),
+            sent(Some("t"), &about),
             json!({
                 "jsonrpc": "2.0", "id": 7, "method": "tools/call",
                 "params": {
                     "_meta": {
                         "a": { "b": 1 }, "c": "\"",
-                        "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },
+                        "io.modelcontextprotocol/clientCapabilities": {
+                            "sampling": {},
+                            "extensions": { "io.modelcontextprotocol/tasks": {} },
+                        },
                         "io.modelcontextprotocol/logLevel": "debug",
                         "dev.toolhost/callId": "c", "progressToken": 7,
                     },
@@ -187,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_request_without_parameters_has_its_token_alone() {
-        let request = sent(&json!({}), &ClientMeta::default());
+        let request = sent(None, &ClientMeta::default());
         assert_eq!(request["params"]["_meta"]["progressToken"], 7);
         assert_eq!(request["params"].as_object().unwrap().len(), 1);
     }

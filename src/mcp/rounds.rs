@@ -28,15 +28,14 @@ pub struct RequestResult {
 pub async fn request(
     connection: &Connection,
     method: &str,
-    (params, arguments): (JsonObject, Option<&JsonObject>),
+    (params, tool): (JsonObject, Option<(&str, &JsonObject)>),
     options: &RequestOptions,
 ) -> Result<RequestResult, Error> {
     let named = |error: Error| connection.in_context(error, options.phase);
     let (mut rounds, mut current_params) = (InputRounds::default(), Value::Object(params));
     let mut pages_were_asked_for = false;
     loop {
-        let sent =
-            connection.request_with_progress(method, (&current_params, arguments), options).await;
+        let sent = connection.request_with_progress(method, (&current_params, tool), options).await;
         let (raw, progress) = match sent {
             Ok(answer) => answer,
             Err(error)

@@ -399,7 +399,7 @@ pub(crate) mod tests {
     #[test]
     fn an_answer_inherits_method_call_and_time_from_its_request() {
         let (tracer, traffic) = captured();
-        let call = CallId("c1".to_owned());
+        let call = CallId("c1".into());
         let request = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{"progressToken":7}}}"#;
         tracer.sent(&bytes(request), Some(&call));
         let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}"#;
@@ -431,7 +431,7 @@ pub(crate) mod tests {
         let sink = tracer.0.as_ref().unwrap().sink.clone().with_gate(gate.clone());
         let tracer = Tracer::new("srv", sink);
         let unwatched = gate.close();
-        let call = CallId("c1".to_owned());
+        let call = CallId("c1".into());
         let request = |id: u8| {
             let meta = format!(r#"{{"_meta":{{"progressToken":{id}}}}}"#);
             bytes(&format!(

@@ -1,7 +1,7 @@
 //! A request to run a tool, and the context it runs in.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,13 +32,13 @@ pub struct ToolContext {
     /// The identity that records and events of the call share.
     pub call_id: CallId,
     /// The session the call belongs to.
-    pub session_id: String,
+    pub session_id: Arc<str>,
     /// The user on whose behalf the call is made, as named by the caller; `None` if not given.
     pub user_id: Option<String>,
     /// The position of the call in the caller's trace.
     pub trace: Option<TraceContext>,
     /// The working directory of the user.
-    pub cwd: PathBuf,
+    pub cwd: Arc<Path>,
     /// Variables the caller set (`--context`) and the tool's entry declares, given to the tool as
     /// its environment.
     pub environment: BTreeMap<String, String>,
@@ -65,10 +65,10 @@ impl ToolContext {
     pub fn empty(call_id: CallId) -> Self {
         Self {
             call_id,
-            session_id: String::new(),
+            session_id: Arc::from(""),
             user_id: None,
             trace: None,
-            cwd: PathBuf::from("/"),
+            cwd: Arc::from(Path::new("/")),
             environment: BTreeMap::new(),
             metadata: JsonObject::new(),
             cancel: CancellationToken::new(),

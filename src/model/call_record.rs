@@ -63,7 +63,7 @@ impl CallRecord {
 
     /// The identity of the call this one is nested in, as the records spell it.
     pub fn parent(&self) -> Option<&str> {
-        self.parent.as_ref().map(|id| id.0.as_str())
+        self.parent.as_ref().map(|id| &*id.0)
     }
 }
 

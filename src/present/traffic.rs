@@ -179,7 +179,7 @@ mod tests {
             server: "notes".to_owned(),
             sequence: 1,
             at: Duration::ZERO,
-            call: Some(CallId("c1".to_owned())),
+            call: Some(CallId("c1".into())),
             kind: what,
         };
         let since = Duration::from_micros(12_340);

@@ -116,10 +116,10 @@ impl KindHarness {
 
     pub(crate) fn context(&self) -> ToolContext {
         ToolContext {
-            session_id: "session-1".to_owned(),
-            cwd: self.dir.path().to_path_buf(),
+            session_id: "session-1".into(),
+            cwd: self.dir.path().into(),
             events: Self::sink(&self.events),
-            ..ToolContext::empty(CallId("call-1".to_owned()))
+            ..ToolContext::empty(CallId("call-1".into()))
         }
     }
 

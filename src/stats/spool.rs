@@ -58,7 +58,7 @@ impl SpoolRow {
         Self {
             place,
             ended_at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
-            id: call.id.0.clone(),
+            id: call.id.0.to_string(),
             tool: call.tool.clone(),
             server: call.server.clone(),
             outcome: outcome.word().to_owned(),

@@ -344,7 +344,7 @@ mod tests {
 
     fn ended(live: &mut LiveCalls, tool: &str, at: u64, success: bool, is_cancelled: bool) {
         let event = HostEvent::CallFinished {
-            call_id: CallId(format!("{tool}-{at}")),
+            call_id: CallId(format!("{tool}-{at}").into()),
             tool: tool.to_owned(),
             success,
             is_cancelled,
@@ -457,16 +457,16 @@ mod other_clients_tests {
 
     fn started(id: &str, parent: Option<&str>, client: &str) -> HostEvent {
         HostEvent::CallStarted {
-            call_id: CallId(id.to_owned()),
+            call_id: CallId(id.into()),
             tool: "echo".to_owned(),
-            parent: parent.map(|parent| CallId(parent.to_owned())),
+            parent: parent.map(|parent| CallId(parent.into())),
             client: Some(client.to_owned()),
         }
     }
 
     fn finished(id: &str) -> HostEvent {
         HostEvent::CallFinished {
-            call_id: CallId(id.to_owned()),
+            call_id: CallId(id.into()),
             tool: "echo".to_owned(),
             success: true,
             is_cancelled: false,
@@ -478,7 +478,7 @@ mod other_clients_tests {
     fn calls_of_this_console_and_what_they_call_are_its_own() {
         let mut own = ConsoleCalls::default();
         let run = own.begin("echo".to_owned(), JsonObject::new());
-        own.set_host_id(run, CallId("mine".to_owned()));
+        own.set_host_id(run, CallId("mine".into()));
         let mut others = OtherClients::default();
         let events = [
             started("mine", None, "toolhost console"),
@@ -493,8 +493,8 @@ mod other_clients_tests {
         assert_eq!(running, ["nested", "theirs"]);
         others.handle_host_event(&finished("theirs"), &own, Duration::ZERO);
         assert_eq!(others.running().count(), 1);
-        assert_eq!(others.client_of(&CallId("theirs".to_owned())), Some("an editor"));
-        assert_eq!(others.client_of(&CallId("mine".to_owned())), None);
+        assert_eq!(others.client_of(&CallId("theirs".into())), Some("an editor"));
+        assert_eq!(others.client_of(&CallId("mine".into())), None);
     }
 
     #[test]

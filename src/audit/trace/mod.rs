@@ -126,7 +126,7 @@ impl TraceRow {
             sequence: traffic.sequence,
             at: traffic.at.as_secs_f64(),
             server: traffic.server.clone(),
-            call: traffic.call.as_ref().map(|call| call.0.clone()),
+            call: traffic.call.as_ref().map(|call| call.0.to_string()),
             ..Self::default()
         };
         let plain = |kind: TraceRowKind, text: &String| Self {
@@ -227,7 +227,7 @@ impl TraceRow {
             server: self.server,
             sequence: self.sequence,
             at: Duration::try_from_secs_f64(self.at).ok()?,
-            call: self.call.map(CallId),
+            call: self.call.map(|call| CallId(call.into())),
             kind,
         })
     }
@@ -242,7 +242,7 @@ mod tests {
             server: "notes".to_owned(),
             sequence: 7,
             at: Duration::from_millis(1_795_326_611_250),
-            call: Some(CallId("c1".to_owned())),
+            call: Some(CallId("c1".into())),
             kind: what,
         }
     }

@@ -27,8 +27,8 @@ use super::monitor::RunMonitor;
 use super::plan::BenchPlan;
 use super::report::BenchReport;
 use super::target_worker::{BenchTarget, RunHandles, ToolConnector};
-use crate::host::load::{CompletedCall, LoadExecutor};
-use crate::model::{Error, JsonObject};
+use crate::host::load::{CompletedCall, LoadCall, LoadExecutor};
+use crate::model::{Error, JsonObject, ToolCall, ToolName};
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::lock::lock;
 pub(crate) use simulated_tool::{DelayLaw, SimulatedTool};
@@ -110,15 +110,16 @@ struct SimulatedExecutor {
 
 #[async_trait]
 impl LoadExecutor for SimulatedExecutor {
-    fn call(&mut self, _: &JsonObject) -> (Instant, BoxFuture<'static, CompletedCall>) {
+    fn call(&mut self, call: &Arc<LoadCall>) -> (Instant, BoxFuture<'static, CompletedCall>) {
         let sent_at = self.world.now();
         let (takes, outcome) = lock(&self.tool).answer(self.world.at(sent_at));
         let (world, tool) = (Arc::clone(&self.world), Arc::clone(&self.tool));
+        let bytes_out = call.bytes;
         let call = async move {
             let ended_at = sent_at + takes;
             world.until(ended_at).await;
             lock(&tool).answered();
-            CompletedCall { ended_at, bytes_out: 10, bytes_in: 20, outcome }
+            CompletedCall { ended_at, bytes_out, bytes_in: 20, outcome }
         };
         (sent_at, Box::pin(call))
     }
@@ -168,7 +169,8 @@ pub(crate) fn simulate_with<F: Future<Output = ()>>(
     let bench_target = |(name, tool): (char, SimulatedTool)| {
         let tool = Arc::new(Mutex::new(tool));
         let way = SimulatedConnector { name: name.to_string(), world: Arc::clone(&world), tool };
-        let arguments = JsonObject::new().into();
+        let call = ToolCall { name: ToolName::plain(name), arguments: JsonObject::new() };
+        let arguments = LoadCall { call, bytes: 10 }.into();
         BenchTarget { connector: Arc::new(way), arguments }
     };
     let bench_targets = ('a'..='z').zip(tools).map(bench_target).collect();

@@ -217,7 +217,7 @@ mod tests {
             )),
             result: Ok(result),
             metadata: CallMetadata {
-                call_id: CallId("1".to_owned()),
+                call_id: CallId("1".into()),
                 duration: Duration::from_millis(1),
                 person_wait: Duration::ZERO,
                 connect: None,

@@ -137,7 +137,7 @@ mod tests {
 
     fn outcome(definition: ToolDefinition, result: Result<ToolResult, Error>) -> CallOutcome {
         let metadata = CallMetadata {
-            call_id: CallId("id-1".to_owned()),
+            call_id: CallId("id-1".into()),
             duration: Duration::from_micros(1234),
             person_wait: Duration::ZERO,
             connect: Some(Duration::from_millis(20)),

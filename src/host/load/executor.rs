@@ -10,15 +10,12 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::{CompletedCall, LoadExecutor, LoadOutcome};
+use super::{CompletedCall, LoadCall, LoadExecutor, LoadOutcome};
 use crate::host::listings::ListedTool;
 use crate::host::{content, limits, output_check};
-use crate::model::{
-    Error, ErrorKind, JsonObject, ServerState, ToolCall, ToolContext, ToolName, ToolResult,
-};
+use crate::model::{Error, ErrorKind, ServerState, ToolContext, ToolResult};
 use crate::provider::ToolProvider;
 use crate::util::clock::{Clock as _, SystemClock};
-use crate::util::json;
 use crate::util::pacer::Pacer;
 use crate::util::units::show_duration;
 
@@ -27,7 +24,6 @@ const MAX_ERROR_CHARS: usize = 300;
 
 pub(super) struct AttemptExecutor {
     pub(super) provider: Arc<dyn ToolProvider>,
-    pub(super) tool: ToolName,
     /// How long an answer is waited for.
     pub(super) timeout: Duration,
     pub(super) output_sample: Option<Arc<OutputSample>>,
@@ -65,11 +61,10 @@ impl OutputSample {
 
 #[async_trait]
 impl LoadExecutor for AttemptExecutor {
-    fn call(&mut self, arguments: &JsonObject) -> (Instant, BoxFuture<'static, CompletedCall>) {
+    fn call(&mut self, call: &Arc<LoadCall>) -> (Instant, BoxFuture<'static, CompletedCall>) {
         let cancel = self.context.cancel.child_token();
         let context = ToolContext { cancel, ..self.context.clone() };
-        let call = ToolCall { name: self.tool.clone(), arguments: arguments.clone() };
-        let bytes_out = json::size(&call.arguments);
+        let call = Arc::clone(call);
         let (provider, limit) = (Arc::clone(&self.provider), self.timeout);
         let (output_sample, lost) = (self.output_sample.clone(), Arc::clone(&self.lost));
         // What was done so far is no part of the call.
@@ -77,7 +72,8 @@ impl LoadExecutor for AttemptExecutor {
         let attempt = async move {
             // A call that is abandoned is cancelled, with the calls it made.
             let cancels = context.cancel.clone().drop_guard();
-            let mut work = pin!(AssertUnwindSafe(provider.call(&context, &call)).catch_unwind());
+            let mut work =
+                pin!(AssertUnwindSafe(provider.call(&context, &call.call)).catch_unwind());
             let (result, ended_at) = match tokio::time::timeout(limit, &mut work).await {
                 Ok(result) => {
                     let panicked = |_| Err(Error::internal("the code behind the tool panicked"));
@@ -98,7 +94,7 @@ impl LoadExecutor for AttemptExecutor {
                 let _is_first = lost.set(error.clone());
             }
             let (outcome, bytes_in) = classify(result, output_sample.as_deref());
-            CompletedCall { ended_at, bytes_out, bytes_in, outcome }
+            CompletedCall { ended_at, bytes_out: call.bytes, bytes_in, outcome }
         };
         (sent_at, Box::pin(attempt))
     }

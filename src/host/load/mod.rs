@@ -18,17 +18,33 @@ use super::request::{CallArguments, CallRequest};
 use super::router::{Route, Search};
 use super::{ToolHost, caller, dispatch};
 use crate::model::{
-    CallId, ClientAbilities, Error, JsonObject, QuestionAbilities, ToolContext, ToolDefinition,
+    CallId, ClientAbilities, Error, JsonObject, QuestionAbilities, ToolCall, ToolContext,
+    ToolDefinition, ToolName,
 };
+use crate::util::json;
 use crate::util::pacer::Pacer;
 use executor::{AttemptExecutor, OutputSample};
 pub use load_run_record::LoadRunRecord;
+
+/// One of the calls of a run, which is made many times.
+#[derive(Debug)]
+pub struct LoadCall {
+    pub call: ToolCall,
+    /// The size of its arguments as JSON.
+    pub bytes: u64,
+}
+
+impl LoadCall {
+    pub fn new(name: ToolName, arguments: JsonObject) -> Self {
+        Self { bytes: json::size(&arguments), call: ToolCall { name, arguments } }
+    }
+}
 
 /// Makes calls of one tool over one connection.
 #[async_trait]
 pub trait LoadExecutor: Send {
     /// A call, and when its time begins: it is to be polled at once.
-    fn call(&mut self, arguments: &JsonObject) -> (Instant, BoxFuture<'static, CompletedCall>);
+    fn call(&mut self, call: &Arc<LoadCall>) -> (Instant, BoxFuture<'static, CompletedCall>);
 
     /// Why no more calls can be made: the connection is gone.
     fn lost(&self) -> Option<Error>;
@@ -172,10 +188,10 @@ impl LoadTarget {
     ///
     /// # Errors
     /// All that does not fit, at once.
-    pub async fn check_arguments(&self, arguments: CallArguments) -> Result<JsonObject, Error> {
+    pub async fn prepare(&self, arguments: CallArguments) -> Result<LoadCall, Error> {
         let request = CallRequest { arguments, ..self.call.clone() };
         let (object, _unchecked) = dispatch::prepare_arguments(&self.route.tool, &request).await?;
-        Ok(object)
+        Ok(LoadCall::new(self.definition().name.clone(), object))
     }
 
     /// Connects if the connection was lost, and prepares the calls.
@@ -199,7 +215,6 @@ impl LoadTarget {
         };
         Ok(Box::new(AttemptExecutor {
             provider: Arc::clone(provider),
-            tool: self.definition().name.clone(),
             timeout: self.limits.attempt.min(self.limits.total),
             output_sample,
             context: self.context(),

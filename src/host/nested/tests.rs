@@ -313,6 +313,6 @@ async fn a_step_has_limits_and_events_of_its_own() {
     assert!(!error.hint().unwrap().contains("--timeout"));
     assert_eq!(
         started.lock().unwrap().as_slice(),
-        [("outer".to_owned(), None), ("inner".to_owned(), Some("id-2".to_owned()))]
+        [("outer".to_owned(), None), ("inner".to_owned(), Some("id-2".into()))]
     );
 }

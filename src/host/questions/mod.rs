@@ -308,7 +308,7 @@ mod tests {
     async fn a_concurrent_inbox_is_asked_at_once_and_told_the_time_limit() {
         let wide = Arc::new(Wide::default());
         let questions = QuestionQueue::new(Arc::clone(&wide) as _, Masker::default());
-        let call = CallId("1".to_owned());
+        let call = CallId("1".into());
         questions.begin_call(&call, None, Duration::from_hours(1));
         let replies = [question(Some(&call)), question(None)].map(|one| questions.ask(one));
         let all = futures_util::future::join_all(replies);
@@ -345,7 +345,7 @@ mod tests {
         let clock = Arc::new(SteppedClock { start: SystemClock.now(), passed: Mutex::default() });
         let questions =
             QuestionQueue { clock: Arc::clone(&clock) as _, ..QuestionQueue::default() };
-        let (outer, inner) = (CallId("outer".to_owned()), CallId("inner".to_owned()));
+        let (outer, inner) = (CallId("outer".into()), CallId("inner".into()));
         questions.begin_call(&outer, None, Duration::from_mins(5));
         questions.begin_call(&inner, Some(&outer), Duration::from_mins(5));
         let first = questions.wait_for_person(Some(&inner));
@@ -364,7 +364,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_call_is_told_what_was_asked_during_it() {
         let questions = QuestionQueue::new(Arc::new(Slow::default()), Masker::default());
-        let (call, other) = (CallId("1".to_owned()), CallId("2".to_owned()));
+        let (call, other) = (CallId("1".into()), CallId("2".into()));
         questions.begin_call(&call, None, Duration::from_mins(5));
         questions.ask(question(Some(&call))).await;
         let taken_back =

@@ -3,7 +3,7 @@
 mod server_notifications;
 mod server_requests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
@@ -70,13 +70,13 @@ pub struct McpSession {
 struct SessionState {
     /// During the handshake: the requests and notifications to route after it.
     early: Option<Vec<RpcMessage>>,
-    pending: HashMap<i64, PendingRequest>,
+    pending: BTreeMap<i64, PendingRequest>,
     /// Abandoned requests, whose late responses are ignored.
     retired: VecDeque<i64>,
     next_id: i64,
     /// Questions of the server whose answers are not handed over yet.
     questions: QuestionTable,
-    progress: HashMap<i64, ProgressListener>,
+    progress: BTreeMap<i64, ProgressListener>,
     warnings: WarningList,
     closed: Option<Error>,
     closes: bool,

@@ -94,7 +94,7 @@ async fn connected_with(options: ConnectOptions) -> (Connection, FakeServer) {
 }
 
 fn part_of(call: &str) -> RequestOptions {
-    RequestOptions { call: Some(CallId(call.to_owned())), ..limits() }
+    RequestOptions { call: Some(CallId(call.into())), ..limits() }
 }
 
 fn discovered() -> Value {

@@ -29,7 +29,7 @@ async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
         ask["requestState"] = json!(state);
         peer.answer(&first, &ask);
         let (question, reply) = questions.recv().await.unwrap();
-        assert_eq!((question.round, question.call.unwrap().0.as_str()), (Some(1), "call-1"));
+        assert_eq!((question.round, question.call.unwrap().0.as_ref()), (Some(1), "call-1"));
         reply.send(QuestionReply::Accept(json!({ "who": {} }))).unwrap();
         let second = request(&mut peer).await;
         assert_ne!(first["id"], second["id"]);

@@ -239,7 +239,7 @@ mod tests {
     use crate::providers::local;
 
     async fn call(work: RegexWork, arguments: Value) -> FunctionResult {
-        let context = ToolContext::empty(CallId("c".to_owned()));
+        let context = ToolContext::empty(CallId("c".into()));
         let arguments = arguments.as_object().unwrap().clone();
         local::answered(run(&context, Arguments(&arguments), work).await)
     }
@@ -308,7 +308,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancelled_call_ends_between_two_matches() {
-        let context = ToolContext::empty(CallId("c".to_owned()));
+        let context = ToolContext::empty(CallId("c".into()));
         context.cancel.cancel();
         let arguments = json!({ "pattern": "a", "text": "aaa" });
         let request = read(&context, Arguments(arguments.as_object().unwrap())).unwrap();

@@ -47,7 +47,7 @@ pub(super) fn add_context(
     }
     let cwd = context.cwd.to_string_lossy();
     for (name, value) in [
-        ("TOOLHOST_CALL_ID", context.call_id.0.as_str()),
+        ("TOOLHOST_CALL_ID", &*context.call_id.0),
         ("TOOLHOST_SESSION_ID", &context.session_id),
         ("TOOLHOST_CWD", &cwd),
     ] {

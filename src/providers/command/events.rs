@@ -99,7 +99,7 @@ mod tests {
         let recorded = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&recorded);
         let sink = EventSink::new(move |event| log.lock().unwrap().push(format!("{event:?}")));
-        let call = CallId("c".to_owned());
+        let call = CallId("c".into());
         let mut reader = CommandEventReader::new(&call, "t".to_owned(), &sink);
         for chunk in chunks {
             reader.feed(chunk);

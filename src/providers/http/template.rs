@@ -142,8 +142,8 @@ fn context_field(context: &ToolContext, field: &str) -> Option<String> {
         Some(("metadata", key)) => context.metadata.get(key).and_then(value_text),
         Some((_, key)) => context.environment.get(key).cloned(),
         None => match field {
-            "session_id" => Some(context.session_id.clone()),
-            "call_id" => Some(context.call_id.0.clone()),
+            "session_id" => Some(context.session_id.to_string()),
+            "call_id" => Some(context.call_id.0.to_string()),
             "user_id" => context.user_id.clone(),
             "traceparent" => context.trace.as_ref().map(|trace| trace.traceparent().to_owned()),
             _ => Some(context.cwd.display().to_string()),

@@ -142,7 +142,7 @@ async fn boxes_are_bounded() {
 async fn sessions_have_mailboxes_of_their_own() {
     let harness = harness(", scope: session");
     send(&harness, "bob", "secret").await;
-    let other = ToolContext { session_id: "x/bob".to_owned(), ..harness.context() };
+    let other = ToolContext { session_id: "x/bob".into(), ..harness.context() };
     let list = harness.call_in(&other, "crew-list", json!({})).await.unwrap().output;
     assert_eq!(list["mailboxes"], json!([]));
     let got = harness.call_in(&other, "crew-receive", json!({ "name": "bob" })).await.unwrap();

@@ -112,13 +112,13 @@ impl PythonRunner {
         context: &ToolContext,
         origin: &str,
     ) -> Result<ToolResult, Error> {
-        let session = by_session.then_some(context.session_id.as_str());
+        let session = by_session.then_some(&*context.session_id);
         let answer = self.request(Some(tool), session, context, origin).await?;
         result::read(&answer, self.entry.sandbox.as_ref())
     }
 
     pub(super) async fn list(&self) -> Result<OfferedTools, Error> {
-        let context = ToolContext::empty(CallId("describe".to_owned()));
+        let context = ToolContext::empty(CallId("describe".into()));
         let session = self.entry.by_session.then_some("");
         let work = self.request(None, session, &context, &self.entry.module);
         tokio::pin!(work);

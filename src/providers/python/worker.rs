@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::result::WorkerError;
 use crate::config::spec::ProtocolChoice;
@@ -153,19 +153,16 @@ impl PythonWorker {
         context: &ToolContext,
         origin: &str,
     ) -> Result<RawJson, Error> {
-        let call = CallId(self.next_call.fetch_add(1, Ordering::Relaxed).to_string());
+        let call = CallId(self.next_call.fetch_add(1, Ordering::Relaxed).to_string().into());
         let mut meta = call_meta(context);
         meta.insert(CWD.to_owned(), context.cwd.to_string_lossy().into());
         meta.insert(TARGET.to_owned(), target);
-        let (method, params) = match tool {
-            Some((name, _)) => ("tools/call", json!({ "name": name })),
-            None => ("tools/list", json!({})),
-        };
+        let method = if tool.is_some() { "tools/call" } else { "tools/list" };
         let outgoing = OutgoingRequest {
-            arguments: tool.map(|(_, arguments)| arguments),
+            tool,
             meta: Some(&meta),
             call: Some(&call),
-            ..OutgoingRequest::new(method, &params)
+            ..OutgoingRequest::new(method, &Value::Null)
         };
         let viewers = CallViewers {
             call: context.call_id.clone(),

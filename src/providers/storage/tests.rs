@@ -242,7 +242,7 @@ async fn keys_are_listed_page_by_page() {
 async fn sessions_have_values_of_their_own() {
     for more in ["", ", path: n.db, sync: off"] {
         let harness = harness(&format!("name: n, type: storage, scope: session{more}"));
-        let other = ToolContext { session_id: "session-2".to_owned(), ..harness.context() };
+        let other = ToolContext { session_id: "session-2".into(), ..harness.context() };
         output(&harness, "n-write", json!({ "key": "k", "value": 1 })).await;
         no(harness.call_in(&other, "n-read", json!({ "key": "k" })).await);
         let list = harness.call_in(&other, "n-list", json!({})).await.unwrap().output;

@@ -175,13 +175,13 @@ mod tests {
     use crate::model::traffic::TrafficKind;
 
     fn started(id: &str) -> HostEvent {
-        let (call_id, tool) = (CallId(id.to_owned()), "echo".to_owned());
+        let (call_id, tool) = (CallId(id.into()), "echo".to_owned());
         HostEvent::CallStarted { call_id, tool, parent: None, client: Some("an editor".to_owned()) }
     }
 
     fn finished(id: &str) -> HostEvent {
         HostEvent::CallFinished {
-            call_id: CallId(id.to_owned()),
+            call_id: CallId(id.into()),
             tool: "echo".to_owned(),
             success: true,
             is_cancelled: false,

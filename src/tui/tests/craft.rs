@@ -28,7 +28,7 @@ use crate::tui::views::tools::tasks;
 pub fn begun(state: &mut AppState, expression: &str) -> ConsoleCallId {
     let arguments = json!({ "expression": expression }).as_object().cloned().unwrap();
     let run = state.context.calls.begin("calculator".into(), arguments);
-    state.update(AppEvent::CallStarted { run, call: CallId(format!("call-{}", run.0)) });
+    state.update(AppEvent::CallStarted { run, call: CallId(format!("call-{}", run.0).into()) });
     run
 }
 
@@ -39,7 +39,7 @@ fn call(state: &AppState, run: ConsoleCallId) -> &ConsoleCall {
 pub fn ended(state: &mut AppState, run: ConsoleCallId, result: ToolResult) {
     let definition = Arc::clone(&state.tools.catalogue.find_by_name("calculator").unwrap().tool);
     let metadata = CallMetadata {
-        call_id: CallId(format!("call-{}", run.0)),
+        call_id: CallId(format!("call-{}", run.0).into()),
         duration: Duration::from_micros(900),
         person_wait: Duration::ZERO,
         connect: None,
@@ -57,7 +57,7 @@ pub fn told(state: &mut AppState, event: HostEvent) {
 }
 
 pub fn id(run: ConsoleCallId) -> CallId {
-    CallId(format!("call-{}", run.0))
+    CallId(format!("call-{}", run.0).into())
 }
 
 /// The result of the chosen tool, where it is shown as text.
@@ -395,7 +395,7 @@ fn the_calls_of_the_chosen_tool_are_seen_as_they_end() {
     state.update(AppEvent::Tick(Duration::from_secs(1_000)));
     for (call, success) in [("a", true), ("b", true), ("c", false)] {
         let event = HostEvent::CallFinished {
-            call_id: CallId(call.to_owned()),
+            call_id: CallId(call.into()),
             tool: "calculator".to_owned(),
             success,
             is_cancelled: false,
@@ -414,7 +414,7 @@ fn the_calls_of_the_chosen_tool_are_seen_as_they_end() {
     state.update(AppEvent::Tick(Duration::from_secs(1_061)));
     assert!(!state.is_moving());
     for number in 0..7 {
-        let call_id = CallId(format!("more-{number}"));
+        let call_id = CallId(format!("more-{number}").into());
         let (tool, duration) = ("calculator".to_owned(), Duration::from_millis(4));
         let event =
             HostEvent::CallFinished { call_id, tool, success: true, is_cancelled: false, duration };

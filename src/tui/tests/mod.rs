@@ -89,7 +89,7 @@ pub fn prompt(tool: &ToolDefinition, arguments: &Value, identity: &str) -> Appro
             request: json!({ "params": arguments }),
         }),
         identity: identity.to_owned(),
-        call: Some(CallId("01J".to_owned())),
+        call: Some(CallId("01J".into())),
     })
 }
 

@@ -41,7 +41,7 @@ fn ask(state: &mut AppState) {
         message: "Which one?".to_owned(),
         schema: json!({ "type": "object", "properties": { "n": { "type": "string" } } }),
     };
-    let (server, call) = ("srv".to_owned(), Some(CallId("c1".to_owned())));
+    let (server, call) = ("srv".to_owned(), Some(CallId("c1".into())));
     let question = Question { server, call, round: None, key: None, time_left: None, body };
     state.update(AppEvent::Question { id: AskId(7), question: Box::new(question) });
 }

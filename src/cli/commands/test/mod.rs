@@ -203,7 +203,7 @@ impl SuiteRun<'_> {
         let host = &self.assembly.host;
         let outcome = host.call(request).await;
         if let Ok(outcome) = &outcome {
-            report.call_id = Some(outcome.metadata.call_id.0.clone());
+            report.call_id = Some(outcome.metadata.call_id.0.to_string());
             report.duration_ms = Some(millis(outcome.metadata.duration));
         }
         let result = outcome.as_ref().ok().and_then(|outcome| outcome.result.as_ref().ok());

@@ -63,12 +63,12 @@ async fn a_request_carries_its_caller_and_no_known_secret() {
         let contexts = contexts.lock().unwrap();
         (contexts[0].clone(), contexts[1].clone())
     };
-    assert_eq!((&first.call_id, first.session_id.as_str()), (request.id.as_ref().unwrap(), "s-1"));
+    assert_eq!((&first.call_id, &*first.session_id), (request.id.as_ref().unwrap(), "s-1"));
     assert_eq!(
         (first.user_id.as_deref(), &first.metadata["who"]),
         (Some("ada"), &json!("‹secret:KEY›"))
     );
-    assert_eq!((second.session_id.as_str(), second.user_id), (host.session(), None));
+    assert_eq!((&*second.session_id, second.user_id), (host.session(), None));
     assert_ne!(second.call_id, first.call_id);
     let reserved = JsonObject::from_iter([("dev.toolhost/callId".to_owned(), json!(1))]);
     let request = ItemRequest { metadata: reserved, ..ItemRequest::default() };

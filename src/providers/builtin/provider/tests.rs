@@ -70,7 +70,7 @@ fn all() -> BuiltProviders {
 }
 
 fn context(events: EventSink) -> ToolContext {
-    ToolContext { events, ..ToolContext::empty(CallId("call-1".to_owned())) }
+    ToolContext { events, ..ToolContext::empty(CallId("call-1".into())) }
 }
 
 async fn call(name: &str, arguments: Value) -> Result<ToolResult, Error> {

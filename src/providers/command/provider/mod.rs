@@ -142,7 +142,7 @@ impl LocalTool for CommandTool {
         let mut prepared = self.prepare(&call.arguments)?;
         call_env::add_context(&mut prepared.env, context)?;
         let path = locate(entry, self.shared.environment.as_ref())?;
-        let cwd = entry.cwd.clone().unwrap_or_else(|| context.cwd.clone());
+        let cwd = entry.cwd.clone().unwrap_or_else(|| context.cwd.to_path_buf());
         require_directory(&cwd)?;
         let program = Program {
             path,

@@ -93,9 +93,9 @@ impl CommandHarness {
 
     fn context(&self) -> ToolContext {
         ToolContext {
-            session_id: "session-1".to_owned(),
-            cwd: self.dir.path().to_path_buf(),
-            ..ToolContext::empty(CallId("call-1".to_owned()))
+            session_id: "session-1".into(),
+            cwd: self.dir.path().into(),
+            ..ToolContext::empty(CallId("call-1".into()))
         }
     }
 
@@ -401,7 +401,7 @@ async fn a_program_that_never_reads_its_input_is_given_up() {
         write_timeout: Duration::from_millis(20),
         ..ProgramLimits::with_max_stdout(1 << 20)
     };
-    let (call, sink) = (CallId("c".to_owned()), EventSink::discard());
+    let (call, sink) = (CallId("c".into()), EventSink::discard());
     let events = CommandEventReader::new(&call, "tool".to_owned(), &sink);
     let input = Some(vec![b'x'; 1 << 20]);
     let error = run::run_to_end(process, input, events, &CancellationToken::new(), &limits).await;

@@ -431,7 +431,7 @@ async fn a_session_has_a_state_of_its_own() {
     let harness = with(&yaml, &[("odd.py", ODD)]);
     let mut counts = Vec::new();
     for session in ["a", "b", "a"] {
-        let context = ToolContext { session_id: session.to_owned(), ..harness.context() };
+        let context = ToolContext { session_id: session.into(), ..harness.context() };
         counts.push(harness.call_in(&context, "count", json!({})).await.unwrap().output);
     }
     assert_eq!(counts, [json!(1), json!(1), json!(2)]);

@@ -17,7 +17,7 @@ use crate::tui::views::trace::{self};
 pub const AT: Duration = Duration::from_millis(1_795_304_776_118);
 
 pub fn crossed(server: &str, what: TrafficKind) -> AppEvent {
-    let call = Some(CallId("c1".to_owned()));
+    let call = Some(CallId("c1".into()));
     let traffic = Traffic { server: server.to_owned(), sequence: 1, at: AT, call, kind: what };
     AppEvent::Traffic(Box::new(CapturedTraffic::capture(traffic)))
 }

@@ -54,7 +54,7 @@ async fn everything_that_crosses_is_told_and_no_credential() {
     tracer.opened("there");
     let wire = HttpWire::connect(target).unwrap();
     let mut frame = request(1, "initialize");
-    frame.call = Some(crate::model::CallId("c1".to_owned()));
+    frame.call = Some(crate::model::CallId("c1".into()));
     let sent = frame.bytes.escape_ascii().to_string();
     wire.send(frame).await.unwrap();
     assert!(matches!(wire.receive().await, Arrival::Message { .. }));
