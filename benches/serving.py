@@ -136,7 +136,7 @@ class Serving:
             entry = {"command": self.python, "args": ["-c", FASTMCP, config]}
             # A proxy of one server keeps its names.
             rows["fastmcp's proxy"] = (self.file("fastmcp", entry), "echo")
-        return additions("stdio", self.added(rows), 100)
+        return additions("stdio", self.added(rows), 200)
 
     def http(self) -> list[tuple]:
         with contextlib.ExitStack() as stack:
@@ -152,7 +152,7 @@ class Serving:
             if self.rmcp:
                 _, rmcp = stack.enter_context(self.process([self.rmcp, "--http"]))
                 rows["rmcp's server"] = (self.over("rmcp-http", rmcp), "echo")
-            return additions("HTTP", self.added(rows), 150)
+            return additions("HTTP", self.added(rows), 300)
 
     def throughput(self) -> list[tuple]:
         """A built-in function at 50 connections beside rmcp's own echo server."""
