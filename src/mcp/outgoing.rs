@@ -12,9 +12,9 @@ use crate::model::{CallId, Era, JsonObject, QuestionAbilities};
 #[derive(Debug, Clone, Copy)]
 pub struct OutgoingRequest<'a> {
     pub method: &'a str,
-    /// The parameters; always a JSON object.
+    /// The parameters: an object, or null for none.
     pub params: &'a Value,
-    /// The tool to call and its arguments: further parameters.
+    /// The tool to call and its arguments, written as `name` and `arguments`.
     pub tool: Option<(&'a str, &'a JsonObject)>,
     /// Extra headers (`Mcp-Param-*`), for transports that have headers.
     pub headers: &'a [(String, String)],
@@ -26,7 +26,7 @@ pub struct OutgoingRequest<'a> {
     pub call: Option<&'a CallId>,
 }
 
-/// What the requests of a connection say about us: members of `_meta`, as text.
+/// What the requests of a connection say about us, as members of `_meta`.
 #[derive(Debug, Default)]
 pub struct ClientMeta {
     /// What all of them say; nothing after an introduction in a handshake.

@@ -244,9 +244,11 @@ impl TaskPoller<'_> {
             return Err(Error::timeout(format!("the task did not end within {limit}")));
         }
         let until = (now + wait).min(self.deadline);
+        // From now on, also what comes during the shortest pause.
+        let updated = self.connection.task_updated.notified();
         let news = async {
             tokio::time::sleep(MIN_POLL_INTERVAL).await;
-            self.connection.task_updated.notified().await;
+            updated.await;
         };
         tokio::select! {
             biased;

@@ -169,7 +169,8 @@ async fn relay_messages(
             let id = match &frame.kind {
                 FrameKind::Request { id, .. } => id.clone(),
                 FrameKind::Notification { .. } | FrameKind::Response => {
-                    wire.send(frame).await?;
+                    // Nobody waits for an answer to it, and a wire that is gone ends the relay itself.
+                    let _refused = wire.send(frame).await;
                     continue;
                 }
             };

@@ -18,6 +18,7 @@ use crate::model::{
 
 /// Total bound of a call; the host has its own, smaller one.
 const CALL_TOTAL: Duration = Duration::from_hours(24);
+
 #[derive(Default)]
 pub(super) struct CurrentDefinition {
     /// `None` if nothing was listed and no definition is needed.

@@ -25,11 +25,8 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(most)));
-    while let Ok(place) = Arc::clone(&free).acquire_owned().await {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => break,
-            accepted = poll_fn(&next) => accepted,
-        };
+    while let Some(Ok(place)) = stop.run_until_cancelled(Arc::clone(&free).acquire_owned()).await {
+        let Some(accepted) = stop.run_until_cancelled(poll_fn(&next)).await else { break };
         if let Ok(stream) = accepted {
             let serving = serve(stream);
             clients.spawn(async move {

@@ -106,7 +106,8 @@ impl ProtectedResource {
 
     pub(super) fn metadata(&self, path: &str) -> Option<String> {
         let rest = path.strip_prefix(METADATA_PATH)?;
-        if !rest.is_empty() && rest != self.url.path() {
+        let bare = |path: &str| path.trim_end_matches('/').to_owned();
+        if !rest.is_empty() && bare(rest) != bare(self.url.path()) {
             return None;
         }
         // As RFC 9728 has it.

@@ -194,8 +194,11 @@ fn a_client_is_led_to_the_metadata_and_scopes_lead_to_profiles() {
         profile: profile.map(str::to_owned),
     };
     let scopes = vec![scope("few", Some("few")), scope("all", None)];
+    let own: Url = "http://127.0.0.1:1/mcp".parse().unwrap();
+    let slash = vec![format!("{AUDIENCE}/")];
+    let slash = ProtectedResource::new(ISSUER, own.clone(), slash, Vec::new()).unwrap();
+    assert!(slash.metadata(&format!("{METADATA_PATH}/mcp")).is_some());
     let audiences = vec![AUDIENCE.to_owned(), "api://t".to_owned()];
-    let own = "http://127.0.0.1:1/mcp".parse().unwrap();
     let resource = ProtectedResource::new(ISSUER, own, audiences, scopes).unwrap();
     let metadata: Value = serde_json::from_str(&resource.metadata(METADATA_PATH).unwrap()).unwrap();
     assert_eq!(metadata["resource"], AUDIENCE);
