@@ -58,6 +58,7 @@ fn a_server_is_added_and_works_at_once() {
     for words in [
         &["add", "mine", "https://y.test"][..],
         &["add", "new", "-e", "API_TOKEN=abcdefgh12", "--", "x"],
+        &["add", "new", "-e", "=x", "--", "x"],
         &["add", "new", "https://y.test", "--header", "Authorization: Bearer abcdefgh12"],
         &["add", "new", "just-a-word"],
         &["add", "no name", "https://y.test"],

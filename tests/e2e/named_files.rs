@@ -73,3 +73,15 @@ fn a_named_file_that_cannot_be_parsed_is_a_configuration_error() {
         run.check().exits(9).says(&["bad.yaml:2:"]);
     }
 }
+
+/// Definitions for a model are as incomplete as the list without an entry that is out of service.
+#[test]
+fn an_export_says_which_entries_are_missing() {
+    let room = Sandbox::new();
+    let bad = format!("{}  - {{ name: bad, command: {{}} }}\n", ECHO.trim_end().to_owned() + "\n");
+    room.file("t.yaml", &bad);
+    for words in [&["list"][..], &["export", "--format", "mcp"]] {
+        let words = ["--tools", "t.yaml"].into_iter().chain(words.iter().copied());
+        room.toolhost(words).check().exits(11).says(&["out of service", "t.yaml"]);
+    }
+}

@@ -176,6 +176,9 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
         let auth = json!({ "type": "bearer", "token_env_var": variable });
         entry.insert("auth".to_owned(), auth);
     }
+    if let Some(word) = args.env.iter().find(|word| word.is_empty() || word.starts_with('=')) {
+        return Err(Error::usage(format!("-e '{word}': a variable needs a name")));
+    }
     let set = args.env.iter().filter_map(|word| word.split_once('='));
     let set: Map<String, Value> =
         set.map(|(name, value)| (name.to_owned(), value.into())).collect();

@@ -61,15 +61,18 @@ pub(super) fn print_result(
 ) -> CommandResult {
     // A noisy server repeats itself on each call.
     warn_some(output, &result.warnings, 1);
-    let filtered = match options.query {
-        // The expression was not written for error messages.
-        Some(filter) if result.success => Some(filter_result(filter, result)?),
-        _ => None,
+    // The expression was not written for error messages.
+    let query = options.query.filter(|_| result.success);
+    let filtered = query.map(|filter| filter_result(filter, result)).transpose();
+    // Without it, everything is written: the call was made, and is not to be made again for this.
+    let (filtered, failure) = match filtered {
+        Ok(values) => (values, Ok(())),
+        Err(error) => (None, Err(error)),
     };
     if let Some(path) = options.save {
         save_result(path, output, result, filtered.as_deref())?;
     }
-    match (format, filtered) {
+    let written = match (format, filtered) {
         (Format::Json | Format::Yaml, Some(values)) => {
             values.iter().try_for_each(|value| output.value(format, value))
         }
@@ -92,7 +95,8 @@ pub(super) fn print_result(
         }
         (_, None) if is_repeated => Ok(()),
         (_, None) => output.page(&content::page(result, output.verbosity() > 0)),
-    }
+    };
+    written.and(failure)
 }
 
 /// Whether the `error:` line will repeat the result exactly.
@@ -102,11 +106,8 @@ fn repeats_result(error: &Error, result: &ToolResult) -> bool {
 }
 
 fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, CommandError> {
-    jq::query(filter, &content::filter_input(result)).map_err(|why| {
-        Error::usage(format!("--query: {why}"))
-            .with_hint("the result was received; --json prints all of it")
-            .into()
-    })
+    jq::query(filter, &content::filter_input(result))
+        .map_err(|why| Error::partial(format!("--query: {why}; the result is whole")).into())
 }
 
 pub(super) fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, Error> {

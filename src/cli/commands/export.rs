@@ -85,7 +85,13 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
         context.output.warn(&format!("{count} in the format {}", dialect.as_str()));
     }
     let broken = assembly.configuration.count_broken_servers(|_| true);
-    conclude(present::catalogue::verdict(&catalogue, broken, !exported.tools.is_empty()))
+    let answered = !exported.tools.is_empty();
+    let verdict = present::catalogue::verdict(&catalogue, broken, answered);
+    let failures: Vec<&Error> = catalogue.failures.iter().map(|failure| &failure.error).collect();
+    let verdict = present::catalogue::with_failures(verdict, &failures, answered);
+    let all = args.server.is_empty();
+    let problems = if all { &*assembly.configuration.diagnostics } else { &[] };
+    conclude(present::catalogue::with_disabled_entries(verdict, problems))
 }
 
 fn warn_of_size(exported: &ExportedCatalogue, dialect: ModelFormat, output: &Output) {

@@ -63,16 +63,17 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
         let error = Error::denied("the project is not trusted, and there is no terminal to ask on")
             .with_hint(format!("{} --yes trusts exactly this", request.command()));
         if json {
-            let lines = request.full_lines().into_iter().map(|line| line.text());
-            return Err(error.with_details(lines).into());
+            let changed = request.previous.as_ref().map(|_| request.difference_lines());
+            let lines = changed.into_iter().flatten().chain(request.full_lines());
+            return Err(error.with_details(lines.map(|line| line.text())).into());
         }
         // Not as details of the error, which are limited: the whole request must be shown.
-        context.output.stderr_page(&present::trust::whole(&request));
+        print_request(&request, context);
         return Err(error.into());
     }
     let trusted = if consent {
         if !json {
-            context.output.stderr_page(&present::trust::whole(&request));
+            print_request(&request, context);
         }
         context.trust(&request, args.author)?;
         true
@@ -93,6 +94,14 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
     }
     print_change(context, "trusted ", &request.root);
     Ok(())
+}
+
+/// What changed since it was trusted, if it was, and then everything.
+fn print_request(request: &TrustRequest, context: &CommandContext) {
+    if request.previous.is_some() {
+        context.output.stderr_page(&present::trust::question(request));
+    }
+    context.output.stderr_page(&present::trust::whole(request));
 }
 
 /// Handles a project without open questions; `--author` may still change how it is trusted.
@@ -123,7 +132,13 @@ fn already_trusted(
 
 fn revoke(directory: Option<&Path>, context: &CommandContext) -> CommandResult {
     let directory = resolve_directory(directory, context.environment.as_ref());
-    let gone = context.trust_store()?.revoke(&directory)?;
+    let mut store = context.trust_store()?;
+    let mut gone = store.revoke(&directory)?;
+    // From within a project, that is the one it asks for too.
+    let around = directory.ancestors().find(|parent| store.project(parent).is_some());
+    if let Some(project) = around.map(Path::to_path_buf).filter(|_| gone.is_empty()) {
+        gone = store.revoke(&project)?;
+    }
     if gone.is_empty() {
         let shown = directory.display();
         return Err(Error::usage(format!("no project in {shown} is trusted"))
