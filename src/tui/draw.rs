@@ -203,7 +203,7 @@ fn tabs(pen: &mut Pen<'_>, state: &AppState, area: Rect, has_row: bool) -> usize
         });
     }
     let mut used = spans.iter().map(Span::width).sum::<usize>();
-    if !has_row && area.width >= 80 {
+    if !has_row {
         // What fails is said on small screens, too.
         let mut parts = servers(pen.styler, state, false);
         parts.sort_by_key(|part| part[0].style != pen.theme.style(Role::Error));

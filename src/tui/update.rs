@@ -600,7 +600,11 @@ impl AppState {
                 self.trust.window = None;
                 self.request_quit();
             }
-            Action::Cancel | Action::Redraw | Action::Suspend => self.act_anywhere(action),
+            Action::Cancel => {
+                self.trust.window = None;
+                self.act_anywhere(action);
+            }
+            Action::Redraw | Action::Suspend => self.act_anywhere(action),
             _ if action_step(action, 1).is_some() => self.act_anywhere(action),
             _ => {}
         }

@@ -108,9 +108,13 @@ impl InboxView {
                 pending.prompt.tool.name.full()
             ));
         }
+        let is_answering = context.focus == Pane::Question;
         if let Some(pending) = self.remove_question(id, context) {
             let server = &pending.question.server;
             context.show_status(format!("{server} is no longer waiting for an answer"));
+            if is_answering {
+                self.leave_if_empty(context);
+            }
         }
     }
 

@@ -344,7 +344,10 @@ impl ToolsView {
     }
 
     fn dry_run(&mut self, context: &mut AppContext) {
-        let Some(form) = &self.form else { return };
+        let Some(form) = &mut self.form else { return };
+        if !form.is_ready() {
+            return;
+        }
         context.show_status("preparing a dry run…");
         let (tool, arguments) = (form.tool.clone(), form.arguments());
         context.focus = Self::focus_after_run(context);
