@@ -78,8 +78,8 @@ fn a_named_file_that_cannot_be_parsed_is_a_configuration_error() {
 #[test]
 fn an_export_says_which_entries_are_missing() {
     let room = Sandbox::new();
-    let bad = format!("{}  - {{ name: bad, command: {{}} }}\n", ECHO.trim_end().to_owned() + "\n");
-    room.file("t.yaml", &bad);
+    let bad = "tools:\n- { name: echo, module: builtin.echo }\n- { name: bad, command: {} }\n";
+    room.file("t.yaml", bad);
     for words in [&["list"][..], &["export", "--format", "mcp"]] {
         let words = ["--tools", "t.yaml"].into_iter().chain(words.iter().copied());
         room.toolhost(words).check().exits(11).says(&["out of service", "t.yaml"]);
