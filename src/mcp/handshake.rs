@@ -250,7 +250,7 @@ struct Declared {}
 
 pub(super) fn capabilities(era: Era, questions: QuestionAbilities) -> Capabilities {
     let QuestionAbilities { forms, urls, sampling, roots } = questions;
-    let declared = |it: bool| it.then_some(Declared {});
+    let declared = |is_declared: bool| is_declared.then_some(Declared {});
     let modes = QuestionModes { form: declared(forms), url: declared(urls) };
     Capabilities {
         elicitation: (forms || urls).then_some(modes),

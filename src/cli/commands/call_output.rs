@@ -106,8 +106,11 @@ fn repeats_result(error: &Error, result: &ToolResult) -> bool {
 }
 
 fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, CommandError> {
-    jq::query(filter, &content::filter_input(result))
-        .map_err(|why| Error::partial(format!("--query: {why}; the result is whole")).into())
+    jq::query(filter, &content::filter_input(result)).map_err(|why| {
+        Error::partial(format!("--query: {why}"))
+            .with_hint("the whole result was written instead")
+            .into()
+    })
 }
 
 pub(super) fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, Error> {

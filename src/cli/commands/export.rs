@@ -89,8 +89,8 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     let verdict = present::catalogue::verdict(&catalogue, broken, answered);
     let failures: Vec<&Error> = catalogue.failures.iter().map(|failure| &failure.error).collect();
     let verdict = present::catalogue::with_failures(verdict, &failures, answered);
-    let all = args.server.is_empty();
-    let problems = if all { &*assembly.configuration.diagnostics } else { &[] };
+    let problems = &*assembly.configuration.diagnostics;
+    let problems = if args.server.is_empty() { problems } else { &[] };
     conclude(present::catalogue::with_disabled_entries(verdict, problems))
 }
 
