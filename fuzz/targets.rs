@@ -337,8 +337,7 @@ fn uri(data: &[u8]) {
     let required = uri_template::required_variables(&template);
     assert!(required.iter().all(|name| names.contains(name)));
     let expanded = uri_template::expand(&template, |_| Some("x"));
-    // Of `{name:0}`, which is no template, nothing is left.
-    if expanded.len() < 4_096 && template.len() < 4_096 && !template.contains(":0") {
+    if expanded.len() < 4_096 && template.len() < 4_096 {
         assert!(uri_template::matches(&template, &expanded), "{template:?} makes {expanded:?}");
     }
 }

@@ -1,6 +1,8 @@
 //! URI templates (RFC 6570), as far as a client needs them: their variables, and whether a URI can
 //! have been expanded from one.
 
+use std::num::NonZeroUsize;
+
 use regex::Regex;
 
 use super::percent;
@@ -50,8 +52,8 @@ pub fn expand<'v>(template: &str, value: impl Fn(&str) -> Option<&'v str>) -> St
         let mut first = true;
         for variable in expression.trim_start_matches(OPERATORS).split(',') {
             let (name, length) = match variable.split_once(':') {
-                Some((name, length)) => (name, length.trim().parse().unwrap_or(usize::MAX)),
-                None => (variable.trim_end_matches('*'), usize::MAX),
+                Some((name, length)) => (name, length.trim().parse().unwrap_or(NonZeroUsize::MAX)),
+                None => (variable.trim_end_matches('*'), NonZeroUsize::MAX),
             };
             let name = name.trim();
             let Some(text) = value(name) else { continue };
@@ -62,7 +64,7 @@ pub fn expand<'v>(template: &str, value: impl Fn(&str) -> Option<&'v str>) -> St
                 uri.push_str(if text.is_empty() { how.empty } else { "=" });
             }
             let kept = if how.keeps_reserved { RESERVED } else { "" };
-            let end = text.char_indices().nth(length).map_or(text.len(), |(at, _)| at);
+            let end = text.char_indices().nth(length.get()).map_or(text.len(), |(at, _)| at);
             let text = text.get(..end).unwrap_or_default();
             uri.push_str(&percent::encode(text, &format!("-._~{kept}")));
         }
@@ -203,6 +205,7 @@ mod tests {
             ("{?x,undef}", "?x=1024"),
             ("?fixed=yes{&x}", "?fixed=yes&x=1024"),
             ("{var:3}", "val"),
+            ("{var:0}{var:+0}", "valuevalue"),
             ("X{undef}{?undef}", "X"),
         ] {
             assert_eq!(expand(template, value), uri, "{template}");
