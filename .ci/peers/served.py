@@ -6,10 +6,14 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Iterator
+
+from lab import Console, Room
 
 from .suite import COMMAND_LIMIT, Suite, expect
 
@@ -81,19 +85,20 @@ def run(suite: Suite) -> None:
         expect("demo-add" in seen["tools"], seen)
         expect(seen["sum"] == {"sum": 5} and seen["failed"] is True, seen)
 
-    def inspect(*target: str) -> None:
-        """MCP Inspector's command line: one process and one connection for each request."""
+    def inspector(target: list[str], method: str, *more: str, code: int = 0) -> dict:
+        """What MCP Inspector's command line prints: one process and one connection for each request."""
         programs = suite.peers.cache / "inspector/node_modules/.bin"
         words = [str(programs / "node"), str(programs / "mcp-inspector"), "--cli", *target]
+        path = f"{suite.binary.resolve().parent}:{environment['PATH']}"
+        done = subprocess.run(
+            [*words, "--method", method, *more], env={**environment, "PATH": path},
+            capture_output=True, text=True, timeout=COMMAND_LIMIT, check=False,
+        )  # fmt: skip
+        expect(done.returncode == code, f"{method} ends with {done.returncode}: {done.stderr[-800:]}")
+        return json.loads(done.stdout)
 
-        def ask_for(method: str, *more: str, code: int = 0) -> dict:
-            done = subprocess.run(
-                [*words, "--method", method, *more],
-                env=environment, capture_output=True, text=True, timeout=COMMAND_LIMIT, check=False,
-            )  # fmt: skip
-            expect(done.returncode == code, f"{method} ends with {done.returncode}: {done.stderr[-800:]}")
-            return json.loads(done.stdout)
-
+    def inspect(*target: str) -> None:
+        ask_for = partial(inspector, list(target))
         tools = [tool["name"] for tool in ask_for("tools/list")["tools"]]
         expect("demo-add" in tools, tools)
         added = ask_for("tools/call", "--tool-name", "demo-add", "--tool-arg", "a=2", "b=3")
@@ -116,8 +121,67 @@ def run(suite: Suite) -> None:
             inspect("--transport", "http", "--server-url", url, *header)
 
     served_words = [binary, "--mcp", str(config), "serve"]
+    add = ("tools/call", "--tool-name", "demo-add", "--tool-arg", "a=2", "b=3")
+
+    def lean() -> None:
+        ask_for = partial(inspector, [*served_words, "--lean"])
+        tools = [tool["name"] for tool in ask_for("tools/list")["tools"]]
+        expect(tools == ["find_tools", "describe_tool", "call_tool"], tools)
+        call = ("tools/call", "--tool-name")
+        found = ask_for(*call, "find_tools", "--tool-arg", "query=add")
+        expect("demo-add" in found["content"][0]["text"], found)
+        described = ask_for(*call, "describe_tool", "--tool-arg", "name=demo-add")
+        expect('"a"' in described["content"][0]["text"], described)
+        added = ask_for(*call, "call_tool", "--tool-arg", "name=demo-add", 'arguments={"a":2,"b":3}')
+        expect(added["structuredContent"] == {"sum": 5}, added)
+
+    def connected() -> None:
+        """The client starts what `connect` wrote."""
+        project = suite.scratch / "connected"
+        project.mkdir(exist_ok=True)
+        words = [binary, "connect", "cursor", "--project", "--yes", "--", "--mcp", str(config)]
+        subprocess.run(words, cwd=project, env=environment, capture_output=True, timeout=COMMAND_LIMIT, check=True)
+        file = str(project / ".cursor/mcp.json")
+        added = inspector(["--config", file, "--server", "toolhost"], *add)
+        expect(added["structuredContent"] == {"sum": 5}, added)
+
+    def stopped() -> None:
+        """A call stops at a breakpoint, and a person at the console edits its arguments."""
+        with tempfile.TemporaryDirectory(prefix="toolhost-break-") as directory:
+            room = Room(Path(directory))
+            words = [binary, "--mcp", str(config)]
+            # A client gives a server hardly anything of its environment.
+            variables = [f"{name}={value}" for name, value in room.environment.items()]
+            served = ["env", "-C", str(room.path), *variables, *words, "serve"]
+
+            def toolhost(*arguments: str) -> None:
+                subprocess.run(
+                    [*words, *arguments], cwd=room.path, env=room.environment,
+                    capture_output=True, timeout=COMMAND_LIMIT, check=True,
+                )  # fmt: skip
+
+            toolhost("up")
+            console = Console(words, room)
+            try:
+                expect(console.wait("weather_report", COMMAND_LIMIT), console.screen.frame)
+                toolhost("break", "demo-add")
+                with ThreadPoolExecutor(1) as pool:
+                    call = pool.submit(inspector, served, *add)
+                    expect(console.wait("y go on", COMMAND_LIMIT), console.screen.frame)
+                    # What is typed while a window opens is not meant for it.
+                    while not call.done() and not console.wait("demo-add goes on", 1):
+                        console.type("y")
+                    added = call.result()
+                expect(added["structuredContent"] == {"sum": 5}, added)
+            finally:
+                console.close()
+                toolhost("down")
+
     suite.check("serve: MCP Inspector over stdio", partial(inspect, *served_words), lacking=lacking)
     suite.check("serve: MCP Inspector over HTTP", inspect_over_http, lacking=lacking)
+    suite.check("serve --lean: MCP Inspector", lean, lacking=lacking)
+    suite.check("connect: MCP Inspector starts what was written", connected, lacking=lacking)
+    suite.check("break: a call of MCP Inspector stops in the console", stopped, lacking=lacking)
     for name, client in clients.items():
         suite.check(f"serve: {name} over stdio", partial(ask, client), lacking=lacking)
         suite.check(f"serve: {name} over HTTP", partial(over_http, client), lacking=lacking)
