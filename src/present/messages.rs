@@ -41,10 +41,18 @@ pub fn page(error: &Error) -> Page {
     if hidden > 0 && from_the_top {
         page.push(left_out("more"));
     }
+    server_data(&mut page, error, 2);
     if let Some(hint) = error.hint() {
         page.hint(&text::shorten(hint, MAX_TEXT));
     }
     page
+}
+
+/// Appends what a server's JSON-RPC error says beside its message.
+fn server_data(page: &mut Page, error: &Error, indent: usize) {
+    if let Some(data) = error.rpc_data().filter(|data| !data.is_null()) {
+        page.text(Role::Plain, indent, &text::shorten(&format!("data: {data}"), MAX_TEXT));
+    }
 }
 
 /// An error where there is one line for it: what happened, and the last words of what it is about.
@@ -63,6 +71,7 @@ pub fn failure(error: &Error) -> Page {
     for line in error.details() {
         page.text(Role::Plain, 0, line);
     }
+    server_data(&mut page, error, 0);
     if let Some(hint) = error.hint() {
         page.text(Role::Dim, 0, &format!("hint: {hint}"));
     }
@@ -74,6 +83,7 @@ pub fn evidence(page: &mut Page, error: &Error) {
     for line in error.details() {
         page.push(Line::plain(line).indented(2));
     }
+    server_data(page, error, 2);
     if let Some(hint) = error.hint() {
         page.hint(hint);
     }
@@ -157,6 +167,7 @@ mod tests {
     use std::sync::Arc;
 
     use insta::assert_snapshot;
+    use serde_json::json;
 
     use super::*;
     use crate::cli::json::error::ErrorLineJson;
@@ -206,6 +217,16 @@ mod tests {
         let text = LineRenderer::default().page(&page(&error));
         assert_eq!(text.lines().filter(|l| l.starts_with("error:")).count(), 1);
         assert!(text.lines().skip(1).all(|l| l.starts_with("  ")));
+    }
+
+    #[test]
+    fn what_a_server_says_beside_its_message_is_shown() {
+        let error = Error::tool("error -32602: no path")
+            .with_rpc_error(-32602, Some(&json!({ "field": "path" })));
+        assert_snapshot!(LineRenderer::default().page(&page(&error)), @r#"
+        error: error -32602: no path
+          data: {"field":"path"}
+        "#);
     }
 
     #[test]

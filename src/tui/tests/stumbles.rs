@@ -255,7 +255,8 @@ fn a_benchmark_begins_with_the_tool_one_looks_at() {
 fn what_an_error_says_beside_its_message_is_shown() {
     let mut state = sample();
     let run = begun(&mut state, "1");
-    let error = Error::protocol("invalid params").with_detail("data: {\"field\":\"path\"}");
+    let error =
+        Error::tool("error -32602: no").with_rpc_error(-32602, Some(&json!({ "field": "path" })));
     let outcome = Box::new(Err(error));
     state.update(AppEvent::CallFinished { run, outcome });
     assert!(shown(&state).contains("data: {\"field\":\"path\"}"), "{}", shown(&state));
