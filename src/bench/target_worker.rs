@@ -19,6 +19,7 @@ use super::plan::BenchPlan;
 use super::report::{TargetReport, throughput};
 use super::scheduler::{ScheduleDecision, Scheduler};
 use crate::host::load::{CompletedCall, LoadExecutor, LoadOutcome, LoadRunRecord, LoadTarget};
+use crate::host::retry;
 use crate::model::{Error, RetryAdvice};
 use crate::util::clock::Clock;
 use crate::util::lock::lock;
@@ -26,7 +27,6 @@ use crate::util::lock::lock;
 const MAX_RECONNECTS: u64 = 100;
 /// How often it is tried in a row without success.
 const MAX_CONNECT_ATTEMPTS: u32 = 3;
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 #[async_trait]
 pub(super) trait ToolConnector: Send + Sync {
@@ -240,12 +240,8 @@ impl TargetWorker {
 
     /// Opens the connector again; says no when the run was ended meanwhile.
     async fn reopen(&mut self, mut error: Error) -> Result<bool, Error> {
-        for _ in 0..MAX_CONNECT_ATTEMPTS {
-            let pause = match error.retry_advice() {
-                RetryAdvice::Never => return Err(error),
-                RetryAdvice::After(pause) => pause.min(LONGEST_PAUSE),
-                RetryAdvice::Unspecified | RetryAdvice::AfterBackoff => Duration::ZERO,
-            };
+        for attempt in 1..=MAX_CONNECT_ATTEMPTS {
+            let Some(pause) = pause(error.retry_advice(), attempt) else { return Err(error) };
             let work = async {
                 if !pause.is_zero() {
                     tokio::time::sleep(pause).await;
@@ -352,5 +348,30 @@ impl RunRecordGuard {
 impl Drop for RunRecordGuard {
     fn drop(&mut self) {
         let _unheard = self.write();
+    }
+}
+
+/// How long to wait before a connector is opened for the `attempt`-th time, counted from 1; `None` when
+/// that would not help.
+fn pause(advice: RetryAdvice, attempt: u32) -> Option<Duration> {
+    match advice {
+        RetryAdvice::Never => None,
+        RetryAdvice::Unspecified => Some(Duration::ZERO),
+        RetryAdvice::AfterBackoff => Some(retry::pause(retry::FIRST, attempt, 1.0)),
+        RetryAdvice::After(pause) => Some(pause.min(retry::LONGEST)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connector_is_opened_again_as_its_error_advises() {
+        let seconds = |advice| pause(advice, 2).map(|pause| pause.as_secs_f64());
+        assert_eq!(seconds(RetryAdvice::Never), None);
+        assert_eq!(seconds(RetryAdvice::Unspecified), Some(0.0));
+        assert_eq!(seconds(RetryAdvice::After(Duration::from_mins(10))), Some(30.0));
+        assert_eq!(seconds(RetryAdvice::AfterBackoff), Some(1.0));
     }
 }

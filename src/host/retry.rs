@@ -5,10 +5,11 @@ use std::time::Duration;
 use crate::model::{Error, ErrorKind, RetryAdvice, ToolDefinition, ToolResult};
 use crate::util::units::show_duration;
 
-const FIRST: Duration = Duration::from_millis(500);
+/// The pause after the first failed attempt, unless an entry says otherwise.
+pub const FIRST: Duration = Duration::from_millis(500);
 
 /// Maximum pause before another attempt, even if a server asks for more.
-const LONGEST: Duration = Duration::from_secs(30);
+pub const LONGEST: Duration = Duration::from_secs(30);
 
 /// How many further attempts a call may have. `requested` is what the caller says, in place of what
 /// is configured.
