@@ -33,13 +33,15 @@ impl TokenFile {
         };
         let token = URL_SAFE_NO_PAD.encode(random::<32>()?);
         private_file::make_directory(directory).map_err(fail)?;
-        let path = directory.join(format!("{PREFIX}{}", std::process::id()));
+        let mut path = directory.join(format!("{PREFIX}{}", std::process::id()));
         // A file that is made is not judged before it is locked.
         let _turn = atomic_file::lock(&path).map_err(fail)?;
         // What cannot be removed stays for the next time.
         let _left = remove_abandoned(directory);
-        // One of a process that had this number before.
-        let _none_there = std::fs::remove_file(&path);
+        if path.exists() {
+            // That of a server in another container, whose process has the same number.
+            path.as_mut_os_string().push(format!("-{}", uuid::Uuid::new_v4().simple()));
+        }
         let mut file = private_file::create_new(&path).map_err(fail)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|errno| fail(errno.into()))?;
@@ -78,6 +80,8 @@ fn remove_abandoned(directory: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret as _;
+
     use super::*;
 
     #[test]
@@ -91,5 +95,18 @@ mod tests {
         assert!(!killed.exists() && living.exists() && own.path().exists());
         drop(own);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn servers_with_the_same_process_id_leave_each_other_their_tokens() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = TokenFile::create(dir.path()).unwrap();
+        let other = TokenFile::create(dir.path()).unwrap();
+        let stored = |file: &TokenFile| std::fs::read_to_string(file.path()).unwrap();
+        for file in [&one, &other] {
+            assert_eq!(stored(file).trim_end(), file.token().expose_secret());
+        }
+        drop(one);
+        assert_eq!(stored(&other).trim_end(), other.token().expose_secret());
     }
 }
