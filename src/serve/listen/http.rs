@@ -25,13 +25,13 @@ use super::access::{AccessError, AccessRules};
 use super::authentication::{Authenticator, Requester};
 use super::bounded_stream::BoundedStream;
 use super::cross_origin;
-use super::http_answer::{HttpAnswer, text};
+use super::http_answer::{HttpAnswer, HttpRefusal, json, text};
 use super::http_clients::HttpClients;
 use super::http_sessions::KEPT_ANSWERS;
 use super::mcp_service::McpService;
 use super::oauth::ProtectedResource;
 use crate::serve::catalogue_server::{CatalogueServer, ListenerClosing};
-use crate::serve::shared_room::{MessagePlace, MessageRoom, NoRoom, SMALL, SharedRoom};
+use crate::serve::shared_room::{MessagePlace, MessageRoom, SMALL, SharedRoom};
 
 const MAX_CONNECTIONS: usize = 16_384;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -185,11 +185,7 @@ impl HttpListener {
 
     /// The metadata of the resource, for everyone: it says where to get a token.
     fn metadata(&self, path: &str) -> Option<HttpAnswer> {
-        let metadata = self.resource()?.metadata(path)?;
-        let mut answer = text(StatusCode::OK, &metadata);
-        let json = HeaderValue::from_static("application/json");
-        answer.headers_mut().insert(header::CONTENT_TYPE, json);
-        Some(answer)
+        Some(json(StatusCode::OK, &self.resource()?.metadata(path)?))
     }
 
     async fn mcp(&self, request: Request<Incoming>) -> HttpAnswer {
@@ -200,55 +196,34 @@ impl HttpListener {
         };
         let (body, place) = match read(body, mcp.messages()).await {
             Ok(read) => read,
-            Err(error) => return text(error.status(), &error.to_string()),
+            Err((status, message)) => return text(status, &message),
         };
         head.extensions.insert(Arc::new(place));
         head.extensions.insert(ListenerClosing(self.closing.clone()));
-        match mcp.answer(head, body).await {
-            Ok(answer) => answer,
-            Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
-        }
+        mcp.answer(head, body).await
     }
 }
 
-/// Why a body is not taken.
-#[derive(Debug, thiserror::Error)]
-enum BodyError {
-    #[error("messages are limited to {MAX_MESSAGE} bytes")]
-    TooLarge,
-    #[error(transparent)]
-    NoRoom(#[from] NoRoom),
-    #[error("the body ended early")]
-    Incomplete,
-    #[error("the body took too long")]
-    Slow,
-}
-
-impl BodyError {
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::TooLarge | Self::NoRoom(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Incomplete => StatusCode::BAD_REQUEST,
-            Self::Slow => StatusCode::REQUEST_TIMEOUT,
-        }
-    }
-}
-
-async fn read(body: Incoming, room: &MessageRoom) -> Result<(Bytes, MessagePlace), BodyError> {
+async fn read(body: Incoming, room: &MessageRoom) -> Result<(Bytes, MessagePlace), HttpRefusal> {
+    let too_large = |reason: String| (StatusCode::PAYLOAD_TOO_LARGE, reason);
+    let too_long = || too_large(format!("messages are limited to {MAX_MESSAGE} bytes"));
     let size = body.size_hint();
     let stated = size.exact();
     // A message that is too large by its own account is not waited for.
     let size = usize::try_from(size.lower()).ok().filter(|size| *size <= MAX_MESSAGE);
-    let size = size.ok_or(BodyError::TooLarge)?;
+    let size = size.ok_or_else(too_long)?;
     let mut place = room.place(size).await;
     let mut deadline = Instant::now() + BODY_TIMEOUT;
     let (mut body, mut message) = (Limited::new(body, MAX_MESSAGE), BytesMut::new());
     loop {
         let frame = tokio::time::timeout_at(deadline, body.frame()).await;
-        let Some(frame) = frame.map_err(|_elapsed| BodyError::Slow)? else { break };
-        let frame = frame.map_err(|error| {
-            let is_too_large = error.is::<LengthLimitError>();
-            if is_too_large { BodyError::TooLarge } else { BodyError::Incomplete }
+        let Ok(frame) = frame else {
+            return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long".to_owned()));
+        };
+        let Some(frame) = frame else { break };
+        let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
+            true => too_long(),
+            false => (StatusCode::BAD_REQUEST, "the body ended early".to_owned()),
         })?;
         let Ok(data) = frame.into_data() else { continue };
         if stated.is_none() && message.len() <= SMALL && message.len() + data.len() > SMALL {
@@ -258,7 +233,8 @@ async fn read(body: Incoming, room: &MessageRoom) -> Result<(Bytes, MessagePlace
         message.extend_from_slice(&data);
     }
     let message = message.freeze();
-    room.parse_place(&mut place, &message).await?;
+    let parsing = room.parse_place(&mut place, &message).await;
+    parsing.map_err(|reason| too_large(reason.to_string()))?;
     Ok((message, place))
 }
 

@@ -43,25 +43,34 @@ pub(super) enum TextError {
     NotText,
 }
 
-/// A message, or what is answered instead: to which id, the code and the words.
-type Parsed = Result<Box<RxJsonRpcMessage<RoleServer>>, (Value, i32, String)>;
+/// A message, or what is answered instead.
+type Parsed = Result<Box<RxJsonRpcMessage<RoleServer>>, Value>;
 
 fn parse(text: &str, room: &MessageRoom) -> Parsed {
     let place = room.try_place(text.as_bytes());
-    let place = place.map_err(|why| (id(text), -32600, why.to_string()))?;
+    let place = place.map_err(|why| error(id(text), -32600, &why.to_string()))?;
     match serde_json::from_str::<RxJsonRpcMessage<RoleServer>>(text) {
         Ok(mut message) => {
             message.insert_extension(Arc::new(place));
             Ok(Box::new(message))
         }
-        Err(reason) => Err(match serde_json::from_str::<Value>(text) {
-            Ok(value) => {
-                let id = value.get("id").cloned().unwrap_or_default();
-                (id, -32600, format!("not a JSON-RPC message: {reason}"))
-            }
-            Err(reason) => (Value::Null, -32700, format!("not JSON: {reason}")),
-        }),
+        Err(reason) => Err(why_unreadable(text.as_bytes(), &reason)),
     }
+}
+
+/// What is answered to a text that is not a message, for this reason.
+pub(super) fn why_unreadable(text: &[u8], reason: &serde_json::Error) -> Value {
+    match serde_json::from_slice::<Value>(text) {
+        Ok(mut value) => {
+            let id = value.get_mut("id").map(Value::take).unwrap_or_default();
+            error(id, -32600, &format!("not a JSON-RPC message: {reason}"))
+        }
+        Err(reason) => error(Value::Null, -32700, &format!("not JSON: {reason}")),
+    }
+}
+
+fn error(id: Value, code: i32, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
 /// The id of a message that is not parsed otherwise.
@@ -125,13 +134,12 @@ impl TextTransport {
 
     /// Answers a text that is not passed on. In its own task: the wait for the next message may be
     /// cancelled, and half a response would corrupt what follows.
-    fn refuse(&self, id: &Value, code: i32, message: &str) -> JoinHandle<()> {
-        let error =
-            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
+    fn refuse(&self, error: &Value) -> JoinHandle<()> {
+        let error = error.to_string();
         let (sink, unsent) = (Arc::clone(&self.sink), self.backlog.add_answer(None));
         let lost = self.lost.clone();
         tokio::spawn(async move {
-            if sink.lock().await.send(error.to_string()).await.is_err() {
+            if sink.lock().await.send(error).await.is_err() {
                 lost.cancel();
             }
             drop(unsent);
@@ -163,9 +171,9 @@ impl Transport<RoleServer> for TextTransport {
             let lost = self.lost.clone();
             let parsed = match lost.run_until_cancelled(self.next()).await.flatten() {
                 Some(Ok(parsed)) => parsed,
-                Some(Err(error)) => {
+                Some(Err(reason)) => {
                     // Its last message; it may have stopped reading.
-                    let refusal = self.refuse(&Value::Null, -32700, &error.to_string());
+                    let refusal = self.refuse(&error(Value::Null, -32700, &reason.to_string()));
                     let _slow_client = tokio::time::timeout(LAST_WORDS, refusal).await;
                     break;
                 }
@@ -173,8 +181,8 @@ impl Transport<RoleServer> for TextTransport {
             };
             let message = match parsed {
                 Ok(message) => *message,
-                Err((id, code, reason)) => {
-                    self.refuse(&id, code, &reason);
+                Err(refusal) => {
+                    self.refuse(&refusal);
                     continue;
                 }
             };
@@ -184,7 +192,7 @@ impl Transport<RoleServer> for TextTransport {
             if let JsonRpcMessage::Request(request) = message {
                 let id = serde_json::to_value(&request.id).unwrap_or_default();
                 let reason = format!("{MAX_UNANSWERED} requests are already waiting for responses");
-                self.refuse(&id, -32603, &reason);
+                self.refuse(&error(id, -32603, &reason));
             }
         }
         self.gone.cancel();

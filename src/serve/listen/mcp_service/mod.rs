@@ -7,17 +7,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::Request;
 use http::request::Parts;
+use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::Full;
+use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::MAX_MESSAGE;
-use super::http_answer::HttpAnswer;
+use super::http_answer::{HttpAnswer, json, text};
 use super::http_sessions::{HttpSessions, SessionError};
+use super::text_transport;
 use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
 use crate::serve::shared_room::{LARGE, MessageRoom, SharedRoom};
 
@@ -55,11 +57,7 @@ impl McpService {
         Self { server: Arc::clone(server), service, sessions }
     }
 
-    pub(super) async fn answer(
-        self: &Arc<Self>,
-        head: Parts,
-        body: Bytes,
-    ) -> Result<HttpAnswer, SessionError> {
+    pub(super) async fn answer(self: &Arc<Self>, head: Parts, body: Bytes) -> HttpAnswer {
         if body.len() <= LARGE {
             return self.serve(head, body).await;
         }
@@ -70,21 +68,42 @@ impl McpService {
             let serving = cancelled.run_until_cancelled(service.serve(head, body));
             tokio::runtime::Handle::current().block_on(serving)
         });
-        serving.await.ok().flatten().unwrap_or(Err(SessionError::Ended))
+        serving.await.ok().flatten().unwrap_or_else(|| unavailable(SessionError::Ended))
     }
 
     pub(super) fn messages(&self) -> &MessageRoom {
         self.server.messages()
     }
 
-    async fn serve(&self, head: Parts, body: Bytes) -> Result<HttpAnswer, SessionError> {
+    async fn serve(&self, head: Parts, body: Bytes) -> HttpAnswer {
         // The SDK would answer that with its own error.
         let is_in_session = head.headers.contains_key(HEADER_SESSION_ID);
         if !is_in_session && !self.sessions.has_room() && is_initialize(&body) {
-            return Err(SessionError::TooMany);
+            return unavailable(SessionError::TooMany);
         }
-        Ok(self.service.handle(Request::from_parts(head, Full::new(body))).await)
+        let is_json = is_json(&head.headers);
+        let request = Request::from_parts(head, Full::new(body.clone()));
+        let answer = self.service.handle(request).await;
+        // The SDK says the same of another media type and of a text that is no message.
+        if answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
+            && is_json
+            && let Err(reason) = serde_json::from_slice::<ClientJsonRpcMessage>(&body)
+        {
+            let error = text_transport::why_unreadable(&body, &reason);
+            return json(StatusCode::BAD_REQUEST, &error.to_string());
+        }
+        answer
     }
+}
+
+fn unavailable(reason: SessionError) -> HttpAnswer {
+    text(StatusCode::SERVICE_UNAVAILABLE, &reason.to_string())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = media_type.and_then(|media_type| media_type.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
 fn is_initialize(body: &[u8]) -> bool {

@@ -57,7 +57,7 @@ impl Served {
         let service = Arc::new(McpService::new(&server, "http".into(), answers, end.clone()));
         // Clients list the tools before they call one.
         let (head, body) = list();
-        assert_eq!(service.answer(head, body).await.unwrap().status(), 200);
+        assert_eq!(service.answer(head, body).await.status(), 200);
         Self { service, end, waiting }
     }
 }
@@ -113,6 +113,28 @@ fn list() -> (Parts, Bytes) {
 }
 
 #[tokio::test]
+async fn a_body_that_is_no_message_is_refused_as_such() {
+    let Served { service, .. } = Served::new().await;
+    let bodies = [
+        (r#"{"jsonrpc": "2.0", "id": 1, "meth"#, -32700, Value::Null),
+        ("", -32700, Value::Null),
+        ("[]", -32600, Value::Null),
+        (r#"{"jsonrpc": "2.0", "id": "a"}"#, -32600, json!("a")),
+    ];
+    for (body, code, id) in bodies {
+        let (head, body) = request(&MODERN[..5], body);
+        let answer = service.answer(head, body.clone()).await;
+        assert_eq!(answer.status(), 400, "{body:?}");
+        assert_eq!(answer.headers()["content-type"], "application/json", "{body:?}");
+        let answer: Value = serde_json::from_str(&read_body(answer).await).unwrap();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{answer}");
+        let (mut head, body) = request(&MODERN[..5], body);
+        head.headers.insert("content-type", HeaderValue::from_static("text/plain"));
+        assert_eq!(service.answer(head, body).await.status(), 415);
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_before_the_answer_cancels_its_call() {
     let Served { service, mut waiting, .. } = Served::new().await;
     let (head, body) = modern("wait", &json!({}), &json!({}));
@@ -129,7 +151,7 @@ async fn a_client_that_leaves_before_the_answer_cancels_its_call() {
 async fn a_client_that_leaves_a_stream_cancels_its_call() {
     let Served { service, mut waiting, .. } = Served::new().await;
     let (head, body) = modern("wait", &json!({}), &json!({ "progressToken": 1 }));
-    let answer = service.answer(head, body).await.unwrap();
+    let answer = service.answer(head, body).await;
     assert_eq!(answer.headers()["content-type"], "text/event-stream");
     let mut events = answer.into_body();
     let first = events.frame().await.unwrap().unwrap().into_data().unwrap();
@@ -143,7 +165,7 @@ async fn a_client_that_leaves_a_stream_cancels_its_call() {
 async fn a_stream_that_is_silent_shows_that_it_is_there_until_the_end() {
     let Served { service, end, waiting: _waiting } = Served::new().await;
     let (head, body) = modern("wait", &json!({}), &json!({ "progressToken": 1 }));
-    let mut events = service.answer(head, body).await.unwrap().into_body();
+    let mut events = service.answer(head, body).await.into_body();
     events.frame().await.unwrap().unwrap();
     // The clock goes on when nothing else is to be done.
     for _ in 0..2 {
@@ -163,7 +185,7 @@ async fn the_end_of_the_server_ends_calls_that_wait() {
         end.cancel();
     };
     let (answer, ()) = tokio::join!(service.answer(head, body), ending);
-    assert_eq!(answer.unwrap().status(), 500);
+    assert_eq!(answer.status(), 500);
     assert_eq!(waiting.recv().await, Some("cancelled"));
 }
 
@@ -176,6 +198,6 @@ async fn a_server_that_stops_says_so_to_those_that_wait() {
         service.server.disconnect();
     };
     let (answer, ()) = tokio::join!(service.answer(head, body), ending);
-    let answer = read_body(answer.unwrap()).await;
+    let answer = read_body(answer).await;
     assert!(answer.contains("the server ended during the request"), "{answer}");
 }
