@@ -113,7 +113,7 @@ async fn watch_anew<F: Future<Output = ()>>(
 
 /// What clients may want to hear of.
 #[derive(Debug, Clone)]
-pub(in crate::serve) enum CatalogueChange {
+pub(super) enum CatalogueChange {
     /// Items of a list were added, removed or changed.
     List(ListKind),
     Resource(String),
@@ -125,18 +125,13 @@ pub(in crate::serve) enum CatalogueChange {
     },
 }
 
-/// What a client wants to hear of.
-pub(in crate::serve) trait Interests: Send + Sync {
-    fn includes(&self, change: &CatalogueChange) -> bool;
-}
-
 pub(super) struct Subscription {
     pub(super) accepted: SubscriptionFilter,
     pub(super) watches: Vec<ResourceWatch>,
 }
 
-impl Interests for Subscription {
-    fn includes(&self, change: &CatalogueChange) -> bool {
+impl Subscription {
+    pub(super) fn includes(&self, change: &CatalogueChange) -> bool {
         let accepted = &self.accepted;
         match change {
             CatalogueChange::List(ListKind::Tools) => accepted.tools_list_changed == Some(true),
@@ -150,39 +145,21 @@ impl Interests for Subscription {
     }
 }
 
-pub struct ClientChanges {
-    changes: broadcast::Receiver<CatalogueChange>,
-    /// The lists that must be requested again, because too much was missed to say what changed.
-    missed: Vec<ListKind>,
-}
-
-impl ClientChanges {
-    pub(super) fn new(changes: broadcast::Receiver<CatalogueChange>) -> Self {
-        Self { changes, missed: Vec::new() }
-    }
-
-    /// The next change; `None` when there is no more.
-    pub(in crate::serve) async fn next(&mut self) -> Option<CatalogueChange> {
-        loop {
-            if let Some(list) = self.missed.pop() {
-                return Some(CatalogueChange::List(list));
-            }
-            match self.changes.recv().await {
-                Ok(change) => return Some(change),
-                Err(RecvError::Lagged(_)) => self.missed = ListKind::ALL.to_vec(),
-                Err(RecvError::Closed) => return None,
-            }
-        }
-    }
-
-    /// Hands what a client wants to hear to `send`, until that fails.
-    pub(super) async fn forward<E, F: Future<Output = Result<(), E>>>(
-        mut self,
-        interests: &dyn Interests,
-        send: impl Fn(ServerNotification) -> F,
-    ) {
-        while let Some(change) = self.next().await {
-            if let Some(notification) = change.notification(interests)
+/// Hands what a client wants to hear to `send`, until that fails.
+pub(super) async fn forward<E, F: Future<Output = Result<(), E>>>(
+    mut changes: broadcast::Receiver<CatalogueChange>,
+    is_wanted: impl Fn(&CatalogueChange) -> bool,
+    send: impl Fn(ServerNotification) -> F,
+) {
+    loop {
+        let news = match changes.recv().await {
+            Ok(change) => vec![change],
+            // Too much was missed to say what changed: all lists must be requested again.
+            Err(RecvError::Lagged(_)) => ListKind::ALL.map(CatalogueChange::List).to_vec(),
+            Err(RecvError::Closed) => return,
+        };
+        for change in news.into_iter().filter(|change| is_wanted(change)) {
+            if let Some(notification) = change.notification()
                 && send(notification).await.is_err()
             {
                 return;
@@ -192,14 +169,8 @@ impl ClientChanges {
 }
 
 impl CatalogueChange {
-    /// What a client is sent of it; `None` when it does not want to hear of it.
-    pub(in crate::serve) fn notification(
-        self,
-        client: &dyn Interests,
-    ) -> Option<ServerNotification> {
-        if !client.includes(&self) {
-            return None;
-        }
+    /// What a client is sent of it; `None` for a line whose level is not one of the protocol.
+    fn notification(self) -> Option<ServerNotification> {
         Some(match self {
             Self::List(ListKind::Tools) => {
                 ServerNotification::ToolListChangedNotification(NotificationNoParam::default())

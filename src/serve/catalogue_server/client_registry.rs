@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::changes::{CatalogueChange, ClientChanges};
+use super::changes::CatalogueChange;
 use crate::audit::Masker;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::builder::ToolHostBuilder;
@@ -95,8 +95,8 @@ impl ClientRegistry {
     }
 
     /// What changes from now on that clients may want to know.
-    pub(in crate::serve) fn changes(&self) -> ClientChanges {
-        ClientChanges::new(self.changes.subscribe())
+    pub(super) fn changes(&self) -> broadcast::Receiver<CatalogueChange> {
+        self.changes.subscribe()
     }
 
     /// Waits for what concerns a call that is about to be made.

@@ -3,35 +3,22 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
-use tokio_util::sync::CancellationToken;
-
-use super::changes::{CatalogueChange, Interests, ResourceWatch};
+use super::changes::{CatalogueChange, ResourceWatch};
 use super::exchange::DEFAULT_LEVEL;
 use crate::util::lock::lock;
 
-/// Which notifications a client of the older era wants. An HTTP session keeps it while idle.
-pub struct ClientState {
+/// Which notifications a client of the older era wants.
+pub(super) struct ClientState {
     takes_logs: bool,
     level: Mutex<Option<&'static str>>,
     watched: Mutex<HashMap<String, ResourceWatch>>,
-    ended: CancellationToken,
 }
 
 impl ClientState {
     /// A client that set nothing. `takes_logs`: it gets every line a server logs, in addition to those
     /// of its own requests.
-    pub fn new(takes_logs: bool) -> Self {
-        let (level, watched) = (Mutex::default(), Mutex::default());
-        Self { takes_logs, level, watched, ended: CancellationToken::new() }
-    }
-
-    /// Cancels what the client waits for: it ended its session.
-    pub fn end(&self) {
-        self.ended.cancel();
-    }
-
-    pub(super) fn ended(&self) -> &CancellationToken {
-        &self.ended
+    pub(super) fn new(takes_logs: bool) -> Self {
+        Self { takes_logs, level: Mutex::default(), watched: Mutex::default() }
     }
 
     pub(super) fn level(&self) -> Option<&'static str> {
@@ -45,10 +32,8 @@ impl ClientState {
     pub(super) fn watched(&self) -> MutexGuard<'_, HashMap<String, ResourceWatch>> {
         lock(&self.watched)
     }
-}
 
-impl Interests for ClientState {
-    fn includes(&self, change: &CatalogueChange) -> bool {
+    pub(super) fn includes(&self, change: &CatalogueChange) -> bool {
         match change {
             CatalogueChange::List(_) => true,
             CatalogueChange::Resource(uri) => self.watched().contains_key(uri),

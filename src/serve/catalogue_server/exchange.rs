@@ -11,7 +11,6 @@ use rmcp::model::{
 use serde_json::Value;
 
 use super::client_registry::ClientQuestion;
-use super::client_state::ClientState;
 use super::log_line;
 use super::parked_requests::{ParkedRequest, RequestKey};
 use super::request_sender::RequestSender;
@@ -36,8 +35,8 @@ pub(super) struct ClientRequest {
     /// Answers to questions, by their names.
     pub(super) answers: Option<InputResponses>,
     pub(super) sender: RequestSender,
-    /// What its client wants to hear.
-    pub(super) client: Arc<ClientState>,
+    /// The minimum level of the lines that are logged for it, where its client says that.
+    pub(super) level: Option<&'static str>,
     /// The id by which its client knows it; `None`: the host chooses one.
     pub(super) id: Option<CallId>,
     /// Whether its client is a front end of this program, which is told and asked in its own way.
@@ -57,13 +56,10 @@ impl CatalogueServer {
     where
         F: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
     {
-        let ClientRequest { key, state, answers, sender, client, id, is_front_end, place } =
-            request;
+        let ClientRequest { key, state, answers, sender, level, id, is_front_end, place } = request;
         let mut answers = answers.unwrap_or_default();
         let is_modern = sender.is_modern;
-        // In the newer era what the request says, and none without; in the older one the session's.
-        let client_level = if is_modern { sender.log_level() } else { client.level() };
-        let log_level = client_level.or((!is_modern).then_some(DEFAULT_LEVEL));
+        let log_level = level.or((!is_modern).then_some(DEFAULT_LEVEL));
         let mut waiting = Vec::new();
         let mut running = if let Some(state) = &state {
             let Some(parked) = self.parked.take(state, &key) else {
@@ -79,7 +75,7 @@ impl CatalogueServer {
             }
             parked.running
         } else {
-            let client = abilities(&sender, client_level);
+            let client = abilities(&sender, level);
             let item = ItemRequest { id, client, ..self.item_request(&sender, &key.session) };
             self.start(item, place, work)?
         };
@@ -94,6 +90,9 @@ impl CatalogueServer {
             let step = tokio::select! {
                 () = sender.cancelled.cancelled() => {
                     return Err(ErrorData::internal_error("the request was cancelled", None));
+                }
+                () = sender.session_ended.cancelled() => {
+                    return Err(ErrorData::internal_error("the session ended", None));
                 }
                 Some(()) = pending.next(), if !pending.is_empty() => continue,
                 step = running.next() => step,

@@ -1,7 +1,6 @@
 //! One connected client, as the SDK hands its requests over.
 #![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -22,7 +21,7 @@ use serde::Deserialize as _;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::changes::{ResourceWatch, Subscription};
+use super::changes::{self, ResourceWatch, Subscription};
 use super::client_state::ClientState;
 use super::exchange::ClientRequest;
 use super::lean::{self, LeanCall};
@@ -93,11 +92,6 @@ impl ServedClient {
         offered.tools.iter().filter(move |tool| is_free || !tool.needs_approval)
     }
 
-    /// What the client wants to hear: over HTTP its session knows that, which outlives this.
-    fn state<'a>(&'a self, extensions: &'a Extensions) -> &'a Arc<ClientState> {
-        extensions.get().unwrap_or(&self.state)
-    }
-
     /// The session that a request belongs to: over HTTP that of its header, which the older era has. In
     /// the newer one nothing has looked whether there is such a session.
     fn session(&self, context: &RequestContext<RoleServer>) -> String {
@@ -115,23 +109,24 @@ impl ServedClient {
         (name, arguments): (String, Option<JsonObject>),
         (state, answers): (Option<String>, Option<InputResponses>),
     ) -> ClientRequest {
-        let session = self.session(&context);
+        let (session, place) = (self.session(&context), place(&context.extensions));
+        let sender = RequestSender::of_connection(context);
         ClientRequest {
             key: RequestKey { session, method, name, arguments: arguments.unwrap_or_default() },
             state,
             answers,
-            client: Arc::clone(self.state(&context.extensions)),
+            // In the newer era what the request says, and none without.
+            level: if sender.is_modern { sender.log_level() } else { self.state.level() },
             id: None,
             is_front_end: false,
-            place: place(&context.extensions),
-            sender: RequestSender::of_connection(context),
+            place,
+            sender,
         }
     }
 
     /// Answers a request by `work`, unless too many of this client run or the client is gone.
     fn bounded<'a, T: Send>(
         &'a self,
-        client: Arc<ClientState>,
         work: impl Future<Output = Result<T, ErrorData>> + Send + 'a,
     ) -> BoxFuture<'a, Result<T, ErrorData>> {
         // Boxed: it is most of what a connection holds.
@@ -143,13 +138,10 @@ impl ServedClient {
                 return Err(ErrorData::internal_error(message, None));
             }
             let _counted = self.calls.token();
-            let answer = pin!(work);
-            let answer = client.ended().run_until_cancelled(answer);
-            match self.gone.run_until_cancelled(answer).await {
-                Some(Some(answer)) if answer.is_ok() || !self.gone.is_cancelled() => answer,
+            match self.gone.run_until_cancelled(work).await {
+                Some(answer) if answer.is_ok() || !self.gone.is_cancelled() => answer,
                 // The host found that it has to end, and did nothing.
-                Some(Some(Err(error))) if error.code.0 == protocol::NOT_BEGUN => Err(error),
-                Some(None) => Err(ErrorData::internal_error("the session ended", None)),
+                Some(Err(error)) if error.code.0 == protocol::NOT_BEGUN => Err(error),
                 Some(_) | None => Err(ended()),
             }
         })
@@ -168,7 +160,9 @@ impl ServedClient {
         let closing = closing.map(|closing| closing.0.clone()).unwrap_or_default();
         let subscription = Subscription { accepted: context.accepted().clone(), watches };
         let sink = context.sink();
-        let telling = self.server.changes().forward(&subscription, |sent| sink.send(sent));
+        let (changes, is_wanted) =
+            (self.server.clients.changes(), |change: &_| subscription.includes(change));
+        let telling = changes::forward(changes, is_wanted, |sent| sink.send(sent));
         tokio::select! {
             () = context.cancelled() => {}
             () = self.gone.cancelled() => {}
@@ -284,18 +278,14 @@ impl ServerHandler for ServedClient {
         let front_end_call = self.front_end_call(&request.sender)?;
         request.is_front_end = front_end_call.is_some();
         request.id = front_end_call.as_ref().and_then(|call| call.id.clone());
-        let client = Arc::clone(&request.client);
-        self.bounded(client, self.server.answer_call(request, front_end_call)).await
+        self.bounded(self.server.answer_call(request, front_end_call)).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        // A session over HTTP notifies its client itself.
-        if context.extensions.get::<Arc<ClientState>>().is_some() {
-            return;
-        }
-        let (changes, client) = (self.server.changes(), Arc::clone(&self.state));
+        let (changes, client) = (self.server.clients.changes(), Arc::clone(&self.state));
         let telling = async move {
-            changes.forward(&*client, |sent| context.peer.send_notification(sent)).await;
+            let is_wanted = |change: &_| client.includes(change);
+            changes::forward(changes, is_wanted, |sent| context.peer.send_notification(sent)).await;
         };
         tokio::spawn(self.gone.clone().run_until_cancelled_owned(telling));
     }
@@ -303,9 +293,9 @@ impl ServerHandler for ServedClient {
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.state(&context.extensions).set_level(known_level(request.level));
+        self.state.set_level(known_level(request.level));
         Ok(())
     }
 
@@ -333,11 +323,11 @@ impl ServerHandler for ServedClient {
         let ReadResourceRequestParams { uri, input_responses, request_state, .. } = request;
         let round = (request_state, input_responses);
         let request = self.request(context, "resources/read", (uri, None), round);
-        let (client, uri) = (Arc::clone(&request.client), request.key.name.clone());
+        let uri = request.key.name.clone();
         let answer = self.server.exchange(request, |server, item| async move {
             server.read_resource(&uri, &item).await.map(ServerResult::ReadResourceResult)
         });
-        match self.bounded(client, answer).await? {
+        match self.bounded(answer).await? {
             ServerResult::ReadResourceResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(required) => Ok(required.into()),
             _ => Err(mixed_up()),
@@ -362,13 +352,13 @@ impl ServerHandler for ServedClient {
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if !Box::pin(self.server.host.has_resource(&request.uri)).await {
             let message = format!("no server lists the resource '{}'", request.uri);
             return Err(ErrorData::resource_not_found(message, None));
         }
-        let mut watched = self.state(&context.extensions).watched();
+        let mut watched = self.state.watched();
         if watched.len() >= MAX_WATCHED {
             let message = format!("one client may watch {MAX_WATCHED} resources");
             return Err(ErrorData::invalid_params(message, None));
@@ -383,9 +373,9 @@ impl ServerHandler for ServedClient {
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        drop(self.state(&context.extensions).watched().remove(&request.uri));
+        drop(self.state.watched().remove(&request.uri));
         Ok(())
     }
 
@@ -406,11 +396,11 @@ impl ServerHandler for ServedClient {
             request;
         let round = (request_state, input_responses);
         let request = self.request(context, "prompts/get", (name, arguments), round);
-        let (client, key) = (Arc::clone(&request.client), request.key.clone());
+        let key = request.key.clone();
         let answer = self.server.exchange(request, |server, item| async move {
             server.get_prompt(&key, &item).await.map(ServerResult::GetPromptResult)
         });
-        match self.bounded(client, answer).await? {
+        match self.bounded(answer).await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(required) => Ok(required.into()),
             _ => Err(mixed_up()),

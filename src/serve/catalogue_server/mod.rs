@@ -27,13 +27,12 @@ use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::protocol;
 use crate::serve::background::service::BackgroundService;
 use crate::serve::shared_room::MessageRoom;
-pub(in crate::serve) use changes::ClientChanges;
 use changes::WatchedResources;
 pub use client_registry::ClientRegistry;
-pub(in crate::serve) use client_state::ClientState;
 pub use handler::ServedClient;
 pub(in crate::serve) use handler::{ListenerClosing, served_session};
 use parked_requests::ParkedRequests;
+pub(in crate::serve) use request_sender::SessionEnded;
 use tasks::ServedTasks;
 use tool_list::ServedTools;
 
@@ -140,11 +139,6 @@ impl CatalogueServer {
     /// Ends all connections of this server and the calls of its clients.
     pub fn disconnect(&self) {
         self.stop.cancel();
-    }
-
-    /// What changes from now on that clients may want to know.
-    pub(in crate::serve) fn changes(&self) -> ClientChanges {
-        self.clients.changes()
     }
 
     /// Watches the servers behind the catalogue until the server ends, so that what changes there is

@@ -13,6 +13,10 @@ use super::log_line::known_level;
 use crate::model::JsonObject;
 use crate::serve::is_modern;
 
+/// Fires when the session over HTTP that a request belongs to has ended.
+#[derive(Clone)]
+pub(in crate::serve) struct SessionEnded(pub(in crate::serve) CancellationToken);
+
 pub(super) struct RequestSender {
     id: RequestId,
     /// What it can do, where it says so: with the request, or when it introduced itself.
@@ -20,13 +24,16 @@ pub(super) struct RequestSender {
     pub(super) name: Option<String>,
     pub(super) is_modern: bool,
     pub(super) cancelled: CancellationToken,
+    pub(super) session_ended: CancellationToken,
     meta: RequestMetaObject,
     peer: Peer<RoleServer>,
 }
 
 impl RequestSender {
     pub(super) fn of_connection(context: RequestContext<RoleServer>) -> Self {
+        let session_ended = context.extensions.get::<SessionEnded>();
         Self {
+            session_ended: session_ended.map(|ended| ended.0.clone()).unwrap_or_default(),
             capabilities: context.client_capabilities(),
             name: context.client_info().map(|client| client.name),
             is_modern: is_modern(&context),

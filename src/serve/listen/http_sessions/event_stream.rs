@@ -26,6 +26,8 @@ pub(super) struct EventStream {
     client: Option<mpsc::Sender<ServerSseMessage>>,
     kept: VecDeque<KeptEvent>,
     next: u64,
+    /// The first event that no client was there for.
+    unread: u64,
     answered: Option<Instant>,
 }
 
@@ -73,7 +75,9 @@ impl EventStream {
     ) -> (ServerSseMessage, Option<mpsc::Sender<ServerSseMessage>>) {
         let event = self.keep(self.next, message);
         self.next += 1;
-        if !self.is_read() {
+        if self.is_read() {
+            self.unread = self.next;
+        } else {
             self.kept.retain_mut(|event| {
                 if let (None, Some(message)) = (&event.bytes, &event.event.message) {
                     let size = usize::try_from(json::size(message)).unwrap_or(usize::MAX);
@@ -117,7 +121,7 @@ impl EventStream {
         self.answered
     }
 
-    /// Reads on after the event with this index; `None` begins with what is kept.
+    /// Reads on after the event with this index; `None` begins with what is kept and no client read.
     pub(super) fn resume(
         &mut self,
         last: Option<u64>,
@@ -127,13 +131,13 @@ impl EventStream {
         }
         let reader = self.open();
         if let Some(client) = &self.client {
-            let missed =
-                self.kept.iter().filter(|event| last.is_none_or(|last| event.index > last));
-            for event in missed {
+            let first = last.map_or(self.unread, |last| last + 1);
+            for event in self.kept.iter().filter(|event| event.index >= first) {
                 // No more are kept than the queue takes.
                 let _queued = client.try_send(event.event.clone());
             }
         }
+        self.unread = self.next;
         if self.answered.is_some() {
             self.client = None;
         }

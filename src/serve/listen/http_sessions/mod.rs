@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::serve::catalogue_server::{CatalogueServer, ClientChanges, served_session};
+use crate::serve::catalogue_server::{CatalogueServer, served_session};
 use crate::serve::shared_room::SharedRoom;
 use crate::util::lock::lock;
 use session::{ServedSession, ServedSessionTransport};
@@ -53,8 +53,8 @@ pub(super) struct HttpSessions {
 }
 
 impl HttpSessions {
-    /// No sessions yet. They are notified of changes behind `server` until `end` fires; what they keep for
-    /// clients that did not read it counts against `answers`.
+    /// No sessions yet. They are looked after until `end` fires; what they keep for clients that did not
+    /// read it counts against `answers`.
     pub(super) fn new(
         server: &Arc<CatalogueServer>,
         name: &str,
@@ -62,9 +62,8 @@ impl HttpSessions {
         end: CancellationToken,
     ) -> Arc<Self> {
         let (name, server) = (name.to_owned(), Arc::clone(server));
-        let changes = server.changes();
         let sessions = Arc::new(Self { sessions: Mutex::default(), server, name, answers });
-        tokio::spawn(tend(Arc::downgrade(&sessions), changes, end));
+        tokio::spawn(sweep_on(Arc::downgrade(&sessions), end));
         sessions
     }
 
@@ -94,30 +93,11 @@ impl HttpSessions {
     }
 }
 
-/// Notifies the clients of changes, and sweeps, until the sessions are gone or `end` fires.
-async fn tend(sessions: Weak<HttpSessions>, mut changes: ClientChanges, end: CancellationToken) {
-    let mut ticks = tokio::time::interval(SWEEP);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        let change = tokio::select! {
-            () = end.cancelled() => return,
-            _ = ticks.tick() => None,
-            change = changes.next() => match change {
-                Some(change) => Some(change),
-                None => return,
-            },
-        };
+/// Sweeps until the sessions are gone or `end` fires.
+async fn sweep_on(sessions: Weak<HttpSessions>, end: CancellationToken) {
+    while end.run_until_cancelled(tokio::time::sleep(SWEEP)).await.is_some() {
         let Some(sessions) = sessions.upgrade() else { return };
-        let Some(change) = change else {
-            sessions.sweep();
-            continue;
-        };
-        let all: Vec<Arc<ServedSession>> = lock(&sessions.sessions).values().cloned().collect();
-        for session in all {
-            if let Some(notification) = change.clone().notification(&*session.client) {
-                session.notify(&Arc::new(ServerJsonRpcMessage::notification(notification)));
-            }
-        }
+        sessions.sweep();
     }
 }
 

@@ -10,10 +10,11 @@ use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::SessionError;
 use super::session_streams::SessionStreams;
-use crate::serve::catalogue_server::ClientState;
+use crate::serve::catalogue_server::SessionEnded;
 use crate::serve::shared_room::SharedRoom;
 use crate::util::lock::lock;
 
@@ -22,7 +23,7 @@ const HANDSHAKE: Duration = Duration::from_mins(1);
 /// How long a session is kept that has no stream and is not used, also while a person is asked.
 const SESSION_IDLE: Duration = Duration::from_mins(30);
 pub(super) struct ServedSession {
-    pub(super) client: Arc<ClientState>,
+    ended: CancellationToken,
     state: Mutex<SessionContents>,
     answers: SharedRoom,
     /// Held while an event is sent, so that none overtakes another.
@@ -49,9 +50,8 @@ impl ServedSession {
             streams: SessionStreams::default(),
             last_used: Instant::now(),
         };
-        let client = Arc::new(ClientState::new(false));
         Arc::new(Self {
-            client,
+            ended: CancellationToken::new(),
             state: Mutex::new(contents),
             answers,
             sending: tokio::sync::Mutex::default(),
@@ -66,7 +66,7 @@ impl ServedSession {
 
     /// Ends the service, all streams, and the calls that run.
     pub(super) fn end(&self) {
-        self.client.end();
+        self.ended.cancel();
         let mut state = lock(&self.state);
         state.incoming = None;
         state.streams = SessionStreams::default();
@@ -127,23 +127,11 @@ impl ServedSession {
 
     async fn hand_over(&self, mut message: ClientJsonRpcMessage) -> Result<(), SessionError> {
         if matches!(message, JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_)) {
-            message.insert_extension(Arc::clone(&self.client));
+            message.insert_extension(SessionEnded(self.ended.clone()));
         }
         let incoming = self.used().incoming.clone();
         let incoming = incoming.ok_or(SessionError::Ended)?;
         incoming.send(Box::new(message)).await.map_err(|_| SessionError::Ended)
-    }
-
-    /// Sends the client a message that belongs to no request. A client that does not read misses it.
-    pub(super) fn notify(&self, message: &Arc<ServerJsonRpcMessage>) {
-        let mut state = lock(&self.state);
-        if !state.is_open {
-            return;
-        }
-        let pushed = state.streams.push_common(Arc::clone(message), &self.answers);
-        if let (event, Some(client)) = pushed {
-            let _slow_client = client.try_send(event);
-        }
     }
 
     /// Sends what the service says to the stream that it belongs to.

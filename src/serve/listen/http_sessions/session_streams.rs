@@ -128,16 +128,8 @@ impl SessionStreams {
         Ok(reader)
     }
 
-    pub(super) fn push_common(
-        &mut self,
-        message: Arc<ServerJsonRpcMessage>,
-        answers: &SharedRoom,
-    ) -> RoutedEvent {
-        self.common.push(message, answers)
-    }
-
-    /// Puts a message of the service on the stream that it belongs to; `None` for the answer to a
-    /// request that its client gave up.
+    /// Puts a message of the service on the stream that it belongs to; `None` when nothing of it is to be
+    /// waited for: the answer to a request that its client gave up, and what belongs to no request.
     pub(super) fn route(
         &mut self,
         message: ServerJsonRpcMessage,
@@ -164,7 +156,13 @@ impl SessionStreams {
                 Some(pushed)
             }
             None if is_answer => None,
-            None => Some(self.push_common(Arc::new(message), answers)),
+            None => {
+                if let (event, Some(client)) = self.common.push(Arc::new(message), answers) {
+                    // A client that does not read misses it.
+                    let _slow_client = client.try_send(event);
+                }
+                None
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Sessions that are too many, or of clients that are gone.
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use rmcp::transport::Transport as _;
 use serde_json::json;
 
@@ -164,17 +164,31 @@ async fn sessions_of_clients_that_are_gone_are_forgotten() {
     assert!(!is_known(&ended) && is_known(&listening));
 }
 
+fn change(list: &str) -> ServerJsonRpcMessage {
+    let method = format!("notifications/{list}/list_changed");
+    serde_json::from_value(json!({ "jsonrpc": "2.0", "method": method })).unwrap()
+}
+
 #[tokio::test]
 async fn a_client_that_does_not_read_its_stream_misses_changes_and_costs_no_more() {
     let sessions = sessions();
-    let (id, _service) = opened(&sessions).await;
+    let (id, mut service) = opened(&sessions).await;
     let mut stream = Box::pin(sessions.create_standalone_stream(&id).await.unwrap());
-    let note = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
-    let note: Arc<ServerJsonRpcMessage> = Arc::new(serde_json::from_value(note).unwrap());
-    let session = sessions.session(&id).unwrap();
-    for _ in 0..10_000 {
-        session.notify(&note);
+    for _ in 0..1_000 {
+        service.send(change("tools")).await.unwrap();
     }
-    assert!(Arc::strong_count(&note) < 50, "{} are kept", Arc::strong_count(&note));
-    assert!(stream.next().await.is_some(), "it may still read");
+    let events = std::iter::from_fn(|| stream.next().now_or_never()).count();
+    assert!((1..50).contains(&events), "{events} are kept");
+}
+
+#[tokio::test]
+async fn a_stream_opened_again_begins_with_what_no_stream_was_there_for() {
+    let sessions = sessions();
+    let (id, mut service) = opened(&sessions).await;
+    for list in ["tools", "prompts"] {
+        service.send(change(list)).await.unwrap();
+        let mut stream = Box::pin(sessions.create_standalone_stream(&id).await.unwrap());
+        let event = serde_json::to_string(&stream.next().await.unwrap().message).unwrap();
+        assert!(event.contains(list), "{event}");
+    }
 }
