@@ -10,11 +10,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::mcp::outgoing::subject;
 use crate::mcp::rpc_code::INTERNAL_ERROR;
@@ -27,7 +26,6 @@ use crate::util::text;
 
 /// How long a server may go on answering after the client has left.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
-const ANSWER_POLL: Duration = Duration::from_millis(50);
 /// How long pipes are drained after the server is gone; a grandchild may hold them for ever.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// How many answers wait for a slow client.
@@ -154,14 +152,13 @@ async fn relay_messages(
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let (answers, mut answered) = mpsc::channel(ANSWER_QUEUE);
-    let agreement = Agreement { wire: Arc::clone(wire), initialize: Mutex::default() };
+    let passing = PassingMessages::new(wire);
     let up = async {
         let mut lines = FramedRead::new(input, LinesCodec::new_with_max_length(MESSAGE_LIMIT));
-        let requests = TaskTracker::new();
         while let Some(line) = lines.next().await {
             let frame = match line {
                 Ok(line) if line.trim().is_empty() => continue,
-                Ok(line) => agreement.sent(line),
+                Ok(line) => passing.sent(line),
                 Err(error) => {
                     return Err(Error::protocol(format!("the client's message: {error}")));
                 }
@@ -175,18 +172,13 @@ async fn relay_messages(
                 }
             };
             let (wire, answers) = (Arc::clone(wire), answers.clone());
-            requests.spawn(async move {
+            tokio::spawn(async move {
                 if let Err(error) = wire.send(frame).await {
                     let _gone = answers.send(refusal(&id, &error)).await;
                 }
-                // Over the network its answer may still be on its way.
-                while wire.waiting_for(&id).is_some() {
-                    sleep(ANSWER_POLL).await;
-                }
             });
         }
-        requests.close();
-        let _late = timeout(LAST_ANSWERS_TIMEOUT, requests.wait()).await;
+        let _late = timeout(LAST_ANSWERS_TIMEOUT, passing.all_answered()).await;
         Ok(())
     };
     let down = async {
@@ -201,11 +193,12 @@ async fn relay_messages(
                 },
             };
             let Some(bytes) = bytes else { continue };
-            let mut line = agreement.received(&bytes);
+            let (mut line, answers) = passing.received(&bytes);
             line.push(b'\n');
             if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
                 return Ok(());
             }
+            passing.answered(answers.as_ref());
         }
     };
     let (mut up, mut down) = (pin!(up), pin!(down));
@@ -213,23 +206,27 @@ async fn relay_messages(
         biased;
         () = cancel.cancelled() => Ok(()),
         ended = &mut down => ended,
-        ended = &mut up => match timeout(DRAIN_TIMEOUT, down).await {
-            Ok(last) => ended.and(last),
-            Err(_elapsed) => ended,
-        },
+        ended = &mut up => ended,
     };
     wire.close().await;
     ended
 }
 
 /// What the relay reads in the messages that pass: transports with headers say it in these.
-struct Agreement {
+struct PassingMessages {
     wire: Arc<dyn Wire>,
     /// The id of the request whose answer agrees on a version.
     initialize: Mutex<Option<Value>>,
+    /// The ids of the requests whose answers were not passed on yet.
+    unanswered: watch::Sender<Vec<Value>>,
 }
 
-impl Agreement {
+impl PassingMessages {
+    fn new(wire: &Arc<dyn Wire>) -> Self {
+        let (wire, unanswered) = (Arc::clone(wire), watch::Sender::default());
+        Self { wire, initialize: Mutex::default(), unanswered }
+    }
+
     fn sent(&self, line: String) -> OutgoingFrame {
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
         let params = &message["params"];
@@ -241,36 +238,50 @@ impl Agreement {
                 if method == "initialize" {
                     *lock(&self.initialize) = Some(id.clone());
                 }
+                self.unanswered.send_modify(|ids| ids.push(id.clone()));
                 FrameKind::Request {
                     id: id.clone(),
                     method: method.to_owned(),
-                    name: subject(method, params),
+                    name: params.as_object().and_then(|params| subject(method, params)),
                     headers: Vec::new(),
                 }
             }
-            (Some(method), None) => FrameKind::Notification {
-                method: method.to_owned(),
-                cancels: params.get("requestId").cloned(),
-            },
+            (Some(method), None) => {
+                let cancels = params.get("requestId").cloned();
+                self.answered(cancels.as_ref());
+                FrameKind::Notification { method: method.to_owned(), cancels }
+            }
             (None, _) => FrameKind::Response,
         };
         OutgoingFrame { bytes: line.into(), kind, call: None }
     }
 
-    /// A message as one line.
-    fn received(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut expected = lock(&self.initialize);
-        if expected.is_none() && !bytes.contains(&b'\n') {
-            return bytes.to_vec();
-        }
+    /// A message as one line, and the id of the request that it answers.
+    fn received(&self, bytes: &[u8]) -> (Vec<u8>, Option<Value>) {
         let message: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let id = message.get("id").filter(|_| message.get("method").is_none()).cloned();
+        let mut expected = lock(&self.initialize);
         if let Some(version) = message["result"]["protocolVersion"].as_str()
-            && *expected == message.get("id").cloned()
+            && id.is_some()
+            && *expected == id
         {
             *expected = None;
             self.wire.set_agreement(Era::Legacy, version);
         }
-        if bytes.contains(&b'\n') { message.to_string().into_bytes() } else { bytes.to_vec() }
+        let line =
+            if bytes.contains(&b'\n') { message.to_string().into_bytes() } else { bytes.to_vec() };
+        (line, id)
+    }
+
+    /// No answer to the request with this id is waited for any more.
+    fn answered(&self, id: Option<&Value>) {
+        self.unanswered.send_modify(|ids| ids.retain(|other| Some(other) != id));
+    }
+
+    async fn all_answered(&self) {
+        let mut unanswered = self.unanswered.subscribe();
+        // The sender lives as long as this.
+        let _open = unanswered.wait_for(Vec::is_empty).await;
     }
 }
 
@@ -420,5 +431,58 @@ mod tests {
         let (_client, _answers, run) = start("exec sleep 60", Tracer::off(), &cancel);
         cancel.cancel();
         run.await.unwrap().unwrap();
+    }
+
+    /// A wire whose server answers a request when the client is gone.
+    struct LateWire {
+        gone: CancellationToken,
+        waiting: CancellationToken,
+    }
+
+    #[async_trait::async_trait]
+    impl Wire for LateWire {
+        async fn send(&self, _frame: OutgoingFrame) -> Result<(), Error> {
+            Ok(())
+        }
+
+        async fn receive(&self) -> Arrival {
+            if self.waiting.is_cancelled() {
+                return std::future::pending().await;
+            }
+            self.gone.cancelled().await;
+            self.waiting.cancel();
+            let bytes = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+            Arrival::Message { bytes, stream_of: Some(json!(1)) }
+        }
+
+        fn waiting_for(&self, _id: &Value) -> Option<String> {
+            (!self.waiting.is_cancelled()).then(|| "the response".to_owned())
+        }
+
+        async fn close(&self) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_answer_ends_the_relay_at_once() {
+        let gone = CancellationToken::new();
+        let waiting = CancellationToken::new();
+        let wire: Arc<dyn Wire> = Arc::new(LateWire { gone: gone.clone(), waiting });
+        let (mut client, input) = tokio::io::duplex(1 << 10);
+        let (output, mut answers) = tokio::io::duplex(1 << 10);
+        client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
+        drop(client);
+        let began = tokio::time::Instant::now();
+        let leaving = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            gone.cancel();
+        };
+        let cancel = CancellationToken::new();
+        let relay = relay_messages(&wire, input, output, &cancel);
+        let (ended, ()) = tokio::join!(relay, leaving);
+        ended.unwrap();
+        let mut back = String::new();
+        answers.read_to_string(&mut back).await.unwrap();
+        assert_eq!(back, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+        assert_eq!(began.elapsed(), Duration::from_millis(10));
     }
 }
