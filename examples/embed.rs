@@ -85,7 +85,7 @@ async fn main() -> Result<(), Error> {
 
     // A session tool is created for each session, from that session's context.
     host.register_session(definition("count", "Counts the calls of a session"), counter)?;
-    host.open_session(SessionInfo { session_id: "ada's".to_owned(), ..SessionInfo::default() })?;
+    host.open_session(SessionInfo { session_id: "ada's".into(), ..SessionInfo::default() })?;
     for _ in 0..2 {
         let mut request = CallRequest::new("count", arguments(json!({ "name": "Ada" })));
         request.session = Some("ada's".to_owned());

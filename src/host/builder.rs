@@ -140,7 +140,7 @@ impl ToolHostBuilder {
     /// The directory the user works in.
     #[must_use]
     pub fn cwd(mut self, cwd: PathBuf) -> Self {
-        self.sessions.base.cwd = cwd;
+        self.sessions.base.cwd = cwd.into();
         self
     }
 
@@ -210,7 +210,7 @@ impl ToolHostBuilder {
         let Self { contents, roster, command_end, pipeline, mut sessions, session } = self;
         let HostContents { providers, policy, disabled, pins, profile, profiles, .. } = contents;
         pipeline.policy.replace(policy);
-        sessions.base.session_id = session.unwrap_or_else(|| pipeline.ids.next());
+        sessions.base.session_id = session.unwrap_or_else(|| pipeline.ids.next()).into();
         let live = Arc::clone(&sessions.live);
         let directory = ToolDirectory::new(providers, pins, disabled, command_end, roster, live);
         Arc::new_cyclic(|weak_self| ToolHost {

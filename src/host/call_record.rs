@@ -86,7 +86,7 @@ fn caller_record(
     }
     let text = |text: &str| truncate(&host.pipeline.masker.text(text), MAX_NAME_CHARS);
     CallerRecord {
-        session: info.session_id,
+        session: info.session_id.to_string(),
         cwd: text(&info.cwd.to_string_lossy()),
         user_id: info.user_id.as_deref().map(text),
         client: host.client.clone().or_else(|| request.client_name.as_deref().map(text)),

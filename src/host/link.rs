@@ -318,9 +318,9 @@ impl ToolHost {
         let mut request = request.clone();
         let info = self.sessions.caller_info(&request);
         request.trace = request.trace.or_else(|| self.sessions.trace.clone());
-        request.session = Some(info.session_id);
+        request.session = Some(info.session_id.to_string());
         request.user_id = info.user_id;
-        request.cwd = Some(info.cwd);
+        request.cwd = Some(info.cwd.to_path_buf());
         request.environment = info.environment;
         request.metadata = info.metadata;
         request

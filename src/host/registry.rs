@@ -105,9 +105,9 @@ impl ToolProvider for ToolRegistry {
             HandlerSource::Global(handler) => handler.call(arguments, context.clone()).await,
             HandlerSource::Session(factory) => {
                 let info = SessionInfo {
-                    session_id: context.session_id.to_string(),
+                    session_id: Arc::clone(&context.session_id),
                     user_id: context.user_id.clone(),
-                    cwd: context.cwd.to_path_buf(),
+                    cwd: Arc::clone(&context.cwd),
                     environment: context.environment.clone(),
                     metadata: context.metadata.clone(),
                 };

@@ -1,15 +1,19 @@
 //! Session contexts for the tools that are called, and the sink for viewers.
 
-use std::path::PathBuf;
 use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
 
 use super::limits::CallLimits;
 use super::request::{CallRequest, ItemRequest};
 use super::sessions::{SessionInfo, Sessions};
 use super::variables;
 use crate::config::variables::call_may_set;
-use crate::model::{CallId, EventSink, JsonObject, ToolContext, ToolDefinition, TraceContext};
+use crate::model::{
+    CallId, ClientAbilities, EventSink, JsonObject, ToolContext, ToolDefinition, TraceContext,
+};
 
+#[derive(Default)]
 pub(super) struct SessionManager {
     /// The session of requests that name none. Its directory, variables and metadata are those of
     /// every session that does not replace them.
@@ -18,17 +22,6 @@ pub(super) struct SessionManager {
     pub(super) live: Arc<Sessions>,
     /// Hears what happens; may lose events, so that no viewer slows a call down.
     pub(super) events: EventSink,
-}
-
-impl Default for SessionManager {
-    fn default() -> Self {
-        Self {
-            base: SessionInfo { cwd: PathBuf::from("."), ..SessionInfo::default() },
-            trace: None,
-            live: Arc::default(),
-            events: EventSink::discard(),
-        }
-    }
 }
 
 impl SessionManager {
@@ -43,14 +36,16 @@ impl SessionManager {
         let mut info = self.info(session, request.user_id.as_ref(), &request.metadata);
         info.environment.extend(request.environment.clone());
         if let Some(cwd) = &request.cwd {
-            info.cwd.clone_from(cwd);
+            info.cwd = cwd.as_path().into();
         }
         info
     }
 
     fn info(&self, session: &str, user: Option<&String>, metadata: &JsonObject) -> SessionInfo {
         let mut info = self.base.clone();
-        session.clone_into(&mut info.session_id);
+        if session != &*info.session_id {
+            info.session_id = session.into();
+        }
         if let Some(session) = self.live.info(&info.session_id) {
             info.environment.extend(session.environment.clone());
             info.metadata.extend(session.metadata.clone());
@@ -74,11 +69,7 @@ impl SessionManager {
         let mut info = self.info(session, request.user_id.as_ref(), &request.metadata);
         info.environment.retain(|name, _| call_may_set(name, context_env));
         let trace = request.trace.as_ref().or(self.trace.as_ref());
-        ToolContext {
-            cancel: request.cancel.clone(),
-            client: request.client,
-            ..self.context_of(call_id, info, trace)
-        }
+        self.context_of(call_id, info, trace, (request.client, &request.cancel))
     }
 
     pub(super) fn trace_of<'a>(&'a self, request: &'a CallRequest) -> Option<&'a TraceContext> {
@@ -95,12 +86,9 @@ impl SessionManager {
     ) -> ToolContext {
         let mut info = self.caller_info(request);
         variables::retain(&mut info.environment, tool);
-        ToolContext {
-            cancel: request.cancel.clone(),
-            client: request.client,
-            idle_limit: limits.attempt,
-            ..self.context_of(call_id, info, self.trace_of(request))
-        }
+        let client = (request.client, &request.cancel);
+        let context = self.context_of(call_id, info, self.trace_of(request), client);
+        ToolContext { idle_limit: limits.attempt, ..context }
     }
 
     fn context_of(
@@ -108,16 +96,22 @@ impl SessionManager {
         call_id: CallId,
         info: SessionInfo,
         trace: Option<&TraceContext>,
+        (client, cancel): (ClientAbilities, &CancellationToken),
     ) -> ToolContext {
         ToolContext {
-            session_id: info.session_id.into(),
+            call_id,
+            session_id: info.session_id,
             user_id: info.user_id,
             trace: trace.cloned(),
-            cwd: info.cwd.into(),
+            cwd: info.cwd,
             environment: info.environment,
             metadata: info.metadata,
+            cancel: cancel.clone(),
+            client,
             events: self.events.clone(),
-            ..ToolContext::empty(call_id)
+            idle_limit: ToolContext::IDLE_LIMIT,
+            caller: None,
+            ancestors: Vec::new(),
         }
     }
 }

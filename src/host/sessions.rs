@@ -1,7 +1,7 @@
 //! The sessions of a host, each with its context and its own instances of tools.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::handler::ToolHandler;
@@ -12,18 +12,30 @@ use crate::model::{Error, JsonObject};
 pub const MAX_SESSIONS: usize = 1_000;
 
 /// The context of a session.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct SessionInfo {
     /// The id by which calls name the session.
-    pub session_id: String,
+    pub session_id: Arc<str>,
     /// The user on whose behalf its calls are made, instead of the host's.
     pub user_id: Option<String>,
     /// The working directory of its user.
-    pub cwd: PathBuf,
+    pub cwd: Arc<Path>,
     /// Variables for the tools it calls.
     pub environment: BTreeMap<String, String>,
     /// Free-form metadata for the tools it calls.
     pub metadata: JsonObject,
+}
+
+impl Default for SessionInfo {
+    fn default() -> Self {
+        Self {
+            session_id: Arc::default(),
+            user_id: None,
+            cwd: Path::new(".").into(),
+            environment: BTreeMap::new(),
+            metadata: JsonObject::new(),
+        }
+    }
 }
 
 /// An instance of a session tool, created by the first call that needs it.
@@ -153,7 +165,7 @@ mod tests {
     use super::*;
 
     fn info(id: &str) -> SessionInfo {
-        SessionInfo { session_id: id.to_owned(), ..SessionInfo::default() }
+        SessionInfo { session_id: id.into(), ..SessionInfo::default() }
     }
 
     #[test]

@@ -61,6 +61,9 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
+    /// The idle limit where nothing says another.
+    pub(crate) const IDLE_LIMIT: Duration = Duration::from_mins(1);
+
     /// An empty context: no session, the root as its directory, no listener.
     pub fn empty(call_id: CallId) -> Self {
         Self {
@@ -74,7 +77,7 @@ impl ToolContext {
             cancel: CancellationToken::new(),
             client: ClientAbilities::default(),
             events: EventSink::discard(),
-            idle_limit: Duration::from_mins(1),
+            idle_limit: Self::IDLE_LIMIT,
             caller: None,
             ancestors: Vec::new(),
         }

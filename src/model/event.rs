@@ -157,23 +157,25 @@ pub enum HostEvent {
 }
 
 /// Receives events. Sending never blocks and never fails; a slow viewer loses events.
-#[derive(Clone)]
-pub struct EventSink(Arc<dyn Fn(HostEvent) + Send + Sync>);
+#[derive(Clone, Default)]
+pub struct EventSink(Option<Arc<dyn Fn(HostEvent) + Send + Sync>>);
 
 impl EventSink {
     /// A sink that hands each event to `deliver`, which must return at once.
     pub fn new(deliver: impl Fn(HostEvent) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(deliver))
+        Self(Some(Arc::new(deliver)))
     }
 
     /// A sink that drops everything.
     pub fn discard() -> Self {
-        Self::new(|_| {})
+        Self::default()
     }
 
     /// Hands an event to the viewer; returns at once, whether or not the event is seen.
     pub fn emit(&self, event: HostEvent) {
-        (self.0)(event);
+        if let Some(deliver) = &self.0 {
+            deliver(event);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of tools and sessions that are added and removed while the host runs.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -142,7 +143,7 @@ async fn a_session_tool_is_made_for_each_session() {
         let metadata = json!({ "user": user }).as_object().cloned().unwrap();
         let info = SessionInfo {
             session_id: id.into(),
-            cwd: "/work".into(),
+            cwd: Path::new("/work").into(),
             metadata,
             ..SessionInfo::default()
         };

@@ -114,7 +114,7 @@ mod tests {
         let host = ToolHost::builder().build();
         let nothing = |_: JsonObject, _: ToolContext| async { Ok::<_, Error>(Value::Null) };
         host.register_function(FunctionTool::new("nothing", "Does nothing", nothing)).unwrap();
-        let info = SessionInfo { session_id: session.to_owned(), ..SessionInfo::default() };
+        let info = SessionInfo { session_id: session.into(), ..SessionInfo::default() };
         host.open_session(info).unwrap();
         HeldSessions::new(host, IDLE)
     }
