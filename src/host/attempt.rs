@@ -38,7 +38,7 @@ impl Attempt<'_> {
         let cancel = CancellationToken::new();
         context.cancel = cancel.clone();
         // When the caller drops the call, what the provider left running is cancelled too.
-        let dropped = cancel.clone().drop_guard();
+        let dropped = cancel.drop_guard_ref();
         let call = self.provider.call(&context, self.call);
         let mut work = std::pin::pin!(AssertUnwindSafe(call).catch_unwind());
         // The silence of a server is watched by its provider, which hears signs of life.

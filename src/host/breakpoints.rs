@@ -338,9 +338,9 @@ impl ToolHost {
         let StoppedCall { request, call, waiting, tool, arguments } = *stopped;
         let on = if result.is_some() { HoldPoint::Result } else { HoldPoint::Call };
         let (name, schema) = (&tool.definition.name, &tool.definition.input_schema);
-        let client = self.client.clone().or_else(|| request.client_name.clone());
+        let client = self.client.as_deref().or(request.client_name.as_deref());
         let breakpoints = &self.pipeline.breakpoints;
-        let (rule, is_watched) = breakpoints.rule(name, client.as_deref(), on)?;
+        let (rule, is_watched) = breakpoints.rule(name, client, on)?;
         let (pattern, outcome) = (rule.pattern.clone(), HoldOutcome::NotStopped);
         let by = "no console is attached".to_owned();
         let mut record = BreakpointRecord { pattern, on, outcome, by, arguments_before: None };
@@ -365,7 +365,7 @@ impl ToolHost {
                 definition: ToolDefinition::clone(&definition),
                 arguments: masked.clone(),
                 result: result.map(held_result),
-                client: client.as_deref().map(|client| self.pipeline.masker.text(client)),
+                client: client.map(|client| self.pipeline.masker.text(client)),
                 rule: rule.clone(),
                 time_left: until.saturating_duration_since(Instant::now()),
                 problem: problem.take(),

@@ -22,7 +22,7 @@ use super::router::{Route, Search};
 use super::{ToolHost, arguments, caller, coerce, content, output_check, retry, roster, variables};
 use crate::model::{
     BreakpointRecord, CallId, CallMetadata, Error, HoldOutcome, HostEvent, JsonObject,
-    SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSource,
 };
 use crate::provider::Preview;
 
@@ -394,12 +394,16 @@ impl ToolHost {
         loop {
             open.attempts += 1;
             let ended = CancellationToken::new();
-            let _ends_what_it_calls = ended.clone().drop_guard();
-            let owner = (open.id.clone(), call.name.full());
+            let _ends_what_it_calls = ended.drop_guard_ref();
             let trace = open.trace.clone();
-            let nested = HostCaller::new(self, request, nesting, owner, (trace.clone(), ended));
+            // A server calls none of our tools.
+            let caller = (definition.source == ToolSource::Internal).then(|| {
+                let owner = (open.id.clone(), call.name.full());
+                let context = (trace.clone(), ended.clone());
+                Arc::new(HostCaller::new(self, request, nesting, owner, context)) as _
+            });
             let context = ToolContext {
-                caller: Some(Arc::new(nested)),
+                caller,
                 ancestors: nesting.chain.clone(),
                 trace,
                 ..self.sessions.context(request, open.id.clone(), definition, &limits)

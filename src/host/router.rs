@@ -94,9 +94,7 @@ impl ToolDirectory {
         let table = self.providers();
         let local = local_listings(&table);
         let names = components(&table, &local);
-        if !servers.is_empty() {
-            self.check_scope(servers, &names)?;
-        }
+        self.check_scope(servers, &names)?;
         let in_scope = |component: Option<&str>| is_in_scope(servers, component);
         if let Some(candidate) =
             find_exact(&local, name).filter(|(_, tool)| in_scope(tool.definition.name.component()))
@@ -125,7 +123,7 @@ impl ToolDirectory {
         }
 
         // A qualified name: only the servers whose names it begins with.
-        let begins = naming::components(name, names.iter().map(String::as_str));
+        let begins = naming::components(name, names.iter().copied());
         let is_named = |component: Option<&str>| component.is_some_and(|c| begins.contains(&c));
         let (contacted, hidden): (Vec<_>, Vec<_>) = remote()
             .filter(|provider| is_named(provider.inner.component()))
@@ -187,14 +185,14 @@ impl ToolDirectory {
     }
 
     /// `--server` must name something that exists.
-    fn check_scope(&self, servers: &[String], names: &[String]) -> Result<(), Error> {
-        let Some(server) = servers.iter().find(|server| !names.contains(server)) else {
+    fn check_scope(&self, servers: &[String], names: &[&str]) -> Result<(), Error> {
+        let Some(server) = servers.iter().find(|server| !names.contains(&server.as_str())) else {
             return Ok(());
         };
         if let Some(error) = self.disabled_entry_error(server) {
             return Err(error);
         }
-        Err(unknown_server(server, names.iter().map(String::as_str)))
+        Err(unknown_server(server, names.iter().copied()))
     }
 
     /// Resolves a name among candidates. Tools that the profile hides do not count, unless
@@ -253,11 +251,11 @@ fn local_listings(table: &ProviderTable) -> Vec<ProviderListing> {
         .collect()
 }
 
-fn components(table: &ProviderTable, local: &[ProviderListing]) -> Vec<String> {
+fn components<'a>(table: &'a ProviderTable, local: &'a [ProviderListing]) -> Vec<&'a str> {
     let remote = table.remote().filter_map(|provider| provider.inner.component());
     let tools = local.iter().flat_map(|listing| &listing.snapshot.tools);
     let local = tools.filter_map(|tool| tool.definition.name.component());
-    let mut all: Vec<String> = remote.chain(local).map(str::to_owned).collect();
+    let mut all: Vec<&str> = remote.chain(local).collect();
     all.sort_unstable();
     all.dedup();
     all

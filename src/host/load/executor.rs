@@ -71,7 +71,7 @@ impl LoadExecutor for AttemptExecutor {
         let sent_at = SystemClock.now();
         let attempt = async move {
             // A call that is abandoned is cancelled, with the calls it made.
-            let cancels = context.cancel.clone().drop_guard();
+            let cancels = context.cancel.drop_guard_ref();
             let mut work =
                 pin!(AssertUnwindSafe(provider.call(&context, &call.call)).catch_unwind());
             let (result, ended_at) = match tokio::time::timeout(limit, &mut work).await {
@@ -87,7 +87,7 @@ impl LoadExecutor for AttemptExecutor {
                     (Err(Error::timeout(message)), sent_at + limit)
                 }
             };
-            let _token = cancels.disarm();
+            cancels.disarm();
             if let Err(error) = &result
                 && is_lost(&*provider, error)
             {
