@@ -71,10 +71,3 @@ fn declares_task(definition: &ToolDefinition) -> bool {
     serde_json::from_str::<Declared>(raw)
         .is_ok_and(|declared| declared.execution.task_support == "required")
 }
-
-pub fn params(tool: &str, arguments: &JsonObject) -> JsonObject {
-    let mut params = JsonObject::new();
-    params.insert("name".into(), Value::String(tool.to_owned()));
-    params.insert("arguments".into(), Value::Object(arguments.clone()));
-    params
-}

@@ -1,6 +1,5 @@
 //! One connection to one server after the handshake: requests with time limits.
 
-use std::borrow::Borrow;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +40,7 @@ pub struct RequestOptions {
     /// server of the legacy era was told in the handshake, once for all.
     pub questions: Option<QuestionAbilities>,
     /// Further members of `_meta` to send with the call.
-    pub meta: Option<Arc<JsonObject>>,
+    pub meta: Option<JsonObject>,
     pub phase: ErrorPhase,
     pub call: Option<CallId>,
 }
@@ -129,10 +128,14 @@ impl Connection {
     pub async fn request(
         &self,
         method: &str,
-        params: impl Borrow<Value>,
+        params: Value,
         options: &RequestOptions,
     ) -> Result<RawJson, Error> {
-        let params = (params.borrow(), None);
+        let params = match params {
+            Value::Object(params) => params,
+            _ => JsonObject::new(),
+        };
+        let params = (&params, None);
         self.request_with_progress(method, params, options).await.map(|(answer, _)| answer)
     }
 
@@ -140,7 +143,7 @@ impl Connection {
     pub(super) async fn request_with_progress(
         &self,
         method: &str,
-        (params, tool): (&Value, Option<(&str, &JsonObject)>),
+        (params, tool): (&JsonObject, Option<(&str, &JsonObject)>),
         options: &RequestOptions,
     ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
         // A wire that could not connect says so: nothing was sent then.
@@ -159,7 +162,7 @@ impl Connection {
             headers: &options.headers,
             log_level: options.log_level.filter(|_| modern),
             questions: options.questions.map(|client| self.respondent.abilities_for(client)),
-            meta: options.meta.as_deref(),
+            meta: options.meta.as_ref(),
             call: options.call.as_ref(),
         };
         let sent = Instant::now();
@@ -177,10 +180,8 @@ impl Connection {
             latency_ms = millis(sent.elapsed()),
             "request ended"
         );
-        if let Err(error) = &verdict
-            && request.is_open()
-        {
-            Box::pin(self.cancel_request(request.id, error.message())).await;
+        if let Err(error) = &verdict {
+            Box::pin(request.cancel(error.message())).await;
         }
         verdict.map(|answer| (answer, request.take_progress())).map_err(named)
     }

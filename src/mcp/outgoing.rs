@@ -1,7 +1,7 @@
 //! Serialising an outgoing request into the line that is sent.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::handshake::{capabilities, client_info};
 use super::lifecycle::Agreement;
@@ -12,8 +12,7 @@ use crate::model::{CallId, Era, JsonObject, QuestionAbilities};
 #[derive(Debug, Clone, Copy)]
 pub struct OutgoingRequest<'a> {
     pub method: &'a str,
-    /// The parameters: an object, or null for none.
-    pub params: &'a Value,
+    pub params: &'a JsonObject,
     /// The tool to call and its arguments, written as `name` and `arguments`.
     pub tool: Option<(&'a str, &'a JsonObject)>,
     /// Extra headers (`Mcp-Param-*`), for transports that have headers.
@@ -59,7 +58,7 @@ impl ClientMeta {
 }
 
 impl<'a> OutgoingRequest<'a> {
-    pub fn new(method: &'a str, params: &'a Value) -> Self {
+    pub fn new(method: &'a str, params: &'a JsonObject) -> Self {
         Self {
             method,
             params,
@@ -92,7 +91,7 @@ impl<'a> OutgoingRequest<'a> {
             member(&mut line, "name", name);
             member(&mut line, "arguments", arguments);
         }
-        for (key, content) in self.params.as_object().into_iter().flatten() {
+        for (key, content) in self.params {
             member(&mut line, key, content);
         }
         line.extend_from_slice(b"}}");
@@ -110,7 +109,7 @@ impl<'a> OutgoingRequest<'a> {
 }
 
 /// The thing that a request is about (`Mcp-Name`).
-pub fn subject(method: &str, params: &Value) -> Option<String> {
+pub fn subject(method: &str, params: &JsonObject) -> Option<String> {
     let key = match method {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
@@ -137,6 +136,8 @@ fn value(line: &mut Vec<u8>, content: &(impl Serialize + ?Sized)) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn sent(tool: Option<&str>, about: &ClientMeta) -> Value {
@@ -145,7 +146,7 @@ mod tests {
         let headers = [("Mcp-Param-A".to_owned(), "b".to_owned())];
         let outgoing = OutgoingRequest {
             method: "tools/call",
-            params: &json!({}),
+            params: &JsonObject::new(),
             tool: tool.map(|name| (name, &arguments)),
             headers: &headers,
             log_level: Some("debug"),

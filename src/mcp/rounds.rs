@@ -28,14 +28,14 @@ pub struct RequestResult {
 pub async fn request(
     connection: &Connection,
     method: &str,
-    (params, tool): (JsonObject, Option<(&str, &JsonObject)>),
+    (mut params, tool): (JsonObject, Option<(&str, &JsonObject)>),
     options: &RequestOptions,
 ) -> Result<RequestResult, Error> {
     let named = |error: Error| connection.in_context(error, options.phase);
-    let (mut rounds, mut current_params) = (InputRounds::default(), Value::Object(params));
+    let mut rounds = InputRounds::default();
     let mut pages_were_asked_for = false;
     loop {
-        let sent = connection.request_with_progress(method, (&current_params, tool), options).await;
+        let sent = connection.request_with_progress(method, (&params, tool), options).await;
         let (raw, progress) = match sent {
             Ok(answer) => answer,
             Err(error)
@@ -52,7 +52,6 @@ pub async fn request(
             RoundReply::Questions { requests, state } => {
                 let answers = Box::pin(rounds.answer(connection, &requests, options)).await;
                 let answers = answers.map_err(named)?;
-                let Some(params) = current_params.as_object_mut() else { continue };
                 params.insert("inputResponses".into(), Value::Object(answers));
                 // Echoed exactly, and only when there was one.
                 match state {

@@ -16,7 +16,7 @@ use super::notifications::{
 use super::outgoing::OutgoingRequest;
 use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
-    Era, Error, ErrorKind, ErrorPhase, ListKind, SubscriptionEvent, SubscriptionFilter,
+    Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, SubscriptionEvent, SubscriptionFilter,
 };
 
 /// How long taking subscriptions back may take, all together.
@@ -75,7 +75,8 @@ impl Subscription<'_> {
 
     async fn listen(&self) -> SubscriptionEnd {
         let listener = self.connection.listener();
-        let params = json!({ "notifications": filter_to_json(self.filter) });
+        let filter = ("notifications".to_owned(), filter_to_json(self.filter));
+        let params = JsonObject::from_iter([filter]);
         let request = OutgoingRequest::new("subscriptions/listen", &params);
         let mut held = self.connection.send_request(&request, None).await;
         let id = Value::from(held.id);

@@ -2,27 +2,23 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-/// Hears that a request is on its way.
-pub trait DepartureListener: Send + Sync {
-    /// A connection stands, and the request's head was written.
-    fn departed(&self);
-}
+/// Hears that a request is on its way: a connection stands, and the request's head was written.
+pub type DepartureListener = Box<dyn FnOnce() + Send + Sync>;
 
 /// The body of a request, or its absence.
 #[derive(Default)]
 pub struct PostedBody {
     bytes: Option<Bytes>,
-    listener: Option<Arc<dyn DepartureListener>>,
+    listener: Option<DepartureListener>,
 }
 
 impl PostedBody {
-    pub fn new(bytes: Bytes, listener: Option<Arc<dyn DepartureListener>>) -> Self {
+    pub fn new(bytes: Bytes, listener: Option<DepartureListener>) -> Self {
         Self { bytes: Some(bytes), listener }
     }
 }
@@ -36,7 +32,7 @@ impl Body for PostedBody {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if let Some(listener) = self.listener.take() {
-            listener.departed();
+            listener();
         }
         Poll::Ready(self.bytes.take().map(|bytes| Ok(Frame::data(bytes))))
     }

@@ -5,6 +5,7 @@ mod server_requests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -61,6 +62,7 @@ pub struct McpSession {
     /// Answers what the server asks.
     pub respondent: QuestionResponder,
     state: StdMutex<SessionState>,
+    next_id: AtomicI64,
     pub closed_token: CancellationToken,
     pub task_updated: Notify,
     request_ended: Notify,
@@ -73,7 +75,6 @@ struct SessionState {
     pending: BTreeMap<i64, PendingRequest>,
     /// Abandoned requests, whose late responses are ignored.
     retired: VecDeque<i64>,
-    next_id: i64,
     /// Questions of the server whose answers are not handed over yet.
     questions: QuestionTable,
     progress: BTreeMap<i64, ProgressListener>,
@@ -119,6 +120,7 @@ impl McpSession {
             client_meta: OnceLock::new(),
             respondent,
             state: StdMutex::new(state),
+            next_id: AtomicI64::new(0),
             closed_token: CancellationToken::new(),
             task_updated: Notify::new(),
             request_ended: Notify::new(),
@@ -247,11 +249,7 @@ impl McpSession {
         outgoing: &OutgoingRequest<'_>,
         listener: Option<ProgressListener>,
     ) -> SentRequest {
-        let id = {
-            let mut state = self.state();
-            state.next_id += 1;
-            state.next_id - 1
-        };
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let frame = outgoing.frame(id, self.client_meta.get_or_init(ClientMeta::default));
         self.send_frame(id, frame, listener).await
     }
@@ -424,7 +422,7 @@ impl McpSession {
         }
         // An id of ours that is over says nothing about a request that still waits.
         if let Some(number) = number
-            && (0..state.next_id).contains(&number)
+            && (0..self.next_id.load(Ordering::Relaxed)).contains(&number)
         {
             let late = state.retired.contains(&number);
             drop(state);

@@ -197,7 +197,7 @@ impl McpProvider {
             headers,
             log_level: context.client.log_level.or(self.log_level()),
             questions: context.client.questions,
-            meta: Some(Arc::new(call_meta(context))),
+            meta: Some(call_meta(context)),
             phase: ErrorPhase::Call,
             call: Some(context.call_id.clone()),
         };

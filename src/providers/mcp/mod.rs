@@ -36,8 +36,8 @@ use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::auth::{SecretListener, Vault};
 use crate::mcp::connection::Connection;
 use crate::mcp::era_cache::EraCache;
+use crate::mcp::listing;
 use crate::mcp::tracer::Tracer;
-use crate::mcp::{calling, listing};
 use crate::model::{
     CredentialUse, Error, ErrorKind, EventSink, HostEvent, QuestionHandler, ServerState, Signal,
     ToolCall, ToolContext, ToolDefinition, ToolListing, ToolResult, TrafficSink,
@@ -345,7 +345,7 @@ impl ToolProvider for McpProvider {
         if let Some(tool) = tools.and_then(|all| all.iter().find(|tool| tool.name == call.name)) {
             self.check_roots(Some(tool), call)?;
         }
-        let params = calling::params(call.name.tool(), &call.arguments);
+        let params = json!({ "name": call.name.tool(), "arguments": call.arguments });
         Ok(Preview {
             summary: format!(
                 "tools/call to the server '{}': {}",

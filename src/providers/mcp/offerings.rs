@@ -1,6 +1,6 @@
 //! Prompts, resources and templates of a server.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -231,7 +231,7 @@ impl McpProvider {
             cancel: context.cancel.clone(),
             log_level: context.client.log_level.or(self.log_level()),
             questions: context.client.questions,
-            meta: Some(Arc::new(call_meta(context))),
+            meta: Some(call_meta(context)),
             call: Some(context.call_id.clone()),
             ..RequestOptions::with_timeouts(self.idle(), TOTAL, ErrorPhase::Call)
         }

@@ -158,11 +158,12 @@ impl PythonWorker {
         meta.insert(CWD.to_owned(), context.cwd.to_string_lossy().into());
         meta.insert(TARGET.to_owned(), target);
         let method = if tool.is_some() { "tools/call" } else { "tools/list" };
+        let params = JsonObject::new();
         let outgoing = OutgoingRequest {
             tool,
             meta: Some(&meta),
             call: Some(&call),
-            ..OutgoingRequest::new(method, &Value::Null)
+            ..OutgoingRequest::new(method, &params)
         };
         let viewers = CallViewers {
             call: context.call_id.clone(),

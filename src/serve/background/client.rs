@@ -255,7 +255,7 @@ impl HostClient {
         let options = RequestOptions {
             cancel: cancel.clone(),
             progress: Some(self.progress(sink)),
-            meta: meta.map(Arc::new),
+            meta,
             call: call.cloned(),
             ..RequestOptions::with_timeouts(FOREVER, FOREVER, ErrorPhase::Call)
         };

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::answer_match::{AnswerMatch, match_answer};
 use super::arrival_queue::LargeMessagePermit;
-use super::exchanges::{ExchangeStage, HttpExchange, locked};
+use super::exchanges::{ExchangeStage, HttpExchange};
 use super::post::unexpected_answer;
 use super::sse::{SseEvent, SseItem, SseParser};
 use super::{HttpShared, headers};
@@ -21,6 +21,7 @@ use crate::model::{Era, Error};
 use crate::net::errors::BodyReadError;
 use crate::net::response::{OriginResponse, ResponseBody, content_type, too_large};
 use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::lock::lock;
 
 /// How long a stream is read on after its answer came, so that its connection can be used again.
 const LINGER_TIMEOUT: Duration = Duration::from_millis(250);
@@ -84,7 +85,7 @@ impl HttpShared {
                 Ok(SseStreamEnd::Disconnected(reason)) => reason,
                 Ok(SseStreamEnd::Broken(error)) | Err(error) => return Err(error),
             };
-            let legacy = locked(&self.session).era() != Some(Era::Modern);
+            let legacy = lock(&self.session).era() != Some(Era::Modern);
             let resumes = resumable && legacy && trail.last_id.is_some();
             if let Some(other) = &unmatched_response
                 && (!resumes || matches!(other, AnswerMatch::OtherAnswer(_)))
@@ -291,10 +292,10 @@ impl HttpShared {
     }
 
     async fn open(&self, trail: &ResumePoint) -> Result<SseStream, SseOpenError> {
-        let mut headers = headers::get(&locked(&self.session));
+        let mut headers = headers::get(&lock(&self.session));
         let last = trail.last_id.as_ref().and_then(|id| HeaderValue::try_from(id.as_str()).ok());
         headers.extend(last.map(|id| (headers::LAST_EVENT_ID, id)));
-        let url = locked(&self.url).clone();
+        let url = lock(&self.url).clone();
         let response = self.send_with_credentials(Method::GET, &url, headers, None, None);
         let response = response.await.map_err(SseOpenError::Failed)?;
         let OriginResponse { status, headers, body, .. } = response;

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::net::posted_body::DepartureListener;
+use crate::util::lock::lock;
 use crate::util::units::show_size;
 
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub(super) struct HttpExchange {
 
 impl HttpExchange {
     pub(super) fn set_stage(&self, stage: ExchangeStage) {
-        *locked(&self.stage) = stage;
+        *lock(&self.stage) = stage;
     }
 
     pub(super) fn add_bytes_read(&self, bytes: usize) {
@@ -42,7 +42,7 @@ impl HttpExchange {
     }
 
     fn waiting_for(&self) -> String {
-        match &*locked(&self.stage) {
+        match &*lock(&self.stage) {
             ExchangeStage::Connecting => "the connection".to_owned(),
             ExchangeStage::Sent => "response headers".to_owned(),
             ExchangeStage::Answering { status, kind } => {
@@ -53,12 +53,6 @@ impl HttpExchange {
                 format!("a new connection for the rest of the response (attempt {attempt})")
             }
         }
-    }
-}
-
-impl DepartureListener for HttpExchange {
-    fn departed(&self) {
-        self.set_stage(ExchangeStage::Sent);
     }
 }
 
@@ -74,13 +68,13 @@ impl ExchangeTable {
             stage: Mutex::new(ExchangeStage::Connecting),
             bytes_read: AtomicU64::new(0),
         });
-        locked(&self.0).insert(id.to_string(), Arc::clone(&exchange));
+        lock(&self.0).insert(id.to_string(), Arc::clone(&exchange));
         exchange
     }
 
     /// The request is over, unless another one uses its id by now.
     pub(super) fn end(&self, id: &Value, exchange: &Arc<HttpExchange>) {
-        let (mut all, key) = (locked(&self.0), id.to_string());
+        let (mut all, key) = (lock(&self.0), id.to_string());
         if all.get(&key).is_some_and(|current| Arc::ptr_eq(current, exchange)) {
             all.remove(&key);
         }
@@ -88,20 +82,15 @@ impl ExchangeTable {
 
     /// Stops a request; nothing more is reported for it.
     pub(super) fn cancel(&self, id: &Value) {
-        let exchange = locked(&self.0).remove(&id.to_string());
+        let exchange = lock(&self.0).remove(&id.to_string());
         if let Some(exchange) = exchange {
             exchange.stop.cancel();
         }
     }
 
     pub(super) fn waiting_for(&self, id: &Value) -> Option<String> {
-        locked(&self.0).get(&id.to_string()).map(|exchange| exchange.waiting_for())
+        lock(&self.0).get(&id.to_string()).map(|exchange| exchange.waiting_for())
     }
-}
-
-/// A lock whose holder may have panicked: what it guards is replaced as a whole.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

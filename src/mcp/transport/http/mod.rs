@@ -55,7 +55,7 @@ pub use sse_wire::SseWire;
 pub use target::{HttpLimits, HttpTarget};
 
 use self::arrival_queue::{ArrivalReceiver, ArrivalSender, queue};
-use self::exchanges::{ExchangeTable, locked};
+use self::exchanges::ExchangeTable;
 use self::http_session::HttpSession;
 use self::redact::Redactor;
 use self::status::HttpRefusal;
@@ -64,6 +64,7 @@ use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
 use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
+use crate::util::lock::lock;
 
 pub struct HttpWire {
     shared: Arc<HttpShared>,
@@ -216,7 +217,7 @@ impl Wire for HttpWire {
     }
 
     fn set_agreement(&self, era: Era, version: &str) {
-        locked(&self.shared.session).set_agreement(era, version);
+        lock(&self.shared.session).set_agreement(era, version);
     }
 
     fn delimits_messages(&self) -> bool {

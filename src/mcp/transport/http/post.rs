@@ -14,7 +14,7 @@ use url::Url;
 use super::HttpShared;
 use super::answer_match::{AnswerMatch, is_error, match_answer};
 use super::arrival_queue::LargeMessagePermit;
-use super::exchanges::{ExchangeStage, HttpExchange, locked};
+use super::exchanges::{ExchangeStage, HttpExchange};
 use super::headers;
 use super::status::session_lost;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
@@ -24,6 +24,7 @@ use crate::net::excerpt::server_message;
 use crate::net::posted_body::{DepartureListener, PostedBody};
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
 use crate::net::response::{OriginResponse, ResponseBody, check_headers, content_type, too_large};
+use crate::util::lock::lock;
 use crate::util::units::show_duration;
 
 pub(super) enum PostResponse {
@@ -83,7 +84,7 @@ impl HttpShared {
             PostResponse::Success(_) => {}
             PostResponse::Error(_, error) => return Err(error),
         }
-        let modern = locked(&self.session).era() == Some(Era::Modern);
+        let modern = lock(&self.session).era() == Some(Era::Modern);
         if !modern
             && is_method(&frame, "notifications/initialized")
             && !self.is_listening.swap(true, Ordering::Relaxed)
@@ -103,7 +104,7 @@ impl HttpShared {
         id: &Value,
     ) -> Result<(), Error> {
         self.exchanges.cancel(id);
-        let era = locked(&self.session).era();
+        let era = lock(&self.session).era();
         match era {
             Some(Era::Legacy) => self.send_control(frame).await,
             Some(Era::Modern) | None => Ok(()),
@@ -112,11 +113,11 @@ impl HttpShared {
 
     pub(super) async fn end_session(&self) {
         let (mut headers, session) = {
-            let mut session = locked(&self.session);
+            let mut session = lock(&self.session);
             (headers::get(&session), session.take_id())
         };
         if session.is_some() {
-            let url = locked(&self.url).clone();
+            let url = lock(&self.url).clone();
             let shown = self.add_credentials(&mut headers);
             // Without credentials the server says no, and forgets the session later.
             timeout(self.limits.shutdown, shown).await.ok();
@@ -149,7 +150,7 @@ impl HttpShared {
 
     fn note_session(&self, headers: &HeaderMap) {
         let Some(id) = headers.get(&headers::SESSION) else { return };
-        let unusable = locked(&self.session).set_id(id);
+        let unusable = lock(&self.session).set_id(id);
         if let Some(warning) = unusable {
             self.try_warn(&warning);
         }
@@ -269,7 +270,7 @@ impl HttpShared {
         frame: &OutgoingFrame,
         exchange: Option<&Arc<HttpExchange>>,
     ) -> Result<PostResponse, Error> {
-        let url = locked(&self.url).clone();
+        let url = lock(&self.url).clone();
         let may_guess = self.may_guess_path.swap(false, Ordering::Relaxed);
         let error = match self.post_to(&url, frame, exchange).await {
             Err(error) if may_guess && matches!(error.http_status(), Some(404 | 405)) => error,
@@ -283,7 +284,7 @@ impl HttpShared {
                 Err(error.with_detail(format!("{address} was tried as well")))
             }
             second => {
-                *locked(&self.url) = guess;
+                *lock(&self.url) = guess;
                 self.try_warn(&format!(
                     "nothing at {configured}, but at {address}: use that as the entry's url"
                 ));
@@ -298,7 +299,7 @@ impl HttpShared {
         frame: &OutgoingFrame,
         exchange: Option<&Arc<HttpExchange>>,
     ) -> Result<PostResponse, Error> {
-        let headers = headers::post(frame, &locked(&self.session))?;
+        let headers = headers::post(frame, &lock(&self.session))?;
         let in_session = headers.contains_key(&headers::SESSION);
         let response =
             self.send_with_credentials(Method::POST, url, headers, Some(frame), exchange).await?;
@@ -339,10 +340,11 @@ impl HttpShared {
             let sending = async {
                 let body = frame.map(|frame| {
                     self.head_tracer.tracer.sent(&frame.bytes, call);
-                    let exchange = exchange.map(|exchange| -> Arc<dyn DepartureListener> {
-                        Arc::<HttpExchange>::clone(exchange)
+                    let departed = exchange.map(|exchange| -> DepartureListener {
+                        let exchange = Arc::clone(exchange);
+                        Box::new(move || exchange.set_stage(ExchangeStage::Sent))
                     });
-                    PostedBody::new(frame.bytes.clone(), exchange)
+                    PostedBody::new(frame.bytes.clone(), departed)
                 });
                 let sent = self.client.send(method.clone(), &url, headers, body);
                 if frame.is_some() {

@@ -14,7 +14,7 @@ use url::Url;
 use super::answer_match::answered_ids;
 use super::arrival_queue::ArrivalReceiver;
 use super::events::{SseStream, SseStreamEnd};
-use super::exchanges::{ExchangeStage, HttpExchange, locked};
+use super::exchanges::{ExchangeStage, HttpExchange};
 use super::post::{PostResponse, headers_timeout_error};
 use super::sse::{SseEvent, SseItem};
 use super::target::HttpTarget;
@@ -24,6 +24,7 @@ use crate::model::{Era, Error};
 use crate::net::address::display_url;
 use crate::net::excerpt::{lossy, server_message, truncate};
 use crate::net::response::{OriginResponse, content_type};
+use crate::util::lock::lock;
 
 /// The longest address an `endpoint` event may name, in bytes.
 const MAX_ENDPOINT_LEN: usize = 4096;
@@ -103,8 +104,8 @@ impl SseShared {
 
     async fn open(&self) -> Result<(SseStream, Url), Error> {
         let shared = &self.shared;
-        let url = locked(&shared.url).clone();
-        let headers = headers::get(&locked(&shared.session));
+        let url = lock(&shared.url).clone();
+        let headers = headers::get(&lock(&shared.session));
         let response = shared.send_with_credentials(Method::GET, &url, headers, None, None).await?;
         let OriginResponse { status, headers, url, mut body } = response;
         let kind = content_type(&headers);
@@ -264,7 +265,7 @@ impl Wire for SseWire {
     }
 
     fn set_agreement(&self, era: Era, version: &str) {
-        locked(&self.shared.shared.session).set_agreement(era, version);
+        lock(&self.shared.shared.session).set_agreement(era, version);
     }
 
     fn delimits_messages(&self) -> bool {

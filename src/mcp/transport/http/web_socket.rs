@@ -18,7 +18,6 @@ use tokio_tungstenite::tungstenite::protocol::{Role as ProtocolRole, WebSocketCo
 use tokio_tungstenite::tungstenite::{Error as FrameError, Message, Utf8Bytes};
 
 use super::HttpShared;
-use super::exchanges::locked;
 use super::target::HttpTarget;
 use crate::mcp::transport::socket::{Channel, SocketWire, too_large};
 use crate::mcp::wire::MESSAGE_LIMIT;
@@ -26,6 +25,7 @@ use crate::model::Error;
 use crate::net::address::display_url;
 use crate::net::errors;
 use crate::net::response::OriginResponse;
+use crate::util::lock::lock;
 
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
@@ -42,7 +42,7 @@ pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
 }
 
 async fn open(shared: &HttpShared) -> Result<Channel, Error> {
-    let url = locked(&shared.url).clone();
+    let url = lock(&shared.url).clone();
     let key = generate_key();
     let key_header =
         HeaderValue::try_from(&key).map_err(|error| Error::internal(error.to_string()))?;
