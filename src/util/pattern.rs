@@ -1,57 +1,35 @@
 //! Glob patterns for names: `*` matches any run of characters, `?` one.
 
-/// Whether `name` matches `pattern` as a whole. Linear in practice, never exponential.
-pub fn matches(pattern: &str, name: &str) -> bool {
+/// Whether each beginning of a pattern, the empty one first, matches the text. Linear in both.
+fn matching_beginnings(pattern: &str, text: &str) -> Vec<bool> {
     let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let (mut p, mut n) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if p < pattern.len() && pattern[p] == '*' {
-            star = Some((p, n));
-            p += 1;
-        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
-            p += 1;
-            n += 1;
-        } else if let Some((at, from)) = star {
-            // The last star takes one character more; earlier stars never need to be tried again.
-            p = at + 1;
-            n = from + 1;
-            star = Some((at, from + 1));
-        } else {
-            return false;
+    let stars = pattern.iter().take_while(|c| **c == '*').count();
+    let mut matching: Vec<bool> = (0..=pattern.len()).map(|length| length <= stars).collect();
+    for c in text.chars() {
+        let mut shorter = std::mem::take(&mut matching[0]);
+        for (at, expected) in pattern.iter().enumerate() {
+            let before = matching[at + 1];
+            matching[at + 1] = match expected {
+                '*' => matching[at] || before,
+                '?' => shorter,
+                expected => shorter && *expected == c,
+            };
+            shorter = before;
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
+    matching
+}
+
+/// Whether `name` matches `pattern` as a whole.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    matching_beginnings(pattern, name).last() == Some(&true)
 }
 
 /// Whether some longer text that begins with `prefix` matches `pattern`.
 pub fn may_match_after(pattern: &str, prefix: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    // The places in the pattern that can be reached, all at once. A star may stand for nothing.
-    let skip_stars = |mut reached: Vec<bool>| {
-        for at in 0..pattern.len() {
-            if reached[at] && pattern[at] == '*' {
-                reached[at + 1] = true;
-            }
-        }
-        reached
-    };
-    let mut reached = vec![false; pattern.len() + 1];
-    reached[0] = true;
-    reached = skip_stars(reached);
-    for c in prefix.chars() {
-        let mut next = vec![false; pattern.len() + 1];
-        for (at, expected) in pattern.iter().enumerate().filter(|(at, _)| reached[*at]) {
-            match expected {
-                '*' => next[at] = true,
-                '?' => next[at + 1] = true,
-                _ => next[at + 1] |= *expected == c,
-            }
-        }
-        reached = skip_stars(next);
-    }
-    reached.iter().take(pattern.len()).any(|is_reached| *is_reached)
+    let mut matching = matching_beginnings(pattern, prefix);
+    let is_match = matching.pop() == Some(true);
+    matching.contains(&true) || (is_match && pattern.ends_with('*'))
 }
 
 /// Whether every text that begins with `prefix` matches `pattern`.
