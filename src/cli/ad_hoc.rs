@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::config::node::COMMAND_LINE;
 use crate::config::secrets::secrets_in_words;
-use crate::host::command::quote;
 use crate::model::{Error, check_name};
 use crate::util::regular_file;
+use crate::util::text::shell_quoted;
 
 const DEFAULT_NAME: &str = "server";
 const HIDDEN: &str = "…";
@@ -133,7 +133,7 @@ fn command_end(words: &[String], derived: &str, name: &str, headers: &[String]) 
             None => word.clone(),
         });
     }
-    line.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    shell_quoted(&line)
 }
 
 fn escape_references(value: &mut Value) {

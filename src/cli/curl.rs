@@ -9,10 +9,10 @@ use url::form_urlencoded;
 use crate::assembly::Assembly;
 use crate::config::spec::{AuthSpec, Endpoint, Transport};
 use crate::config::variables;
-use crate::host::command::quote;
 use crate::host::request::{ArgumentWord, CallArguments, DryRun};
 use crate::model::{Era, Error, JsonObject, ToolSource};
 use crate::util::json::{compact, map_json};
+use crate::util::text::shell_quote;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -47,10 +47,11 @@ pub fn command(
     }
     let usual = if body.is_some() { "POST" } else { "GET" };
     if method != usual {
-        words.extend(["-X".to_owned(), quote(method)]);
+        words.extend(["-X".to_owned(), shell_quote(method)]);
     }
     let is_of_entry = !may_contain_reference(arguments);
-    let word = |text: &str| if is_of_entry { with_variables(text, mark) } else { quote(text) };
+    let word =
+        |text: &str| if is_of_entry { with_variables(text, mark) } else { shell_quote(text) };
     words.push(word(url));
     for (name, value) in request["headers"].as_object().into_iter().flatten() {
         words.extend(["-H".to_owned(), word(&format!("{name}: {}", text(value)))]);
@@ -76,7 +77,7 @@ fn may_contain_reference(arguments: &CallArguments) -> bool {
 
 /// The text for a shell, which puts in the variables that are marked like this.
 fn with_variables(text: &str, (open, close): (&str, char)) -> String {
-    let quoted = |text: &str| if text.is_empty() { String::new() } else { quote(text) };
+    let quoted = |text: &str| if text.is_empty() { String::new() } else { shell_quote(text) };
     let mut parts = text.split(open);
     let mut word = parts.next().map(quoted).unwrap_or_default();
     for part in parts {
@@ -86,7 +87,7 @@ fn with_variables(text: &str, (open, close): (&str, char)) -> String {
                     word.push_str(piece);
                 }
             }
-            _ => word.push_str(&quote(&[open, part].concat())),
+            _ => word.push_str(&shell_quote(&[open, part].concat())),
         }
     }
     word

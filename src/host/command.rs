@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use crate::model::JsonObject;
 use crate::util::json;
-use crate::util::text::is_invisible;
+use crate::util::text::{is_invisible, shell_quote};
 
 pub fn call(tool: &str, arguments: &JsonObject) -> String {
     let mut line = format!("toolhost call {}", operand(tool));
     for word in argument_words(arguments) {
         line.push(' ');
-        line.push_str(&quote(&word));
+        line.push_str(&shell_quote(&word));
     }
     line
 }
@@ -30,7 +30,7 @@ pub fn rerun(id: &str) -> String {
 }
 
 pub fn read(server: &str, uri: &str) -> String {
-    format!("toolhost resources read --server {} {}", quote(server), operand(uri))
+    format!("toolhost resources read --server {} {}", shell_quote(server), operand(uri))
 }
 
 /// The command that fills in a prompt; its arguments are texts.
@@ -40,7 +40,7 @@ pub fn prompt(name: &str, arguments: &JsonObject) -> String {
         line.push(' ');
         let text = value.as_str().map_or_else(|| json::compact(value), str::to_owned);
         let at = if text.starts_with('@') { "@" } else { "" };
-        line.push_str(&quote(&format!("{key}={at}{text}")));
+        line.push_str(&shell_quote(&format!("{key}={at}{text}")));
     }
     line
 }
@@ -75,16 +75,7 @@ fn is_plain_key(key: &str) -> bool {
 
 /// A name that is never parsed as an option, even if it starts with `-`.
 fn operand(name: &str) -> String {
-    if name.starts_with('-') { format!("-- {}", quote(name)) } else { quote(name) }
-}
-
-/// The word as a POSIX shell reads it back.
-pub fn quote(word: &str) -> String {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "_-.,:/=@%+".contains(c);
-    if !word.is_empty() && word.chars().all(harmless) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    if name.starts_with('-') { format!("-- {}", shell_quote(name)) } else { shell_quote(name) }
 }
 
 #[cfg(test)]

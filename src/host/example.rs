@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::command::quote;
 use crate::model::{JsonObject, ToolDefinition};
 use crate::util::schema;
+use crate::util::text::shell_quote;
 
 const MAX_DEPTH: usize = 6;
 const MAX_VALUES: usize = 64;
@@ -28,7 +28,7 @@ pub fn command_line(definition: &ToolDefinition) -> String {
 }
 
 pub fn format_command(tool: &str, schema: &Value, arguments: &JsonObject) -> String {
-    let mut line = format!("toolhost call {}", quote(tool));
+    let mut line = format!("toolhost call {}", shell_quote(tool));
     let top = resolve(schema, schema, 0);
     let properties = top.get("properties");
     for (key, value) in arguments {
@@ -47,7 +47,7 @@ pub fn format_command(tool: &str, schema: &Value, arguments: &JsonObject) -> Str
             other => format!("{key}:={other}"),
         };
         line.push(' ');
-        line.push_str(&quote(&word));
+        line.push_str(&shell_quote(&word));
     }
     line
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::consent::{Seal, shell_quoted};
+use crate::config::consent::Seal;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{KindDescriptor, ToolSpec};
@@ -26,6 +26,7 @@ use crate::model::{
     ResourceTemplate, ServerState, ServerStatus, SubscriptionEvent, SubscriptionFilter, ToolCall,
     ToolContext, ToolDefinition, ToolResult,
 };
+use crate::util::text::shell_quoted;
 
 pub use crate::model::ToolListing;
 pub use component::{ComponentConfig, ComponentFactory};
@@ -338,7 +339,7 @@ pub fn read_each<T>(
     specs: &[&ToolSpec],
     mut read: impl FnMut(&ToolSpec, &Diagnostics) -> Option<T>,
 ) -> (Vec<T>, Vec<Diagnostic>) {
-    let (mut usable, mut all) = (Vec::new(), Vec::new());
+    let (mut usable, mut all) = (Vec::with_capacity(specs.len()), Vec::new());
     for spec in specs {
         let diagnostics = Diagnostics::default();
         usable.extend(read(spec, &diagnostics));

@@ -72,6 +72,20 @@ pub fn is_one_of(word: &str, list: &str) -> bool {
     list.split(' ').any(|one| one == word)
 }
 
+/// The word as a POSIX shell reads it back.
+pub fn shell_quote(word: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "_-.,:/=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(harmless) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The words as one command line.
+pub fn shell_quoted(words: &[String]) -> String {
+    words.iter().map(|word| shell_quote(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// The text as a part of the name of a variable: `X_TEAM` for `X-Team`.
 pub fn variable_name(text: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
@@ -186,6 +200,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn words_are_quoted_when_a_shell_would_split_them() {
+        let words =
+            |all: &[&str]| shell_quoted(&all.iter().map(|&w| w.to_owned()).collect::<Vec<_>>());
+        assert_eq!(words(&["a", "b"]), "a b");
+        assert_eq!(words(&["a b", "it's", ""]), r"'a b' 'it'\''s' ''");
+    }
 
     #[test]
     fn plain_text_is_not_touched() {

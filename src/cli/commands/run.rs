@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::call::{self, CallArgs};
 use super::prelude::*;
-use crate::config::consent::shell_quoted;
 use crate::config::saved_calls::{SavedCall, SavedCalls};
+use crate::util::text::shell_quoted;
 
 /// Run a call saved with 'call --save-as NAME'.
 ///

@@ -36,7 +36,6 @@ pub use expander::Expander;
 pub use grant::Grant;
 pub(super) use kind::kind_of;
 pub use kind::{KindClaim, KindDescriptor};
-pub use program::shell_quoted;
 pub use project_record::ProjectRecord;
 #[cfg(test)]
 pub use seal::BoundFile;

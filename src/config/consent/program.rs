@@ -57,18 +57,6 @@ pub(super) fn inspect(
     (ProgramInfo { program, decided_by, files }, line)
 }
 
-pub fn shell_quoted(argv: &[String]) -> String {
-    let quote = |word: &String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    argv.iter().map(quote).collect::<Vec<_>>().join(" ")
-}
-
 pub(super) fn warnings(argv: &[String], program: Option<&Path>) -> Vec<String> {
     let mut warnings: Vec<String> =
         argument_warnings(argv).into_iter().map(str::to_owned).collect();
@@ -177,15 +165,6 @@ mod tests {
         ] {
             assert!(warnings(&argv(command), None).is_empty(), "{command}");
         }
-    }
-
-    #[test]
-    fn words_are_quoted_when_a_shell_would_split_them() {
-        assert_eq!(shell_quoted(&argv("a b")), "a b");
-        assert_eq!(
-            shell_quoted(&["a b".into(), "it's".into(), String::new()]),
-            r"'a b' 'it'\''s' ''"
-        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::config::env_file;
 use crate::config::references::has_reference;
 use crate::config::secrets::{display_value, has_password, names_secret};
 use crate::util::regular_file;
-use crate::util::text::safe_line;
+use crate::util::text::{safe_line, shell_quoted};
 use crate::util::timestamp::local_date;
 use crate::util::units::show_size;
 
@@ -184,7 +184,7 @@ impl TrustRequest {
 
     pub fn command(&self) -> String {
         let root = self.root.to_string_lossy().into_owned();
-        format!("toolhost trust {}", program::shell_quoted(&[safe_line(&root).into_owned()]))
+        format!("toolhost trust {}", shell_quoted(&[safe_line(&root).into_owned()]))
     }
 
     fn display_path(&self, path: &Path) -> String {
@@ -323,7 +323,7 @@ fn starts(effect: &ProgramEffect, info: &ProgramInfo, site: &EntrySite<'_>) -> S
     if !outside.is_empty() {
         about.push(format!("runs {} from outside the project", joined(outside)));
     }
-    let mut text = format!("starts {}", program::shell_quoted(&effect.argv));
+    let mut text = format!("starts {}", shell_quoted(&effect.argv));
     if !about.is_empty() {
         text = format!("{text} ({})", about.join(", "));
     }

@@ -4,11 +4,11 @@ use rmcp::transport::auth::AuthError;
 
 use super::OAuthSettings;
 use super::http::AuthHttp;
-use crate::config::consent::shell_quoted;
 use crate::mcp::credentials::Challenge;
 use crate::model::Error;
 use crate::net::address::display_url;
 use crate::net::excerpt::truncate;
+use crate::util::text::shell_quoted;
 
 pub(super) fn from_auth_error(error: AuthError, http: &AuthHttp) -> Error {
     if let Some(trouble) = http.take_last_error() {

@@ -11,7 +11,6 @@ use tokio::time::Instant;
 
 use super::McpSetup;
 use super::auth::ServerAuth;
-use crate::config::consent::shell_quoted;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{Endpoint, ProtocolChoice, ServerSpec, Transport};
@@ -29,6 +28,7 @@ use crate::providers::confinement;
 use crate::providers::program_env::{build_env, not_found};
 use crate::util::confine::Coverage;
 use crate::util::process::{Process, Program, ShutdownTimeouts, StartError, resolve};
+use crate::util::text::shell_quoted;
 use crate::util::tls::TlsPem;
 
 const START: Duration = Duration::from_secs(30);

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::bench::plan::{BenchPlan, LoadModel, Sharing};
 use crate::bench::plan_options::PlanOptions;
 use crate::bench::{formatting, syntax};
-use crate::config::consent::shell_quoted;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::BenchView;
 use crate::tui::views::bench::tasks::BenchRunSpec;
@@ -13,6 +12,7 @@ use crate::tui::views::form::draw::input_spans;
 use crate::tui::views::form::object;
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::widgets::filter::Picker;
+use crate::util::text::shell_quoted;
 use crate::util::units;
 
 /// Which of the two tools of a comparison.
