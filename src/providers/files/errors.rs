@@ -7,6 +7,7 @@ use std::io;
 
 use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind};
+use crate::util::regular_file::reason;
 
 /// Whether the path led out of the directory: the capability layer reports it without an error
 /// number of the system.
@@ -57,11 +58,7 @@ pub(super) fn io_error_text(error: &io::Error) -> String {
         _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
             "too many symbolic links, or one where none is followed".to_owned()
         }
-        _ => {
-            let text = error.to_string();
-            let end = text.find(" (os error").unwrap_or(text.len());
-            text.get(..end).unwrap_or(&text).to_lowercase()
-        }
+        _ => reason(error),
     }
 }
 
