@@ -1,11 +1,12 @@
 //! Fingerprints: the content hash of a definition, which pins compare.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::model::ToolDefinition;
+use crate::model::{ToolDefinition, ToolSchema};
 use crate::util::hex::hex;
 
 /// `sha256:` and 64 hexadecimal digits over the canonical JSON of name, title, description,
@@ -29,8 +30,9 @@ pub fn content(tool: &ToolDefinition) -> Value {
     };
     add("title", tool.title.clone().map(Value::String));
     add("description", tool.description.clone().map(Value::String));
-    add("inputSchema", Some((*tool.input_schema).clone()));
-    add("outputSchema", tool.output_schema.as_deref().cloned());
+    let read = |schema: &ToolSchema| Arc::unwrap_or_clone(schema.read());
+    add("inputSchema", Some(read(&tool.input_schema)));
+    add("outputSchema", tool.output_schema.as_ref().map(read));
     add("annotations", annotations(tool));
     Value::Object(content)
 }

@@ -390,7 +390,7 @@ pub(super) fn failed_servers(
 /// Schemas beyond the limits are known at a glance; others show when they are compiled.
 fn mark_unchecked(tool: &mut Arc<ToolDefinition>) {
     if tool.status == ToolStatus::Live
-        && let Err(reason) = complexity::is_expensive(tool.input_schema.top())
+        && let Err(reason) = complexity::is_expensive(&tool.input_schema.top())
     {
         let tool = Arc::make_mut(tool);
         tool.status = ToolStatus::Unchecked;

@@ -75,10 +75,11 @@ impl Listable for ToolDefinition {
             }
             schema
         };
-        tool.input_schema = take("inputSchema").into();
+        let input = take("inputSchema");
+        add_warnings(&mut tool, &input);
+        tool.input_schema = input.into();
         tool.output_schema =
             Some(take("outputSchema")).filter(Value::is_object).map(ToolSchema::from);
-        add_warnings(&mut tool);
         tool.touches.push(format!("whatever the server '{server}' can reach"));
         tool.raw = Some(Arc::from(raw));
         Ok(tool)
@@ -89,11 +90,11 @@ impl Listable for ToolDefinition {
     }
 }
 
-fn add_warnings(tool: &mut ToolDefinition) {
-    if tool.input_schema.get("type").and_then(Value::as_str) != Some("object") {
+fn add_warnings(tool: &mut ToolDefinition, input_schema: &Value) {
+    if input_schema.get("type").and_then(Value::as_str) != Some("object") {
         tool.warnings.push("its inputSchema does not say \"type\": \"object\"".to_owned());
     }
-    if json::is_longer_than(&*tool.input_schema, SCHEMA_BYTES) {
+    if json::is_longer_than(input_schema, SCHEMA_BYTES) {
         tool.status = ToolStatus::Unchecked;
         tool.warnings
             .push("its inputSchema is larger than 1 MiB; arguments are not checked".into());

@@ -211,7 +211,8 @@ fn source(tool: &ToolDefinition) -> &str {
 /// The names of its arguments, those that may be left out in brackets.
 fn arguments(tool: &ToolDefinition) -> String {
     const MOST: usize = 8;
-    let schema = resolve(tool.input_schema.top(), tool.input_schema.top(), 0);
+    let schema = tool.input_schema.top();
+    let schema = resolve(&schema, &schema, 0);
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| {

@@ -23,7 +23,11 @@ pub fn pretty(value: &impl Serialize) -> String {
 
 fn escaped(json: serde_json::Result<String>) -> String {
     // Plain values with names for keys have no way to fail.
-    json.map_or_else(|_| "null".to_owned(), |json| escape_within(&json).into_owned())
+    let Ok(json) = json else { return "null".to_owned() };
+    match escape_within(&json) {
+        Cow::Borrowed(_) => json,
+        Cow::Owned(escaped) => escaped,
+    }
 }
 
 /// Indented JSON line by line, until `take` wants no more. What comes after that is not made.

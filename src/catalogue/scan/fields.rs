@@ -37,7 +37,7 @@ pub(super) fn for_each_text(
         [("inputSchema", Some(&tool.input_schema)), ("outputSchema", tool.output_schema.as_ref())]
     {
         if let Some(schema) = schema {
-            walk(schema, path, true, &mut budget, &mut look);
+            walk(&schema.read(), path, true, &mut budget, &mut look);
         }
     }
     budget.is_complete

@@ -53,13 +53,14 @@ pub struct KnownArgument {
 }
 
 pub(super) fn arguments(tool: &ToolDefinition) -> BTreeMap<String, KnownArgument> {
-    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
+    let schema = tool.input_schema.read();
+    let properties = schema.get("properties").and_then(Value::as_object);
     let properties = properties.into_iter().flatten().take(MAX_KEYS);
     properties
         .filter(|(key, _)| !key.contains('='))
-        .map(|(key, schema)| {
-            let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-            let values = values::of_property(&tool.input_schema, key, schema);
+        .map(|(key, property)| {
+            let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
+            let values = values::of_property(&schema, key, property);
             (key.clone(), KnownArgument { about: summary(text), values })
         })
         .collect()

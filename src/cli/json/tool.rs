@@ -13,7 +13,8 @@ use crate::host::example;
 use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
 use crate::model::{
-    Annotations, CredentialUse, Origin, PinState, SourceLocation, ToolDefinition, ToolSource,
+    Annotations, CredentialUse, Origin, PinState, SourceLocation, ToolDefinition, ToolSchema,
+    ToolSource,
 };
 use crate::stats::declared_speed::ExceededSpeed;
 use crate::util::confine::Coverage;
@@ -50,9 +51,9 @@ shape! {
         /// (differs from its pin), `unavailable` or `unchecked`.
         status: &'static str = tool.status.as_str(),
         /// The JSON Schema of its arguments.
-        input_schema: &'a Value = &tool.input_schema,
+        input_schema: &'a ToolSchema = &tool.input_schema,
         /// The JSON Schema of its result.
-        output_schema: Option<&'a Value> = tool.output_schema.as_deref(),
+        output_schema: Option<&'a ToolSchema> = tool.output_schema.as_ref(),
         /// The hints given by its server.
         annotations: AnnotationsJson<'a> = (&tool.annotations).into(),
         /// Time limit for one attempt in milliseconds; for MCP tools, between messages.

@@ -133,8 +133,8 @@ fn resolve(
             .with_location(shell.location()));
     }
     let (program, elements) = keys.program(&spec.location)?;
-    let properties = SchemaProperties::of(&spec.definition.input_schema);
-    let mut arguments = Vec::new();
+    let properties = SchemaProperties::of(&spec.definition.input_schema.read());
+    let mut arguments = Vec::with_capacity(elements.len());
     for text in elements {
         let element: TextTemplate<String> = TextTemplate::parse(&text)
             .map_err(|error| error.with_location(text.location.clone()))?;

@@ -79,7 +79,8 @@ impl<'t, P: Placeholder> TemplateBuilder<'t, P> {
         .with_hint("write {name} for an argument, and {{ or }} for a literal brace")
     }
 
-    pub(in crate::providers) fn finish(self) -> TextTemplate<P> {
+    pub(in crate::providers) fn finish(mut self) -> TextTemplate<P> {
+        self.parts.shrink_to_fit();
         TextTemplate { parts: self.parts }
     }
 

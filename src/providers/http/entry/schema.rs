@@ -15,9 +15,9 @@ impl EntryParser<'_> {
     pub(super) fn properties(&mut self, definition: &mut ToolDefinition) -> SchemaProperties {
         if self.spec.entry.get_any(INPUT_SCHEMA_KEYS).is_none() {
             definition.input_schema = self.schema().into();
-            return SchemaProperties::of(&definition.input_schema);
+            return SchemaProperties::of(&definition.input_schema.read());
         }
-        let properties = SchemaProperties::of(definition.input_schema.top());
+        let properties = SchemaProperties::of(&definition.input_schema.top());
         let mut warned = BTreeSet::new();
         for text in &self.texts {
             for name in text.template.arguments() {
