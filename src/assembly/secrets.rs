@@ -157,5 +157,5 @@ impl Secrets {
 
 fn texts(node: Option<&ConfigNode>) -> impl Iterator<Item = (&str, &str)> {
     let entries = node.map(ConfigNode::entries).unwrap_or_default();
-    entries.iter().filter_map(|(key, value)| Some((key.text.as_str(), value.text()?)))
+    entries.iter().filter_map(|(key, value)| Some((&*key.text, value.text()?)))
 }

@@ -73,7 +73,7 @@ pub fn is_bare(root: &ConfigNode) -> bool {
 pub fn servers_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &ConfigNode)> {
     fn pairs(node: &ConfigNode) -> impl Iterator<Item = (String, SourceLocation, &ConfigNode)> {
         let pairs = node.entries().iter();
-        pairs.map(|(key, value)| (key.text.clone(), node.location_of(key), value))
+        pairs.map(|(key, value)| (key.text.to_string(), node.location_of(key), value))
     }
     if is_bare(root) {
         return pairs(root).collect();

@@ -478,6 +478,23 @@ fn loading_ten_thousand_tools() {
     assert_eq!(configuration.tools.len(), 10_000);
 }
 
+#[test]
+fn of_a_schema_an_entry_keeps_only_the_place() {
+    let text = "tools:\n  - name: a\n    command: [x]\n    parameters: { type: object, title: t }\n    \
+                outputSchema: { type: string }\n";
+    let spec = Room::new().user("tools.yaml", text).load().tools.remove(0);
+    let kept = spec.entry.entries().iter().map(|(key, value)| (&*key.text, value.kind()));
+    let expected = [
+        ("name", "text"),
+        ("command", "a list"),
+        ("parameters", "a boolean"),
+        ("outputSchema", "a boolean"),
+    ];
+    assert_eq!(kept.collect::<Vec<_>>(), expected);
+    assert_eq!(spec.definition.input_schema["title"], "t");
+    assert_eq!(spec.definition.output_schema.unwrap()["type"], "string");
+}
+
 impl Room {
     fn project_again(&self, name: &str, text: &str) -> Configuration {
         std::fs::write(self.dir.path().join("project").join(name), text).unwrap();

@@ -8,8 +8,7 @@ use super::discover::{self, LoadRequest};
 use super::entries::{self, file_key};
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
-use super::node::ConfigNode;
-use super::parse::DuplicateKey;
+use super::node::{ConfigNode, NodeValue};
 use super::resolve::settings::{self, SettingsLayers, ToolsFile};
 use super::resolve::{ConfigurationBuilder, FileContext, servers, tools};
 use super::source_file::SourceFile;
@@ -92,7 +91,7 @@ pub fn load_beside(
         // Its errors were reported when its file was read.
         let _told_before = loader.builder.credentials.read(section);
     }
-    for file in &files {
+    for file in files {
         loader.file(file);
     }
     let mut configuration = loader.finish();
@@ -118,7 +117,7 @@ struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     /// Reads the named directories of all files before any entry uses one.
-    fn scopes(&mut self, files: &'a [SourceFile]) {
+    fn scopes(&mut self, files: &[SourceFile]) {
         let mut unplaced = true;
         for file in files.iter().filter(|file| file.candidate.role == FileRole::Tools) {
             let candidate = &file.candidate;
@@ -129,7 +128,7 @@ impl<'a> Loader<'a> {
                 }
             }
             if let Some(node) = file.parsed.root.get("scopes") {
-                let file = self.context(file, Vec::new());
+                let file = self.context(file);
                 self.settings.scopes(node, &file);
                 self.builder.report_file(&file);
             }
@@ -159,28 +158,29 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn file(&mut self, source: &'a SourceFile) {
-        let root = &source.parsed.root;
-        let role = source.candidate.role;
+    fn file(&mut self, source: SourceFile) {
+        let mut file = self.context(&source);
+        let SourceFile { candidate, parsed, is_discovered, .. } = source;
+        let (root, role) = (parsed.root, candidate.role);
+        file.duplicates = parsed.duplicates;
         self.builder.configuration.files.push(LoadedFile {
-            path: source.candidate.path.clone(),
+            path: candidate.path,
             role,
-            layer: source.candidate.layer,
+            layer: candidate.layer,
             text: Arc::clone(&root.source),
         });
-        let mut file = self.context(source, source.parsed.duplicates.clone());
         file.defaults = root.get("defaults").cloned();
-        reserved_keys(root, &file);
+        reserved_keys(&root, &file);
         match role {
             FileRole::Servers => {
                 if let Some(node) = &file.defaults {
                     self.settings.read("defaults", node, &file);
                 }
-                servers::file(root, &mut file, &mut self.builder);
+                servers::file(&root, &mut file, &mut self.builder);
             }
             FileRole::Tools => {
                 let discovers = root.get("discover").filter(|node| !node.is_null());
-                if let Some(node) = discovers.filter(|_| source.is_discovered) {
+                if let Some(node) = discovers.filter(|_| is_discovered) {
                     let message = "'discover' is not allowed in a discovered file";
                     file.diagnostics.push(node.warning(message));
                 }
@@ -193,7 +193,7 @@ impl<'a> Loader<'a> {
         self.builder.report_file(&file);
     }
 
-    fn context(&self, source: &'a SourceFile, duplicates: Vec<DuplicateKey>) -> FileContext<'a> {
+    fn context(&self, source: &SourceFile) -> FileContext<'a> {
         let cwd = self.shared.environment.cwd();
         let layer = source.candidate.layer;
         let base_dir = source.base_dir(&cwd);
@@ -209,7 +209,7 @@ impl<'a> Loader<'a> {
             is_project: source.is_project(),
             base_dir,
             default_cwd,
-            duplicates,
+            duplicates: Vec::new(),
             schemas: None,
             defaults: None,
             scopes: Arc::new(scopes),
@@ -217,7 +217,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn tools(&mut self, root: &'a ConfigNode, file: &mut FileContext<'a>) {
+    /// Reads a file of tools. Its tree is taken apart: that of an entry lasts as long as its spec.
+    fn tools(&mut self, root: ConfigNode, file: &mut FileContext<'_>) {
         if root.is_null() {
             return;
         }
@@ -225,18 +226,20 @@ impl<'a> Loader<'a> {
             file.diagnostics.push(root.expected("a mapping with 'tools'"));
             return;
         }
-        file.schemas = root.get("schemas");
+        file.schemas = root.get("schemas").cloned();
         if let Some(mut defaults) = file.defaults.take() {
             if let Some(expander) = file.expander() {
                 expander.entry(&mut defaults, &[], &file.diagnostics);
             }
             file.defaults = Some(defaults);
         }
-        for (key, value) in root.entries() {
+        let top = root.with_value(NodeValue::Null);
+        let NodeValue::Map(entries) = root.value else { return };
+        for (key, value) in Arc::unwrap_or_clone(entries) {
             match file_key(FileRole::Tools, &key.text) {
                 None if settings::reserved(&key.text, file.layer).is_some() => {}
                 None => {
-                    let unknown = typed::unknown_key(root, key, typed::names::<ToolsFile>());
+                    let unknown = typed::unknown_key(&top, &key, typed::names::<ToolsFile>());
                     file.diagnostics.extend(unknown.map(|diagnostic| {
                         match file_key(FileRole::Servers, &key.text) {
                             Some(_) => diagnostic.with_hint("servers belong in mcp.yaml (--mcp)"),
@@ -247,11 +250,11 @@ impl<'a> Loader<'a> {
                 Some(list @ ("tools" | "toolkits" | "components")) => {
                     tools::list(value, list, file, &mut self.builder);
                 }
-                Some("version") => check_version(value, &file.diagnostics),
+                Some("version") => check_version(&value, &file.diagnostics),
                 // Read before the entries of any file.
                 Some("scopes" | "discover" | "credentials") => {}
                 Some(word) => {
-                    self.settings.read(word, value, file);
+                    self.settings.read(word, &value, file);
                 }
             }
         }

@@ -84,7 +84,7 @@ pub enum NodeValue {
 #[derive(Debug, Clone)]
 pub struct ConfigKey {
     /// The key as written, without quotes.
-    pub text: String,
+    pub text: Arc<str>,
     pub position: TextPosition,
 }
 
@@ -126,7 +126,7 @@ impl ConfigNode {
 
     /// The value under `key`; also `None` if this is not a mapping.
     pub fn get(&self, key: &str) -> Option<&Self> {
-        self.entries().iter().find(|(k, _)| k.text == key).map(|(_, v)| v)
+        self.entries().iter().find(|(k, _)| *k.text == *key).map(|(_, v)| v)
     }
 
     /// The first of several spellings that is present, with the spelling found.
@@ -135,7 +135,7 @@ impl ConfigNode {
     }
 
     pub fn key(&self, key: &str) -> Option<&ConfigKey> {
-        self.entries().iter().find(|(k, _)| k.text == key).map(|(k, _)| k)
+        self.entries().iter().find(|(k, _)| *k.text == *key).map(|(k, _)| k)
     }
 
     /// The entries of a mapping; empty for anything else.
@@ -273,9 +273,9 @@ impl ConfigNode {
             NodeValue::Number(value) => Value::Number(value.clone()),
             NodeValue::Text(value) => Value::String(value.clone()),
             NodeValue::List(items) => Value::Array(items.iter().map(Self::to_json).collect()),
-            NodeValue::Map(entries) => {
-                Value::Object(entries.iter().map(|(k, v)| (k.text.clone(), v.to_json())).collect())
-            }
+            NodeValue::Map(entries) => Value::Object(
+                entries.iter().map(|(k, v)| (k.text.to_string(), v.to_json())).collect(),
+            ),
         }
     }
 }

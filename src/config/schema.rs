@@ -5,11 +5,12 @@ use schemars::JsonSchema as _;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::node::{ConfigNode, NodeValue};
+use super::node::{ConfigNode, NodeValue, TextPosition};
+use super::parse::parse;
 use super::resolve::definition::ToolKeys;
 use super::resolve::servers::ServersFile;
 use super::resolve::settings::ToolsFile;
-use super::spec::{Configuration, INPUT_SCHEMA_KEYS, KindDescriptor};
+use super::spec::{Configuration, INPUT_SCHEMA_KEYS, KindDescriptor, OUTPUT_SCHEMA_KEYS};
 use crate::model::{Diagnostic, ToolDefinition};
 
 /// The schema of a file of tools; the keys of `kinds` are allowed beside the common ones.
@@ -108,17 +109,17 @@ fn check_tool(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let input = (Some(&tool.input_schema), "arguments", INPUT_SCHEMA_KEYS);
-    let output = (
-        tool.output_schema.as_ref(),
-        "result",
-        &["output_schema", "outputSchema", "response_schema_ref"][..],
-    );
+    let output = (tool.output_schema.as_ref(), "result", OUTPUT_SCHEMA_KEYS);
     for (schema, what, keys) in [input, output] {
         let Some(schema) = schema else { continue };
         let Err(why) = jsonschema::meta::validate(schema) else { continue };
         let pointer = why.instance_path().to_string();
         let location = match entry.and_then(|e| e.get_any(keys)) {
-            Some((_, node)) => Some(at_pointer(node, &pointer).location()),
+            Some((_, node)) => {
+                let written = read_again(node);
+                let schema = written.as_ref().and_then(|root| at_place(root, node.position));
+                Some(at_pointer(schema.unwrap_or(node), &pointer).location())
+            }
             None => match &tool.origin {
                 crate::model::Origin::File(location) => Some(location.clone()),
                 crate::model::Origin::Server(_) | crate::model::Origin::Program => None,
@@ -129,6 +130,22 @@ fn check_tool(
         let mut diagnostic = Diagnostic::error(message).with_entry(tool.name.to_string());
         diagnostic.location = location;
         diagnostics.push(diagnostic);
+    }
+}
+
+/// The whole file that a value is from.
+fn read_again(node: &ConfigNode) -> Option<ConfigNode> {
+    parse(&node.source, node.source.as_str()).ok().map(|file| file.root)
+}
+
+/// The outermost value that begins at a place.
+fn at_place(node: &ConfigNode, place: TextPosition) -> Option<&ConfigNode> {
+    if node.position == place {
+        return Some(node);
+    }
+    match &node.value {
+        NodeValue::List(items) => items.iter().find_map(|item| at_place(item, place)),
+        _ => node.entries().iter().find_map(|(_, value)| at_place(value, place)),
     }
 }
 
@@ -154,7 +171,6 @@ mod tests {
     use crate::config::environment::FixedEnvironment;
     use crate::config::fixtures::KINDS;
     use crate::config::node::SourceText;
-    use crate::config::parse::parse;
     use crate::config::typed::names;
     use crate::config::{LoadRequest, load};
 

@@ -80,7 +80,7 @@ pub struct LiteralSecrets(Vec<String>);
 impl LiteralSecrets {
     pub fn inspect(&mut self, entry: &ConfigNode, diagnostics: &Diagnostics) {
         for (key, value) in entry.entries() {
-            match key.text.as_str() {
+            match &*key.text {
                 "env" | "headers" | "auth" | "oauth" => {
                     for (name, value) in value.entries() {
                         let path = format!("{}.{}", key.text, name.text);
@@ -99,7 +99,7 @@ impl LiteralSecrets {
         for (handle, credential) in node.entries() {
             for (key, value) in credential.entries() {
                 let path = format!("credentials.{}.{}", handle.text, key.text);
-                let is_secret = key.text == "value" || names_secret(&key.text);
+                let is_secret = &*key.text == "value" || names_secret(&key.text);
                 self.value(value, &path, is_secret, diagnostics);
             }
         }

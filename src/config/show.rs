@@ -81,7 +81,7 @@ impl FileValues<'_> {
         }
         for (key, value) in node.entries() {
             let path = format!("credentials.{handle}.{}", key.text);
-            let name = if key.text == "value" { "secret" } else { &key.text };
+            let name = if &*key.text == "value" { "secret" } else { &key.text };
             self.value(&path, name, value, false);
         }
     }

@@ -164,9 +164,9 @@ fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
             && let Some(servers) = value.entries_mut()
         {
             servers.retain(|(name, entry)| {
-                !taken.contains(&name.text) && !editors::is_toolhost(&entry.to_json())
+                !taken.contains(&*name.text) && !editors::is_toolhost(&entry.to_json())
             });
-            taken.extend(servers.iter().map(|(name, _)| name.text.clone()));
+            taken.extend(servers.iter().map(|(name, _)| name.text.to_string()));
         }
     }
 }

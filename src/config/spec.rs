@@ -122,7 +122,8 @@ pub struct ToolSpec {
     /// The definition from the common keys; the kind may fill in what is missing.
     pub definition: ToolDefinition,
     pub kind: &'static str,
-    /// The whole entry after expansion, for the keys that only the kind understands.
+    /// The entry after expansion, for the keys that only the kind understands. Of a schema it has
+    /// only the place.
     pub entry: Arc<ConfigNode>,
     /// The entry as written, before variables are expanded: it shows which values are
     /// references, and to what. The same tree if there was nothing to expand.
@@ -146,6 +147,9 @@ pub struct ToolSpec {
 /// The keys of an entry that say what the arguments are.
 pub const INPUT_SCHEMA_KEYS: &[&str] =
     &["parameters_schema", "parameters", "inputSchema", "input_schema", "param_schema_ref"];
+
+/// The keys of an entry that say what the result is.
+pub const OUTPUT_SCHEMA_KEYS: &[&str] = &["output_schema", "outputSchema", "response_schema_ref"];
 
 impl ToolSpec {
     /// The defaults of its file.

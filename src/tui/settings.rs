@@ -45,7 +45,7 @@ pub fn read(
     let themes = ColourScheme::ALL.map(ColourScheme::name);
     let ConsoleSettings { look, keys: map } = &mut settings;
     for (key, value) in entries {
-        let taken = match key.text.as_str() {
+        let taken = match &*key.text {
             "theme" => one_of(value, &themes, |name| format!("unknown theme '{name}'"))
                 .map(|name| look.palette = ColourScheme::from_name(name).unwrap_or_default()),
             "colours" => value.as_map().map(|_| colours(value, &mut look.own, &mut problems)),
@@ -75,7 +75,7 @@ fn colours(all: &ConfigNode, own: &mut OwnColours, problems: &mut Vec<Diagnostic
                     .with_location(value.location())
             })
         });
-        match (ROLES.iter().zip(&mut own.0).find(|((name, _), _)| *name == role.text), colour) {
+        match (ROLES.iter().zip(&mut own.0).find(|((name, _), _)| **name == *role.text), colour) {
             (Some((_, place)), Ok(colour)) => *place = Some(colour),
             (Some(_), Err(problem)) => problems.push(problem),
             (None, _) => {
@@ -94,7 +94,7 @@ pub const IMAGES: [&str; 2] = ["auto", "never"];
 fn image(value: &ConfigNode) -> Result<bool, Diagnostic> {
     let mut inline = "auto";
     for (key, value) in value.as_map()? {
-        if key.text != "inline" {
+        if &*key.text != "inline" {
             return Err(Diagnostic::error(format!("unknown setting 'image.{}'", key.text))
                 .with_hint("expected image.inline")
                 .with_location(value.location()));

@@ -101,7 +101,7 @@ fn kind(node: &ConfigNode) -> Result<&'static str, Diagnostic> {
 fn answer(node: &ConfigNode) -> Result<RuleAnswer, Diagnostic> {
     const ANSWERS: [&str; 5] = ["content", "accept", "text", "decline", "cancel"];
     let answer_keys: Vec<&(ConfigKey, ConfigNode)> =
-        node.entries().iter().filter(|(key, _)| ANSWERS.contains(&key.text.as_str())).collect();
+        node.entries().iter().filter(|(key, _)| ANSWERS.contains(&&*key.text)).collect();
     let (key, value) = match answer_keys.as_slice() {
         [one] => one,
         [] => {
@@ -116,7 +116,7 @@ fn answer(node: &ConfigNode) -> Result<RuleAnswer, Diagnostic> {
     let yes = |answer: RuleAnswer| {
         if value.as_bool()? { Ok(answer) } else { Err(value.expected("true")) }
     };
-    match key.text.as_str() {
+    match &*key.text {
         "content" => match value.to_json() {
             Value::Object(content) => Ok(RuleAnswer::Content(content)),
             _ => Err(value.expected("a mapping")),
@@ -134,7 +134,7 @@ fn answer(node: &ConfigNode) -> Result<RuleAnswer, Diagnostic> {
 
 /// Every other key is refused: a rule that was read in part would answer what it was not meant for.
 fn known_keys(node: &ConfigNode, keys: &[&str]) -> Result<(), Diagnostic> {
-    let unknown = node.entries().iter().find(|(key, _)| !keys.contains(&key.text.as_str()));
+    let unknown = node.entries().iter().find(|(key, _)| !keys.contains(&&*key.text));
     let Some((key, _)) = unknown else { return Ok(()) };
     let near = did_you_mean(&key.text, keys.iter().copied());
     Err(Diagnostic::error(format!("unknown key '{}'", key.text))

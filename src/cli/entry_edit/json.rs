@@ -21,7 +21,7 @@ pub(super) fn edited(
     let new = match (key.and_then(|key| root.get(key)), entry) {
         (Some(servers), entry) => {
             let count = |node: &ConfigNode, key: &str| {
-                node.entries().iter().filter(|(other, _)| other.text == key).count()
+                node.entries().iter().filter(|(other, _)| *other.text == *key).count()
             };
             if count(root, key?) > 1 || count(servers, name) > 1 {
                 return None;
@@ -155,7 +155,7 @@ impl JsonText<'_> {
     }
 
     fn removed(&self, map: &ConfigNode, name: &str) -> Option<String> {
-        let index = map.entries().iter().position(|(key, _)| key.text == name)?;
+        let index = map.entries().iter().position(|(key, _)| *key.text == *name)?;
         let (key, value) = map.entries().get(index)?;
         let mut start = self.offset(key.position)?;
         let mut end = self.end(self.offset(value.position)?)?;

@@ -81,9 +81,8 @@ impl<'a> Expander<'a> {
     /// once.
     pub fn entry(&self, entry: &mut ConfigNode, more: &[&str], diagnostics: &Diagnostics) {
         for (key, value) in entry.entries_mut().into_iter().flatten() {
-            let allowed = allowed_in(&key.text).or_else(|| {
-                more.contains(&key.text.as_str()).then_some(AllowedReferences::Variables)
-            });
+            let allowed = allowed_in(&key.text)
+                .or_else(|| more.contains(&&*key.text).then_some(AllowedReferences::Variables));
             if let Some(allowed) = allowed {
                 self.value(value, &key.text, allowed, diagnostics);
             }

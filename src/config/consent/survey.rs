@@ -324,7 +324,11 @@ fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord
             let places: Vec<String> = places
                 .iter()
                 .map(|path| {
-                    if path.is_empty() { key.text.clone() } else { format!("{}.{path}", key.text) }
+                    if path.is_empty() {
+                        key.text.to_string()
+                    } else {
+                        format!("{}.{path}", key.text)
+                    }
                 })
                 .collect();
             lines.push(format!("uses {reference} in {}", places.join(", ")));
@@ -375,7 +379,7 @@ fn written_scopes(files: &[&SourceFile], root: &Path) -> BTreeMap<String, String
             file.parsed.root.get("scopes").map(ConfigNode::entries).unwrap_or_default()
         {
             if let Some(text) = value.text() {
-                scopes.entry(key.text.clone()).or_insert_with(|| text.to_owned());
+                scopes.entry(key.text.to_string()).or_insert_with(|| text.to_owned());
             }
         }
     }

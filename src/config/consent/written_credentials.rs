@@ -36,7 +36,7 @@ impl WrittenCredentials {
             let map =
                 if file.is_project() { &mut credentials.project } else { &mut credentials.own };
             for (key, node) in handles.unwrap_or_default() {
-                map.entry(key.text.clone()).or_insert_with(|| WrittenCredential {
+                map.entry(key.text.to_string()).or_insert_with(|| WrittenCredential {
                     kind: node.get("type").and_then(ConfigNode::text).unwrap_or("?").to_owned(),
                     references: references::of(node).into_keys().chain(contacted(node)).collect(),
                     digest: digest_of(node),

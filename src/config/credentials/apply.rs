@@ -133,11 +133,11 @@ impl EntryCredentials<'_> {
         at: &ConfigNode,
     ) -> Result<(), Diagnostic> {
         let Some(pairs) = self.entry.entries_mut() else { return Ok(()) };
-        pairs.retain(|(key, node)| key.text != mapping || !node.is_null());
-        if !pairs.iter().any(|(key, _)| key.text == mapping) {
+        pairs.retain(|(key, node)| *key.text != *mapping || !node.is_null());
+        if !pairs.iter().any(|(key, _)| *key.text == *mapping) {
             pairs.push((key_at(mapping, at), at.with_value(NodeValue::map(Vec::new()))));
         }
-        let existing = pairs.iter_mut().find(|(key, _)| key.text == mapping);
+        let existing = pairs.iter_mut().find(|(key, _)| *key.text == *mapping);
         // If it is not a mapping, the code that reads the key reports it.
         let Some(own) = existing.and_then(|(_, node)| node.entries_mut()) else {
             return Ok(());
@@ -183,7 +183,7 @@ impl CredentialEntry {
         let own = names::<CredentialKeys>();
         settings.entries_mut().into_iter().for_each(|pairs| {
             pairs.retain(|(key, _)| {
-                let key = key.text.as_str();
+                let key = &*key.text;
                 key == "type" || (!own.contains(&key) && !key.starts_with("x-"))
             });
         });

@@ -56,7 +56,7 @@ impl CredentialTable {
         }
         for (key, value) in node.entries() {
             let location = node.location_of(key);
-            let handle = key.text.clone();
+            let handle = key.text.to_string();
             let is_same =
                 |entry: &CredentialEntry| entry.section.layer == *layer && entry.handle == handle;
             if self.entries.iter().any(is_same) {

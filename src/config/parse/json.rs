@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{ParsedFile, TreeBuilder};
-use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
+use crate::config::node::{ConfigNode, NodeValue, SourceText, TextPosition};
 use crate::model::Diagnostic;
 
 /// Parses one JSON value with comments and trailing commas; an empty text is `null`.
@@ -109,7 +109,8 @@ impl<'a> JsonParser<'a> {
             reader.advance(1);
             reader.skip_blank()?;
             let value = reader.value(depth + 1)?;
-            entries.push((ConfigKey { text, position }, value));
+            let key = reader.builder.key(&text, position);
+            entries.push((key, value));
             Ok(())
         })?;
         self.builder.find_duplicates(&entries);

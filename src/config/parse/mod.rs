@@ -9,6 +9,7 @@ mod json;
 mod scalar;
 mod yaml;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,15 +53,26 @@ struct TreeBuilder {
     source: Arc<SourceText>,
     nodes: usize,
     duplicates: Vec<DuplicateKey>,
+    /// The texts of keys, which are the same few in thousands of entries.
+    keys: HashSet<Arc<str>>,
 }
 
 impl TreeBuilder {
     fn new(source: &Arc<SourceText>) -> Self {
-        Self { source: Arc::clone(source), nodes: 0, duplicates: Vec::new() }
+        Self { source: Arc::clone(source), nodes: 0, duplicates: Vec::new(), keys: HashSet::new() }
     }
 
     fn node(&self, value: NodeValue, position: TextPosition) -> ConfigNode {
         ConfigNode { value, position, source: Arc::clone(&self.source) }
+    }
+
+    fn key(&mut self, text: &str, position: TextPosition) -> ConfigKey {
+        let text = self.keys.get(text).cloned().unwrap_or_else(|| {
+            let new: Arc<str> = text.into();
+            self.keys.insert(Arc::clone(&new));
+            new
+        });
+        ConfigKey { text, position }
     }
 
     /// Counts `more` values against the limits of a file.

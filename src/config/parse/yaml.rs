@@ -178,7 +178,7 @@ impl<'a> Composer<'a> {
             if is_merge {
                 merged.push(value);
             } else {
-                entries.push((ConfigKey { text: text.into(), position: key_at }, value));
+                entries.push((self.builder.key(&text, key_at), value));
             }
         };
         self.builder.find_duplicates(&entries);

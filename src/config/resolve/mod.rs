@@ -43,7 +43,7 @@ pub(super) struct FileContext<'a> {
     pub is_project: bool,
     pub duplicates: Vec<DuplicateKey>,
     /// The file's `schemas`, which its entries refer to by name.
-    pub schemas: Option<&'a ConfigNode>,
+    pub schemas: Option<ConfigNode>,
     pub defaults: Option<ConfigNode>,
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
     /// What is wrong with what is being read: an entry, or something of the file itself.

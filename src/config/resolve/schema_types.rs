@@ -36,7 +36,7 @@ pub(super) fn report(schema: &ConfigNode, diagnostics: &Diagnostics) {
         return all.iter().for_each(|one| report(one, diagnostics));
     }
     for (key, value) in schema.entries() {
-        match key.text.as_str() {
+        match &*key.text {
             "type" => check(value, diagnostics),
             key if is_one_of(key, SCHEMAS) => report(value, diagnostics),
             key if NAMED.contains(&key) => {

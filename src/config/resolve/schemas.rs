@@ -35,13 +35,13 @@ pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Option<Value> {
 }
 
 pub fn named(name: &Located<String>, file: &FileContext<'_>) -> Option<Value> {
-    let schemas = file.schemas.map(ConfigNode::entries).unwrap_or_default();
-    if let Some((_, schema)) = schemas.iter().find(|(key, _)| key.text == name.value) {
+    let schemas = file.schemas.as_ref().map(ConfigNode::entries).unwrap_or_default();
+    if let Some((_, schema)) = schemas.iter().find(|(key, _)| *key.text == *name.value) {
         return inline(schema, file);
     }
     file.diagnostics.push(
         name.error(format!("no schema '{}' under 'schemas'", name.value))
-            .with_suggestion(name, schemas.iter().map(|(key, _)| key.text.as_str())),
+            .with_suggestion(name, schemas.iter().map(|(key, _)| &*key.text)),
     );
     None
 }

@@ -253,7 +253,7 @@ impl SettingsLayers {
             }
             if let Some(text) = diagnostics.ok(value.as_text()) {
                 let path: PathBuf = file.base_dir.join(text).components().collect();
-                self.scopes.push((file.layer, key.text.clone(), path));
+                self.scopes.push((file.layer, key.text.to_string(), path));
             }
         }
     }

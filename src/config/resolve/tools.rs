@@ -7,22 +7,25 @@ use crate::config::consent::{Expander, kind_of};
 use crate::config::credentials::{CredentialTarget, EntryCredentials};
 use crate::config::entries;
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::spec::{FileRole, KindDescriptor, ToolSpec};
+use crate::config::spec::{
+    FileRole, INPUT_SCHEMA_KEYS, KindDescriptor, OUTPUT_SCHEMA_KEYS, ToolSpec,
+};
 use crate::model::{ToolDefinition, ToolName, ToolSource, ToolStatus};
 
 const UNKNOWN_KIND: &str = "unknown";
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
 pub fn list(
-    node: &ConfigNode,
+    node: ConfigNode,
     list: &str,
     file: &mut FileContext<'_>,
     builder: &mut ConfigurationBuilder,
 ) {
-    let diagnostic = match &node.value {
+    file.diagnostics.push(match node.value {
         NodeValue::Null => return,
         NodeValue::List(items) => {
-            for (index, item) in items.iter().enumerate() {
+            builder.configuration.tools.reserve_exact(items.len());
+            for (index, item) in Arc::unwrap_or_clone(items).into_iter().enumerate() {
                 tool(item, list, index, file, builder);
             }
             return;
@@ -31,43 +34,42 @@ pub fn list(
             node.expected("a list of entries").with_hint("start each entry with '- name: …'")
         }
         _ => node.error(format!("'{list}' must be a list of entries")),
-    };
-    file.diagnostics.push(diagnostic);
+    });
 }
 
 fn tool(
-    entry: &ConfigNode,
+    entry: ConfigNode,
     list: &str,
     index: usize,
     file: &mut FileContext<'_>,
     builder: &mut ConfigurationBuilder,
 ) {
     let role = FileRole::Tools;
-    builder.begin_entry(entry, file);
+    builder.begin_entry(&entry, file);
     let location = entry.location();
     let named = entry.get_any(&entries::NAMES).map(|(_, node)| node);
-    let Some(name) = file.diagnostics.ok(entries::name(entry)) else {
+    let Some(name) = file.diagnostics.ok(entries::name(&entry)) else {
         let shown = named.and_then(|name| name.as_scalar_text().ok());
         let shown = shown.filter(|text| !text.trim().is_empty());
         let shown = shown.unwrap_or_else(|| format!("{list}[{index}]"));
         builder.report_entry(&shown, role, file);
         return;
     };
-    let claim = (name.as_str(), role, entries::may_be_component(entry, list));
-    let name_location = named.unwrap_or(entry).location();
+    let claim = (name.as_str(), role, entries::may_be_component(&entry, list));
+    let name_location = named.unwrap_or(&entry).location();
     if !builder.admits(claim, &name_location, file) {
         file.diagnostics.take();
         return;
     }
-    if entries::is_off(entry) && file.diagnostics.is_empty() {
+    if entries::is_off(&entry) && file.diagnostics.is_empty() {
         builder.add_switched_off(&name, role, location, Vec::new());
         return;
     }
-    builder.literals.inspect(entry, &file.diagnostics);
-    let kind = kind_of(entry, &file.base_dir, file.shared.kinds);
+    builder.literals.inspect(&entry, &file.diagnostics);
+    let kind = kind_of(&entry, &file.base_dir, file.shared.kinds);
     let Some(kind) = file.diagnostics.ok(kind) else {
         if let Some(disabled) = builder.report_entry(&name, role, file) {
-            disabled.definitions = vec![define(entry, &name, None, file)];
+            disabled.definitions = vec![define(&entry, &name, None, file)];
             // Errors in the other keys are reported once the allowed keys are known.
             file.diagnostics.take();
         }
@@ -75,8 +77,8 @@ fn tool(
     };
     if file.grant.is_none() && !file.shared.consent.is_harmless(role, &name) {
         // If it may provide several tools, only its own name is known.
-        let mut definition = define(entry, &name, Some(kind), file);
-        definition.entry = Some(origin::of_tool(entry, file));
+        let mut definition = define(&entry, &name, Some(kind), file);
+        definition.entry = Some(origin::of_tool(&entry, file));
         definition.status = ToolStatus::Untrusted;
         let description = definition.description.clone();
         let listed = (name.as_str(), role, kind.key);
@@ -104,21 +106,22 @@ fn define(
 }
 
 fn resolve(
-    entry: &ConfigNode,
+    entry: ConfigNode,
     name: &str,
     kind: &KindDescriptor,
     file: &FileContext<'_>,
     builder: &ConfigurationBuilder,
 ) -> ToolSpec {
-    let mut written = Arc::new(entry.clone());
-    let mut entry = Arc::clone(&written);
+    let mut written = entry;
+    let mut expanded = None;
     if let Some(expander) = file.expander()
-        && Expander::has_references_in(&entry, kind.expand)
+        && Expander::has_references_in(&written, kind.expand)
     {
-        expander.entry(Arc::make_mut(&mut entry), kind.expand, &file.diagnostics);
+        let entry = expanded.insert(written.clone());
+        expander.entry(entry, kind.expand, &file.diagnostics);
     }
     let mut credentials = Vec::new();
-    if entry.get("credentials").is_some() {
+    if written.get("credentials").is_some() {
         let target = if kind.has_key("headers") {
             CredentialTarget::Requests
         } else if kind.has_key("env") {
@@ -126,27 +129,40 @@ fn resolve(
         } else {
             CredentialTarget::Nothing
         };
-        let named = EntryCredentials {
-            entry: Arc::make_mut(&mut entry),
-            written: Some(Arc::make_mut(&mut written)),
-            target,
-            file,
-        };
+        let entry = expanded.get_or_insert_with(|| written.clone());
+        let named = EntryCredentials { entry, written: Some(&mut written), target, file };
         credentials = named.apply(&builder.credentials);
     }
-    let mut definition = define(&entry, name, Some(kind), file);
+    let mut definition = define(expanded.as_ref().unwrap_or(&written), name, Some(kind), file);
     definition.entry = Some(origin::of_tool(&written, file));
     definition.credentials = credentials.into();
+    let location = written.location();
+    for entry in expanded.iter_mut().chain([&mut written]) {
+        drop_schemas(entry);
+    }
+    let unexpanded = Arc::new(written);
     ToolSpec {
         definition,
         kind: kind.key,
-        location: entry.location(),
-        entry,
-        unexpanded: written,
+        location,
+        entry: expanded.map_or_else(|| Arc::clone(&unexpanded), Arc::new),
+        unexpanded,
         base_dir: file.base_dir.clone(),
         defaults: file.defaults.clone(),
         scopes: Arc::clone(&file.scopes),
         grant: file.grant.clone(),
         seal: file.shared.consent.seal(FileRole::Tools, name),
+    }
+}
+
+/// Puts the schema of anything in place of those that the definition has: they would be the most of a
+/// large catalogue.
+fn drop_schemas(entry: &mut ConfigNode) {
+    let names_schema =
+        |key: &str| INPUT_SCHEMA_KEYS.contains(&key) || OUTPUT_SCHEMA_KEYS.contains(&key);
+    for (key, value) in entry.entries_mut().into_iter().flatten() {
+        if names_schema(&key.text) && !value.entries().is_empty() {
+            value.value = NodeValue::Bool(true);
+        }
     }
 }

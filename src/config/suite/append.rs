@@ -82,7 +82,7 @@ fn existing(path: &Path) -> Result<(String, usize), Error> {
         .map_err(|problem| Error::of_diagnostic(ErrorKind::Config, problem))?;
     let parsed = parse(&source, &text)
         .map_err(|problem| Error::of_diagnostic(ErrorKind::Config, problem))?;
-    let last = parsed.root.entries().last().filter(|(key, _)| key.text == "tests");
+    let last = parsed.root.entries().last().filter(|(key, _)| &*key.text == "tests");
     let items = last.and_then(|(_, tests)| match &tests.value {
         NodeValue::List(items) => Some(items),
         _ => None,

@@ -167,7 +167,7 @@ impl<'n> NodeDeserializer<'n, '_> {
         let mut spellings: Vec<&str> = Vec::new();
         let entries = self.node.entries().iter().filter(|(key, value)| {
             let Some(fields) = fields else { return !self.attempt.skips(value) };
-            let spelling = key.text.as_str();
+            let spelling = &*key.text;
             let is_read = fields.contains(&spelling)
                 && !value.is_null()
                 && !self.attempt.skips(value)
@@ -179,7 +179,7 @@ impl<'n> NodeDeserializer<'n, '_> {
         });
         let entries = entries.map(|(key, value)| {
             last.set(value);
-            (key.text.as_str(), self.of(value))
+            (&*key.text, self.of(value))
         });
         let read = visitor.visit_map(MapDeserializer::new(entries));
         read.map_err(|error: ReadError<'n>| match error.problem {

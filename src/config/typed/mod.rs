@@ -49,7 +49,7 @@ fn is_one_of(nodes: &[&ConfigNode], node: &ConfigNode) -> bool {
 /// A warning if a key of a mapping is not one of `keys`. Keys that start with `x-` are for other
 /// programs.
 pub fn unknown_key(mapping: &ConfigNode, key: &ConfigKey, keys: &[&str]) -> Option<Diagnostic> {
-    let is_unknown = !keys.contains(&key.text.as_str()) && !key.text.starts_with("x-");
+    let is_unknown = !keys.contains(&&*key.text) && !key.text.starts_with("x-");
     is_unknown.then(|| {
         Diagnostic::warning(format!("unknown key '{}'", key.text))
             .with_suggestion(&key.text, keys.iter().copied())

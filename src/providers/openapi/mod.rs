@@ -96,7 +96,7 @@ fn operations(spec: &ToolSpec, diagnostics: &Diagnostics) -> Result<Vec<ToolSpec
     let document = Arc::new(OpenApiDocument::read(path, &spec.base_dir).map_err(at_document)?);
     let shared = spec.unexpanded.entries().iter();
     let has_credential_keys = shared
-        .filter(|(key, _)| typed::names::<http::RequestKeys>().contains(&key.text.as_str()))
+        .filter(|(key, _)| typed::names::<http::RequestKeys>().contains(&&*key.text))
         .any(|(_, value)| has_credentials(value));
     let base = match request.base_url {
         Some(base) => base.value,

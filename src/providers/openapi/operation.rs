@@ -314,7 +314,7 @@ fn node_from_json(value: &Value, at: &ConfigNode) -> ConfigNode {
         Value::Object(map) => NodeValue::map(
             map.iter()
                 .map(|(name, value)| {
-                    let key = ConfigKey { text: name.into(), position: at.position };
+                    let key = ConfigKey { text: name.as_str().into(), position: at.position };
                     (key, node_from_json(value, at))
                 })
                 .collect(),

@@ -35,7 +35,9 @@ impl<P: Placeholder> TemplateTree<P> {
             }
             NodeValue::Map(entries) => {
                 let entries = entries.iter();
-                Self::Map(entries.map(|(key, v)| (key.text.clone(), Self::of(v, text))).collect())
+                Self::Map(
+                    entries.map(|(key, v)| (key.text.to_string(), Self::of(v, text))).collect(),
+                )
             }
             NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {
                 Self::Fixed(node.to_json())

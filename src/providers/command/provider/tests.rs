@@ -31,7 +31,9 @@ fn node(value: &Value) -> ConfigNode {
         Value::String(s) => NodeValue::Text(s.clone()),
         Value::Array(items) => NodeValue::list(items.iter().map(node).collect()),
         Value::Object(map) => NodeValue::map(
-            map.iter().map(|(k, v)| (ConfigKey { text: k.into(), position }, node(v))).collect(),
+            map.iter()
+                .map(|(k, v)| (ConfigKey { text: k.as_str().into(), position }, node(v)))
+                .collect(),
         ),
     };
     ConfigNode { value, position, source }

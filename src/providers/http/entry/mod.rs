@@ -393,7 +393,7 @@ impl<'a> EntryParser<'a> {
                 _ => vec![value],
             };
             let templates = values.into_iter().filter_map(|node| self.template(node, false));
-            query.push((key.text.clone(), templates.collect()));
+            query.push((key.text.to_string(), templates.collect()));
         }
         query
     }
