@@ -237,7 +237,8 @@ impl<'a> OpenCall<'a> {
 
     /// Records a call that ended without a result, which nobody hears of but by this.
     fn abandon(&mut self, error: &Error) {
-        if self.is_batch && error.kind() == ErrorKind::Usage {
+        let is_of_form = self.request.from_form && self.tool.is_some();
+        if (self.is_batch || is_of_form) && error.kind() == ErrorKind::Usage {
             self.is_open = false;
         } else if let Err(cause) = self.write(Some(error), None, 0)
             && self.intent.is_none()

@@ -203,6 +203,11 @@ pub struct CallRequest {
     /// The session, if the caller has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// Whether the arguments are those of a form, which a person corrects: when they are refused, that
+    /// was no call, and no record says so.
+    #[serde(default)]
+    #[doc(hidden)] // for the console
+    pub from_form: bool,
     /// Whether the session continues after the process that makes the call has exited. Only used by
     /// a background host, which keeps such a session for its own idle time.
     pub keeps_session: bool,
@@ -242,6 +247,7 @@ impl CallRequest {
             user_id: None,
             trace: None,
             session: None,
+            from_form: false,
             keeps_session: false,
             cwd: None,
             client_name: None,

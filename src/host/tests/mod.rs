@@ -149,6 +149,20 @@ mod arguments {
     }
 
     #[tokio::test]
+    async fn what_is_refused_in_a_form_is_no_call() {
+        for from_form in [false, true] {
+            let book = Arc::new(MemoryRecorder::default());
+            let server = Arc::new(FakeProvider::server("s", &["echo"]));
+            let recorder = Arc::clone(&book);
+            let host = host(&[&server]).recorder(recorder).build();
+            let arguments = words(&[("count", "many")]);
+            let request = CallRequest { from_form, ..CallRequest::new("s-echo", arguments) };
+            assert_eq!(host.call(request).await.unwrap_err().kind(), ErrorKind::Usage);
+            assert_eq!(book.lines().is_empty(), from_form, "{:?}", book.lines());
+        }
+    }
+
+    #[tokio::test]
     async fn a_schema_that_cannot_be_used_warns_and_calls() {
         let server = FakeProvider::server("s", &["echo"]);
         let mut tool = of_server("s", "echo");
