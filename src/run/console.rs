@@ -129,6 +129,7 @@ fn dependencies(context: &CommandContext, assembly: &Assembly) -> ConsoleDeps {
             history::log::FILE,
             state.as_deref(),
         ),
+        keeps_statistics: configuration.stats.enabled,
         keeps_history: configuration.history.enabled,
         settings: context.environment.config_dir(),
         saved_calls: context.environment.config_dir().filter(|_| context.global.ad_hoc.is_none()),

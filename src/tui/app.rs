@@ -110,10 +110,14 @@ impl AppState {
 
     /// Whether an action currently has no effect, wherever it is bound.
     pub fn is_unavailable(&self, action: Action) -> bool {
+        let view = self.view_state(self.context.view);
+        if ROW_ACTIONS.contains(&action) && !self.has_overlay() && view.is_list_empty() {
+            return true;
+        }
         match (action, &self.trust.window) {
             (Action::Trust, _) => self.trust.question.is_none(),
             (Action::Add | Action::Remove, _) => {
-                let form = self.view_state(self.context.view).form(self.context.focus);
+                let form = view.form(self.context.focus);
                 form.is_some_and(|form| form.json.is_none() && !form.has_items())
             }
             // Other forms fill in something else than the call of a tool.
@@ -152,6 +156,36 @@ impl AppState {
     }
 }
 
+/// What is done with the chosen row of a list.
+const ROW_ACTIONS: [Action; 26] = [
+    Action::Open,
+    Action::Fill,
+    Action::Run,
+    Action::Detail,
+    Action::ChangeFormat,
+    Action::Copy,
+    Action::CopyCommand,
+    Action::Export,
+    Action::SaveCall,
+    Action::Bench,
+    Action::Pin,
+    Action::Breakpoint,
+    Action::ShowTools,
+    Action::ShowTrace,
+    Action::ShowHistory,
+    Action::Connect,
+    Action::Restart,
+    Action::Stop,
+    Action::Log,
+    Action::Diff,
+    Action::Mark,
+    Action::Rerun,
+    Action::RerunEdited,
+    Action::Subscribe,
+    Action::No,
+    Action::CancelQuestion,
+];
+
 pub trait View {
     /// Performs an action; `false` when the view has no use for it.
     fn act(&mut self, action: Action, context: &mut AppContext) -> bool;
@@ -177,6 +211,11 @@ pub trait View {
 
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
         None
+    }
+
+    /// Whether the list in the first pane has no row that could be chosen.
+    fn is_list_empty(&self) -> bool {
+        false
     }
 
     /// The form that is filled in, if one is: it can be checked, and written in an editor.

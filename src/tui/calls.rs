@@ -105,6 +105,20 @@ impl ConsoleCalls {
         ended.fold((0, 0), |(all, bad), failed| (all + 1, bad + usize::from(failed)))
     }
 
+    /// Why calls are in no record: it is switched off, or could not be written when the newest call
+    /// ended. `key` is that of its settings.
+    pub fn recording_problem(&self, key: &str, is_recording: bool) -> Option<String> {
+        if !is_recording {
+            return Some(format!(
+                "Recording is off. Set {key}: {{ enabled: true }} to turn it on."
+            ));
+        }
+        let ended = |call: &ConsoleCall| call.outcome.clone();
+        let outcome = self.all.iter().rev().find_map(ended)?;
+        let warnings = &outcome.as_ref().as_ref().ok()?.result.as_ref().ok()?.warnings;
+        warnings.iter().find(|warning| warning.starts_with("not recorded: ")).cloned()
+    }
+
     pub fn newest_of(&self, tool: &str) -> Option<&ConsoleCall> {
         self.all.iter().rev().find(|call| call.tool == tool)
     }

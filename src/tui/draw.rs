@@ -37,6 +37,7 @@ fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     status_bar(pen, state, status);
     footer(pen, state, keys);
     pen.styler.frames = layout::has_frames(room);
+    pen.zoomed = state.context.is_zoomed;
     for (shown, place) in state.context.panes_shown() {
         pen.focused = state.context.focus == shown;
         pane(pen, state, shown, place);
@@ -48,7 +49,7 @@ fn screen(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     if state.has_overlay() {
         pen.dim_all();
     }
-    (pen.styler.frames, pen.focused) = (true, true);
+    (pen.styler.frames, pen.focused, pen.zoomed) = (true, true, false);
     overlays::draw(pen, state, area);
 }
 

@@ -22,7 +22,7 @@ pub use crate::tui::widgets::filter::ListFilter;
 pub use crate::tui::widgets::input::TextInput;
 pub use crate::tui::widgets::list::{ListCursor, after, shown_of, tabs};
 pub use crate::tui::widgets::page::wrap;
-pub use crate::tui::widgets::pane::{Pen, Styler};
+pub use crate::tui::widgets::pane::{NO_MATCHES, Pen, Styler};
 pub use crate::tui::widgets::scroll_text::{ScrollPosition, ScrollText};
 pub use crate::tui::widgets::{chart, pane, table};
 pub use crate::util::number::float;

@@ -44,7 +44,8 @@ pub struct ConsoleDeps {
     pub statistics: Option<RecordLocation>,
     /// Where past calls are stored; `None` if nowhere.
     pub history: Option<RecordLocation>,
-    /// Whether calls are kept there at the moment.
+    /// Whether calls are counted and kept there at the moment.
+    pub keeps_statistics: bool,
     pub keeps_history: bool,
     /// The directory of the user's own settings; `None` without one.
     pub settings: Option<PathBuf>,
@@ -280,6 +281,7 @@ impl EffectRunner {
                 let id = host.new_call_id();
                 let request = CallRequest {
                     id: Some(id.clone()),
+                    from_form: true,
                     cancel,
                     ..CallRequest::new(tool, CallArguments::Object(arguments))
                 };

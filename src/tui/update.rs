@@ -290,7 +290,7 @@ impl AppState {
                 Some(Overlay::Help(window)) if window.filter.is_typed => {
                     Some(&mut window.filter.line)
                 }
-                Some(Overlay::Palette(palette)) => Some(&mut palette.line),
+                Some(Overlay::Palette(palette)) => Some(&mut palette.list.filter.line),
                 Some(Overlay::SaveCall(window)) => Some(&mut window.name),
                 _ => None,
             };
@@ -508,7 +508,7 @@ impl AppState {
         let running = self.context.calls.running().count();
         match &mut self.context.overlay {
             Some(Overlay::Help(window)) => window.position.scroll(by),
-            Some(Overlay::Palette(palette)) => palette.step(by),
+            Some(Overlay::Palette(palette)) => palette.list.step(by),
             Some(Overlay::Running(list)) => list.step(by, running),
             Some(_) => {}
             None => {

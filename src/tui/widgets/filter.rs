@@ -7,7 +7,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use crate::tui::widgets::input::TextInput;
 use crate::tui::widgets::list::ListCursor;
 
-/// The filter of a list, or what is looked for in it.
+/// The filter of a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListFilter {
     pub line: TextInput,
@@ -33,45 +33,81 @@ impl ListFilter {
     pub fn is_shown(&self) -> bool {
         self.is_typed || !self.text().is_empty()
     }
+
+    /// The numbers of the names that have each word and nothing that is excluded, in their order.
+    pub fn find<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<usize> {
+        let FilterTerms { words, excluded, .. } = FilterTerms::of(self.text(), &[], true);
+        let mut words = WordMatcher::of(&words, &excluded);
+        let found = names.enumerate().filter(|(_, name)| words.admits(name, name));
+        found.map(|(at, _)| at).collect()
+    }
+}
+
+/// What a filter shows of a list, and which of that is chosen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FilteredList {
+    pub filter: ListFilter,
+    pub cursor: ListCursor,
+    /// The numbers of the items that are shown.
+    found: Vec<usize>,
+}
+
+impl FilteredList {
+    pub fn found(&self) -> &[usize] {
+        &self.found
+    }
+
+    /// The number of the chosen item; `None` when nothing is shown.
+    pub fn chosen(&self) -> Option<usize> {
+        self.found.get(self.cursor.chosen()).copied()
+    }
+
+    /// The text has changed: chooses the first match; without a text what was chosen stays so.
+    pub fn narrow(&mut self, found: Vec<usize>) {
+        let chosen = self.chosen().filter(|_| self.filter.text().is_empty());
+        self.cursor = ListCursor::default();
+        self.show(found, chosen);
+    }
+
+    /// The items have changed: chooses the one with this number, else what stands in the same line.
+    pub fn show(&mut self, found: Vec<usize>, chosen: Option<usize>) {
+        let at = found.iter().position(|at| Some(*at) == chosen);
+        self.found = found;
+        self.cursor.choose(at.unwrap_or(self.cursor.chosen()), self.found.len());
+    }
+
+    /// Moves the cursor by this many lines; negative moves up.
+    pub fn step(&mut self, by: isize) {
+        self.cursor.step(by, self.found.len());
+    }
 }
 
 /// Something is chosen of many by a few letters of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picker<T> {
-    pub line: TextInput,
-    pub list: ListCursor,
+    pub list: FilteredList,
     items: Vec<T>,
-    found: Vec<usize>,
 }
 
 impl<T> Picker<T> {
     pub fn of(items: Vec<T>) -> Self {
         let found = (0..items.len()).collect();
-        Self { line: TextInput::default(), list: ListCursor::default(), items, found }
+        Self { list: FilteredList { found, ..FilteredList::default() }, items }
     }
 
     /// Searches again after the text has changed.
     pub fn search(&mut self, find: impl FnOnce(&str, &[T]) -> Vec<usize>) {
-        self.found = find(self.line.text(), &self.items);
-        self.list = ListCursor::default();
+        self.list.narrow(find(self.list.filter.text(), &self.items));
     }
 
-    pub fn len(&self) -> usize {
-        self.found.len()
-    }
-
-    pub fn get(&self, at: usize) -> Option<&T> {
-        self.items.get(*self.found.get(at)?)
+    /// What is found, in the order of the lines.
+    pub fn found(&self) -> impl ExactSizeIterator<Item = &T> + '_ {
+        self.list.found.iter().map(|at| &self.items[*at])
     }
 
     /// The chosen one; `None` when nothing matches.
     pub fn chosen(&self) -> Option<&T> {
-        self.get(self.list.chosen())
-    }
-
-    /// Moves the cursor by this many lines; negative moves up.
-    pub fn step(&mut self, by: isize) {
-        self.list.step(by, self.found.len());
+        self.items.get(self.list.chosen()?)
     }
 }
 
@@ -94,18 +130,43 @@ impl Fuzzy {
     }
 
     /// The numbers of the items that fit, the best first and equally good ones in their order. The
-    /// name of an item counts more than what else is said of it.
+    /// name of an item counts more than what else is said of it, and no name more than the one that
+    /// was written whole.
     pub fn rank<'t>(
-        &mut self,
+        query: &str,
         items: impl Iterator<Item = (usize, &'t str, Option<String>)>,
     ) -> Vec<usize> {
+        let mut fuzzy = Self::of(query);
         let score = |(at, name, more): (usize, &str, Option<String>)| {
-            let score = self.score(name).map(|score| score * 2);
-            Some((score.or_else(|| self.score(&more?))?, at))
+            let is_whole = name.eq_ignore_ascii_case(query.trim());
+            let score = fuzzy.score(name).map(|score| if is_whole { u32::MAX } else { score * 2 });
+            Some((score.or_else(|| fuzzy.score(&more?))?, at))
         };
         let mut scored: Vec<(u32, usize)> = items.filter_map(score).collect();
         scored.sort_unstable_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
         scored.into_iter().map(|(_, at)| at).collect()
+    }
+}
+
+/// The words of a filter, to be looked for in a name and in what else is said of it.
+pub struct WordMatcher {
+    words: Vec<(Fuzzy, String)>,
+    excluded: Vec<String>,
+}
+
+impl WordMatcher {
+    pub fn of(words: &[String], excluded: &[String]) -> Self {
+        let words = words.iter().map(|word| (Fuzzy::of(word), word.to_lowercase())).collect();
+        Self { words, excluded: excluded.iter().map(|word| word.to_lowercase()).collect() }
+    }
+
+    /// Whether the letters of each word are in the name, or the word in the text, and no excluded word
+    /// is in the text.
+    pub fn admits(&mut self, name: &str, text: &str) -> bool {
+        let text = text.to_lowercase();
+        let mut words = self.words.iter_mut();
+        words.all(|(fuzzy, word)| fuzzy.score(name).is_some() || text.contains(&*word))
+            && !self.excluded.iter().any(|word| text.contains(word))
     }
 }
 

@@ -75,13 +75,6 @@ impl ListCursor {
         self.choose(self.chosen.saturating_add_signed(by), length);
     }
 
-    /// Chooses the first line whose name has this in it, if there is one.
-    pub fn find<'n>(&mut self, text: &str, mut names: impl Iterator<Item = &'n str>) {
-        let text = text.to_lowercase();
-        let at = names.position(|name| !text.is_empty() && name.to_lowercase().contains(&text));
-        self.chosen = at.unwrap_or(self.chosen);
-    }
-
     /// The first line that is seen in a window of this height: the chosen line stands in its middle
     /// where there is enough on both sides.
     pub fn first(self, height: usize, length: usize) -> usize {

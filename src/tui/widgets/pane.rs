@@ -12,12 +12,18 @@ use crate::tui::keys::KeyPress;
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::theme::{ColourScheme, Theme};
+use crate::tui::widgets::filter::FilteredList;
+
+/// What a list says that a filter leaves nothing of.
+pub const NO_MATCHES: &str = "No matches. Esc clears the filter.";
 
 pub struct Pen<'a> {
     pub styler: Styler,
     pub buffer: &'a mut Buffer,
     /// Whether what is drawn now has the keys.
     pub focused: bool,
+    /// Whether the focused pane fills the screen, which its title says.
+    pub zoomed: bool,
     /// Where the cursor blinks, if it does.
     pub cursor: Option<Position>,
 }
@@ -32,7 +38,7 @@ impl Deref for Pen<'_> {
 
 impl<'a> Pen<'a> {
     pub fn new(buffer: &'a mut Buffer, theme: Theme) -> Self {
-        Self { styler: Styler::new(theme), buffer, focused: true, cursor: None }
+        Self { styler: Styler::new(theme), buffer, focused: true, zoomed: false, cursor: None }
     }
 
     pub fn put(&mut self, widget: impl Widget, area: Rect) {
@@ -53,11 +59,12 @@ impl<'a> Pen<'a> {
     /// the way that is shown where there is no room for all.
     pub fn open_tabs(&mut self, area: Rect, title: &str, tabs: &[(&str, bool)]) -> Rect {
         let inner = self.open(area, title);
+        let title = self.whole_title(title);
         let span = |(name, is_shown): &(&str, bool)| match is_shown {
             true => Span::styled(format!("[{name}]"), self.theme.chip(Role::Name)),
             false => self.dim(format!(" {name} ")),
         };
-        let taken = text::width(title) + if self.frames { 4 } else { 1 };
+        let taken = text::width(&title) + if self.frames { 4 } else { 1 };
         let room = usize::from(area.width).saturating_sub(taken + 2);
         let all: Line<'_> = tabs.iter().map(span).collect();
         let one: Line<'_> = tabs.iter().filter(|(_, is_shown)| *is_shown).map(span).collect();
@@ -107,12 +114,18 @@ impl<'a> Pen<'a> {
         inner
     }
 
+    fn whole_title(&self, title: &str) -> String {
+        let zoom = if self.zoomed && self.focused { "  zoomed" } else { "" };
+        format!("{title}{zoom}")
+    }
+
     /// The same, with a badge behind the first word of the title.
     pub fn open_with(&mut self, area: Rect, title: &str, chip: Option<&(Role, String)>) -> Rect {
         let title_role = if self.focused { Role::Name } else { Role::Title };
+        let title = self.whole_title(title);
         let (first, rest) = match chip {
             Some(_) => title.split_at(title.find(' ').unwrap_or(title.len())),
-            None => (title, ""),
+            None => (&*title, ""),
         };
         let mut title = vec![self.span(title_role, first)];
         if let Some((role, word)) = chip {
@@ -171,6 +184,20 @@ impl<'a> Pen<'a> {
             let mark = self.mark(at == list.chosen());
             self.put(pointed(self.styler, row(at), mark, place.width), place);
         }
+    }
+
+    /// The rows of what a filter shows, each made of the number of its item.
+    pub fn filtered(
+        &mut self,
+        area: Rect,
+        list: &FilteredList,
+        mut row: impl FnMut(usize) -> Line<'static>,
+    ) {
+        let found = list.found();
+        if found.is_empty() {
+            return self.put(self.line(Role::Dim, NO_MATCHES), area);
+        }
+        self.list(area, list.cursor, found.len(), |at| row(found[at]));
     }
 
     pub fn input(&mut self, area: Rect, label: &str, input: &TextInput, problem: Option<&str>) {
@@ -263,7 +290,7 @@ impl Styler {
     }
 
     pub fn span(self, meaning: Role, text: impl AsRef<str>) -> Span<'static> {
-        let safe = text::safe_line(text.as_ref()).into_owned();
+        let safe = without_flags(text::safe_line(text.as_ref()).into_owned());
         let safe = if self.theme.ascii { ascii(&safe) } else { safe };
         Span::styled(safe, self.theme.style(meaning))
     }
@@ -333,6 +360,18 @@ impl Styler {
     pub fn lines(self, meaning: Role, text: &str) -> Vec<Line<'static>> {
         text.lines().take(LINES).map(|line| self.line(meaning, line)).collect()
     }
+}
+
+/// Terminals disagree about how wide a flag is, so its two letters are shown instead.
+fn without_flags(text: String) -> String {
+    const FLAG_LETTERS: std::ops::RangeInclusive<char> = '\u{1f1e6}'..='\u{1f1ff}';
+    if !text.contains(|c| FLAG_LETTERS.contains(&c)) {
+        return text;
+    }
+    let letter = |c: char| u32::from(c) - u32::from(*FLAG_LETTERS.start()) + u32::from('A');
+    let shown =
+        |c| if FLAG_LETTERS.contains(&c) { char::from_u32(letter(c)).unwrap_or(c) } else { c };
+    text.chars().map(shown).collect()
 }
 
 fn ascii(text: &str) -> String {

@@ -83,7 +83,7 @@ impl View for BenchView {
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
         match (pane, &mut self.picker) {
-            (Pane::Plan, Some(picker)) => picker.tools.step(by),
+            (Pane::Plan, Some(picker)) => picker.tools.list.step(by),
             (Pane::Plan, None) => self.form.step(by),
             (Pane::Run, _) => self.run_position.scroll(by),
             _ => self.verdict_position.scroll(by),
@@ -93,7 +93,7 @@ impl View for BenchView {
     fn line(&mut self, focus: Pane) -> Option<&mut TextInput> {
         match (&mut self.file, &mut self.picker) {
             (Some(line), _) => Some(line),
-            (None, Some(picker)) => Some(&mut picker.tools.line),
+            (None, Some(picker)) => Some(&mut picker.tools.list.filter.line),
             (None, None) if focus == Pane::Plan => self.form.active_input(),
             _ => None,
         }

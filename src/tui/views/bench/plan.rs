@@ -288,7 +288,7 @@ pub fn title(bench: &BenchView) -> String {
     match &bench.picker {
         Some(picker) => {
             let side = if picker.side == TargetSide::A { "A" } else { "B" };
-            format!("Choose {side}  {} found", picker.tools.len())
+            format!("Choose {side}  {} found", picker.tools.found().len())
         }
         None if bench.form.is_writing => "Plan  editing".to_owned(),
         None => "Plan".to_owned(),
@@ -374,10 +374,11 @@ fn foot(styler: Styler, form: &PlanForm) -> Vec<Line<'static>> {
 }
 
 fn pick(pen: &mut Pen<'_>, tools: &Picker<Arc<ToolRow>>, area: Rect) {
-    let area = pen.input_row(area, "find: ", &tools.line);
+    let area = pen.input_row(area, "find: ", &tools.list.filter.line);
     let styler = pen.styler;
-    pen.list(area, tools.list, tools.len(), |at| {
-        let Some(row) = tools.get(at) else { return Line::default() };
+    let rows: Vec<_> = tools.found().collect();
+    pen.list(area, tools.list.cursor, rows.len(), |at| {
+        let row = rows[at];
         Line::from(vec![
             styler.plain(&row.name),
             styler.span(Role::Warning, format!(" {}", row.status_mark())),

@@ -24,11 +24,18 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         }
     }
     let inner = pen.open(area, &title);
-    let rows = pen.filter(inner, &history.filter, history.query.problem.as_deref());
-    let rows = above(pen, history, rows);
+    let rows = pen.filter(inner, &history.list.filter, history.query.problem.as_deref());
+    let problem = recording_problem(state);
+    let [above, below] = top(rows, usize::from(problem.is_some()));
     if count == 0 {
-        return pen.paragraph(rows, &nothing(pen.styler, history));
+        let lines = match problem {
+            Some(problem) if history.calls().is_empty() => pen.lines(Role::Warning, &problem),
+            _ => nothing(pen.styler, history),
+        };
+        return pen.paragraph(rows, &lines);
     }
+    pen.put(pen.line(Role::Warning, problem.unwrap_or_default()), above);
+    let rows = below;
     let [head, rows] = top(rows, 1);
     let (room, styler) = (usize::from(rows.width).saturating_sub(2), pen.styler);
     // How much of the time is shown: all of it, without the year, or the time of day.
@@ -36,6 +43,8 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let first = WHEN + 1 - skipped;
     let widest = history.found().map(|call| text::width(&call.tool)).max().unwrap_or(0);
     let mut columns = COLUMNS.to_vec();
+    let kinds = history.found().filter_map(|call| call.error.as_deref());
+    columns[1].width = kinds.map(text::width).max().unwrap_or(0).clamp(8, 12) + 1;
     // Beside the result and the arguments; all else goes before names are cut.
     let beside = first + 1 + columns[1].width + ARGUMENTS;
     columns[0].width = widest.clamp(10, 36).min(room.saturating_sub(beside).max(12)) + 1;
@@ -46,8 +55,8 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let layout = TableLayout { first, ..TableLayout::of(&columns, room, first + ARGUMENTS) };
     pen.put(layout.heading(styler, " WHEN", "  ARGUMENTS"), head);
-    pen.list(rows, history.list, count, |at| {
-        let Some(call) = history.found().nth(at) else { return Line::default() };
+    pen.filtered(rows, &history.list, |at| {
+        let call = &history.calls()[at];
         let mark = if history.marked.as_ref() == Some(&call.id) { "*" } else { " " };
         let time = call.time.get(skipped..).unwrap_or_default();
         let mut spans = vec![styler.plain(mark), styler.dim(styler.cell(time, first - 1))];
@@ -78,13 +87,9 @@ const COLUMNS: [ColumnSpec<HistoryCell>; 5] = [
     ColumnSpec::new(" CLIENT", 0, 3, |call| (call.client.clone().unwrap_or_default(), Role::Name)),
 ];
 
-/// A notice about the file above the list, if there is one; gives the rows below.
-fn above(pen: &mut Pen<'_>, history: &HistoryView, area: Rect) -> Rect {
-    let Some(Ok(PastCalls { is_recording: false, .. })) = &history.file else { return area };
-    let [row, rows] = top(area, 1);
-    let text = "Recording is off. Set history: { enabled: true } to turn it on.";
-    pen.put(pen.line(Role::Warning, text), row);
-    rows
+fn recording_problem(state: &AppState) -> Option<String> {
+    let Some(Ok(PastCalls { is_recording, .. })) = &state.history.file else { return None };
+    state.context.calls.recording_problem("history", *is_recording)
 }
 
 fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
@@ -96,11 +101,11 @@ fn nothing(styler: Styler, history: &HistoryView) -> Vec<Line<'static>> {
             let hint = error.hint();
             lines.extend(hint.map(|hint| styler.line(Role::Dim, format!("hint: {hint}"))));
         }
-        Some(Ok(_)) if history.filter.text().is_empty() => {
+        Some(Ok(_)) if history.list.filter.text().is_empty() => {
             let keys = [("1", "tools: Enter calls one"), ("P", "the calls of all projects")];
             lines.extend(styler.empty("No calls yet.", &keys, 12));
         }
-        Some(Ok(_)) => lines.push(styler.line(Role::Dim, "No matches. Esc clears the filter.")),
+        Some(Ok(_)) => lines.push(styler.line(Role::Dim, NO_MATCHES)),
     }
     lines
 }

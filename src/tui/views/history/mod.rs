@@ -15,7 +15,7 @@ use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
 use crate::tui::views::history::entry_text::EntryFormat;
 use crate::tui::views::history::tasks::{HistoryReadFilter, PastCall, PastCalls};
-use crate::tui::widgets::filter::{FilterTerms, Fuzzy, is_yes, quoted};
+use crate::tui::widgets::filter::{FilterTerms, FilteredList, WordMatcher, is_yes, quoted};
 use crate::util::timestamp::parse_since;
 
 /// The number of calls read at once.
@@ -24,9 +24,7 @@ const PAGE_SIZE: usize = 500;
 /// The calls of the past.
 #[derive(Debug, Default)]
 pub struct HistoryView {
-    /// The position of the selected match.
-    pub list: ListCursor,
-    pub filter: ListFilter,
+    pub list: FilteredList,
     /// The call that others are compared with, by its identity.
     pub marked: Option<String>,
     pub format: EntryFormat,
@@ -35,7 +33,6 @@ pub struct HistoryView {
     /// What was read last; `None` before that.
     pub file: Option<Result<PastCalls, Error>>,
     query: HistorySearch,
-    found: Vec<usize>,
     limit: usize,
     last_request: Option<(HistoryReadFilter, usize)>,
     is_reading: bool,
@@ -103,20 +100,20 @@ impl View for HistoryView {
     }
 
     fn filter(&self) -> Option<&ListFilter> {
-        Some(&self.filter)
+        Some(&self.list.filter)
     }
 
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
-        Some(&mut self.filter)
+        Some(&mut self.list.filter)
+    }
+
+    fn is_list_empty(&self) -> bool {
+        self.chosen().is_none()
     }
 
     fn on_text_changed(&mut self, context: &mut AppContext) {
-        // Without a text what was chosen stays so.
-        let chosen = self.chosen().map(|call| call.id.clone());
-        let chosen = chosen.filter(|_| self.filter.text().is_empty());
-        self.refilter();
-        let again = self.found().position(|call| Some(&call.id) == chosen.as_ref());
-        self.list.choose(again.unwrap_or(0), self.found.len());
+        let found = self.find();
+        self.list.narrow(found);
         self.next_request(context);
     }
 
@@ -139,17 +136,17 @@ impl HistoryView {
     }
 
     pub fn found(&self) -> impl ExactSizeIterator<Item = &PastCall> + '_ {
-        self.found.iter().map(|at| &self.calls()[*at])
+        self.list.found().iter().map(|at| &self.calls()[*at])
     }
 
     pub fn chosen(&self) -> Option<&PastCall> {
-        self.found().nth(self.list.chosen())
+        self.calls().get(self.list.chosen()?)
     }
 
     pub fn filter_by_tool(&mut self, tool: &str) {
-        self.filter.set(HistorySearch::for_tool(tool));
-        self.refilter();
-        self.list.choose(0, self.found.len());
+        self.list.filter.set(HistorySearch::for_tool(tool));
+        let found = self.find();
+        self.list.narrow(found);
     }
 
     pub fn on_call_recorded(&mut self, context: &mut AppContext) {
@@ -163,12 +160,16 @@ impl HistoryView {
     pub fn read(&mut self, read: Result<PastCalls, Error>, context: &mut AppContext) {
         self.is_reading = false;
         // Who looks at the newest call goes on looking at the newest.
-        let chosen = self.chosen().map(|call| call.id.clone()).filter(|_| self.list.chosen() > 0);
+        let is_older = self.list.cursor.chosen() > 0;
+        let chosen = self.chosen().map(|call| call.id.clone()).filter(|_| is_older);
         self.file = Some(read);
-        self.refilter();
-        let again = chosen.and_then(|id| self.found().position(|call| call.id == id));
-        self.list.choose(again.unwrap_or(0), self.found.len());
-        if self.found.is_empty() {
+        let again = chosen.and_then(|id| self.calls().iter().position(|call| call.id == id));
+        if again.is_none() {
+            self.list.cursor = ListCursor::default();
+        }
+        let found = self.find();
+        self.list.show(found, again);
+        if self.list.found().is_empty() {
             (self.entry, self.open_id) = (None, None);
             self.show();
         }
@@ -241,15 +242,15 @@ impl HistoryView {
         }
     }
 
-    fn refilter(&mut self) {
-        self.query = HistorySearch::of(self.filter.text());
-        self.found = self.query.find(self.calls());
+    fn find(&mut self) -> Vec<usize> {
+        self.query = HistorySearch::of(self.list.filter.text());
+        self.query.find(self.calls())
     }
 
     fn step(&mut self, by: isize) {
         let before = self.list.chosen();
-        self.list.step(by, self.found.len());
-        let at_end = self.list.chosen() + 1 >= self.found.len();
+        self.list.step(by);
+        let at_end = self.list.cursor.chosen() + 1 >= self.list.found().len();
         let has_more = matches!(self.file, Some(Ok(PastCalls { has_more: true, .. })));
         if by > 0 && at_end && has_more && !self.is_reading {
             self.limit = self.calls().len() + PAGE_SIZE;
@@ -328,7 +329,7 @@ impl HistoryView {
     fn diff(&mut self, context: &mut AppContext) {
         let Some(call) = self.chosen() else { return };
         let before = || {
-            let older = self.found().skip(self.list.chosen() + 1);
+            let older = self.found().skip(self.list.cursor.chosen() + 1);
             older.filter(|older| older.tool == call.tool).map(|older| older.id.clone()).next()
         };
         let other = self.marked.clone().filter(|marked| *marked != call.id).or_else(before);
@@ -409,8 +410,7 @@ impl HistorySearch {
                 _ => filter.session = Some(value),
             }
         }
-        query.words = terms.words;
-        query.without = terms.excluded.iter().map(|word| word.to_lowercase()).collect();
+        (query.words, query.without) = (terms.words, terms.excluded);
         query
     }
 
@@ -419,23 +419,13 @@ impl HistorySearch {
     }
 
     pub fn find(&self, calls: &[PastCall]) -> Vec<usize> {
-        let all = 0..calls.len();
-        if self.words.is_empty() && self.without.is_empty() {
-            return all.collect();
-        }
-        let mut words: Vec<(Fuzzy, String)> =
-            self.words.iter().map(|word| (Fuzzy::of(word), word.to_lowercase())).collect();
-        all.filter(|at| {
-            let Some(call) = calls.get(*at) else { return false };
+        let mut words = WordMatcher::of(&self.words, &self.without);
+        let found = calls.iter().enumerate().filter(|(_, call)| {
             let status = call.error.as_deref().unwrap_or("ok");
             let fields = [&call.tool, &call.source, status, &call.arguments, &call.id];
-            let text = fields.join("\n").to_lowercase();
-            let has_words = words
-                .iter_mut()
-                .all(|(fuzzy, word)| fuzzy.score(&call.tool).is_some() || text.contains(&*word));
-            has_words && !self.without.iter().any(|word| text.contains(word))
-        })
-        .collect()
+            words.admits(&call.tool, &fields.join("\n"))
+        });
+        found.map(|(at, _)| at).collect()
     }
 }
 

@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 
 use crate::audit::mask::MASK;
 use crate::history::HistoryEntry;
-use crate::model::Error;
+use crate::model::{Error, ToolResult};
 use crate::tui::app::AppState;
 use crate::tui::event::{AppEffect, AppEvent, ConsoleCallId};
 use crate::tui::layout::{Pane, ViewId};
+use crate::tui::tests::craft::{begun, ended};
+use crate::tui::tests::drawing::{ASCII, picture};
 use crate::tui::tests::{press, sample, tell};
 use crate::tui::views::history::tasks::{self, HistoryReadFilter, PastCall, PastCalls};
 
@@ -172,7 +174,7 @@ fn the_history_of_a_tool_is_shown_from_the_list_of_tools() {
         HistoryReadFilter { tool: Some("calculator".to_owned()), ..HistoryReadFilter::default() };
     assert_eq!(effects, [tasks::read(wanted, 500).into()]);
     assert_eq!(state.context.view, ViewId::History);
-    assert_eq!(state.history.filter.text(), "tool:calculator ");
+    assert_eq!(state.history.list.filter.text(), "tool:calculator ");
 }
 
 #[test]
@@ -262,4 +264,31 @@ fn whether_the_tool_changed_is_said() {
     press(&mut state, &["t"]);
     let shown = state.history.details.to_text();
     assert!(shown.ends_with("\n{\"a\":1}"), "{shown}");
+}
+
+#[test]
+fn where_nothing_is_recorded_that_is_said_in_place_of_no_calls() {
+    let mut state = sample();
+    press(&mut state, &["6"]);
+    let none = |is_recording| Ok(PastCalls { is_recording, ..PastCalls::default() });
+    tell(&mut state, move |state| state.history.read(none(false), &mut state.context));
+    let shown = picture(&state, ASCII);
+    assert!(shown.contains("Recording is off.") && !shown.contains("No calls"), "{shown}");
+    // It is on, and there is no room for it.
+    tell(&mut state, move |state| state.history.read(none(true), &mut state.context));
+    assert!(picture(&state, ASCII).contains("No calls yet."));
+    let run = begun(&mut state, "1");
+    let mut result = ToolResult::json(json!(1));
+    result.warnings = vec!["not recorded: history: there is no room".to_owned()];
+    ended(&mut state, run, result);
+    let shown = picture(&state, ASCII);
+    assert!(shown.contains("not recorded: history: there is no room"), "{shown}");
+    assert!(!shown.contains("No calls"), "{shown}");
+}
+
+#[test]
+fn the_kind_of_a_failure_is_whole() {
+    let mut state = shown();
+    read(&mut state, vec![past("c-1", "calculator", Some("unreachable"), "")], false);
+    assert!(picture(&state, ASCII).contains("unreachable "));
 }

@@ -253,6 +253,10 @@ impl View for InboxView {
         }
     }
 
+    fn is_list_empty(&self) -> bool {
+        self.questions.is_empty()
+    }
+
     fn on_text_changed(&mut self, _context: &mut AppContext) {
         if let Some(PendingQuestion { answer: AnswerDraft::Form(form), is_sending, .. }) =
             self.chosen_mut()

@@ -34,7 +34,7 @@ fn tree(pen: &mut Pen<'_>, offerings: &OfferingsView, area: Rect) {
         let text = match (offerings.tree.servers.as_slice(), offerings.filter.text()) {
             ([], "") => "No servers. Define them in mcp.yaml.",
             (_, "") => "No resources or prompts.",
-            _ => "No matches. Esc clears the filter.",
+            _ => NO_MATCHES,
         };
         return pen.put(pen.line(Role::Dim, text), rows);
     }

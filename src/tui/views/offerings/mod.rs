@@ -137,6 +137,10 @@ impl View for OfferingsView {
         Some(&mut self.filter)
     }
 
+    fn is_list_empty(&self) -> bool {
+        self.chosen().is_none()
+    }
+
     fn on_text_changed(&mut self, context: &mut AppContext) {
         if self.is_asking(context.focus)
             && let Some(asking) = &mut self.asking

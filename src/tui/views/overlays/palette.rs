@@ -59,30 +59,40 @@ pub fn entries(keys: &Keymap, places: &[KeyContext], tools: &[Arc<ToolRow>]) -> 
 }
 
 pub fn search(letters: &str, entries: &[PaletteEntry]) -> Vec<usize> {
-    let entries = entries.iter().enumerate();
-    let entries = entries.map(|(at, entry)| (at, &*entry.name, Some(entry.about.clone())));
-    Fuzzy::of(letters).rank(entries)
+    let texts = entries.iter().enumerate();
+    let texts = texts.map(|(at, entry)| (at, &*entry.name, Some(entry.about.clone())));
+    let mut found = Fuzzy::rank(letters, texts);
+    // A tool may be called like a command, which has a key as well.
+    let whole = PaletteCommand::Tool(letters.trim().to_owned());
+    found.sort_by_key(|at| entries[*at].command != whole);
+    found
 }
 
+/// The cells of a key.
+const KEYS: usize = 10;
+
 pub fn draw(pen: &mut Pen<'_>, palette: &Picker<PaletteEntry>, area: Rect) {
-    let size = (78, area.height.saturating_sub(4).clamp(5, 22));
-    let inner = pen.open_over(area, size, &format!("Commands ({})", palette.len()));
+    let size =
+        (area.width.saturating_sub(8).clamp(78, 120), area.height.saturating_sub(4).clamp(5, 22));
+    let inner = pen.open_over(area, size, &format!("Commands ({})", palette.found().len()));
     let [line, rows] = top(inner, 1);
-    pen.input(line, "> ", &palette.line, None);
-    if palette.len() == 0 {
+    pen.input(line, "> ", &palette.list.filter.line, None);
+    if palette.found().len() == 0 {
         let text = "No matching command. Esc closes.";
         return pen.put(pen.line(Role::Dim, text), rows);
     }
     let styler = pen.styler;
-    let names = (0..palette.len()).filter_map(|at| Some(text::width(&palette.get(at)?.name)));
-    let name = names.max().unwrap_or(0).min(usize::from(rows.width).saturating_sub(12) * 2 / 3);
-    pen.list(rows, palette.list, palette.len(), |at| {
-        let Some(entry) = palette.get(at) else { return Line::default() };
+    let entries: Vec<&PaletteEntry> = palette.found().collect();
+    let room = usize::from(rows.width).saturating_sub(2 + KEYS);
+    let names = entries.iter().map(|entry| text::width(&entry.name));
+    let name = names.max().unwrap_or(0).min(room * 2 / 3);
+    pen.list(rows, palette.list.cursor, entries.len(), |at| {
+        let entry = entries[at];
         let key = entry.key.map(|key| key.to_string()).unwrap_or_default();
         Line::from(vec![
-            styler.span(Role::Key, format!("{key:<10}")),
+            styler.span(Role::Key, format!("{key:<KEYS$}")),
             styler.span(Role::Name, styler.cell(&entry.name, name) + "  "),
-            styler.plain(&entry.about),
+            styler.plain(styler.cell(&entry.about, room.saturating_sub(name + 2))),
         ])
     });
 }

@@ -57,25 +57,26 @@ const STATE: usize = 13;
 
 pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let servers = &state.servers;
-    let title = format!("Servers {}", servers.rows.len());
+    let title = format!("Servers {}", shown_of(servers.list.found().len(), servers.rows.len()));
     let inner = pen.open(area, &title);
     if servers.rows.is_empty() {
         let text = "No servers. Define them in mcp.yaml, or take those of your editor:\n\
                     toolhost import";
         return pen.paragraph(inner, &pen.lines(Role::Dim, text));
     }
-    let inner = pen.filter(inner, &servers.find, None);
+    let inner = pen.filter(inner, &servers.list.filter, None);
     let [head, rows] = top(inner, 1);
     let width = usize::from(inner.width);
-    let name = if width >= 100 { 16 } else { 14 };
+    let widest = servers.rows.iter().map(|server| text::width(&server.name) + 1).max().unwrap_or(0);
+    let least = if width >= 100 { 16 } else { 14 };
+    // Columns go before names are cut.
+    let name = widest.min(width.saturating_sub(2 + STATE + LAST)).clamp(least, 40);
     let first = name + STATE;
     let layout = TableLayout { first, ..TableLayout::of(&COLUMNS, width, 2 + first + LAST) };
     let title = pen.cell("NAME", name) + "STATE";
     pen.put(layout.heading(pen.styler, &title, "  PID/URL"), head);
     let styler = pen.styler;
-    pen.list(rows, servers.list, servers.rows.len(), |at| {
-        row(styler, state, &servers.rows[at], name, &layout)
-    });
+    pen.filtered(rows, &servers.list, |at| row(styler, state, &servers.rows[at], name, &layout));
 }
 
 fn row(

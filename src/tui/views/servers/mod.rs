@@ -13,6 +13,7 @@ use crate::model::{HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSou
 use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
 use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
+use crate::tui::widgets::filter::FilteredList;
 
 /// How often the states of the servers are refreshed while they are shown. No server is contacted
 /// for that.
@@ -22,13 +23,11 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(2);
 pub struct ServersView {
     /// What is known of each, in the order of the files.
     pub rows: Vec<ServerStatus>,
-    pub list: ListCursor,
+    pub list: FilteredList,
     /// Why the list of a server's tools did not come.
     pub errors: BTreeMap<String, Error>,
     pub position: ScrollPosition,
     pub tab: ServerTab,
-    /// What is looked for: the first server whose name has it is chosen.
-    pub find: ListFilter,
     pub activity: BTreeMap<String, ServerActivity>,
     pub tool_lists: BTreeMap<String, ServerToolLists>,
     last_refresh: Duration,
@@ -54,9 +53,6 @@ impl View for ServersView {
             return true;
         }
         let Some(name) = self.chosen().map(|server| server.name.clone()) else { return false };
-        if action == Action::Open {
-            self.find.set("");
-        }
         match action {
             Action::Open if context.focus == Pane::Health => {
                 context.emit(Navigation::ShowTrace(name));
@@ -91,15 +87,19 @@ impl View for ServersView {
     }
 
     fn filter(&self) -> Option<&ListFilter> {
-        Some(&self.find)
+        Some(&self.list.filter)
     }
 
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
-        Some(&mut self.find)
+        Some(&mut self.list.filter)
+    }
+
+    fn is_list_empty(&self) -> bool {
+        self.chosen().is_none()
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) {
-        self.list.find(self.find.text(), self.rows.iter().map(|row| row.name.as_str()));
+        self.list.narrow(self.find());
         self.position.reset();
     }
 
@@ -109,8 +109,7 @@ impl View for ServersView {
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
         if pane == Pane::Servers {
-            let length = self.rows.len();
-            self.list.step(by, length);
+            self.list.step(by);
             self.position.reset();
         } else {
             self.position.scroll(by);
@@ -134,9 +133,9 @@ impl View for ServersView {
 
     fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
         if pane == Pane::Servers {
-            // The titles of the columns, and what is searched for, if something is.
-            let above = 1 + usize::from(self.find.is_shown());
-            self.list.click(row, above, height, self.rows.len());
+            // The titles of the columns, and the filter, if there is one.
+            let above = 1 + usize::from(self.list.filter.is_shown());
+            self.list.cursor.click(row, above, height, self.list.found().len());
         }
     }
 }
@@ -151,6 +150,7 @@ fn tools_of(server: &str, catalogue: &Catalogue) -> Vec<Arc<ToolDefinition>> {
 impl ServersView {
     /// Takes in what is known of some servers at `now`, the time since the Unix epoch.
     pub fn update_statuses(&mut self, statuses: Vec<ServerStatus>, now: Duration) {
+        let chosen = self.chosen().map(|server| server.name.clone());
         for status in statuses {
             let past = self.past_mut(&status.name);
             past.ping(status.ping);
@@ -160,21 +160,34 @@ impl ServersView {
                 None => self.rows.push(status),
             }
         }
+        self.show(chosen);
+    }
+
+    fn find(&self) -> Vec<usize> {
+        self.list.filter.find(self.rows.iter().map(|row| row.name.as_str()))
+    }
+
+    /// The rows are other ones: what was chosen stays so.
+    fn show(&mut self, chosen: Option<String>) {
+        let again = self.rows.iter().position(|row| Some(&row.name) == chosen.as_ref());
+        self.list.show(self.find(), again);
     }
 
     /// Drops the servers that are not among these any more, and names them.
     pub fn retain_servers(&mut self, all: &[ServerStatus]) -> Vec<String> {
         let is_there = |name: &str| all.iter().any(|status| status.name == name);
-        let (kept, removed): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.rows).into_iter().partition(|row| is_there(&row.name));
-        self.rows = kept;
+        let chosen = self.chosen().map(|server| server.name.clone());
+        let removed = self.rows.extract_if(.., |row| !is_there(&row.name));
+        let removed = removed.map(|row| row.name).collect();
+        self.show(chosen);
         self.errors.retain(|name, _| is_there(name));
         self.tool_lists.retain(|name, _| is_there(name));
-        removed.into_iter().map(|row| row.name).collect()
+        removed
     }
 
     pub fn clear(&mut self) {
         self.rows.clear();
+        self.show(None);
         self.errors.clear();
         self.tool_lists.clear();
     }
@@ -233,7 +246,7 @@ impl ServersView {
     }
 
     pub fn chosen(&self) -> Option<&ServerStatus> {
-        self.rows.get(self.list.chosen())
+        self.rows.get(self.list.chosen()?)
     }
 
     /// Why a server is out of service, if it is.
@@ -270,7 +283,7 @@ impl ServersView {
 #[rustfmt::skip]
 pub const SERVERS: KeyTable = KeyTable { context: KeyContext::Servers, name: "servers", title: "Servers", rows: &[
     row(&[Enter], Action::Open, "open", "connect; in the details: show the trace"),
-    row(&[Char('/')], Action::Filter, "find", "find a server by its name"),
+    row(&[Char('/')], Action::Filter, "filter", "filter by name: words !word"),
     row(&[Char('c'), Char('P')], Action::Connect, "connect", "connect or ping"),
     row(&[Char('R')], Action::Restart, "restart", "restart the server"),
     row(&[Char('x')], Action::Stop, "stop", "stop the server; the next call starts it"),

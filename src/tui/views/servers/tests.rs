@@ -8,7 +8,7 @@ use crate::model::{Era, ListKind, ListOwner, LogLevel, PastError, ToolStatus};
 use crate::tui::event::UserInput;
 use crate::tui::keys::KeyPress;
 use crate::tui::tests::drawing::{ASCII, picture};
-use crate::tui::tests::tool;
+use crate::tui::tests::{press as typed, tool};
 use crate::tui::theme::Theme;
 use crate::util::timestamp;
 
@@ -298,4 +298,30 @@ fn the_log_in_60_by_16() {
 #[test]
 fn the_servers_in_40_by_10() {
     insta::assert_snapshot!(timed(&sized(40, 10, &[]), Theme::default()));
+}
+
+#[test]
+fn a_filter_narrows_the_servers_and_enter_acts_on_what_it_shows() {
+    let mut state = sample();
+    assert_eq!(typed(&mut state, &["/", "web"]), []);
+    let seen = picture(&state, ASCII);
+    assert!(seen.contains("Servers 1/2") && !seen.contains("files  "), "{seen}");
+    let effects = typed(&mut state, &["<enter>"]);
+    assert_eq!(effects[0], AppEffect::PingServer("web".to_owned()));
+    // What is chosen stays so without the filter, and when another server comes.
+    typed(&mut state, &["<esc>"]);
+    state.update(AppEvent::AllServers(vec![ready("new"), dead("web")]));
+    assert_eq!(state.servers.chosen().unwrap().name, "web");
+    typed(&mut state, &["/", "nothing like it"]);
+    assert!(picture(&state, ASCII).contains("No matches."));
+    assert_eq!(typed(&mut state, &["<enter>", "x", "R"]), [], "nothing is chosen");
+}
+
+#[test]
+fn a_long_name_is_whole_where_there_is_room() {
+    let mut state = sample();
+    let name = "issues-of-the-whole-company";
+    state.update(AppEvent::AllServers(vec![ready(name)]));
+    let seen = picture(&state, ASCII);
+    assert!(seen.contains(&format!("{name} ")), "{seen}");
 }

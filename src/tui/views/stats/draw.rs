@@ -119,14 +119,20 @@ pub fn name_of(usage: &Usage, by_server: bool) -> &str {
 
 pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let stats = &state.stats;
-    let area = pen.filter(area, &stats.find, None);
+    let area = pen.filter(area, &stats.list.filter, None);
     let mut above = Vec::new();
     if let Some(error) = &stats.error {
         above.push(pen.line(Role::Error, format!("cannot read statistics: {}", error.message())));
         above.extend(error.hint().map(|hint| pen.line(Role::Dim, format!("hint: {hint}"))));
     }
+    let problem = stats
+        .snapshot
+        .as_ref()
+        .and_then(|snapshot| state.context.calls.recording_problem("stats", snapshot.is_recording));
+    above.extend(problem.map(|problem| pen.line(Role::Warning, problem)));
     if stats.rows().is_empty() {
         match (&stats.snapshot, &stats.error) {
+            (Some(_), _) if !above.is_empty() => {}
             (Some(_), _) => {
                 let keys = [
                     ("1", "tools: Enter calls one"),
@@ -162,7 +168,7 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         y += 1;
     }
     let (styler, rows) = (pen.styler, Rect { y, height: area.bottom().saturating_sub(y), ..area });
-    pen.list(rows, stats.list, stats.rows().len(), |at| {
+    pen.filtered(rows, &stats.list, |at| {
         let usage = &stats.rows()[at];
         let name = styler.cell(name_of(usage, stats.by_server), layout.first);
         let cells = layout.cells(styler, |column| (column.what)(state, usage, column.width));

@@ -17,6 +17,7 @@ use crate::tui::keys::KeyPress::{Char, Enter};
 use crate::tui::prelude::*;
 use crate::tui::views::stats::tasks::{StatsSnapshot, StatsViewQuery, StatsWindow};
 use crate::tui::views::tools::list::{UsageByName, UsageFigures};
+use crate::tui::widgets::filter::FilteredList;
 
 /// How often is looked while the view is shown.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
@@ -52,10 +53,8 @@ pub struct StatsView {
     /// The error of the last read, if it failed.
     pub error: Option<Error>,
     servers: Vec<Usage>,
-    pub list: ListCursor,
+    pub list: FilteredList,
     pub position: ScrollPosition,
-    /// What is looked for: the first row whose name has it is chosen.
-    pub find: ListFilter,
     pub is_querying: bool,
     last_query: Duration,
 }
@@ -70,7 +69,7 @@ impl View for StatsView {
             }
             Action::ChangeFormat => {
                 self.by_server = !self.by_server;
-                self.list = ListCursor::default();
+                self.list.cursor = ListCursor::default();
                 self.arrange(None);
                 self.refresh(context);
             }
@@ -119,20 +118,19 @@ impl View for StatsView {
     }
 
     fn filter(&self) -> Option<&ListFilter> {
-        Some(&self.find)
+        Some(&self.list.filter)
     }
 
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
-        Some(&mut self.find)
+        Some(&mut self.list.filter)
+    }
+
+    fn is_list_empty(&self) -> bool {
+        self.chosen().is_none()
     }
 
     fn on_text_changed(&mut self, _context: &mut AppContext) {
-        let mut list = self.list;
-        list.find(
-            self.find.text(),
-            self.rows().iter().map(|usage| draw::name_of(usage, self.by_server)),
-        );
-        self.list = list;
+        self.list.narrow(self.find());
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
@@ -141,7 +139,7 @@ impl View for StatsView {
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
         if pane == Pane::Usage {
-            self.list.step(by, self.rows().len());
+            self.list.step(by);
             self.position.reset();
         } else {
             self.position.scroll(by);
@@ -211,7 +209,12 @@ impl StatsView {
 
     /// The row under the cursor; `None` when there are no rows.
     pub fn chosen(&self) -> Option<&Usage> {
-        self.rows().get(self.list.chosen())
+        self.rows().get(self.list.chosen()?)
+    }
+
+    fn find(&self) -> Vec<usize> {
+        let names = self.rows().iter().map(|usage| draw::name_of(usage, self.by_server));
+        self.list.filter.find(names)
     }
 
     pub fn usage_of(&self, tool: &ToolDefinition) -> Option<(&Usage, StatsWindow)> {
@@ -258,8 +261,9 @@ impl StatsView {
     }
 
     fn query(&mut self, is_reset: bool, context: &mut AppContext) {
-        let first = self.list.chosen().saturating_sub(TIMELINE_ROWS);
-        let near = self.rows().iter().skip(first).take(2 * TIMELINE_ROWS).map(|usage| &usage.tool);
+        let first = self.list.cursor.chosen().saturating_sub(TIMELINE_ROWS);
+        let near = self.list.found().iter().skip(first).take(2 * TIMELINE_ROWS);
+        let near = near.map(|at| &self.rows()[*at].tool);
         let timelines_of = if self.by_server {
             let servers: HashSet<Option<&str>> = near.map(|row| row.server.as_deref()).collect();
             let tools = self.snapshot.iter().flat_map(|seen| &seen.summary.tools);
@@ -285,12 +289,10 @@ impl StatsView {
         self.servers = if self.by_server { seen.summary.servers() } else { Vec::new() };
         sort(&mut self.servers, ORDERS[self.order].1);
         let again = chosen.and_then(|tool| self.rows().iter().position(|usage| usage.tool == tool));
-        let length = self.rows().len();
-        self.list.choose(again.unwrap_or(self.list.chosen()), length);
+        self.list.show(self.find(), again);
     }
 
     fn open_tool(&mut self, context: &mut AppContext) {
-        self.find.set("");
         let Some(usage) = self.chosen() else { return };
         match (&usage.tool.server, self.by_server) {
             (Some(server), true) => context.emit(Navigation::ShowTools(server.clone())),
@@ -306,7 +308,7 @@ impl StatsView {
 pub const STATS: KeyTable = KeyTable { context: KeyContext::Stats, name: "stats", title: "Statistics", rows: &[
     row(&[Char('w')], Action::Window, "window", "change the window: 1m 5m 1h session all"),
     row(&[Char('s')], Action::Sort, "sort", "change the sort order"),
-    row(&[Char('/')], Action::Filter, "find", "find a row by its name"),
+    row(&[Char('/')], Action::Filter, "filter", "filter by name: words !word"),
     row(&[Char('t')], Action::ChangeFormat, "by server", "group by tool or by server"),
     row(&[Enter], Action::Open, "tool", "show the tool, or the server's tools"),
     row(&[Char('b')], Action::Bench, "bench", "benchmark the tool"),

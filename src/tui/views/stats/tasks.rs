@@ -31,6 +31,7 @@ pub struct StatsSnapshot {
     pub place: String,
     /// The size of the spool in bytes.
     pub size: Option<u64>,
+    pub is_recording: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,7 +108,7 @@ pub fn query(look: StatsViewQuery, is_reset: bool) -> Task {
             if is_reset {
                 open.reset_at = Some(now);
             }
-            open.snapshot(&look, now)
+            open.snapshot(&look, now, context.deps.keeps_statistics)
         })
         .await
     };
@@ -133,7 +134,12 @@ impl OpenStatistics {
         CallFilter { since, project, ..CallFilter::default() }
     }
 
-    fn snapshot(&mut self, look: &StatsViewQuery, now: Duration) -> Result<StatsSnapshot, Error> {
+    fn snapshot(
+        &mut self,
+        look: &StatsViewQuery,
+        now: Duration,
+        is_recording: bool,
+    ) -> Result<StatsSnapshot, Error> {
         self.statistics.refresh()?;
         let since = match look.window {
             StatsWindow::Session => Some(self.opened),
@@ -163,6 +169,7 @@ impl OpenStatistics {
             timelines,
             place: self.statistics.spool().path.display().to_string(),
             size: self.statistics.size(),
+            is_recording,
         })
     }
 }

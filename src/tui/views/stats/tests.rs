@@ -57,6 +57,7 @@ pub fn seen(window: StatsWindow) -> StatsSnapshot {
         timelines,
         place: "/state/toolhost/stats.spool".to_owned(),
         size: Some(61_440),
+        is_recording: true,
     }
 }
 
@@ -172,7 +173,7 @@ fn rows_are_sorted_and_what_was_chosen_stays_chosen() {
     assert_eq!(state.stats.chosen().unwrap().tool.name, "web-search");
     press(&mut state, &["s"]);
     assert_eq!(names(&state)[0], "web-search", "most errors first");
-    assert_eq!(state.stats.list.chosen(), 0);
+    assert_eq!(state.stats.list.cursor.chosen(), 0);
     assert_eq!(looks(&press(&mut state, &["t"])).len(), 1);
     let servers: Vec<_> =
         state.stats.rows().iter().map(|usage| usage.tool.server.as_deref()).collect();
@@ -308,4 +309,33 @@ fn what_changed_since_the_period_before_is_told() {
     press(&mut state, &["s", "k"]);
     let drawn = picture(&state, ASCII);
     assert!(drawn.contains("change  calls +23%  errors +18.4 pp"), "{drawn}");
+}
+
+#[test]
+fn a_filter_narrows_the_rows_and_enter_opens_one_of_them() {
+    let mut state = measured();
+    press(&mut state, &["/", "web"]);
+    let shown = picture(&state, ASCII);
+    assert!(shown.contains("web-search") && !shown.contains("calculator"), "{shown}");
+    press(&mut state, &["<enter>"]);
+    assert_eq!(state.tools.catalogue.chosen().unwrap().name, "web-search");
+    press(&mut state, &["4", "<esc>"]);
+    assert_eq!(state.stats.chosen().unwrap().tool.name, "web-search");
+    press(&mut state, &["/", "!web", "<down>", "<down>"]);
+    assert_eq!(state.stats.chosen().unwrap().tool.name, "files-read_file");
+}
+
+#[test]
+fn where_nothing_is_counted_that_is_said() {
+    let mut state = sized(sample(), 80, 24);
+    press(&mut state, &["4"]);
+    let mut seen = seen(StatsWindow::default());
+    seen.summary.tools.clear();
+    seen.is_recording = false;
+    loaded(&mut state, seen);
+    let shown = picture(&state, ASCII);
+    assert!(
+        shown.contains("Set stats: { enabled: true }") && !shown.contains("No calls"),
+        "{shown}"
+    );
 }

@@ -42,7 +42,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let lines = &catalogue.lines;
     if lines.is_empty() {
         let text = if catalogue.filter.is_shown() {
-            "No matches. Esc clears the filter."
+            NO_MATCHES
         } else {
             "No tools yet. Define them in tools.yaml,\nor servers in mcp.yaml; U reloads."
         };

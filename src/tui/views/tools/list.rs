@@ -406,7 +406,7 @@ impl ToolSearch {
         if self.words.is_empty() {
             return kept.map(|(at, _)| at).collect();
         }
-        Fuzzy::of(&self.words).rank(kept.map(|(at, row)| (at, &*row.name, row.secondary_text())))
+        Fuzzy::rank(&self.words, kept.map(|(at, row)| (at, &*row.name, row.secondary_text())))
     }
 
     fn matches(&self, row: &ToolRow) -> bool {

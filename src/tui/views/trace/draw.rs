@@ -41,7 +41,7 @@ fn lines(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let inner = pen.filter(inner, &trace.filter, None);
     let (all, shown) = trace.counts();
     if shown == 0 {
-        let text = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
+        let text = if all == 0 { "No messages yet." } else { NO_MATCHES };
         return pen.put(pen.line(Role::Dim, text), inner);
     }
     rows(pen, state, inner, true);

@@ -103,6 +103,10 @@ impl View for TraceView {
         Some(&mut self.filter)
     }
 
+    fn is_list_empty(&self) -> bool {
+        self.chosen().is_none()
+    }
+
     fn on_text_changed(&mut self, _context: &mut AppContext) {
         self.refilter();
     }

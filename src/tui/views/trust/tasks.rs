@@ -227,6 +227,7 @@ impl ConsoleDeps {
             host: Arc::clone(&assembly.host),
             statistics: assembly::stats_place(&configuration.stats, state),
             history: assembly::record_location(&configuration.history, history::log::FILE, state),
+            keeps_statistics: configuration.stats.enabled,
             keeps_history: configuration.history.enabled,
             ..self.clone()
         }
