@@ -333,11 +333,12 @@ pub const APPROVAL: KeyTable = KeyTable { context: KeyContext::Approval, name: "
 #[rustfmt::skip]
 pub const TRUST: KeyTable = KeyTable { context: KeyContext::Trust, name: "trust", title: "Trust", rows: &[
     row(&[Char('y')], Action::Yes, "trust", "trust exactly this (after reading to the end)"),
-    row(&[Char('n'), Char('N'), Esc], Action::No, "refuse",
+    row(&[Char('n'), Char('N')], Action::No, "refuse",
         "do not trust it (remembered until it changes)"),
     row(&[Char('a')], Action::YesAsAuthor, "author",
         "trust as the author: do not ask again when its code changes"),
     row(&[Char('v')], Action::ChangeFormat, "whole", "show the whole project or the difference"),
+    row(&[Esc], Action::Back, "later", "decide later"),
     row(&[Char('q')], Action::Quit, "quit", "quit without an answer"),
     row(&[Char(' ')], Action::PageDown, "", "page down"),
     row(&[Ctrl('l')], Action::Redraw, "", "redraw"),

@@ -111,10 +111,15 @@ impl ProjectTrust {
         match action {
             Action::ChangeFormat if window.request.previous.is_some() => window.toggle_whole(),
             Action::ChangeFormat => context.show_status("this is the whole project"),
-            Action::No if window.text.is_settled(context.now) => self.refuse(context),
+            // Keys that were typed ahead are no answer.
+            Action::No | Action::Back if !window.text.is_settled(context.now) => {}
+            Action::No => self.refuse(context),
+            Action::Back => {
+                self.window = None;
+                context.show_status(format!("not trusted yet{}", way_back(context)));
+            }
             Action::Yes => self.accept(false, context),
             Action::YesAsAuthor => self.accept(true, context),
-            Action::No => {}
             _ => return false,
         }
         true
@@ -188,9 +193,7 @@ impl ProjectTrust {
         {
             Arc::make_mut(question).refused_at.get_or_insert_default();
         }
-        let key = context.keys.key_of(Action::Trust, &[KeyContext::Anywhere]);
-        let way = key.map(|key| format!("; {key} asks again")).unwrap_or_default();
-        context.show_status(format!("not trusted{way}"));
+        context.show_status(format!("not trusted{}", way_back(context)));
         context.emit(tasks::refuse(window.request));
     }
 
@@ -336,6 +339,11 @@ impl TrustStatus {
             diagnostics: configuration.diagnostics.clone(),
         }
     }
+}
+
+fn way_back(context: &AppContext) -> String {
+    let key = context.keys.key_of(Action::Trust, &[KeyContext::Anywhere]);
+    key.map(|key| format!("; {key} asks again")).unwrap_or_default()
 }
 
 /// How far the rest of a broken line is indented: more than any line begins with.

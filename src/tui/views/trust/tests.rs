@@ -183,7 +183,7 @@ fn an_approval_lies_over_the_question_and_its_answer_is_not_one_to_the_question(
 
 #[test]
 fn a_no_is_remembered_and_the_question_can_be_opened_again() {
-    for key in ["n", "N", "<esc>"] {
+    for key in ["n", "N"] {
         let mut state = opened(untrusted(bundle(2, "1"), None));
         let shown = Arc::clone(&state.trust.window.as_ref().unwrap().request);
         assert_eq!(press(&mut state, &[key]), [tasks::refuse(shown).into()]);
@@ -194,6 +194,15 @@ fn a_no_is_remembered_and_the_question_can_be_opened_again() {
         settle(&mut state);
         assert!(is_agreed(&press(&mut state, &["y"])));
     }
+}
+
+#[test]
+fn esc_leaves_the_question_for_later_and_is_no_answer() {
+    let mut state = opened(untrusted(bundle(2, "1"), None));
+    assert_eq!(press(&mut state, &["<esc>"]), [], "nothing is stored");
+    assert!(state.trust.window.is_none());
+    assert_eq!(text(&state), "not trusted yet; ! asks again");
+    assert!(state.trust.question.as_ref().unwrap().refused_at.is_none());
 }
 
 #[test]
