@@ -548,7 +548,9 @@ impl AppState {
                 self.bench.stop(&mut self.context);
             }
             // Pressed again it is meant; but what is being filled in is not lost that way.
-            _ if is_confirming && self.form().is_none() => self.context.emit(AppEffect::Quit(None)),
+            _ if is_confirming && self.form().is_none() && !self.tools.has_drafts() => {
+                self.context.emit(AppEffect::Quit(None));
+            }
             _ => self.context.overlay = Some(Overlay::ConfirmQuit),
         }
     }

@@ -5,13 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::host::form::FormNode;
+use crate::host::validate::{ValuePath, Violation};
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{
     CallId, Error, HostEvent, Question, QuestionBody, QuestionReply, ServerState, ToolResult,
 };
 use crate::stats::count::ToolKey;
 use crate::tui::app::AppState;
-use crate::tui::event::{AppEffect, AppEvent, AskId, UserInput};
+use crate::tui::event::{AppEffect, AppEvent, AskId, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::{Pane, ViewId};
 use crate::tui::tests::craft::{begun, ended, shown_text};
@@ -301,4 +302,86 @@ fn a_run_that_is_stopped_early_says_so_without_an_exit_code() {
     assert_eq!(message(&state), "run 1: stopped before any call was made");
     assert!(!shown(&state).contains("exit code"), "{}", shown(&state));
     state.update(AppEvent::Tick(Duration::from_secs(1)));
+}
+
+#[test]
+fn what_was_filled_in_is_there_when_one_comes_back_to_the_tool() {
+    let mut state = sample();
+    press(&mut state, &["<enter>", "2 + 2", "<esc>"]);
+    assert!(state.tools.form.is_none() && shown(&state).contains("2 + 2"), "{}", shown(&state));
+    state.tools.choose("clock");
+    press(&mut state, &["<enter>", "^p", "calculator", "<enter>"]);
+    let form = state.tools.form.as_ref().unwrap();
+    assert_eq!(form.arguments()["expression"], "2 + 2");
+    // What was called is not lost, and what was not filled in neither.
+    press(&mut state, &["<esc>", "^c"]);
+    assert!(shown(&state).contains("What is filled in would be lost."), "{}", shown(&state));
+    assert_eq!(press(&mut state, &["^c"]), []);
+    press(&mut state, &["<esc>", "<enter>", "<f5>"]);
+    let ended = Box::new(Err(Error::tool("stopped")));
+    state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: ended });
+    press(&mut state, &["^c"]);
+    assert!(shown(&state).contains("Nothing is running."), "{}", shown(&state));
+    let mut state = sample();
+    press(&mut state, &["<enter>", "^c"]);
+    assert!(shown(&state).contains("Nothing is running."), "{}", shown(&state));
+}
+
+#[test]
+fn a_value_that_is_refused_is_said_once() {
+    let mut state = sample();
+    press(&mut state, &["<enter>", "1", "<tab>", "7", "<f5>"]);
+    let refused = Box::new(Err(Error::usage("1 problem with the arguments")));
+    let effects = state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: refused });
+    let [AppEffect::ValidateArguments { schema, arguments }] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    let path = ValuePath(Vec::new()).key("precision");
+    let problems = vec![Violation::new(path, "must be at most 5")];
+    let (schema, arguments) = (schema.clone(), arguments.clone());
+    state.update(AppEvent::ArgumentsChecked { schema, arguments, problems });
+    let seen = shown(&state);
+    assert_eq!(seen.matches("must be at most 5").count(), 1, "{seen}");
+}
+
+#[test]
+fn a_footer_offers_nothing_to_do_with_a_row_that_is_not_there() {
+    for (view, words) in [
+        (ViewId::Tools, [" call ", " bench ", " history "]),
+        (ViewId::Servers, [" connect ", " restart ", " stop "]),
+        (ViewId::Trace, [" pair ", " view ", " export "]),
+        (ViewId::Stats, [" tool ", " bench ", " copy "]),
+        (ViewId::History, [" open ", " rerun ", " mark "]),
+        (ViewId::Offerings, [" open ", " watch ", " write "]),
+        (ViewId::Inbox, [" answer ", " send ", " decline "]),
+    ] {
+        let mut state = AppState::new((300, 50));
+        state.show(view);
+        let seen = shown(&state);
+        let footer = seen.lines().last().unwrap();
+        for word in words {
+            assert!(!footer.contains(word), "{view:?}: {footer}");
+        }
+    }
+}
+
+#[test]
+fn the_palette_finds_a_tool_by_its_whole_name_first() {
+    let schema = || json!({ "type": "object" });
+    let mut state = sized(sample(), 80, 24);
+    state.update(listed(vec![tool("zoom", schema()), tool("web-view-trace", schema())]));
+    press(&mut state, &[":", "zoom", "<enter>"]);
+    assert_eq!(state.tools.form.as_ref().unwrap().tool, "zoom");
+}
+
+#[test]
+fn a_zoomed_pane_says_so_and_a_flag_is_its_letters() {
+    let mut state = sample();
+    press(&mut state, &["z"]);
+    assert!(shown(&state).contains("Tools 4  zoomed"), "{}", shown(&state));
+    let mut flag = tool("web-x", json!({ "type": "object" }));
+    flag.description = Some("of 🇩🇪 only".to_owned());
+    let mut state = sample();
+    state.update(listed(vec![flag]));
+    assert!(shown(&state).contains("of DE only"), "{}", shown(&state));
 }

@@ -276,7 +276,11 @@ fn spans_around_cursor(
 fn foot(styler: Styler, form: &SchemaForm) -> Vec<Line<'static>> {
     let shown = &form.summary;
     let mut lines = Vec::new();
-    if let Some(problem) = &form.problem {
+    // What is marked beside its field is said there.
+    let marked = || form.fields.iter().flat_map(|row| &row.problems);
+    let is_marked = |problem: &str| marked().any(|own| problem.ends_with(own.as_str()));
+    let is_said = |problem: &&String| form.json.is_some() || !is_marked(problem);
+    if let Some(problem) = form.problem.as_ref().filter(is_said) {
         lines.push(styler.line(Role::Error, format!("! {problem}")));
     }
     let sends = lines.len();

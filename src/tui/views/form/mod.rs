@@ -35,6 +35,8 @@ pub struct SchemaForm {
     pub problem: Option<String>,
     /// Whether what it is filled with is from an earlier call.
     pub is_remembered: bool,
+    /// Whether something was changed since it was opened, or since its call was made.
+    pub is_edited: bool,
     root: FormNode,
     schema: Arc<Value>,
     is_call: bool,
@@ -83,6 +85,7 @@ impl SchemaForm {
             at: 0,
             problem: None,
             is_remembered: false,
+            is_edited: false,
             root: FormNode::of_object(ResolvedSchema::of(schema), earlier),
             schema: Arc::clone(schema),
             is_call: false,
@@ -97,7 +100,13 @@ impl SchemaForm {
             form.write_json();
         }
         form.changed();
+        form.is_edited = false;
         form
+    }
+
+    /// Whether it asks for what this tool takes.
+    pub fn is_of(&self, tool: &ToolDefinition) -> bool {
+        self.tool == tool.name.full() && self.schema == *tool.input_schema.whole()
     }
 
     /// The text that is being written, if the line takes one.
@@ -241,7 +250,10 @@ impl SchemaForm {
 
     /// The error in the text being typed, as far as it can be known while typing.
     pub fn draft_problem(&self) -> Option<&str> {
-        self.draft_problem.as_deref().filter(|_| self.written.is_some())
+        let problem = self.draft_problem.as_deref().filter(|_| self.written.is_some())?;
+        // A check may have found the same.
+        let is_marked = self.fields.get(self.at)?.problems.iter().any(|own| own == problem);
+        (!is_marked).then_some(problem)
     }
 
     /// Whether items can be added to the chosen line, or removed with it.
@@ -319,7 +331,7 @@ impl SchemaForm {
 
     /// The input changed: rebuilds the lines and what is below them.
     fn changed(&mut self) {
-        self.problem = None;
+        (self.problem, self.is_edited) = (None, true);
         self.draft_problem = self.node().and_then(FormNode::draft_problem);
         if let Some(here) = self.fields.get(self.at).map(|row| &row.place.path.0) {
             self.violations.retain(|found| !found.path.0.starts_with(here));

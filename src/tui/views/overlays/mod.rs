@@ -175,7 +175,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
             let calls = plural(running, "call", "calls");
             let (title, text) = match (running, state.bench.is_running()) {
                 (0, true) => ("A benchmark is running", "Quitting stops it.".to_owned()),
-                (0, false) if state.tools.form.is_some() => {
+                (0, false) if state.tools.has_drafts() => {
                     ("Quit?", "What is filled in would be lost.".to_owned())
                 }
                 (0, false) => ("Quit?", "Nothing is running.".to_owned()),

@@ -14,8 +14,8 @@ use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
 use crate::tui::prelude::*;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins;
-use crate::tui::views::result::ResultViewer;
 use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
+use crate::tui::views::result::ResultViewer;
 use crate::tui::views::tools::detail::{DetailTab, ToolDetail};
 use crate::tui::views::tools::list::ToolListState;
 use crate::tui::widgets::table::ResultTable;
@@ -25,6 +25,8 @@ use crate::util::jq::JqError;
 pub struct ToolsView {
     pub catalogue: ToolListState,
     pub form: Option<SchemaForm>,
+    /// Forms that were left with something filled in, by their tools.
+    drafts: HashMap<String, SchemaForm>,
     pub detail: ToolDetail,
     pub viewer: ResultViewer,
     subject: Option<String>,
@@ -184,6 +186,10 @@ impl View for ToolsView {
         Some(&mut self.catalogue.filter)
     }
 
+    fn is_list_empty(&self) -> bool {
+        self.catalogue.lines.is_empty() && self.form.is_none()
+    }
+
     fn form(&self, focus: Pane) -> Option<&SchemaForm> {
         self.form.as_ref().filter(|_| focus == Pane::Detail)
     }
@@ -247,7 +253,14 @@ impl ToolsView {
 
     /// The form that is filled in, or the one that Enter would open.
     pub fn shown_form(&self) -> Option<&SchemaForm> {
-        self.form.as_ref().or(self.detail.preview.as_ref())
+        let preview = self.detail.preview.as_ref();
+        let draft = || preview.and_then(|preview| self.drafts.get(&preview.tool));
+        self.form.as_ref().or_else(draft).or(preview)
+    }
+
+    /// Whether something was filled in that no call was made with.
+    pub fn has_drafts(&self) -> bool {
+        self.form.iter().chain(self.drafts.values()).any(|form| form.is_edited)
     }
 
     pub fn subject(&self) -> Option<&str> {
@@ -300,16 +313,31 @@ impl ToolsView {
         self.catalogue.chosen().is_some_and(|row| row.tool.status == ToolStatus::Untrusted)
     }
 
+    /// Leaves the form, if one is filled in; what was changed in it is kept.
+    fn leave_form(&mut self) -> bool {
+        let Some(form) = self.form.take() else { return false };
+        if form.is_edited {
+            self.drafts.insert(form.tool.clone(), form);
+        }
+        true
+    }
+
     fn fill(&mut self, context: &mut AppContext) {
         let Some(row) = self.catalogue.chosen() else { return };
         if let Some(error) = &row.tool.unavailable_reason {
             let why = format!("{} cannot be called: {}", row.name, error.message());
             return context.show_error(why);
         }
-        let earlier = context.calls.arguments_of(&row.name);
-        let mut form = SchemaForm::of(&row.tool, earlier);
-        form.is_remembered = earlier.is_some();
-        self.form = Some(form);
+        let tool = Arc::clone(&row.tool);
+        self.leave_form();
+        let name = tool.name.full();
+        let earlier = context.calls.arguments_of(&name);
+        let draft = self.drafts.remove(&name).filter(|draft| draft.is_of(&tool));
+        self.form = Some(draft.unwrap_or_else(|| {
+            let mut form = SchemaForm::of(&tool, earlier);
+            form.is_remembered = earlier.is_some();
+            form
+        }));
         context.focus = Pane::Detail;
     }
 
@@ -318,6 +346,7 @@ impl ToolsView {
             && form.is_ready()
         {
             let (tool, arguments) = (form.tool.clone(), form.arguments());
+            form.is_edited = false;
             context.focus = Self::focus_after_run(context);
             self.call(tool, arguments, context);
         }
@@ -326,12 +355,13 @@ impl ToolsView {
     /// The call of the form was refused because its arguments do not fit, so it was none: the form
     /// is to say where they do not. Whether it was of the form.
     pub fn refused(&mut self, run: ConsoleCallId, context: &mut AppContext) -> bool {
-        let Some(form) = &self.form else { return false };
+        let Some(form) = &mut self.form else { return false };
         let is_of_form = |call: &ConsoleCall| {
             call.run == run && call.tool == form.tool && call.arguments == form.arguments()
         };
         let Some(at) = context.calls.all.iter().position(is_of_form) else { return false };
         context.calls.all.remove(at);
+        form.is_edited = true;
         context.focus = Pane::Detail;
         context.emit(form.check());
         self.viewer.reset();
@@ -450,7 +480,7 @@ impl ToolsView {
             self.viewer.scroll_to_top();
         } else if self.form.is_some() && !context.is_pane_shown(Pane::Detail) {
             context.focus = Pane::Detail;
-        } else if self.form.take().is_some() {
+        } else if self.leave_form() {
             context.focus = Pane::Catalogue;
         } else {
             return false;
