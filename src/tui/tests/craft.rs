@@ -283,7 +283,7 @@ fn a_filter_runs_while_it_is_typed_and_the_last_good_values_stay() {
     assert!(state.tools.viewer.filter.error.is_some());
     assert_eq!(shown_text(&state).as_deref(), Some("1\n2"));
     press(&mut state, &["<esc>", "<esc>"]);
-    assert!(!state.tools.viewer.filter.is_on());
+    assert!(!state.tools.viewer.is_filtered());
 }
 
 #[test]

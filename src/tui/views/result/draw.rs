@@ -7,7 +7,7 @@ use crate::present::page::json_role;
 use crate::tui::calls::{CallProgress, ConsoleCall, LIVE_SECONDS, LiveToolCalls, OtherCall};
 use crate::tui::prelude::*;
 use crate::tui::views::result::presentation::{ResultBody, ResultFormat, schema_verdict};
-use crate::tui::views::result::{ResultViewer, log_lines, nested_calls};
+use crate::tui::views::result::{ResultInput, ResultViewer, log_lines, nested_calls};
 use crate::tui::widgets::json_tree::{JsonTree, JsonTreeNode};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
@@ -64,10 +64,10 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let inner = pen.open_with(area, &title, Some(&chip));
     let inner = live_line(pen, state, inner);
-    let inner = match (viewer.search.is_typing, viewer.filter.is_typing) {
-        (true, _) => pen.input_row(inner, "/", &viewer.search.line),
-        (_, true) => pen.input_row(inner, "jq ", &viewer.filter.line),
-        _ => inner,
+    let inner = match viewer.typing {
+        Some(ResultInput::Search) => pen.input_row(inner, "/", &viewer.search.line),
+        Some(ResultInput::Filter) => pen.input_row(inner, "jq ", &viewer.filter.line),
+        None => inner,
     };
     if call.outcome.is_none() {
         let lines = lines(pen.styler, state, call, usize::from(inner.width));
@@ -107,7 +107,7 @@ fn notes(viewer: &ResultViewer) -> Vec<String> {
 }
 
 fn filter_error(pen: &mut Pen<'_>, viewer: &ResultViewer, area: Rect) -> Rect {
-    let error = viewer.filter.error.as_ref().filter(|_| viewer.filter.is_on());
+    let error = viewer.filter.error.as_ref().filter(|_| viewer.is_filtered());
     let Some(error) = error.filter(|_| !area.is_empty()) else { return area };
     let line = pen.line(Role::Error, format!("! {error}"));
     pen.put(line, Rect { height: 1, ..area });

@@ -32,6 +32,8 @@ pub struct ResultViewer {
     pub dry_run: Option<(String, ScrollText)>,
     pub search: ResultSearch,
     pub filter: ResultFilter,
+    /// Which of them is being typed.
+    pub typing: Option<ResultInput>,
     /// How the result differs from the one before, while that is shown.
     pub difference: Option<ResultBody>,
     /// The result that the filter runs over.
@@ -73,47 +75,41 @@ impl ResultViewer {
     /// Ends the search, the filter and the comparison; whether any of them was on.
     pub fn clear_tools(&mut self) -> bool {
         let was_on = self.search.words().is_some()
-            || self.search.is_typing
-            || self.filter.is_on()
+            || self.typing.is_some()
+            || self.is_filtered()
             || self.difference.is_some();
         (self.search, self.filter) = (ResultSearch::default(), ResultFilter::default());
-        (self.difference, self.filter_input) = (None, None);
+        (self.difference, self.filter_input, self.typing) = (None, None, None);
         self.body.find(None);
         was_on
     }
 
     /// The line of the search or the filter, while it is typed.
     pub fn line(&mut self) -> Option<&mut TextInput> {
-        match (self.search.is_typing, self.filter.is_typing) {
-            (true, _) => Some(&mut self.search.line),
-            (_, true) => Some(&mut self.filter.line),
-            _ => None,
-        }
+        Some(match self.typing? {
+            ResultInput::Search => &mut self.search.line,
+            ResultInput::Filter => &mut self.filter.line,
+        })
     }
 
-    pub fn is_typing(&self) -> bool {
-        self.search.is_typing || self.filter.is_typing
-    }
-
-    /// Ends typing; what was typed stays. Whether something was being typed.
-    pub fn end_typing(&mut self) -> bool {
-        let was = self.is_typing();
-        (self.search.is_typing, self.filter.is_typing) = (false, false);
-        was
+    /// Whether the result is shown through a filter.
+    pub fn is_filtered(&self) -> bool {
+        self.typing == Some(ResultInput::Filter) || !self.filter.line.text().trim().is_empty()
     }
 
     pub fn shown(&self) -> &ResultBody {
         match &self.difference {
             Some(difference) => difference,
-            None if self.filter.is_on() => &self.filter.body,
+            None if self.is_filtered() => &self.filter.body,
             None => &self.body,
         }
     }
 
     fn shown_mut(&mut self) -> &mut ResultBody {
+        let is_filtered = self.is_filtered();
         match &mut self.difference {
             Some(difference) => difference,
-            None if self.filter.is_on() => &mut self.filter.body,
+            None if is_filtered => &mut self.filter.body,
             None => &mut self.body,
         }
     }
@@ -180,7 +176,7 @@ impl ResultViewer {
 
     /// Has the filter run over the result that is shown, where it has not.
     pub fn request_filter(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<Task> {
-        if !self.filter.is_on() {
+        if !self.is_filtered() {
             return None;
         }
         if self.filter_input.is_none() {
@@ -336,10 +332,15 @@ impl ResultViewer {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultInput {
+    Search,
+    Filter,
+}
+
 #[derive(Debug, Default)]
 pub struct ResultFilter {
     pub line: TextInput,
-    pub is_typing: bool,
     pub body: ResultBody,
     /// How many values that was.
     pub results: usize,
@@ -350,10 +351,6 @@ pub struct ResultFilter {
 }
 
 impl ResultFilter {
-    pub fn is_on(&self) -> bool {
-        self.is_typing || !self.line.text().trim().is_empty()
-    }
-
     /// Has what is typed now run over the value, unless a run is awaited or nothing changed.
     pub fn request(&mut self, input: &Arc<FilterInput>) -> Option<Task> {
         let filter = self.line.text().trim();
@@ -382,7 +379,6 @@ impl ResultFilter {
 pub struct ResultSearch {
     /// The words as they were typed.
     pub line: TextInput,
-    pub is_typing: bool,
     found: Vec<usize>,
     at: usize,
 }

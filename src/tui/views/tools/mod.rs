@@ -15,7 +15,7 @@ use crate::tui::prelude::*;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins;
 use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
-use crate::tui::views::result::ResultViewer;
+use crate::tui::views::result::{ResultInput, ResultViewer};
 use crate::tui::views::tools::detail::{DetailTab, ToolDetail};
 use crate::tui::views::tools::list::ToolListState;
 use crate::tui::widgets::table::ResultTable;
@@ -39,13 +39,9 @@ impl View for ToolsView {
         let (in_list, in_result) =
             (context.focus == Pane::Catalogue, context.focus == Pane::Result);
         match action {
-            Action::Filter if in_result => {
-                self.viewer.end_typing();
-                self.viewer.search.is_typing = true;
-            }
+            Action::Filter if in_result => self.viewer.typing = Some(ResultInput::Search),
             Action::Query if in_result => {
-                self.viewer.end_typing();
-                self.viewer.filter.is_typing = true;
+                self.viewer.typing = Some(ResultInput::Filter);
                 self.request_filter(context);
             }
             Action::NextMatch => self.viewer.step_match(1),
@@ -96,7 +92,8 @@ impl View for ToolsView {
                     self.viewer.step(by, &tool, &context.calls);
                 }
             }
-            Action::Open if self.viewer.end_typing() => {}
+            // What was typed stays.
+            Action::Open if self.viewer.typing.take().is_some() => {}
             Action::Open if in_result && self.viewer.open_chosen() => self.request_filter(context),
             Action::Wire => context.has_wire = !context.has_wire,
             Action::Breakpoint => self.toggle_breakpoint(context),
@@ -138,7 +135,7 @@ impl View for ToolsView {
         if self.form.is_some() && focus == Pane::Detail {
             return vec![KeyContext::Form];
         }
-        if self.viewer.is_typing() && focus == Pane::Result {
+        if self.viewer.typing.is_some() && focus == Pane::Result {
             return vec![KeyContext::Text];
         }
         let near = match focus {
@@ -203,10 +200,12 @@ impl View for ToolsView {
     }
 
     fn on_text_changed(&mut self, context: &mut AppContext) {
-        if context.focus == Pane::Result && self.viewer.search.is_typing {
-            self.viewer.search_again();
-        } else if context.focus == Pane::Result && self.viewer.filter.is_typing {
-            self.request_filter(context);
+        if context.focus == Pane::Result {
+            match self.viewer.typing {
+                Some(ResultInput::Search) => self.viewer.search_again(),
+                Some(ResultInput::Filter) => self.request_filter(context),
+                None => {}
+            }
         } else if context.focus == Pane::Catalogue {
             self.catalogue.refilter();
             self.detail.scroll_to_top();
@@ -472,7 +471,7 @@ impl ToolsView {
     }
 
     fn back(&mut self, context: &mut AppContext) -> bool {
-        if self.viewer.is_typing() {
+        if self.viewer.typing.is_some() {
             self.viewer.clear_tools();
         } else if (context.focus == Pane::Result && self.viewer.clear_tools())
             || self.viewer.dry_run.take().is_some()
