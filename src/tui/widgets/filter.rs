@@ -36,8 +36,7 @@ impl ListFilter {
 
     /// The numbers of the names that have each word and nothing that is excluded, in their order.
     pub fn find<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<usize> {
-        let FilterTerms { words, excluded, .. } = FilterTerms::of(self.text(), &[], true);
-        let mut words = WordMatcher::of(&words, &excluded);
+        let mut words = WordMatcher::read(self.text());
         let found = names.enumerate().filter(|(_, name)| words.admits(name, name));
         found.map(|(at, _)| at).collect()
     }
@@ -155,6 +154,12 @@ pub struct WordMatcher {
 }
 
 impl WordMatcher {
+    /// The words of a filter without keys.
+    pub fn read(text: &str) -> Self {
+        let terms = FilterTerms::of(text, &[], true);
+        Self::of(&terms.words, &terms.excluded)
+    }
+
     pub fn of(words: &[String], excluded: &[String]) -> Self {
         let words = words.iter().map(|word| (Fuzzy::of(word), word.to_lowercase())).collect();
         Self { words, excluded: excluded.iter().map(|word| word.to_lowercase()).collect() }

@@ -326,7 +326,7 @@ impl OfferingsView {
 #[rustfmt::skip]
 pub const OFFERINGS: KeyTable = KeyTable { context: KeyContext::Offerings, name: "offers", title: "Resources and prompts", rows: &[
     row(&[Enter], Action::Open, "open", "read, fill in or fold"),
-    row(&[Char('/')], Action::Filter, "filter", "filter by name"),
+    row(&[Char('/')], Action::Filter, "filter", "filter by name: words !word"),
     row(&[Char('S')], Action::Subscribe, "watch", "watch or unwatch the resource"),
     row(&[Char('t')], Action::ChangeFormat, "text/raw", "switch between text and raw"),
     row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy as a command"),

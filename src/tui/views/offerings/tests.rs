@@ -314,6 +314,8 @@ fn what_is_chosen_stays_chosen_and_what_is_found_is_shown_alone() {
     assert_eq!(chosen.name, "memo://two");
     press(&mut state, &["/", "grt"]);
     assert_eq!(names(&state), ["memo-greet"]);
+    press(&mut state, &["<esc>", "/", "!greet"]);
+    assert_eq!(names(&state).len(), 5);
     press(&mut state, &["<esc>", "<esc>"]);
     assert_eq!(names(&state).len(), 6);
     press(&mut state, &["g", "<enter>"]);

@@ -5,7 +5,7 @@ use strum::VariantArray as _;
 use std::collections::BTreeSet;
 
 use crate::model::{Error, Prompt, PromptArgument, Resource, ResourceTemplate};
-use crate::tui::widgets::filter::Fuzzy;
+use crate::tui::widgets::filter::WordMatcher;
 
 /// A kind of server offering: resource, template or prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::VariantArray)]
@@ -194,7 +194,7 @@ impl OfferingTree {
         self.rebuild_rows();
     }
 
-    /// Shows only items whose names match, by a fuzzy search.
+    /// Shows only items that match.
     pub fn filter(&mut self, query: &str) {
         query.trim().clone_into(&mut self.query);
         self.rebuild_rows();
@@ -207,11 +207,12 @@ impl OfferingTree {
 
     fn rebuild_rows(&mut self) {
         let is_searching = !self.query.is_empty();
-        let mut fuzzy = Fuzzy::of(&self.query);
+        let mut words = WordMatcher::read(&self.query);
         let mut is_match = |item: &Offering| {
-            let texts = [&item.title, &item.description].into_iter().flatten();
-            !is_searching
-                || [&item.id, &item.name].into_iter().chain(texts).any(|t| fuzzy.score(t).is_some())
+            let texts = [Some(&item.id), Some(&item.name), item.title.as_ref()];
+            let texts = texts.into_iter().chain([item.description.as_ref()]).flatten();
+            let texts: Vec<&str> = texts.map(String::as_str).collect();
+            words.admits(&item.id, &texts.join("\n"))
         };
         let mut rows = Vec::new();
         let is_open = |row: &OfferingRow| is_searching || !self.folded.contains(row);
