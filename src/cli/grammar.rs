@@ -82,7 +82,13 @@ fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
             commands_in_groups()
         ))
         .mut_subcommands(|command| {
-            command.hide(!names_command).after_help("--help shows every option, and examples.")
+            let examples = command.get_after_help().map(ToString::to_string);
+            let has_examples = examples.is_some_and(|text| text.contains("Examples:"));
+            command.hide(!names_command).after_help(if has_examples {
+                "--help shows every option, and examples."
+            } else {
+                "--help shows every option."
+            })
         });
     help.try_get_matches_from(arguments).err().unwrap_or(error)
 }

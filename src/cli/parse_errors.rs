@@ -33,16 +33,19 @@ pub fn message(error: &clap::Error) -> String {
 /// hint, its usage is a detail.
 pub(super) fn usage_error(rendered: &str) -> Error {
     let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
-    let mut paragraphs = text.split("\n\n").map(|paragraph| {
+    let lines = |paragraph: &str| -> Vec<String> {
         let lines = paragraph.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.collect::<Vec<_>>().join(" ")
-    });
-    let message = paragraphs.next().unwrap_or_default();
+        lines.map(str::to_owned).collect()
+    };
+    let mut paragraphs = text.split("\n\n").map(lines);
+    let message = paragraphs.next().unwrap_or_default().join(" ");
     let mut hints = Vec::new();
     let mut error = Error::usage(message.trim_end_matches('.'));
-    for paragraph in paragraphs {
-        if let Some(usage) = paragraph.strip_prefix("Usage: ") {
-            error = error.with_detail(format!("usage: {usage}"));
+    for lines in paragraphs {
+        let paragraph = lines.join(" ");
+        if paragraph.starts_with("Usage: ") {
+            let usages = lines.iter().map(|line| line.strip_prefix("Usage: ").unwrap_or(line));
+            error = error.with_details(usages.map(|usage| format!("usage: {usage}")));
         } else if let Some(tip) = paragraph.strip_prefix("tip: ") {
             // The words after `--` are a server, not a value.
             let tips = tip.split(" tip: ").filter(|tip| !tip.starts_with("to pass '"));

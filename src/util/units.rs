@@ -45,7 +45,9 @@ pub fn size(text: &str) -> Option<u64> {
 /// Writes a duration with at most three significant digits: `850 µs`, `1.25 ms`, `30 s`.
 pub fn show_duration(value: Duration) -> String {
     let seconds = value.as_secs_f64();
-    let (number, unit) = if seconds < 1e-3 {
+    let (number, unit) = if seconds < 1e-6 && !value.is_zero() {
+        (seconds * 1e9, "ns")
+    } else if seconds < 1e-3 {
         (seconds * 1e6, "µs")
     } else if seconds < 1.0 {
         (seconds * 1e3, "ms")
@@ -129,6 +131,8 @@ mod tests {
 
     #[test]
     fn durations_are_written_with_three_digits() {
+        assert_eq!(show_duration(Duration::ZERO), "0 µs");
+        assert_eq!(show_duration(Duration::from_nanos(1)), "1 ns");
         assert_eq!(show_duration(Duration::from_micros(850)), "850 µs");
         assert_eq!(show_duration(Duration::from_micros(1250)), "1.25 ms");
         assert_eq!(show_duration(Duration::from_millis(12_340)), "12.3 s");

@@ -390,6 +390,14 @@ fn help_is_a_command_and_has_a_short_form() {
     assert_eq!(run(&["help", "call"]).exits(0).out(), long);
     let short = run(&["call", "-h"]).exits(0).out();
     assert!(short.lines().count() < long.lines().count() && short.contains("--help"), "{short}");
+    // It promises examples only where there are some.
+    for (command, has_examples) in [("bench", true), ("servers", false)] {
+        let short = run(&[command, "-h"]).exits(0).out();
+        assert_eq!(short.contains("shows every option, and examples."), has_examples, "{short}");
+    }
+    let usages =
+        "  usage: toolhost trust [OPTIONS] [DIRECTORY]\n  usage: toolhost trust <COMMAND>\n";
+    run(&["trust", "--nothing"]).exits(2).says(&[usages]);
     assert!(run(&["help"]).exits(0).out().contains("Exit codes:"));
     run(&["help", "nothing"]).exits(2);
 }
