@@ -46,6 +46,9 @@ pub struct LoadRequest {
     pub command_end: Option<String>,
     /// `--trust`, `TOOLHOST_TRUST=1`: a project's files may start what they name, for this run.
     pub trust_all: bool,
+    /// Whether a person reviews the project: code that entries load by themselves, which is
+    /// otherwise compared when it is loaded, is compared now.
+    pub reviews_code: bool,
     /// Look for the project in this directory alone; `None` looks from the working directory
     /// upwards.
     pub project: Option<PathBuf>,

@@ -61,7 +61,7 @@ pub fn load_beside(
     let expanded = ExpandedValues::default();
     let sources = ConfigSources::read(discover::find(request, environment), environment, &expanded);
     let ConfigSources { files, diagnostics, unreadable, searched, directories } = sources;
-    let consent = consent::decide(&files, kinds, environment, request.trust_all);
+    let consent = consent::decide(&files, kinds, environment, request);
     let project = files.iter().find(|file| file.candidate.layer == Layer::Project);
     let shared = LoadContext {
         environment,

@@ -313,3 +313,14 @@ components:
     let said = self::said(allowed.exits(0));
     assert!(said.contains("end-of-it") && said.contains("first-of-many"), "something was cut");
 }
+
+#[test]
+fn a_call_says_that_the_trust_store_cannot_be_read() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", "tools: [{ name: hi, command: [echo, hi] }]");
+    room.toolhost(["trust", "--yes"]).check().exits(0);
+    let store = room.path("state/toolhost/trust.json");
+    std::fs::write(&store, "damaged").unwrap();
+    let refused = room.toolhost(["call", "hi"]).check();
+    refused.exits(6).says(&["the trust store", store.to_str().unwrap(), "remove it"]);
+}

@@ -172,6 +172,9 @@ fn trust_ends_when_the_code_changes() {
     // Another file of the package is enough.
     room.file("myapp/__init__.py", "print('new')\n");
     call().exits(6);
+    room.toolhost(["trust"]).check().exits(6).says(&["myapp/__init__.py"]);
+    room.toolhost(["trust", "--yes"]).check().exits(0).says(&["myapp/__init__.py", "trusted"]);
+    call().exits(0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Which configuration a run reads, and its options.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::CommandContext;
 use crate::assembly::{self, AssemblyOptions};
@@ -53,21 +53,26 @@ impl CommandContext {
         )
     }
 
-    /// Reads only the configuration of a directory; trust not in the trust store stays an open question.
+    /// Reads only the configuration of a directory for a review: trust not in the trust store stays an
+    /// open question, and all code is compared.
     pub fn load_untrusting(&self, directory: Option<&Path>) -> Result<Configuration, Error> {
-        let mut request = LoadRequest { trust_all: false, ..self.load_request() };
+        let mut request =
+            LoadRequest { trust_all: false, reviews_code: true, ..self.load_request() };
         if let Some(directory) = directory {
-            let cwd = self.environment.cwd();
-            let whole = cwd.join(directory);
-            let whole =
-                if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole };
-            let real = whole.canonicalize().map_err(|why| {
+            let real = self.directory_of(directory).canonicalize().map_err(|why| {
                 let why = regular_file::reason(&why);
                 Error::usage(format!("cannot read {}: {why}", directory.display()))
             })?;
             request.project = Some(real);
         }
         Ok(self.load_as(&request))
+    }
+
+    /// A directory as named on the command line; for a configuration file, its directory.
+    pub fn directory_of(&self, path: &Path) -> PathBuf {
+        let cwd = self.environment.cwd();
+        let whole = cwd.join(path);
+        if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole }
     }
 
     fn load_as(&self, request: &LoadRequest) -> Configuration {

@@ -12,7 +12,7 @@ use super::store::TrustStore;
 use super::survey::{self, EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
 use super::trust_request::TrustRequest;
 use super::written_credentials::WrittenCredentials;
-use crate::config::discover::FileRole;
+use crate::config::discover::{FileRole, LoadRequest};
 use crate::config::environment::Environment;
 use crate::config::source_file::SourceFile;
 use crate::model::{Diagnostic, Layer};
@@ -83,13 +83,13 @@ impl Consent {
     }
 }
 
-/// Decides about the files of a load. With `trust_all`, a project acts in this run without
-/// asking, but does not replace any entry of the user.
+/// Decides about the files of a load. With `trust_all` of the request, a project acts in this run
+/// without asking, but does not replace any entry of the user.
 pub(in crate::config) fn decide(
     files: &[SourceFile],
     kinds: &[KindDescriptor],
     environment: &dyn Environment,
-    trust_all: bool,
+    request: &LoadRequest,
 ) -> Consent {
     let project: Vec<&SourceFile> = files.iter().filter(|file| file.is_project()).collect();
     if project.is_empty() {
@@ -100,7 +100,7 @@ pub(in crate::config) fn decide(
     let credentials = WrittenCredentials::of(files);
     let mut survey = survey::survey(&project, kinds, environment, &own, &credentials);
     let mut consent = Consent { root: survey.root.clone(), user_names: own, ..Consent::default() };
-    if trust_all {
+    if request.trust_all {
         consent.project = Some(Grant::for_this_run());
         return consent;
     }
@@ -108,29 +108,34 @@ pub(in crate::config) fn decide(
         consent.harmless = survey.harmless;
         return consent;
     }
+    let mut store_error = None;
     let store = TrustStore::open(environment.state_dir().as_deref()).unwrap_or_else(|diagnostic| {
+        store_error = Some(diagnostic.message.clone());
         consent.diagnostics.push(diagnostic);
         TrustStore::default()
     });
     let previous = store.project(&survey.root).cloned();
     let mut hashing = Hashing::new(previous.as_deref().map(|record| &record.bundle));
     survey.bind(&mut hashing);
-    if let Some(record) = &previous
-        && survey.bundle.differences(record).is_empty()
-    {
+    let covering = |survey: &EntrySurvey| {
+        previous.as_ref().filter(|record| survey.bundle.differences(record).is_empty())
+    };
+    if request.reviews_code || covering(&survey).is_none() {
+        let unlisted =
+            survey::list_loaded_code(&mut survey, &project, kinds, environment, &mut hashing);
+        consent.diagnostics.extend(unlisted);
+    }
+    if let Some(record) = covering(&survey) {
         consent.seals = seals(&survey, record);
         consent.project = Some(Grant::stored(Arc::clone(record)));
         return consent;
     }
-    let unlisted =
-        survey::list_loaded_code(&mut survey, &project, kinds, environment, &mut hashing);
-    consent.diagnostics.extend(unlisted);
     let refused_at = store.refused_at(&survey.root, &survey.bundle.digest()).map(str::to_owned);
     consent.harmless = survey.harmless;
     let names = survey.bundle.entries.iter().map(|entry| entry.name.clone());
     consent.request_index = names.enumerate().map(|(index, name)| (name, index)).collect();
-    consent.request =
-        Some(TrustRequest { root: survey.root, bundle: survey.bundle, previous, refused_at });
+    let EntrySurvey { root, bundle, .. } = survey;
+    consent.request = Some(TrustRequest { root, bundle, previous, refused_at, store_error });
     consent
 }
 

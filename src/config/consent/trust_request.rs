@@ -27,6 +27,8 @@ pub struct TrustRequest {
     /// When this content was refused, as RFC 3339, empty if unknown; toolhost then does not ask again
     /// by itself.
     pub refused_at: Option<String>,
+    /// Why it is not known what was trusted before.
+    pub store_error: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,6 +175,9 @@ impl TrustRequest {
             let day = at.parse::<jiff::Timestamp>().ok()?.as_second();
             Some(format!(" on {}", local_date(Duration::from_secs(u64::try_from(day).ok()?))))
         };
+        if let Some(error) = &self.store_error {
+            return format!("not trusted: {error}; remove it to be asked again");
+        }
         match (&self.refused_at, &self.previous) {
             (Some(at), _) => {
                 format!("not trusted: you declined it{}", since(at).unwrap_or_default())
@@ -346,7 +351,12 @@ mod tests {
 
     fn request(before: Option<Bundle>, bundle: Bundle) -> TrustRequest {
         let record = |bundle| Arc::new(ProjectRecord { bundle, ..ProjectRecord::default() });
-        TrustRequest { root: "/p".into(), bundle, previous: before.map(record), refused_at: None }
+        TrustRequest {
+            root: "/p".into(),
+            bundle,
+            previous: before.map(record),
+            ..TrustRequest::default()
+        }
     }
 
     fn program(program: Option<&Path>, files: CommandFiles) -> ProgramInfo {

@@ -46,7 +46,8 @@ pub fn trusted(bundle: Bundle) -> TrustStatus {
 pub fn untrusted(bundle: Bundle, previous: Option<Bundle>) -> TrustStatus {
     let untrusted = bundle.entries.len();
     let (root, previous) = ("/p".into(), previous.map(record));
-    let request = Some(Arc::new(TrustRequest { root, bundle, previous, refused_at: None }));
+    let request =
+        Some(Arc::new(TrustRequest { root, bundle, previous, ..TrustRequest::default() }));
     TrustStatus { request, untrusted, ..TrustStatus::default() }
 }
 
