@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::config::node::COMMAND_LINE;
@@ -45,14 +44,6 @@ const BUILD_DIRECTORIES: [&str; 6] = ["dist", "build", "out", "src", "lib", "bin
 const MAX_DEPTH: usize = 6;
 /// The largest package.json that is read, in bytes.
 const MAX_PACKAGE: u64 = 1 << 20;
-
-/// An ad-hoc server at the end of a command line.
-#[derive(Debug, Clone, Default, Args)]
-pub struct ServerCommandArgs {
-    /// Use only this server: its command line, or its URL
-    #[arg(last = true, value_name = "COMMAND|URL")]
-    pub server_command: Vec<String>,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdHocServer {

@@ -178,7 +178,7 @@ commands! {
     "init" => Init(init::InitArgs) init::run,
     /// Add a server to mcp.yaml.
     "add" => Add(add::AddArgs) add::run,
-    /// Remove a server from mcp.yaml.
+    /// Remove a server from mcp.yaml, or a tool from tools.yaml.
     "remove" => Remove(remove::RemoveArgs) remove::run,
     /// Import servers from the configuration of editors and agents.
     "import" => Import(import::ImportArgs) import::run,

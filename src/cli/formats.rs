@@ -8,6 +8,8 @@ use super::output::Format;
 /// Rows of items that have names.
 pub const LIST: &[Format] =
     &[Format::Text, Format::Table, Format::Json, Format::Yaml, Format::Names];
+/// What is text by nature: scripts, pages, short notes.
+pub const TEXT: &[Format] = &[Format::Text];
 pub const REPORT: &[Format] = &[Format::Text, Format::Json, Format::Yaml];
 /// Lines printed while the command runs.
 pub const STREAM: &[Format] = &[Format::Text, Format::Json];

@@ -10,7 +10,9 @@ use crate::config::editors;
 use crate::config::environment::Environment;
 use crate::config::read;
 use crate::model::{Diagnostic, Error, ErrorKind};
+use crate::present::{Page, difference};
 use crate::util::atomic_file::{self, FileMode};
+use crate::util::diff::{self, Hunk};
 use crate::util::private_file;
 
 const SERVERS: [&str; 3] = ["mcp_servers", "mcpServers", "servers"];
@@ -79,25 +81,64 @@ impl McpFile {
         Ok(Self { path, is_own, keys, new: old.clone(), old })
     }
 
+    /// Whether a server, or in a file of tools a tool, has this name.
     pub fn has(&self, name: &str) -> Result<bool, Error> {
-        editors::has_server(&self.path, &self.new, name).map_err(error)
-    }
-
-    /// Adds or replaces an entry (`Some`), or removes it.
-    pub fn set(&mut self, name: &str, entry: Option<&Value>) -> Result<(), Error> {
-        self.new = entry_edit::edited(&self.path, &self.new, self.keys, name, entry)?;
-        Ok(())
-    }
-
-    /// Adds an entry to a file of tools.
-    pub fn add_tool(&mut self, name: &str, entry: &Value) -> Result<(), Error> {
-        let root = editors::parse_file(&self.path, &self.new).map_err(error)?;
-        let lists = self.keys.iter().filter_map(|key| root.get(key)?.as_array());
-        if lists.flatten().any(|tool| tool["name"] == name || tool["tool_name"] == name) {
-            let what = format!("'{name}' is already in {}", self.path.display());
-            return Err(Error::usage(what).with_hint("choose another name, or edit the file"));
+        if self.keys != TOOLS {
+            return editors::has_server(&self.path, &self.new, name).map_err(error);
         }
-        self.new = entry_edit::appended(&self.path, &self.new, &root, self.keys, entry)?;
+        let root = editors::parse_file(&self.path, &self.new).map_err(error)?;
+        let mut lists = self.keys.iter().filter_map(|key| root.get(key)?.as_array());
+        Ok(lists.any(|list| entry_edit::position(list, name).is_some()))
+    }
+
+    /// Adds or replaces a server (`Some`), or removes it.
+    pub fn set(&mut self, name: &str, entry: Option<&Value>) -> Result<(), Error> {
+        self.edit(|path, text, keys| entry_edit::edited(path, text, keys, name, entry))
+    }
+
+    /// Adds a tool to a file of tools.
+    pub fn add_tool(&mut self, entry: &Value) -> Result<(), Error> {
+        self.edit(|path, text, keys| entry_edit::appended(path, text, keys, entry))
+    }
+
+    /// Removes a server, or from a file of tools a tool.
+    pub fn remove(&mut self, name: &str) -> Result<(), Error> {
+        if self.keys != TOOLS {
+            return self.set(name, None);
+        }
+        self.edit(|path, text, keys| entry_edit::without_item(path, text, keys, name))
+    }
+
+    /// Fails if an entry has this name already.
+    pub fn require_new(&self, name: &str) -> Result<(), Error> {
+        if !self.has(name)? {
+            return Ok(());
+        }
+        let what = format!("'{name}' is already in {}", self.path.display());
+        Err(Error::usage(what).with_hint("choose another name, or edit the file"))
+    }
+
+    /// What is to be written, beside what is there.
+    pub fn hunks(&self) -> Vec<Hunk> {
+        diff::hunks(&self.old, &self.new, 2)
+    }
+
+    pub fn difference(&self) -> Page {
+        let path = self.path.display().to_string();
+        difference::page(&self.hunks(), &path, &path)
+    }
+
+    /// Edits the text, which keeps its line ends.
+    fn edit(
+        &mut self,
+        edit: impl FnOnce(&Path, &str, &[&str]) -> Result<String, Error>,
+    ) -> Result<(), Error> {
+        let old = self.new.replace("\r\n", "\n");
+        let new = edit(&self.path, &old, self.keys)?;
+        if new != old {
+            let is_dos = self.new.split('\n').next().is_some_and(|line| line.ends_with('\r'));
+            self.new = if is_dos { new.replace('\n', "\r\n") } else { new };
+        }
         Ok(())
     }
 

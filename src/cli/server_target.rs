@@ -1,10 +1,21 @@
 //! Which ad-hoc server a command line names.
 
+use clap::Arg;
 use clap::builder::{StringValueParser, TypedValueParser};
 
 use super::ad_hoc::{AdHocServer, is_url};
 use super::args::{Cli, CliCommand};
+use super::commands::auth::{AuthAction, AuthArgs};
 use crate::model::{Error, safe_name};
+
+/// The words of an ad-hoc server at the end of a command line, which [`Cli`] reads.
+pub fn command() -> Arg {
+    Arg::new("server_command")
+        .last(true)
+        .num_args(1..)
+        .value_name("COMMAND|URL")
+        .help("Use only this server: its command line, or its URL")
+}
 
 /// Moves the server from the words of a command, if given, to the options. A command that needs a
 /// server name and has none uses this server.
@@ -75,6 +86,7 @@ fn set_default_server(command: &mut CliCommand, name: &str) {
         CliCommand::Inspect(args) => &mut args.name,
         CliCommand::Trace(args) => &mut args.server,
         CliCommand::Record(args) => &mut args.server,
+        CliCommand::Auth(AuthArgs { action: AuthAction::Login { server, .. } }) => server,
         _ => return,
     };
     named.get_or_insert_with(|| name.to_owned());

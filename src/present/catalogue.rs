@@ -101,6 +101,20 @@ pub fn summary(tools: &[&ToolDefinition]) -> String {
     text
 }
 
+/// The error of a listing of everything, if any: what servers, groups of internal tools and entries
+/// that are out of service left out. `answered` says whether internal tools could be listed.
+pub fn whole_verdict(
+    catalogue: &Catalogue,
+    failures: &[&Error],
+    problems: &[Diagnostic],
+    broken: usize,
+    answered: bool,
+) -> Option<Error> {
+    let answered = answered || catalogue.servers.iter().any(|server| server.error.is_none());
+    let verdict = with_failures(verdict(catalogue, broken, answered), failures, answered);
+    with_disabled_entries(verdict, problems, answered)
+}
+
 /// The error of a failed listing, if any: exit code 11 if at least one server or kind
 /// responded, otherwise the decisive failure itself. Beside those that were asked there are `broken`
 /// servers, whose entries are out of service.
@@ -113,11 +127,12 @@ pub fn verdict(catalogue: &Catalogue, broken: usize, answered: bool) -> Option<E
         return partial(incomplete.iter().map(|server| server.name.as_str()), total);
     };
     let error = if errors.len() == catalogue.servers.len() && !answered {
-        if let [only] = errors[..] {
-            return Some(only.clone());
+        if let ([only], 0) = (&errors[..], broken) {
+            return Some((*only).clone());
         }
-        let servers = plural(errors.len(), "server", "servers");
-        Error::new(decisive.kind(), format!("none of {servers} answered"))
+        // A mistake in an entry counts before what a server does.
+        let kind = if broken > 0 { ErrorKind::Config } else { decisive.kind() };
+        Error::new(kind, format!("none of {} answered", plural(total, "server", "servers")))
     } else {
         let (missing, total) = (errors.len() + broken, plural(total, "server", "servers"));
         Error::partial(format!("the list is incomplete: {missing} of {total} could not be listed"))
@@ -150,7 +165,7 @@ fn shared_hint<'f>(errors: &[&'f Error]) -> Option<&'f str> {
 
 /// The error of a failed listing, including internal tools that could not be listed. If nothing
 /// responded, that is the failure itself.
-pub fn with_failures(servers: Option<Error>, failures: &[&Error], answered: bool) -> Option<Error> {
+fn with_failures(servers: Option<Error>, failures: &[&Error], answered: bool) -> Option<Error> {
     let Some(first) = messages::decisive(failures.iter().copied()) else { return servers };
     let lines = failures.iter().flat_map(|error| evidence(error, true));
     Some(match (servers, failures) {
@@ -166,9 +181,13 @@ pub fn with_failures(servers: Option<Error>, failures: &[&Error], answered: bool
     })
 }
 
-/// The error of a listing, including entries that are out of service: these make it usable but
-/// incomplete.
-pub fn with_disabled_entries(servers: Option<Error>, problems: &[Diagnostic]) -> Option<Error> {
+/// The error of a listing, including entries that are out of service: these make it incomplete, and
+/// useless if nothing `answered`.
+fn with_disabled_entries(
+    servers: Option<Error>,
+    problems: &[Diagnostic],
+    answered: bool,
+) -> Option<Error> {
     const SHOWN: usize = 5;
     let errors: Vec<&Diagnostic> = problems.iter().filter(|problem| problem.is_error()).collect();
     if errors.is_empty() {
@@ -179,9 +198,15 @@ pub fn with_disabled_entries(servers: Option<Error>, problems: &[Diagnostic]) ->
     let lines = errors.iter().take(SHOWN).map(|problem| messages::located(problem));
     Some(match servers {
         Some(error) => error.with_detail(count).with_details(lines.map(|line| format!("  {line}"))),
-        None => Error::partial(format!("the list is incomplete: {count}"))
-            .with_details(lines)
-            .with_hint("'toolhost config check' shows each with its line"),
+        None => {
+            let error = if answered {
+                Error::partial(format!("the list is incomplete: {count}"))
+            } else {
+                Error::config(format!("nothing could be listed: {count}"))
+            };
+            let hint = "'toolhost config check' shows each with its line";
+            error.with_details(lines).with_hint(hint)
+        }
     })
 }
 

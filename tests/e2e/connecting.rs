@@ -50,7 +50,7 @@ fn every_client_is_connected_and_disconnected_and_its_file_is_as_it_was() {
             "config/zed/settings.json",
             "// mine\n{\n\t\"theme\": \"One\",\n\t\"context_servers\": {\n\t\t\"a\": {}\n\t},\n}\n",
         ),
-        ("opencode", "home/.config/opencode/opencode.json", "{ \"mcp\": {} }\n"),
+        ("opencode", "home/.config/opencode/opencode.json", "{\r\n  \"mcp\": {}\r\n}\r\n"),
         ("vscode", "config/Code/User/mcp.json", "{ \"servers\": {} }"),
     ];
     for (client, path, text) in home {
@@ -67,6 +67,8 @@ fn every_client_is_connected_and_disconnected_and_its_file_is_as_it_was() {
         }
         assert_eq!((read(&backup(&path)).as_str(), mode(&backup(&path))), (text, 0o600));
         assert_eq!(mode(&path), 0o640);
+        let ends = |text: &str| (text.contains("\r\n"), text.replace("\r\n", "").contains('\n'));
+        assert_eq!(ends(&changed), ends(text), "{changed:?}");
         let again = room.toolhost(["connect", client, "--yes"]).check();
         again.exits(0).says(&["is up to date"]);
         assert_eq!(read(&path), changed);

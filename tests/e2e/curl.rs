@@ -51,6 +51,17 @@ fn a_pasted_command_becomes_a_tool_and_a_call_of_it_a_command() {
     pasted.exits(0);
     assert!(!api.requests()[2].contains("planted-pass") && !room.path("work/ran").exists());
     room.toolhost([&add[..], &more].concat()).check().exits(2).says(&["'make' is already in"]);
+    // Line ends of the file stay; of another entry everything does.
+    let path = room.path("config/toolhost/tools.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let other = "  # mine\n  - { name: other, module: builtin.echo }\n";
+    let text = format!("{text}{other}").replace('\n', "\r\n");
+    std::fs::write(&path, text).unwrap();
+    room.toolhost(["remove", "make", "--user"]).check().exits(0).says(&["tools.yaml"]);
+    let left = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(left, format!("tools:\n{other}").replace('\n', "\r\n"));
+    room.toolhost(["remove", "make", "--user"]).check().exits(2).says(&["neither", "tools.yaml"]);
+    room.toolhost(["remove", "other", "--user"]).check().exits(0);
 }
 
 #[test]

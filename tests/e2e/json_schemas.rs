@@ -89,6 +89,29 @@ fn outputs_of_everything_else_match_their_schemas() {
 }
 
 #[test]
+fn changes_of_files_and_of_trust_match_their_schemas() {
+    let room = Sandbox::new();
+    fits(&room, "change", &["add", "x", "http://127.0.0.1:1/mcp", "--user"]);
+    fits(&room, "change", &["remove", "x", "--user"]);
+    fits(&room, "connect", &["connect", "cursor", "--dry-run"]);
+    fits(&room, "connect", &["connect", "cursor", "--yes"]);
+    fits(&room, "connect", &["connect", "--list"]);
+    fits(&room, "import", &["import"]);
+    fits(&room, "import", &["import", "cursor", "--dry-run"]);
+    fits(&room, "change", &["disconnect", "cursor", "--yes"]);
+    room.file("tools.yaml", "tools: [{ name: hi, command: [echo, hi] }]");
+    for words in [&["trust", "--yes"][..], &["trust"], &["trust", "revoke"]] {
+        fits(&room, "trust", words);
+    }
+    let added = room.toolhost(["add", "y", "http://127.0.0.1:1/mcp", "--user", "--json"]).check();
+    let added = added.exits(0).json();
+    assert_eq!((&added["written"], &added["added"]), (&true.into(), &serde_json::json!(["y"])));
+    // What has no JSON says so before it does anything.
+    room.toolhost(["init", "--user", "--json"]).check().exits(2).says(&["no json output"]);
+    room.toolhost(["man", "-o", "yaml"]).check().exits(2).says(&["no yaml output"]);
+}
+
+#[test]
 fn a_failure_under_json_matches_its_schema() {
     let room = Sandbox::new();
     let failed = room.toolhost(["call", "nothing", "--json"]).check();

@@ -216,6 +216,17 @@ fn a_login_by_pasting_lets_calls_in_and_its_tokens_stay_inside() {
 }
 
 #[test]
+fn an_ad_hoc_server_that_wants_credentials_is_told_how_to_give_them() {
+    let room = Sandbox::new();
+    let url = format!("http://{}/mcp", Guarded::start(&room).address);
+    let command = format!("toolhost auth login --server-url {url}");
+    let refused = room.toolhost(["list", "--as", "other", "--", &url]).check();
+    refused.exits(5).says(&["requires credentials", &command, "--header 'Authorization: Bearer"]);
+    let login = room.toolhost(["auth", "login", "--server-url", &url]).check();
+    login.exits(5).says(&["needs a browser or a terminal"]);
+}
+
+#[test]
 fn what_is_pasted_has_to_be_the_page_where_the_login_ends() {
     let room = Sandbox::new();
     let server = Guarded::start(&room);

@@ -85,3 +85,35 @@ fn an_export_says_which_entries_are_missing() {
         room.toolhost(words).check().exits(11).says(&["out of service", "t.yaml"]);
     }
 }
+
+#[test]
+fn a_file_of_the_other_kind_is_told_so_by_every_command() {
+    let room = Sandbox::new();
+    room.file("t.yaml", "tools: [{ name: echo, module: builtin.echo }]\n");
+    room.file("m.yaml", "mcp_servers: { x: { command: x } }\n");
+    for words in [&["list"][..], &["servers"], &["call", "echo"]] {
+        let named =
+            |option: [&'static str; 2]| room.toolhost([&option[..], words].concat()).check();
+        named(["--mcp", "t.yaml"]).says(&["t.yaml:1:1", "tools belong in tools.yaml (--tools)"]);
+        named(["--tools", "m.yaml"]).says(&["m.yaml:1:1", "servers belong in mcp.yaml (--mcp)"]);
+    }
+}
+
+#[test]
+fn where_nothing_answers_the_exit_code_is_that_of_the_reason() {
+    let room = Sandbox::new();
+    room.file("bad.yaml", "mcp_servers: { x: { bad: 1 } }\n");
+    let both = "mcp_servers: { x: { bad: 1 }, y: { url: \"http://127.0.0.1:1\" } }\n";
+    room.file("both.yaml", both);
+    room.file("t.yaml", "tools: [{ name: a, module: builtin.nope }]\n");
+    for words in [&["list"][..], &["servers"], &["export", "--format", "mcp"], &["call", "foo"]] {
+        for file in ["bad.yaml", "both.yaml"] {
+            let words = [&["--mcp", file][..], words].concat();
+            room.toolhost(words).check().exits(9).says(&["out of service"]);
+        }
+        let (bad, dead) = (["--", "http://"], ["--", "http://127.0.0.1:1"]);
+        room.toolhost([words, &bad].concat()).check().exits(9).says(&["empty host"]);
+        room.toolhost([words, &dead].concat()).check().exits(4).says(&["connection refused"]);
+    }
+    room.toolhost(["--tools", "t.yaml", "list"]).check().exits(9).says(&["builtin.nope"]);
+}

@@ -5,6 +5,7 @@ use serde_json::{Map, json};
 use super::prelude::*;
 use crate::cli::ad_hoc::{self, AdHocServer};
 use crate::cli::curl;
+use crate::cli::json::file_change::FileChangeJson;
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
 use crate::config::secrets;
 use crate::model::{Layer, ToolDefinition, check_name};
@@ -19,6 +20,7 @@ const SHOWN_TOOLS: usize = 8;
 /// API tool in tools.yaml instead, whose arguments stand as {name} in it. In a project that you trust, the new
 /// entry is trusted with it; otherwise you are asked first.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
 #[command(after_help = "\
 Examples:
   toolhost add time -- uvx mcp-server-time
@@ -51,22 +53,22 @@ pub struct AddArgs {
 }
 
 pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::REPORT)?;
     check_name(&args.name).map_err(|error| Error::usage(error.to_string()))?;
     if let [program, words @ ..] = &args.command[..]
         && program == "curl"
     {
-        return add_tool(args, words, context);
+        return add_tool(args, words, context, format);
     }
     let entry = entry(args, &context.global.rare.header)?;
     let mut file = McpFile::open(args.file, &*context.environment)?;
-    if file.has(&args.name)? {
-        let what = format!("'{}' is already in {}", args.name, file.path.display());
-        return Err(Error::usage(what).with_hint("choose another name, or edit the file").into());
-    }
+    file.require_new(&args.name)?;
     file.set(&args.name, Some(&entry))?;
     let replaced = built_in_examples(context);
     let trust_command = context.write_server_file(&file)?;
-    note_added(&args.name, &file, context);
+    if !report(&args.name, &file, trust_command.as_ref(), context, format)? {
+        return Ok(());
+    }
     if let Some(replaced) = replaced {
         context.output.note(format!(
             "your own files now replace the built-in examples: {replaced}; \
@@ -79,13 +81,35 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     Ok(())
 }
 
-fn note_added(name: &str, file: &McpFile, context: &CommandContext) {
-    let added = done("added ", name).then(Role::Plain, " to ");
-    context.output.note(added.then(Role::Name, file.path.display().to_string()));
+/// Says what was added; returns whether notes may follow.
+fn report(
+    name: &str,
+    file: &McpFile,
+    trust_command: Option<&String>,
+    context: &CommandContext,
+    format: Format,
+) -> Result<bool, CommandError> {
+    let value = FileChangeJson {
+        written: true,
+        added: vec![name],
+        trust_command: trust_command.cloned(),
+        ..FileChangeJson::of(file)
+    };
+    let is_text = context.output.report(format, &value, Page::default)?;
+    if is_text {
+        let added = done("added ", name).then(Role::Plain, " to ");
+        context.output.note(added.then(Role::Name, file.path.display().to_string()));
+    }
+    Ok(is_text)
 }
 
 /// Writes the request of a curl command as a tool.
-fn add_tool(args: &AddArgs, words: &[String], context: &CommandContext) -> CommandResult {
+fn add_tool(
+    args: &AddArgs,
+    words: &[String],
+    context: &CommandContext,
+    format: Format,
+) -> CommandResult {
     if !args.env.is_empty() || !context.global.rare.header.is_empty() {
         return Err(Error::usage("--env and --header are for servers").into());
     }
@@ -104,11 +128,13 @@ fn add_tool(args: &AddArgs, words: &[String], context: &CommandContext) -> Comma
         refuse_plain_secret(name, value.as_str().unwrap_or_default())?;
     }
     let mut file = McpFile::tools(args.file, &*context.environment)?;
-    file.add_tool(&args.name, &entry)?;
+    file.require_new(&args.name)?;
+    file.add_tool(&entry)?;
     let trust_command = context.write_server_file(&file)?;
-    note_added(&args.name, &file, context);
-    context.note_untrusted(trust_command);
-    context.output.note(hint(format!("try it: toolhost call {}", args.name)));
+    if report(&args.name, &file, trust_command.as_ref(), context, format)? {
+        context.note_untrusted(trust_command);
+        context.output.note(hint(format!("try it: toolhost call {}", args.name)));
+    }
     Ok(())
 }
 

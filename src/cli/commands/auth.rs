@@ -28,8 +28,8 @@ pub enum AuthAction {
     #[command(arg = formats::option(formats::REPORT))]
     Login {
         /// Name of the server
-        #[arg(value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
-        server: String,
+        #[arg(value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers), required_unless_present = "server_url")]
+        server: Option<String>,
         /// Do not open a browser; paste the URL the login ends at
         #[arg(long)]
         no_browser: bool,
@@ -54,9 +54,10 @@ pub enum AuthAction {
 pub async fn run(args: &AuthArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         AuthAction::Login { server, no_browser, scope } => {
-            login(server, *no_browser, scope, context).await
+            login(server.as_deref().unwrap_or_default(), *no_browser, scope, context).await
         }
         AuthAction::Logout { all: true, .. } => {
+            context.format(formats::TEXT)?;
             let any = logins::forget_all(context.environment.as_ref()).await?;
             let text = if any { "logged out of all servers" } else { "no logins" };
             context.output.note(text);
@@ -93,6 +94,7 @@ async fn login(
 }
 
 async fn logout(server: &str, context: &CommandContext) -> CommandResult {
+    context.format(formats::TEXT)?;
     let assembly = context.assemble(StartScope::Nothing).await?;
     entry_checks::require_configured(&assembly.configuration, &[server.to_owned()])?;
     let gone = assembly.host.logout(server).await?;

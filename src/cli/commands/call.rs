@@ -18,7 +18,7 @@ use crate::util::{text, units};
 /// anything is sent. Exits with 3 when the tool reports an error.
 #[derive(Debug, Default, Args)]
 #[command(after_help = ARGUMENTS_HELP)]
-#[command(arg = formats::option(formats::RESULT))]
+#[command(arg = formats::option(formats::RESULT), arg = server_target::command())]
 pub struct CallArgs {
     /// Tool to call: its full name, or its bare name if that is unique
     #[arg(add = ArgValueCompleter::new(complete::tools))]
@@ -78,9 +78,6 @@ pub struct CallArgs {
     /// Exit with 0 even if the tool reports an error
     #[arg(long)]
     pub ignore_tool_error: bool,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 const ARGUMENTS_HELP: &str = "\

@@ -12,7 +12,7 @@ use crate::model::{Completion, CompletionQuery, CompletionReference};
 /// Prints the values suggested by the server, one per line.
 #[derive(Debug, Args)]
 #[command(after_help = "JSON: {\"values\": [...], \"total\", \"has_more\"}")]
-#[command(arg = formats::option(formats::WORDS))]
+#[command(arg = formats::option(formats::WORDS), arg = server_target::command())]
 pub struct CompleteArgs {
     /// A prompt, or a URI template as shown by `resources list --templates`
     #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts))]
@@ -28,9 +28,6 @@ pub struct CompleteArgs {
     /// Only ask this server (repeatable)
     #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 fn parse_pair(text: &str) -> Result<(String, String), Error> {

@@ -28,6 +28,7 @@ const SHELLS: &[Choice<&str>] = &[
 ];
 
 pub async fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
+    context.format(formats::TEXT)?;
     context.output.raw(script(args.shell)?.as_bytes())
 }
 

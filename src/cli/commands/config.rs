@@ -46,16 +46,18 @@ pub enum ConfigAction {
 }
 
 /// The schemas of files; the others are of outputs.
-const FILE_SCHEMAS: [(&str, &str); 4] = [
-    ("tools", "tools.yaml"),
-    ("mcp", "mcp.yaml"),
-    ("console", "console.yaml"),
-    ("tests", "files of 'toolhost test'"),
+const FILE_SCHEMAS: [(&str, &str, fn(&CommandContext) -> Value); 4] = [
+    ("tools", "tools.yaml", |_| schema::tools_file(&assembly::kind_words())),
+    ("mcp", "mcp.yaml", |_| schema::servers_file()),
+    ("console", "console.yaml", |context| {
+        context.console_file.map(|console| (console.schema)()).unwrap_or_default()
+    }),
+    ("tests", "files of 'toolhost test'", |_| suite::schema()),
 ];
 
 fn schema_names() -> PossibleValuesParser {
     let outputs = OUTPUTS.iter().map(|output| (output.name, output.help.trim()));
-    let all = FILE_SCHEMAS.into_iter().chain(outputs);
+    let all = FILE_SCHEMAS.map(|(name, help, _)| (name, help)).into_iter().chain(outputs);
     PossibleValuesParser::new(all.map(|(name, help)| PossibleValue::new(name).help(help)))
 }
 
@@ -76,19 +78,11 @@ pub async fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
             context.output.report(format, &value, page)?;
         }
         ConfigAction::Schema { of } => {
-            let schema = match of.as_str() {
-                "tools" => schema::tools_file(&assembly::kind_words()),
-                "mcp" => schema::servers_file(),
-                "console" => {
-                    context.console_file.map(|console| (console.schema)()).unwrap_or_default()
-                }
-                "tests" => suite::schema(),
-                name => OUTPUTS
-                    .iter()
-                    .find(|output| output.name == name)
-                    .map(OutputSchema::schema)
-                    .into(),
-            };
+            let of_file = FILE_SCHEMAS.iter().find(|(name, ..)| name == of);
+            let of_output = || OUTPUTS.iter().find(|output| output.name == of);
+            let schema = of_file
+                .map(|(.., schema)| schema(context))
+                .or_else(|| of_output().map(OutputSchema::schema));
             context.output.value(format, &schema)?;
         }
     }

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use super::import::{editor_names, known_editors, shown};
 use super::prelude::*;
 use crate::cli::grammar;
+use crate::cli::json::file_change::FileChangeJson;
 use crate::cli::mcp_file::{self, McpFile};
 use crate::cli::parse_errors::usage_error;
 use crate::config::editors::{self, EDITORS, Editor};
@@ -14,13 +15,13 @@ use crate::config::environment::Environment;
 use crate::config::read;
 use crate::model::check_name;
 use crate::util::atomic_file::{self, FileMode};
-use crate::util::diff;
 
 /// Give an editor or agent all your tools: add 'toolhost serve' to its configuration.
 ///
 /// Shows the change and writes it after confirmation. Comments and order of the file are kept, and
 /// the file as it was is kept beside it, as FILE.toolhost.bak.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
 #[command(after_help = "\
 Examples:
   toolhost connect claude
@@ -45,6 +46,7 @@ pub struct ConnectArgs {
 ///
 /// The counterpart of 'connect': shows the change and writes it after confirmation.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
 #[command(
     after_help = "Examples:\n  toolhost disconnect claude\n  toolhost disconnect cursor --project"
 )]
@@ -113,13 +115,15 @@ fn program(project: bool, environment: &dyn Environment) -> Result<String, Error
     text.ok_or_else(|| Error::usage(format!("{} is not UTF-8", program.display())))
 }
 
-/// Writes or removes an entry, after a person agreed; returns whether the file changed.
+/// Writes or removes an entry, after a person agreed; returns whether notes about it may follow.
 async fn change(
     client: &'static Editor,
     args: &ClientEntryArgs,
     entry: Option<&Value>,
     context: &CommandContext,
 ) -> Result<bool, CommandError> {
+    let format = context.format(formats::REPORT)?;
+    let output = &context.output;
     let mut file = open(client, args.project, &*context.environment)?;
     let old = existing(&file, client, &args.name)?;
     if let Some(other) = old.as_ref().filter(|old| !editors::is_toolhost(old)) {
@@ -131,28 +135,39 @@ async fn change(
             .with_hint("--name chooses another name; toolhost changes only its own entries")
             .into());
     }
-    if old.is_none() && entry.is_none() {
-        context.output.note(format!("{} has no entry '{}'", file.path.display(), args.name));
+    let nothing = match (&old, entry) {
+        (None, None) => Some(format!("{} has no entry '{}'", file.path.display(), args.name)),
+        _ => {
+            file.set(&args.name, entry)?;
+            (file.new == file.old).then(|| format!("{} is up to date", file.path.display()))
+        }
+    };
+    if let Some(why) = nothing {
+        if output.report(format, &FileChangeJson::of(&file), Page::default)? {
+            output.note(why);
+        }
         return Ok(false);
     }
-    file.set(&args.name, entry)?;
-    if file.new == file.old {
-        context.output.note(format!("{} is up to date", file.path.display()));
-        return Ok(false);
-    }
-    let path = file.path.display().to_string();
-    let page = present::difference::page(&diff::hunks(&file.old, &file.new, 2), &path, &path);
+    let name = vec![args.name.as_str()];
+    let (added, removed) = if entry.is_some() { (name, vec![]) } else { (vec![], name) };
+    let mut change = FileChangeJson { added, removed, ..FileChangeJson::of(&file) };
+    let page = file.difference();
     if args.dry_run {
-        context.output.page(&page)?;
+        output.report(format, &change, || page)?;
         return Ok(false);
     }
-    prompt::agree_to_write(&context.output, page, args.yes).await?;
+    prompt::agree_to_write(output, page, args.yes).await?;
     let backup = back_up(&file)?;
     file.write()?;
+    change.written = true;
+    change.backup = backup.as_ref().map(|path| path.display().to_string());
+    if !output.report(format, &change, Page::default)? {
+        return Ok(false);
+    }
     let verb = if entry.is_some() { "connected " } else { "disconnected " };
-    context.output.note(done(verb, client.title));
+    output.note(done(verb, client.title));
     if let Some(backup) = backup {
-        context.output.note(format!("the file as it was: {}", backup.display()));
+        output.note(format!("the file as it was: {}", backup.display()));
     }
     Ok(true)
 }
@@ -231,38 +246,73 @@ fn back_up(file: &McpFile) -> Result<Option<PathBuf>, Error> {
 }
 
 fn list(context: &CommandContext) -> CommandResult {
-    let environment = &*context.environment;
-    let mut table = Table::new(["CLIENT", "FOR", "TOOLHOST", "FILE"].map(TableColumn::new));
-    let mut is_empty = true;
+    let format = context.format(formats::REPORT)?;
+    let (environment, output) = (&*context.environment, &context.output);
+    let mut clients = Vec::new();
     for client in EDITORS {
         for project in [true, false] {
             let path = client.own_file(project, environment).filter(|path| path.is_file());
             let Some(path) = path else { continue };
-            is_empty = false;
             let names = read::read(&path, false)
                 .and_then(|(_, text)| editors::parse_file(&path, &text))
-                .map(|content| own_entries(&content, client).join(", "));
-            let state = match names {
-                Ok(names) if names.is_empty() => hint("no"),
-                Ok(names) => Line::styled(Role::Success, format!("as {names}")),
-                Err(problem) => {
-                    context.output.warn(mcp_file::error(problem).message());
-                    Line::styled(Role::Error, "unreadable")
-                }
-            };
-            table.row([
-                Line::styled(Role::Name, client.name),
-                Line::plain(if project { "project" } else { "you" }),
-                state,
-                Line::plain(shown(&path, environment.home())),
-            ]);
+                .map(|content| own_entries(&content, client));
+            let problem = names.as_ref().err().cloned().map(mcp_file::error);
+            if let Some(problem) = &problem {
+                output.warn(problem.message());
+            }
+            clients.push(ClientJson {
+                client: client.name,
+                project,
+                file: path.display().to_string(),
+                entries: names.unwrap_or_default(),
+                error: problem.map(|problem| problem.message().to_owned()),
+            });
         }
     }
-    if is_empty {
-        context.output.note(format!("no configuration of {} found", known_editors()));
-        return Ok(());
+    let value = ClientsJson { clients: &clients };
+    let page = || clients_table(&clients, environment).layout(output.width());
+    if output.report(format, &value, page)? && clients.is_empty() {
+        output.note(format!("no configuration of {} found", known_editors()));
     }
-    context.output.page(&table.layout(context.output.width()))
+    Ok(())
+}
+
+fn clients_table(clients: &[ClientJson], environment: &dyn Environment) -> Table {
+    let mut table = Table::new(["CLIENT", "FOR", "TOOLHOST", "FILE"].map(TableColumn::new));
+    for client in clients {
+        let state = match (&client.error, &client.entries[..]) {
+            (Some(_), _) => Line::styled(Role::Error, "unreadable"),
+            (None, []) => hint("no"),
+            (None, names) => Line::styled(Role::Success, format!("as {}", names.join(", "))),
+        };
+        table.row([
+            Line::styled(Role::Name, client.client),
+            Line::plain(if client.project { "project" } else { "you" }),
+            state,
+            Line::plain(shown(Path::new(&client.file), environment.home())),
+        ]);
+    }
+    table
+}
+
+/// Editors and agents with a configuration file: `connect --list`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientsJson<'a> {
+    pub clients: &'a [ClientJson],
+}
+
+/// A configuration file of an editor or agent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientJson {
+    /// The editor or agent.
+    client: &'static str,
+    /// Whether it is the file of the project in this directory.
+    project: bool,
+    file: String,
+    /// The names under which it has toolhost.
+    entries: Vec<String>,
+    /// Why the file cannot be read.
+    error: Option<String>,
 }
 
 /// The names under which a client has toolhost.

@@ -10,6 +10,7 @@ use crate::util::pattern;
 /// reported on stderr. Tools that are unavailable, denied by a rule or differ from their pin are
 /// left out.
 #[derive(Debug, Args)]
+#[command(arg = server_target::command())]
 pub struct ExportArgs {
     /// Format of the definitions
     #[arg(long, value_parser = choice(MODEL_FORMATS), required_unless_present = "model")]
@@ -22,9 +23,6 @@ pub struct ExportArgs {
     pub server: Vec<String>,
     /// Only tools whose full names match a pattern, such as 'github-*'
     pub patterns: Vec<String>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 /// The formats of definitions.
@@ -86,12 +84,12 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     }
     let broken = assembly.configuration.count_broken_servers(|_| true);
     let answered = !exported.tools.is_empty();
-    let verdict = present::catalogue::verdict(&catalogue, broken, answered);
     let failures: Vec<&Error> = catalogue.failures.iter().map(|failure| &failure.error).collect();
-    let verdict = present::catalogue::with_failures(verdict, &failures, answered);
     let problems = &*assembly.configuration.diagnostics;
     let problems = if args.server.is_empty() { problems } else { &[] };
-    conclude(present::catalogue::with_disabled_entries(verdict, problems))
+    let verdict =
+        present::catalogue::whole_verdict(&catalogue, &failures, problems, broken, answered);
+    conclude(verdict)
 }
 
 fn warn_of_size(exported: &ExportedCatalogue, dialect: ModelFormat, output: &Output) {

@@ -3,15 +3,16 @@
 use clap::builder::PossibleValuesParser;
 
 use super::prelude::*;
+use crate::cli::json::file_change::FileChangeJson;
 use crate::cli::mcp_file::{self, McpFile, McpFileArgs};
 use crate::config::editors::{self, EDITORS, Editor, ImportedServer};
-use crate::util::diff;
 
 /// Import servers from the configuration of editors and agents.
 ///
 /// Shows the changes to mcp.yaml and writes them after confirmation. Secrets are not copied: each
 /// is replaced by a variable, which is named. Without arguments, lists what can be imported.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
 pub struct ImportArgs {
     /// Editor, or path of its configuration file
     #[arg(value_name = "EDITOR|FILE", add = ArgValueCompleter::new(complete::editors))]
@@ -42,6 +43,7 @@ pub(super) fn known_editors() -> String {
 }
 
 pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::REPORT)?;
     let cwd = context.environment.cwd();
     let from = args.from.as_deref().and_then(Editor::named);
     let named = args.source.as_deref().map_or(from, Editor::named);
@@ -53,7 +55,7 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
                 .into());
         }
         (Some(file), None) => (from, vec![cwd.join(file)]),
-        (None, None) => return list(context),
+        (None, None) => return list(context, format),
     };
     if let (Some(editor), []) = (editor, &files[..]) {
         return Err(Error::usage(format!("no {} configuration file found", editor.title))
@@ -78,19 +80,36 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     }
     let mut file = McpFile::open(args.file, &*context.environment)?;
     let added = add_all(&servers, &mut file, context)?;
+    let mut change = FileChangeJson {
+        added: added.iter().map(|server| &*server.name).collect(),
+        variables: added.iter().flat_map(|server| &server.variables).map(String::as_str).collect(),
+        ..FileChangeJson::of(&file)
+    };
+    let mut page = file.difference();
+    if !change.variables.is_empty() {
+        page.blank_line();
+        let variables = change.variables.join(", ");
+        let message = format!("Set these before use (secrets are not copied): {variables}");
+        page.push(Line::plain(message));
+    }
+    let output = &context.output;
     if added.is_empty() {
-        context.output.note("nothing to import");
+        if output.report(format, &change, Page::default)? {
+            output.note("nothing to import");
+        }
         return Ok(());
     }
-    let page = difference(&file, &added);
     if args.dry_run {
-        return context.output.page(&page);
+        return output.report(format, &change, || page).map(drop);
     }
-    prompt::agree_to_write(&context.output, page, args.yes).await?;
-    let trust_command = context.write_server_file(&file)?;
-    let count = plural(added.len(), "server", "servers");
-    context.output.note(done(&format!("added {count} to "), file.path.display().to_string()));
-    context.note_untrusted(trust_command);
+    prompt::agree_to_write(output, page, args.yes).await?;
+    change.trust_command = context.write_server_file(&file)?;
+    change.written = true;
+    if output.report(format, &change, Page::default)? {
+        let count = plural(added.len(), "server", "servers");
+        output.note(done(&format!("added {count} to "), file.path.display().to_string()));
+        context.note_untrusted(change.trust_command);
+    }
     Ok(())
 }
 
@@ -121,45 +140,52 @@ fn add_all<'s>(
     Ok(added)
 }
 
-/// What would be written, and which variables it needs.
-fn difference(file: &McpFile, added: &[&ImportedServer]) -> Page {
-    let path = file.path.display().to_string();
-    let mut page = present::difference::page(&diff::hunks(&file.old, &file.new, 2), &path, &path);
-    let variables: Vec<&str> =
-        added.iter().flat_map(|server| &server.variables).map(String::as_str).collect();
-    if !variables.is_empty() {
-        page.blank_line();
-        let variables = variables.join(", ");
-        let message = format!("Set these before use (secrets are not copied): {variables}");
-        page.push(Line::plain(message));
-    }
-    page
-}
-
-fn list(context: &CommandContext) -> CommandResult {
-    let environment = &*context.environment;
-    let mut table = Table::new(["EDITOR", "SERVERS", "FILE"].map(TableColumn::new));
-    let mut is_empty = true;
-    for editor in EDITORS {
-        for path in editor.files(environment) {
-            let Ok(servers) = editors::read_file(&path, Some(editor), &environment.cwd()) else {
-                continue;
-            };
-            is_empty = false;
+fn list(context: &CommandContext, format: Format) -> CommandResult {
+    let (environment, output) = (&*context.environment, &context.output);
+    let files = EDITORS.iter().flat_map(|editor| {
+        editor.files(environment).into_iter().filter_map(move |path| {
+            let servers = editors::read_file(&path, Some(editor), &environment.cwd()).ok()?;
+            Some((editor.name, path, servers))
+        })
+    });
+    let files: Vec<_> = files.collect();
+    let value = EditorFilesJson { files: files.iter().map(Into::into).collect() };
+    let page = || {
+        let mut table = Table::new(["EDITOR", "SERVERS", "FILE"].map(TableColumn::new));
+        for (editor, path, servers) in &files {
             table.row([
-                Line::styled(Role::Name, editor.name),
+                Line::styled(Role::Name, editor),
                 Line::plain(servers.len().to_string()),
-                Line::plain(shown(&path, environment.home())),
+                Line::plain(shown(path, environment.home())),
             ]);
         }
+        table.layout(output.width())
+    };
+    if output.report(format, &value, page)? {
+        output.note(if files.is_empty() {
+            Line::plain(format!("no servers of {} found", known_editors()))
+        } else {
+            hint("import them: toolhost import EDITOR")
+        });
     }
-    if is_empty {
-        context.output.note(format!("no servers of {} found", known_editors()));
-        return Ok(());
-    }
-    context.output.page(&table.layout(context.output.width()))?;
-    context.output.note(hint("import them: toolhost import EDITOR"));
     Ok(())
+}
+
+/// The files of editors and agents: `import` without arguments.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EditorFilesJson<'a> {
+    pub files: Vec<EditorFileJson<'a>>,
+}
+
+shape! {
+    /// A file of an editor or agent.
+    pub EditorFileJson<'a> of (name, path, imported): &'a (&'static str, PathBuf, Vec<ImportedServer>) {
+        /// The editor or agent.
+        editor: &'static str = name,
+        file: String = path.display().to_string(),
+        /// The names of its servers.
+        servers: Vec<&'a str> = imported.iter().map(|server| &*server.name).collect(),
+    }
 }
 
 pub(super) fn shown(path: &Path, home: Option<PathBuf>) -> String {

@@ -19,6 +19,7 @@ pub struct InitArgs {
 }
 
 pub async fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
+    context.format(formats::TEXT)?;
     let directory = if args.user {
         let own = context.environment.config_dir();
         own.ok_or_else(|| Error::config("there is no configuration directory"))?

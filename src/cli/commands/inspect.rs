@@ -14,7 +14,7 @@ use crate::stats::declared_speed::ExceededSpeed;
 
 /// Show everything about a tool or a server.
 #[derive(Debug, Args)]
-#[command(arg = formats::option(formats::LIST))]
+#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
 pub struct InspectArgs {
     /// Tool or server; an ad-hoc server is given by its URL
     #[arg(required_unless_present_any = ["server_command", "server_url"],
@@ -23,9 +23,6 @@ pub struct InspectArgs {
     /// Only look for the tool on this server (repeatable)
     #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult {

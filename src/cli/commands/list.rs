@@ -23,7 +23,7 @@ const MCP: &str = "mcp";
 ///
 /// If a server fails, the others are still listed and the exit code is 11.
 #[derive(Debug, Clone, Args)]
-#[command(arg = formats::option(formats::LIST))]
+#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
 pub struct ListArgs {
     /// Only tools whose name, title or description contains these words
     pub query: Vec<String>,
@@ -53,9 +53,6 @@ pub struct ListArgs {
     #[arg(long, value_name = "FORMAT", value_parser = choice(MODEL_FORMATS), num_args = 0..=1, require_equals = true,
           default_missing_value = "openai", conflicts_with = "flagged")]
     pub tokens: Option<ModelFormat>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 const SAFETY_LEVELS: &[Choice<Safety>] = &[
@@ -102,12 +99,11 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
     let broken =
         assembly.configuration.count_broken_servers(|server| reach.includes_server(server));
-    let verdict = present::catalogue::verdict(&catalogue, broken, answered);
-    let verdict = present::catalogue::with_failures(verdict, &failures, answered);
     let profile = context.global.rare.profile.as_ref();
     let profile = profile.and_then(|name| assembly.configuration.profiles.get(name));
     let problems = shown_diagnostics(&assembly.configuration, profile);
-    let verdict = present::catalogue::with_disabled_entries(verdict, &problems);
+    let verdict =
+        present::catalogue::whole_verdict(&catalogue, &failures, &problems, broken, answered);
     let verdict =
         verdict.or_else(|| untrusted_refusal(args, &assembly.configuration, profile, answered));
     complete::update_names(context, &assembly, |names| names.add_tools(&catalogue));
@@ -316,7 +312,8 @@ fn has_answer(args: &ListArgs, tools: &[Arc<ToolDefinition>], failed: bool) -> b
                 && !(failed && tool.unavailable_reason.is_some())
         }
         ToolSource::Mcp => {
-            !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
+            (args.declared || tool.status != ToolStatus::Declared)
+                && tool.status != ToolStatus::Unavailable
                 && tool.unavailable_reason.is_none()
         }
     })

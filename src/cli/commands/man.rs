@@ -19,6 +19,7 @@ pub struct ManArgs {
 }
 
 pub async fn run(args: &ManArgs, context: &CommandContext) -> CommandResult {
+    context.format(formats::TEXT)?;
     let mut grammar = Cli::command();
     if let Some(directory) = &args.dir {
         return write_all(grammar, directory, context);

@@ -12,7 +12,6 @@ pub(super) use serde_json::Value;
 
 pub(super) use super::choice::{Choice, choice};
 pub(super) use crate::assembly::{self, Assembly};
-pub(super) use crate::cli::ad_hoc::ServerCommandArgs;
 pub(super) use crate::cli::context::{CommandContext, CommandResult, StartScope};
 pub(super) use crate::cli::output::{CommandError, Format, Output, conclude};
 use crate::cli::raw_arguments::RawArguments;

@@ -31,16 +31,13 @@ pub enum PromptsAction {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"prompts\": [...], \"servers\": [...], \"problems\": [...]}")]
-#[command(arg = formats::option(formats::LIST))]
+#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
 pub struct PromptListArgs {
     /// Only prompts whose name, title or description contains these words
     pub query: Vec<String>,
     /// Only ask this server (repeatable)
     #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 /// Render a prompt and show its messages.
@@ -50,7 +47,7 @@ pub struct PromptListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"name\", \"server\", \"description\", \"messages\": [{\"role\", \"content\"}], \"meta\"}")]
-#[command(arg = formats::option(formats::CONTENT))]
+#[command(arg = formats::option(formats::CONTENT), arg = server_target::command())]
 pub struct PromptGetArgs {
     /// Prompt: its full name, or its bare name if that is unique
     #[arg(add = ArgValueCompleter::new(complete::prompts))]
@@ -61,9 +58,6 @@ pub struct PromptGetArgs {
     /// Only look for the prompt on this server (repeatable)
     #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 pub async fn run(args: &PromptsArgs, context: &CommandContext) -> CommandResult {

@@ -42,7 +42,7 @@ pub enum ResourcesAction {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"resources\": [...], \"servers\": [...], \"problems\": [...]}; \"templates\" with --templates")]
-#[command(arg = formats::option(formats::LIST))]
+#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
 pub struct ResourceListArgs {
     /// Only resources whose URI, name, title or description contains these words
     pub query: Vec<String>,
@@ -52,9 +52,6 @@ pub struct ResourceListArgs {
     /// List resource templates instead
     #[arg(long)]
     pub templates: bool,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 /// Read a resource.
@@ -64,7 +61,7 @@ pub struct ResourceListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"server\", \"uri\", \"contents\": [...], \"ttl_ms\", \"cache_scope\", \"meta\"}")]
-#[command(arg = formats::option(formats::CONTENT))]
+#[command(arg = formats::option(formats::CONTENT), arg = server_target::command())]
 pub struct ResourceReadArgs {
     /// URI of the resource
     #[arg(add = ArgValueCompleter::new(complete::resources))]
@@ -78,9 +75,6 @@ pub struct ResourceReadArgs {
     /// Apply a jq expression, if the resource is JSON
     #[arg(long, value_name = "EXPR")]
     pub query: Option<String>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 /// Print a line each time a resource changes, until Ctrl-C.
@@ -90,7 +84,7 @@ pub struct ResourceReadArgs {
 #[command(after_help = "\
 JSON, a line for each change: {\"at\", \"server\", \"event\": \"updated\", \"uri\", \"times\"};
 \"contents\" or \"error\" with --read")]
-#[command(arg = formats::option(formats::STREAM))]
+#[command(arg = formats::option(formats::STREAM), arg = server_target::command())]
 pub struct ResourceWatchArgs {
     /// URIs of the resources
     #[arg(required = true, value_name = "URI", add = ArgValueCompleter::new(complete::resources))]
@@ -104,9 +98,6 @@ pub struct ResourceWatchArgs {
     /// Read and print the resource after each change
     #[arg(long)]
     pub read: bool,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 pub async fn run(args: &ResourcesArgs, context: &CommandContext) -> CommandResult {

@@ -39,6 +39,7 @@ const MAX_TOKEN: u64 = 64 << 10;
 /// and changes that are not trusted yet, are ignored until fixed or trusted.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
+#[command(arg = server_target::command())]
 pub struct ServeArgs {
     /// Serve one client over stdio (the default)
     #[arg(long)]
@@ -93,9 +94,6 @@ pub struct ServeArgs {
     /// A subcommand.
     #[command(subcommand)]
     pub action: Option<ServeAction>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 /// Subcommands of `serve`.

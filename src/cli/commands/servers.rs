@@ -17,7 +17,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(200);
 /// Contacts all servers concurrently. Exits with 11 if one does not respond or its entry is
 /// invalid.
 #[derive(Debug, Args)]
-#[command(arg = formats::option(formats::LIST))]
+#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
 pub struct ServersArgs {
     /// Only these servers
     #[arg(value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
@@ -32,9 +32,6 @@ pub struct ServersArgs {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_interval,
           requires = "watch")]
     pub interval: Duration,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 fn parse_interval(text: &str) -> Result<Duration, Error> {

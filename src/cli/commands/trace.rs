@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// With --follow and a running background host, prints the traffic of that host's server: calls
 /// from any terminal, script, editor or agent.
 #[derive(Debug, Args)]
-#[command(arg = formats::option(formats::STREAM))]
+#[command(arg = formats::option(formats::STREAM), arg = server_target::command())]
 pub struct TraceArgs {
     /// Name of the server, or the URL of an ad-hoc server
     #[arg(required_unless_present_any = ["server_command", "server_url"],
@@ -39,9 +39,6 @@ pub struct TraceArgs {
     /// Only one direction
     #[arg(long, value_name = "WAY", value_parser = choice(WAYS))]
     pub only: Option<Direction>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 const WAYS: &[Choice<Direction>] = &[

@@ -3,7 +3,6 @@
 use super::prelude::*;
 use crate::cli::host_sockets;
 use crate::config::consent::{EntryRecord, ProjectRecord, TrustRequest};
-use crate::config::environment::Environment;
 
 /// Review what a project's files would do, and trust them.
 ///
@@ -11,6 +10,7 @@ use crate::config::environment::Environment;
 /// and the code they run. After a change you are asked again and shown the difference.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
+#[command(arg = formats::option(formats::REPORT))]
 pub struct TrustArgs {
     /// Directory of the project (default: the current one)
     #[arg(value_hint = clap::ValueHint::DirPath)]
@@ -51,12 +51,13 @@ pub async fn run(args: &TrustArgs, context: &CommandContext) -> CommandResult {
 }
 
 async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::REPORT)?;
     // `--trust` and its variable consent to this run; here that means storing the trust.
     let consent = args.yes || context.trusts_all();
     let configuration = context.load_untrusting(args.directory.as_deref())?;
     let Some(request) = configuration.trust_request else {
         let record = configuration.trust_record.as_ref();
-        return already_trusted(args, context, record.map(|record| record.root.as_path()));
+        return already_trusted(args, context, format, record);
     };
     let json = context.output.has_json_errors();
     if !consent && !prompt::is_possible() {
@@ -92,8 +93,9 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
     if !trusted {
         return Err(Error::denied("the project is not trusted").into());
     }
-    print_change(context, "trusted ", &request.root);
-    Ok(())
+    let store = context.trust_store()?;
+    let project = store.project(&request.root).map(AsRef::as_ref);
+    report(context, format, "trusted ", project.into_iter().collect())
 }
 
 /// What changed since it was trusted, if it was, and then everything.
@@ -108,30 +110,34 @@ fn print_request(request: &TrustRequest, context: &CommandContext) {
 fn already_trusted(
     args: &TrustArgs,
     context: &CommandContext,
-    root: Option<&Path>,
+    format: Format,
+    record: Option<&Arc<ProjectRecord>>,
 ) -> CommandResult {
     let mut store = context.trust_store()?;
-    let project = root.and_then(|root| store.project(root)).cloned();
-    if let Some(project) = project.filter(|project| args.author && !project.allows_code_changes) {
+    if let Some(project) = record.filter(|project| args.author && !project.allows_code_changes) {
         let request = TrustRequest {
             root: project.root.clone(),
             bundle: project.bundle.clone(),
             ..TrustRequest::default()
         };
         store.trust(&request, true, context.now())?;
-        print_change(context, "trusted as its author ", &request.root);
-        return Ok(());
+        let project = store.project(&request.root).map(AsRef::as_ref);
+        return report(context, format, "trusted as its author ", project.into_iter().collect());
     }
-    let message = match root {
-        Some(_) => "already trusted",
-        None => "nothing to trust: no entry here reaches beyond its project",
-    };
-    context.output.note(message);
+    let projects: Vec<&ProjectRecord> = record.map(AsRef::as_ref).into_iter().collect();
+    if context.output.report(format, &TrustListJson::from(projects), Page::default)? {
+        context.output.note(match record {
+            Some(_) => "already trusted",
+            None => "nothing to trust: no entry here reaches beyond its project",
+        });
+    }
     Ok(())
 }
 
 fn revoke(directory: Option<&Path>, context: &CommandContext) -> CommandResult {
-    let directory = resolve_directory(directory, context.environment.as_ref());
+    let format = context.format(formats::REPORT)?;
+    let directory = context.directory_of(directory.unwrap_or(Path::new("")));
+    let directory = directory.canonicalize().unwrap_or(directory);
     let mut store = context.trust_store()?;
     let mut gone = store.revoke(&directory)?;
     // From within a project, that is the one it asks for too.
@@ -145,10 +151,7 @@ fn revoke(directory: Option<&Path>, context: &CommandContext) -> CommandResult {
             .with_hint("'toolhost trust list' shows those that are")
             .into());
     }
-    for project in gone {
-        print_change(context, "no longer trusted ", &project.root);
-    }
-    Ok(())
+    report(context, format, "no longer trusted ", gone.iter().map(AsRef::as_ref).collect())
 }
 
 fn list(context: &CommandContext) -> CommandResult {
@@ -165,20 +168,23 @@ fn list(context: &CommandContext) -> CommandResult {
     Ok(())
 }
 
-fn print_change(context: &CommandContext, message: &str, root: &Path) {
-    context.output.note(done(message, root.display().to_string()));
-}
-
-fn resolve_directory(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {
-    let cwd = environment.cwd();
-    let whole = directory.map_or_else(|| cwd.clone(), |directory| cwd.join(directory));
-    // For a configuration file, its directory is used.
-    let whole = if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole };
-    whole.canonicalize().unwrap_or(whole)
+/// Says what became of projects.
+fn report(
+    context: &CommandContext,
+    format: Format,
+    message: &str,
+    projects: Vec<&ProjectRecord>,
+) -> CommandResult {
+    let roots: Vec<String> =
+        projects.iter().map(|project| project.root.display().to_string()).collect();
+    if context.output.report(format, &TrustListJson::from(projects), Page::default)? {
+        roots.iter().for_each(|root| context.output.note(done(message, root)));
+    }
+    Ok(())
 }
 
 shape! {
-    /// The projects that are trusted.
+    /// The projects that are trusted; for `trust` the one here, for `revoke` those that were.
     pub TrustListJson<'a> of trusted: Vec<&'a ProjectRecord> {
         projects: Vec<TrustedProjectJson<'a>> = trusted.into_iter().map(Into::into).collect(),
     }

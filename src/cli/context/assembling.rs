@@ -12,7 +12,7 @@ use crate::config::spec::Configuration;
 use crate::model::{Error, EventSink, QuestionHandler};
 use crate::present::{
     configuration::{count_diagnostics, out_of_service},
-    plural,
+    messages, plural,
 };
 use crate::util::clock::SystemClock;
 
@@ -139,6 +139,14 @@ impl CommandContext {
             self.output.warn("--insecure: TLS certificates are not verified in this run");
         }
         self.require_flawless(configuration)?;
+        let Configuration { tools, servers, untrusted, disabled, diagnostics, .. } = configuration;
+        if tools.is_empty() && servers.is_empty() && untrusted.is_empty() && disabled.is_empty() {
+            // Nothing else says why there are no entries.
+            for warning in diagnostics.iter().filter(|diagnostic| !diagnostic.is_error()) {
+                let hint = warning.hint.iter().map(|hint| format!("; {hint}")).collect::<String>();
+                self.output.warn(&format!("{}{hint}", messages::located(warning)));
+            }
+        }
         let problem = if errors > 0 {
             let entries = out_of_service(&configuration.diagnostics);
             format!("{} out of service", plural(entries, "entry is", "entries are"))

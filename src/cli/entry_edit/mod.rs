@@ -62,25 +62,49 @@ fn place(position: TextPosition) -> Option<(usize, usize)> {
     Some((from_zero(position.line)?, from_zero(position.column)?))
 }
 
-/// The text with an entry behind those of a list, of which `before` is the content.
-pub fn appended(
+/// The text with an entry behind those of a list.
+pub fn appended(path: &Path, text: &str, keys: &[&str], entry: &Value) -> Result<String, Error> {
+    let hint = format!("paste this under its {}: {}", keys[0], json!([entry]));
+    let document = yaml_output::document(&json!([entry]));
+    let add = |items: &mut Vec<Value>| items.push(entry.clone());
+    let new = |root: &ConfigNode| yaml::inserted(text, root, keys, &document);
+    with_list(path, text, keys, new, add, hint)
+}
+
+/// The text without the entry of a list that has this name.
+pub fn without_item(path: &Path, text: &str, keys: &[&str], name: &str) -> Result<String, Error> {
+    let remove = |items: &mut Vec<Value>| {
+        position(items, name).into_iter().for_each(|at| drop(items.remove(at)));
+    };
+    let new = |root: &ConfigNode| yaml::without_item(text, root, keys, name);
+    with_list(path, text, keys, new, remove, "remove it with an editor".to_owned())
+}
+
+/// Where an entry is in a list.
+pub fn position(items: &[Value], name: &str) -> Option<usize> {
+    items.iter().position(|item| item["name"] == name || item["tool_name"] == name)
+}
+
+/// The `new` text, if its first list of entries differs as `change` says, and nothing else.
+fn with_list(
     path: &Path,
     text: &str,
-    before: &Value,
     keys: &[&str],
-    entry: &Value,
+    new: impl FnOnce(&ConfigNode) -> Option<String>,
+    change: impl FnOnce(&mut Vec<Value>),
+    hint: String,
 ) -> Result<String, Error> {
-    let key = keys.iter().find(|key| before.get(**key).is_some()).unwrap_or(&keys[0]);
     let root = parse::parse(&SourceText::new(path, text), text).map_err(mcp_file::error)?.root;
-    let document = yaml_output::document(&json!([entry]));
-    let mut expected = before.as_object().cloned().unwrap_or_default();
-    let mut items = before[key].as_array().cloned().unwrap_or_default();
-    items.push(entry.clone());
-    expected.insert((*key).to_owned(), items.into());
-    let expected = Value::Object(expected);
-    let hint = format!("paste this under its {key}: {}", json!([entry]));
-    let new = yaml::inserted(text, &root, keys, &document);
-    verified(path, new, |after| after == expected, hint)
+    let tree = |value: Value| {
+        let mut tree = value.as_object().cloned().unwrap_or_default();
+        let key = keys.iter().find(|key| tree.contains_key(**key)).unwrap_or(&keys[0]);
+        let items = tree.get(*key).and_then(Value::as_array).cloned().unwrap_or_default();
+        tree.shift_remove(*key);
+        (tree, items)
+    };
+    let mut expected = tree(root.to_json());
+    change(&mut expected.1);
+    verified(path, new(&root), |after| tree(after) == expected, hint)
 }
 
 fn yaml_edited(

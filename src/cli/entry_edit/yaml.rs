@@ -7,6 +7,29 @@ use crate::config::node::{ConfigNode, NodeValue};
 pub(super) fn removed(text: &str, root: &ConfigNode, keys: &[&str], name: &str) -> Option<String> {
     let servers = keys.iter().find_map(|key| root.get(key))?;
     let (head, depth) = place(servers.key(name)?.position)?;
+    without_block(text, head, depth)
+}
+
+/// The text without the lines of an item; `None` where it has none of its own.
+pub(super) fn without_item(
+    text: &str,
+    root: &ConfigNode,
+    keys: &[&str],
+    name: &str,
+) -> Option<String> {
+    let items = keys.iter().find_map(|key| root.get(key))?.as_list().ok()?;
+    let is_meant = |key: &str, item: &ConfigNode| item.get(key)?.text().map(|text| text == name);
+    let is_meant = |item: &&ConfigNode| {
+        ["name", "tool_name"].iter().any(|key| is_meant(key, item) == Some(true))
+    };
+    let (head, column) = place(items.iter().find(is_meant)?.position)?;
+    let depth = column.checked_sub("- ".len())?;
+    let is_block = text.lines().nth(head)?.get(depth..)?.starts_with("- ");
+    is_block.then(|| without_block(text, head, depth)).flatten()
+}
+
+/// The text without a line, and those below it that are indented more.
+fn without_block(text: &str, head: usize, depth: usize) -> Option<String> {
     let mut lines: Vec<&str> = text.lines().collect();
     let inside = |line: &&&str| {
         let shown = line.trim_start();

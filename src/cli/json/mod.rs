@@ -7,6 +7,7 @@
 
 pub mod call;
 pub mod error;
+pub mod file_change;
 pub mod list;
 pub mod offerings;
 pub mod schema;

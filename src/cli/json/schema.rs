@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::call::{CallJson, DryRunJson};
 use super::error::ErrorLineJson;
+use super::file_change::FileChangeJson;
 use super::list::ListJson;
 use super::offerings::{
     PromptMessagesJson, PromptsJson, ResourceContentsJson, ResourceUpdateJson, ResourcesJson,
@@ -20,9 +21,11 @@ use crate::cli::commands::audit::AuditedCallJson;
 use crate::cli::commands::auth::{LoginJson, LoginsJson};
 use crate::cli::commands::breakpoint::BreakpointsJson;
 use crate::cli::commands::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
+use crate::cli::commands::connect::ClientsJson;
 use crate::cli::commands::doctor::DoctorJson;
 use crate::cli::commands::history::diff::HistoryDiffJson;
 use crate::cli::commands::hosts::{EndedHostsJson, HostsJson, StartedHostJson};
+use crate::cli::commands::import::EditorFilesJson;
 use crate::cli::commands::list_tokens::TokenCostsJson;
 use crate::cli::commands::pin::PinReportJson;
 use crate::cli::commands::run::SavedCallsJson;
@@ -87,8 +90,14 @@ outputs! {
     "hosts", "ps": HostsJson<'_>, StartedHostJson<'_>, EndedHostsJson;
     /// break --json
     "break", "break": BreakpointsJson<'_>;
-    /// trust list --json
-    "trust", "trust list": TrustListJson<'_>;
+    /// trust --json, of the projects that it is about: trust, list and revoke
+    "trust", "trust": TrustListJson<'_>;
+    /// add, remove and disconnect --json
+    "change", "add": FileChangeJson<'_>;
+    /// connect --json, with and without --list
+    "connect", "connect": ClientsJson<'_>, FileChangeJson<'_>;
+    /// import --json, with and without an editor
+    "import", "import": FileChangeJson<'_>, EditorFilesJson<'_>;
     /// auth --json: list and login
     "auth", "auth": LoginsJson<'_>, LoginJson<'_>;
     /// serve token --json: issue, list and revoke

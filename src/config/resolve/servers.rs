@@ -249,7 +249,11 @@ pub fn file(root: &ConfigNode, file: &mut FileContext<'_>, builder: &mut Configu
             Some(_) => {}
             None => {
                 let unknown = typed::unknown_key(root, key, typed::names::<ServersFile>());
-                file.diagnostics.extend(unknown);
+                let is_list = |word| matches!(word, "tools" | "toolkits" | "components");
+                let of_tools = file_key(FileRole::Tools, &key.text).is_some_and(is_list);
+                let hint = of_tools.then_some("tools belong in tools.yaml (--tools)");
+                let hinted = |diagnostic| hint.into_iter().fold(diagnostic, Diagnostic::with_hint);
+                file.diagnostics.extend(unknown.map(hinted));
             }
         }
     }

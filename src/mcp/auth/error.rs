@@ -71,15 +71,28 @@ pub(super) fn login_required(
         (None, Some(_)) => format!("{place} refused the credentials: 401 Unauthorized"),
         (None, None) => format!("{place} requires credentials: 401 Unauthorized"),
     });
-    let login = format!("toolhost auth login {}", settings.server);
+    let login = login_command(settings);
     let explained = settings.is_required || challenge.authorization.is_some() || over.is_some();
     let hint = if explained {
         format!("log in with: {login}")
     } else {
-        let token = "auth: { type: bearer, token_env_var: NAME }";
-        format!("log in with: {login}, or give the entry {token}")
+        let token = if settings.is_ad_hoc {
+            "use --header 'Authorization: Bearer ${NAME}'"
+        } else {
+            "give the entry auth: { type: bearer, token_env_var: NAME }"
+        };
+        format!("log in with: {login}, or {token}")
     };
     with_challenge(error.with_details(over.map(str::to_owned)), challenge).with_hint(hint)
+}
+
+fn login_command(settings: &OAuthSettings) -> String {
+    let server = if settings.is_ad_hoc {
+        format!("--server-url {}", shell_quoted(&[display_url(&settings.url)]))
+    } else {
+        settings.server.clone()
+    };
+    format!("toolhost auth login {server}")
 }
 
 /// The error of a server that wants scopes that were not granted.
@@ -94,7 +107,7 @@ pub(super) fn scopes_required(
     let flags: Vec<String> = scopes.iter().take(10).map(flag).collect();
     let scope_text = truncate(&scopes.join(" "));
     let error = Error::auth(format!("{place} requires more than was granted: {scope_text}"));
-    let command = format!("toolhost auth login {} {}", settings.server, flags.join(" "));
+    let command = format!("{} {}", login_command(settings), flags.join(" "));
     with_challenge(error, challenge).with_hint(format!("allow it with: {command}"))
 }
 

@@ -47,6 +47,8 @@ pub struct OAuthSettings {
     pub server: String,
     /// The address of the server that wants the login.
     pub url: Url,
+    /// Whether the command line names the server, and no file.
+    pub is_ad_hoc: bool,
     /// On what grounds a token is given. A login without a registered client by default.
     pub grant: OAuthGrant,
     /// Scopes to request in addition to those the server requires; empty by default.
@@ -81,6 +83,7 @@ impl OAuthSettings {
         Self {
             server: server.into(),
             url,
+            is_ad_hoc: false,
             grant: OAuthGrant::default(),
             scopes: Vec::new(),
             issuer: None,

@@ -25,6 +25,7 @@ impl ServerAuth {
             return Self { credentials: credentials::none(), login: None };
         };
         let mut settings = OAuthSettings::new(&spec.name, url.clone());
+        settings.is_ad_hoc = spec.origin.command_end.is_some();
         settings.vault = Arc::clone(&setup.logins);
         settings.on_secret = Arc::clone(&setup.learn);
         settings.insecure = setup.insecure;

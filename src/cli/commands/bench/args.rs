@@ -13,7 +13,7 @@ use crate::cli::commands::prelude::*;
 /// needs --allow-writes.
 #[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(arg = formats::option(formats::MEASUREMENTS))]
+#[command(arg = formats::option(formats::MEASUREMENTS), arg = server_target::command())]
 pub struct BenchArgs {
     /// Tool to call: its full name, or its bare name if that is unique
     #[arg(add = ArgValueCompleter::new(complete::tools))]
@@ -124,9 +124,6 @@ pub struct BenchArgs {
           help_heading = JUDGING,
           conflicts_with_all = ["vs", "save", "baseline", "html", "export", "fail_if"])]
     pub export_locust: Option<PathBuf>,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 const LOAD: &str = "Load";

@@ -118,6 +118,7 @@ fn show(id: &str, context: &CommandContext) -> CommandResult {
 }
 
 fn save(ids: &[String], path: &Path, context: &CommandContext) -> CommandResult {
+    context.format(formats::TEXT)?;
     let mut tests = Vec::new();
     for id in ids {
         let entry = find_entry(id, context)?;
@@ -141,6 +142,7 @@ fn save(ids: &[String], path: &Path, context: &CommandContext) -> CommandResult 
 }
 
 async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
+    context.format(formats::TEXT)?;
     let location = location(context)?;
     let files = segments::files(&location).map_err(Error::unreadable_records)?;
     let files: Vec<RecordLocation> =

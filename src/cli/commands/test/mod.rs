@@ -25,7 +25,7 @@ const GRACE_PERIOD: Duration = Duration::from_secs(10);
 /// asks here too. Exits with 8 when an expectation is not met.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-#[command(arg = formats::option(formats::REPORT))]
+#[command(arg = formats::option(formats::REPORT), arg = server_target::command())]
 pub struct TestArgs {
     /// Files of tests
     #[arg(required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -48,9 +48,6 @@ pub struct TestArgs {
     /// Approve all calls without asking
     #[arg(short, long, conflicts_with = "ask_all")]
     pub yes: bool,
-    /// An ad-hoc server, if the command line names one.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
 }
 
 const EXAMPLE: &str = "\
