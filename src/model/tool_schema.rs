@@ -44,7 +44,7 @@ impl ToolSchema {
     pub fn top(&self) -> Arc<Value> {
         match &*self.0 {
             SchemaForm::Composed { top, .. } => Arc::clone(top),
-            _ => self.read(),
+            SchemaForm::Text { .. } => self.read(),
         }
     }
 
@@ -54,7 +54,7 @@ impl ToolSchema {
             SchemaForm::Text { text, tree } => {
                 tree.get().cloned().unwrap_or_else(|| Arc::new(parsed(text)))
             }
-            _ => Arc::clone(self.whole()),
+            SchemaForm::Composed { .. } => Arc::clone(self.whole()),
         }
     }
 

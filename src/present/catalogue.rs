@@ -196,18 +196,17 @@ fn with_disabled_entries(
     let count =
         format!("{} out of service", plural(out_of_service(problems), "entry is", "entries are"));
     let lines = errors.iter().take(SHOWN).map(|problem| messages::located(problem));
-    Some(match servers {
-        Some(error) => error.with_detail(count).with_details(lines.map(|line| format!("  {line}"))),
-        None => {
-            let error = if answered {
-                Error::partial(format!("the list is incomplete: {count}"))
-            } else {
-                Error::config(format!("nothing could be listed: {count}"))
-            };
-            let hint = "'toolhost config check' shows each with its line";
-            error.with_details(lines).with_hint(hint)
-        }
-    })
+    if let Some(error) = servers {
+        let lines = lines.map(|line| format!("  {line}"));
+        return Some(error.with_detail(count).with_details(lines));
+    }
+    let error = if answered {
+        Error::partial(format!("the list is incomplete: {count}"))
+    } else {
+        Error::config(format!("nothing could be listed: {count}"))
+    };
+    let hint = "'toolhost config check' shows each with its line";
+    Some(error.with_details(lines).with_hint(hint))
 }
 
 /// A failed server in a few lines: the failure, the last lines of its output, and its hint. For a

@@ -45,8 +45,10 @@ pub enum ConfigAction {
     },
 }
 
+type SchemaOf = fn(&CommandContext) -> Value;
+
 /// The schemas of files; the others are of outputs.
-const FILE_SCHEMAS: [(&str, &str, fn(&CommandContext) -> Value); 4] = [
+const FILE_SCHEMAS: [(&str, &str, SchemaOf); 4] = [
     ("tools", "tools.yaml", |_| schema::tools_file(&assembly::kind_words())),
     ("mcp", "mcp.yaml", |_| schema::servers_file()),
     ("console", "console.yaml", |context| {

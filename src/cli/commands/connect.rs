@@ -135,12 +135,11 @@ async fn change(
             .with_hint("--name chooses another name; toolhost changes only its own entries")
             .into());
     }
-    let nothing = match (&old, entry) {
-        (None, None) => Some(format!("{} has no entry '{}'", file.path.display(), args.name)),
-        _ => {
-            file.set(&args.name, entry)?;
-            (file.new == file.old).then(|| format!("{} is up to date", file.path.display()))
-        }
+    let nothing = if old.is_none() && entry.is_none() {
+        Some(format!("{} has no entry '{}'", file.path.display(), args.name))
+    } else {
+        file.set(&args.name, entry)?;
+        (file.new == file.old).then(|| format!("{} is up to date", file.path.display()))
     };
     if let Some(why) = nothing {
         if output.report(format, &FileChangeJson::of(&file), Page::default)? {

@@ -178,7 +178,9 @@ fn report(
     let roots: Vec<String> =
         projects.iter().map(|project| project.root.display().to_string()).collect();
     if context.output.report(format, &TrustListJson::from(projects), Page::default)? {
-        roots.iter().for_each(|root| context.output.note(done(message, root)));
+        for root in &roots {
+            context.output.note(done(message, root));
+        }
     }
     Ok(())
 }

@@ -143,7 +143,8 @@ impl CommandContext {
         if tools.is_empty() && servers.is_empty() && untrusted.is_empty() && disabled.is_empty() {
             // Nothing else says why there are no entries.
             for warning in diagnostics.iter().filter(|diagnostic| !diagnostic.is_error()) {
-                let hint = warning.hint.iter().map(|hint| format!("; {hint}")).collect::<String>();
+                let hint =
+                    warning.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
                 self.output.warn(&format!("{}{hint}", messages::located(warning)));
             }
         }

@@ -74,7 +74,9 @@ pub fn appended(path: &Path, text: &str, keys: &[&str], entry: &Value) -> Result
 /// The text without the entry of a list that has this name.
 pub fn without_item(path: &Path, text: &str, keys: &[&str], name: &str) -> Result<String, Error> {
     let remove = |items: &mut Vec<Value>| {
-        position(items, name).into_iter().for_each(|at| drop(items.remove(at)));
+        if let Some(at) = position(items, name) {
+            items.remove(at);
+        }
     };
     let new = |root: &ConfigNode| yaml::without_item(text, root, keys, name);
     with_list(path, text, keys, new, remove, "remove it with an editor".to_owned())

@@ -221,9 +221,10 @@ async fn read(body: Incoming, room: &MessageRoom) -> Result<(Bytes, MessagePlace
             return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long".to_owned()));
         };
         let Some(frame) = frame else { break };
-        let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
-            true => too_long(),
-            false => (StatusCode::BAD_REQUEST, "the body ended early".to_owned()),
+        let frame = frame.map_err(|error| {
+            let is_long = error.is::<LengthLimitError>();
+            let cut = (StatusCode::BAD_REQUEST, "the body ended early".to_owned());
+            if is_long { too_long() } else { cut }
         })?;
         let Ok(data) = frame.into_data() else { continue };
         if stated.is_none() && message.len() <= SMALL && message.len() + data.len() > SMALL {

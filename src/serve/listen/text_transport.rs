@@ -48,7 +48,7 @@ type Parsed = Result<Box<RxJsonRpcMessage<RoleServer>>, Value>;
 
 fn parse(text: &str, room: &MessageRoom) -> Parsed {
     let place = room.try_place(text.as_bytes());
-    let place = place.map_err(|why| error(id(text), -32600, &why.to_string()))?;
+    let place = place.map_err(|why| error(&id(text), -32600, &why.to_string()))?;
     match serde_json::from_str::<RxJsonRpcMessage<RoleServer>>(text) {
         Ok(mut message) => {
             message.insert_extension(Arc::new(place));
@@ -62,14 +62,15 @@ fn parse(text: &str, room: &MessageRoom) -> Parsed {
 pub(super) fn why_unreadable(text: &[u8], reason: &serde_json::Error) -> Value {
     match serde_json::from_slice::<Value>(text) {
         Ok(mut value) => {
-            let id = value.get_mut("id").map(Value::take).unwrap_or_default();
-            error(id, -32600, &format!("not a JSON-RPC message: {reason}"))
+            let id = value.get_mut("id").map(Value::take);
+            let id = id.filter(|id| id.is_string() || id.is_number()).unwrap_or_default();
+            error(&id, -32600, &format!("not a JSON-RPC message: {reason}"))
         }
-        Err(reason) => error(Value::Null, -32700, &format!("not JSON: {reason}")),
+        Err(reason) => error(&Value::Null, -32700, &format!("not JSON: {reason}")),
     }
 }
 
-fn error(id: Value, code: i32, message: &str) -> Value {
+fn error(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
@@ -173,7 +174,7 @@ impl Transport<RoleServer> for TextTransport {
                 Some(Ok(parsed)) => parsed,
                 Some(Err(reason)) => {
                     // Its last message; it may have stopped reading.
-                    let refusal = self.refuse(&error(Value::Null, -32700, &reason.to_string()));
+                    let refusal = self.refuse(&error(&Value::Null, -32700, &reason.to_string()));
                     let _slow_client = tokio::time::timeout(LAST_WORDS, refusal).await;
                     break;
                 }
@@ -192,7 +193,7 @@ impl Transport<RoleServer> for TextTransport {
             if let JsonRpcMessage::Request(request) = message {
                 let id = serde_json::to_value(&request.id).unwrap_or_default();
                 let reason = format!("{MAX_UNANSWERED} requests are already waiting for responses");
-                self.refuse(&error(id, -32603, &reason));
+                self.refuse(&error(&id, -32603, &reason));
             }
         }
         self.gone.cancel();

@@ -160,7 +160,7 @@ impl ServersView {
                 None => self.rows.push(status),
             }
         }
-        self.show(chosen);
+        self.show(chosen.as_deref());
     }
 
     fn find(&self) -> Vec<usize> {
@@ -168,8 +168,8 @@ impl ServersView {
     }
 
     /// The rows are other ones: what was chosen stays so.
-    fn show(&mut self, chosen: Option<String>) {
-        let again = self.rows.iter().position(|row| Some(&row.name) == chosen.as_ref());
+    fn show(&mut self, chosen: Option<&str>) {
+        let again = self.rows.iter().position(|row| Some(row.name.as_str()) == chosen);
         self.list.show(self.find(), again);
     }
 
@@ -179,7 +179,7 @@ impl ServersView {
         let chosen = self.chosen().map(|server| server.name.clone());
         let removed = self.rows.extract_if(.., |row| !is_there(&row.name));
         let removed = removed.map(|row| row.name).collect();
-        self.show(chosen);
+        self.show(chosen.as_deref());
         self.errors.retain(|name, _| is_there(name));
         self.tool_lists.retain(|name, _| is_there(name));
         removed
