@@ -301,7 +301,7 @@ mod tests {
           auth         Log in to servers and manage logins
           init         Create tools.yaml and mcp.yaml with examples
           add          Add a server to mcp.yaml
-          remove       Remove a server from mcp.yaml
+          remove       Remove a server from mcp.yaml, or a tool from tools.yaml
           import       Import servers from the configuration of editors and agents
           doctor       Diagnose problems with the environment, files and servers
           config       Check and show the configuration

@@ -12,9 +12,9 @@ use crate::model::{Error, ToolName};
 
 impl ToolDirectory {
     /// Nothing fits. The failure of a server is the answer when the name is known to be its own, when
-    /// the caller asked for that server, or when no server answered at all; so is the mistake in an entry. Otherwise it is a note: a name
-    /// that nothing has is wrong, whichever servers are silent. `begins` are the known components that the
-    /// name may begin with, the longest first.
+    /// the caller asked for that server, or when no server answered at all; so is the mistake in an
+    /// entry. Otherwise it is a note: a name that nothing has is wrong, whichever servers are silent.
+    /// `begins` are the known components that the name may begin with, the longest first.
     pub(super) fn not_found_error(
         &self,
         search: &Search<'_>,
@@ -55,6 +55,9 @@ impl ToolDirectory {
         }
         let is_asked_for = !servers.is_empty() || !search.skipped.is_empty();
         let none_answered = answers.listings.is_empty() && pool.is_empty();
+        if let (Some(error), true) = (silent.decisive_failure(), is_asked_for || none_answered) {
+            return error;
+        }
         let broken = self.disabled_entry(|entry| {
             entry.role == FileRole::Servers
                 && !entry.is_switched_off()
@@ -62,9 +65,6 @@ impl ToolDirectory {
         });
         if let Some(entry) = broken.filter(|_| none_answered) {
             return entry.error();
-        }
-        if let (Some(error), true) = (silent.decisive_failure(), is_asked_for || none_answered) {
-            return error;
         }
         let visible =
             pool.iter().map(|(_, tool)| &tool.definition).filter(|tool| search.view.shows(tool));

@@ -189,7 +189,7 @@ fn what_is_not_permitted_is_neither_listed_nor_done() {
     assert_eq!((&permissions["prompts"], &permissions["network"]), (&json!([]), &json!(null)));
     assert!(run(&["inspect", "demo"]).exits(0).out().contains("tools: echo, ad*"));
     entry("{ tools: [], prompts: [], resources: [] }");
-    run(&["list"]).exits(11).says(&["permit nothing", "mcp.yaml:2"]);
+    run(&["list"]).exits(9).says(&["permit nothing", "mcp.yaml:2"]);
 }
 
 #[test]

@@ -86,9 +86,11 @@ fn a_call_of_an_agent_stops_and_goes_on_as_a_person_edited_it() {
     assert_eq!(stop["arguments_before"], json!({ "expression": "6*7" }));
     assert!(stop["by"].as_str().unwrap().starts_with("console (pid "), "{stop}");
     // A client of the server reaches no rule.
-    let query = json!({ "payload": { "Breakpoints": { "Remove": null } } });
-    let refused = agent.ask(2, "dev.toolhost/query", query);
-    assert_eq!(refused["error"]["code"], -32601, "{refused}");
+    for change in [json!({ "Remove": null }), json!({ "Set": { "pattern": "*" } })] {
+        let query = json!({ "payload": { "Breakpoints": change } });
+        let refused = agent.ask(2, "dev.toolhost/query", query);
+        assert_eq!(refused["error"]["code"], -32601, "{refused}");
+    }
     begin_call(&mut agent, 3, "1/0");
     stopped(&mut pty, "1/0").type_keys("N").expect_shown("gets this reason");
     pty.type_keys("too risky").type_keys(F5).expect_shown("sum was refused");
@@ -135,9 +137,15 @@ fn a_person_answers_in_the_tool_s_place_or_changes_what_it_answered() {
     let third = room.toolhost(["call", "sum", "expression=6*7"]).start();
     stopped(&mut pty, "has a result").type_keys("n").expect_shown("sum was refused");
     third.finish().exits(6).says(&["the result of 'sum' was withheld at a breakpoint"]);
+    // What the history has of the same call is where an answer begins.
+    room.toolhost(["break", "sum"]).go().exits(0);
+    let fourth = room.toolhost(["call", "sum", "expression=6*7"]).start();
+    stopped(&mut pty, "6*7").type_keys("r").expect_shown("gets this text");
+    pty.type_keys(F5).expect_shown("sum goes on");
+    assert_eq!(fourth.finish().exits(0).out().trim(), "43");
     room.toolhost(["break", "--remove"]).go().exits(2);
     room.toolhost(["break", "--remove", "other"]).go().exits(2).says(&["no breakpoint has"]);
-    room.toolhost(["break", "--remove", "--all"]).go().exits(0).says(&["removed 1 breakpoint"]);
+    room.toolhost(["break", "--remove", "--all"]).go().exits(0).says(&["removed 2 breakpoints"]);
     assert!(call(&room, &["sum", "expression=6*7"]).json()["success"].as_bool().unwrap());
     quit(&room, pty);
 }

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::config::suite;
 use crate::history::compare::CallComparison;
 use crate::history::json::HistoryDetailJson;
@@ -140,6 +142,31 @@ pub fn lines(deps: &ConsoleDeps) -> Result<ReverseLines, Error> {
     };
     let place = deps.history.as_ref().ok_or_else(nowhere)?;
     ReverseLines::all(place).map_err(Error::unreadable_records)
+}
+
+/// What the tool last answered by the history, with the same arguments if it ever did.
+pub fn newest_result(
+    deps: &ConsoleDeps,
+    tool: String,
+    arguments: &JsonObject,
+) -> Result<Option<Value>, Error> {
+    const LOOKED_AT: usize = 100;
+    let filter = CallFilter {
+        tools: Some(vec![tool]),
+        failed: Some(false),
+        project: deps.project_root.clone(),
+        ..CallFilter::default()
+    };
+    let page = records::newest(lines(deps)?, &filter, LOOKED_AT);
+    let calls = page.map_err(Error::unreadable_records)?.entries.into_iter();
+    let results: Vec<(bool, Value)> = calls
+        .filter_map(|entry| {
+            let result = entry.result.filter(|result| !result.cut)?;
+            Some((entry.arguments.as_ref() == Some(arguments), result.output))
+        })
+        .collect();
+    let best = results.iter().position(|(is_same, _)| *is_same).unwrap_or(0);
+    Ok(results.into_iter().nth(best).map(|(_, output)| output))
 }
 
 fn newest(deps: &ConsoleDeps, query: &HistoryReadFilter, limit: usize) -> Result<PastCalls, Error> {

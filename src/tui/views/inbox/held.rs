@@ -7,6 +7,8 @@ use crate::model::{Question, QuestionBody, QuestionReply};
 use crate::tui::event::{ApprovalPrompt, AskId};
 use crate::tui::keys::KeyPress::{Char, Ctrl, Esc};
 use crate::tui::prelude::*;
+use crate::tui::tasks::blocking;
+use crate::tui::views::history::tasks::newest_result as newest_recorded;
 use crate::tui::views::inbox::{AnswerDraft, InboxView, PendingQuestion};
 use crate::util::json;
 
@@ -104,14 +106,16 @@ impl InboxView {
         self.approvals.pop_front();
         let value = match (kind, &held.result) {
             (DraftKind::Result, Some(result)) => result.value.clone(),
-            (DraftKind::Result, None) => newest_result(&held, context),
+            (DraftKind::Result, None) => {
+                let newest = newest_result(&held, context);
+                if newest.is_none() {
+                    context.emit(recorded_result(id, &held));
+                }
+                newest
+            }
             _ => None,
         };
-        let (kind, text) = match value {
-            Some(Value::String(text)) => (DraftKind::Text, text),
-            Some(value) => (kind, json::pretty(&value)),
-            None => (kind, String::new()),
-        };
+        let (kind, text) = value.map_or_else(|| (kind, String::new()), written);
         let name = held.definition.name.full();
         self.questions.push(PendingQuestion::of_held(id, held, kind, &text));
         if matches!(action, Action::CancelQuestion | Action::Cancel) {
@@ -122,6 +126,22 @@ impl InboxView {
             context.emit(Navigation::OpenQuestion(id));
         }
         true
+    }
+
+    /// What the history has of the tool's results is where one begins, unless something is there.
+    fn begin_result(&mut self, id: AskId, value: Value) {
+        let Some(pending) = self.questions.iter_mut().find(|pending| pending.id == id) else {
+            return;
+        };
+        let (Some(hold), AnswerDraft::Text(input)) = (&mut pending.hold, &mut pending.answer)
+        else {
+            return;
+        };
+        if hold.kind == DraftKind::Result && input.text().is_empty() {
+            let (kind, text) = written(value);
+            hold.kind = kind;
+            *input = TextInput::at_start(&text);
+        }
     }
 
     /// What was written about a stopped call, or that nothing was.
@@ -185,6 +205,28 @@ fn release(held: &HeldCall, answer: HoldAnswer, context: &mut AppContext) {
         }
     });
     context.emit(task.before_quitting());
+}
+
+fn recorded_result(id: AskId, held: &HeldCall) -> Task {
+    let (tool, arguments) = (held.definition.name.full(), held.arguments.clone());
+    let what = ("recorded result", held.hold);
+    let work = async move |context: TaskContext| {
+        blocking(move || newest_recorded(&context.deps, tool, &arguments)).await
+    };
+    Task::new(what, work, move |state, value| {
+        // Without a history one begins with nothing.
+        if let Ok(Some(value)) = value {
+            state.inbox.begin_result(id, value);
+        }
+    })
+}
+
+/// A result as it is edited.
+fn written(value: Value) -> (DraftKind, String) {
+    match value {
+        Value::String(text) => (DraftKind::Text, text),
+        value => (DraftKind::Result, json::pretty(&value)),
+    }
 }
 
 /// What the tool last answered here, to begin with.
