@@ -12,6 +12,7 @@ use crate::assembly::host_locator::{HostLocator, attached_front_end};
 use crate::assembly::reload::{HostReloader, NewErrors, ReloadError};
 use crate::assembly::{Assembly, FrontEnd};
 use crate::audit::Masker;
+use crate::config::LoadRequest;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
@@ -123,8 +124,9 @@ impl HostFactory {
     }
 
     fn check_trust(&self) -> TrustStatus {
-        let (configuration, _masker) =
-            assembly::load(&self.locator.options.files, &*self.environment);
+        // A person asks: code that appeared beside what is trusted is compared too.
+        let request = LoadRequest { reviews_code: true, ..self.locator.options.files.clone() };
+        let (configuration, _masker) = assembly::load(&request, &*self.environment);
         TrustStatus::of(&configuration)
     }
 
