@@ -49,7 +49,7 @@ fn find(args: &RemoveArgs, context: &CommandContext) -> Result<McpFile, Error> {
         return Ok(tools);
     }
     let (servers, tools) = (servers.path.display(), tools.path.display());
-    Err(Error::usage(format!("'{}' is neither in {servers} nor in {tools}", args.name)).with_hint(
+    Err(Error::usage(format!("'{}' is in neither {servers} nor {tools}", args.name)).with_hint(
         "'toolhost servers' lists all servers, 'toolhost list --source internal' all tools",
     ))
 }

@@ -252,3 +252,47 @@ fn approval_form() -> Value {
         "required": [APPROVE],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::host::ToolHost;
+    use crate::serve::catalogue_server::{CatalogueServer, ServeSettings, ServedIdentity};
+    use crate::serve::listen::stream::serve_stream;
+
+    #[tokio::test]
+    async fn a_client_that_says_more_than_once_that_it_is_ready_is_told_once() {
+        let clients = ClientRegistry::new();
+        let host = clients.attach(ToolHost::builder()).build();
+        let stop = CancellationToken::new();
+        let settings = ServeSettings::default();
+        let server = CatalogueServer::new(host, Arc::clone(&clients), settings, stop.clone());
+        let (mut near, far) = tokio::io::duplex(1 << 16);
+        let (input, output) = tokio::io::split(far);
+        let identity = ServedIdentity { session: "test".to_owned(), is_alone: true };
+        let serving = serve_stream(&server, identity, input, output, &stop);
+        let client = async {
+            let hello = json!({
+                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
+            });
+            let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+            for message in [
+                json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello }),
+                ready.clone(),
+                ready,
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }),
+            ] {
+                near.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+            }
+            let mut answers = BufReader::new(&mut near).lines();
+            while !answers.next_line().await.unwrap().unwrap().contains("\"id\":1") {}
+            assert_eq!(clients.changes.receiver_count(), 1);
+            stop.cancel();
+        };
+        let (_ended, ()) = tokio::join!(serving, client);
+    }
+}

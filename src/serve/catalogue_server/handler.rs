@@ -282,6 +282,9 @@ impl ServerHandler for ServedClient {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if !self.state.make_ready() {
+            return;
+        }
         let (changes, client) = (self.server.clients.changes(), Arc::clone(&self.state));
         let telling = async move {
             let is_wanted = |change: &_| client.includes(change);
