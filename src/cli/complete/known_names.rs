@@ -1,7 +1,7 @@
 //! Cached names: names that only a server knows, from the newest listing.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,14 +30,14 @@ pub type CandidateNames = BTreeMap<String, String>;
 
 /// What is known without contacting a server. The description of cached tools, prompts and
 /// resources is their server.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KnownNames {
     pub(super) tools: CandidateNames,
     #[serde(rename = "tool_arguments")]
-    pub(super) arguments: BTreeMap<String, BTreeMap<String, KnownArgument>>,
+    pub(super) arguments: BTreeMap<String, Vec<KnownArgument>>,
     pub(super) prompts: CandidateNames,
-    pub(super) prompt_arguments: BTreeMap<String, CandidateNames>,
+    pub(super) prompt_arguments: BTreeMap<String, Vec<KnownArgument>>,
     pub(super) resources: CandidateNames,
     #[serde(skip)]
     pub(super) servers: CandidateNames,
@@ -45,23 +45,24 @@ pub struct KnownNames {
     pub(super) profiles: CandidateNames,
 }
 
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownArgument {
+    pub(super) name: String,
     pub(super) about: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) values: Vec<String>,
 }
 
-pub(super) fn arguments(tool: &ToolDefinition) -> BTreeMap<String, KnownArgument> {
+pub(super) fn arguments(tool: &ToolDefinition) -> Vec<KnownArgument> {
     let schema = tool.input_schema.read();
     let properties = schema.get("properties").and_then(Value::as_object);
     let properties = properties.into_iter().flatten().take(MAX_KEYS);
     properties
-        .filter(|(key, _)| !key.contains('='))
-        .map(|(key, property)| {
+        .filter(|(name, _)| !name.contains('='))
+        .map(|(name, property)| {
             let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
-            let values = values::of_property(&schema, key, property);
-            (key.clone(), KnownArgument { about: summary(text), values })
+            let values = values::of_property(&schema, name, property);
+            KnownArgument { name: name.clone(), about: summary(text), values }
         })
         .collect()
 }
@@ -80,10 +81,16 @@ impl KnownNames {
     }
 
     pub fn add_prompts(&mut self, listed: &Offerings<Prompt>) {
-        let arguments = |prompt: &Prompt| -> CandidateNames {
+        let arguments = |prompt: &Prompt| -> Vec<KnownArgument> {
             let arguments = prompt.arguments.iter().take(MAX_KEYS);
             let about = |about: &Option<String>| summary(about.as_deref().unwrap_or_default());
-            arguments.map(|one| (one.name.clone(), about(&one.description))).collect()
+            arguments
+                .map(|one| KnownArgument {
+                    name: one.name.clone(),
+                    about: about(&one.description),
+                    values: Vec::new(),
+                })
+                .collect()
         };
         let prompts = || listed.items.iter().take(MAX_NAMES);
         self.prompts.retain(|_, server| !has_answered(&listed.servers, server));
@@ -117,15 +124,14 @@ fn update(
     masker: &Masker,
     change: impl FnOnce(&mut KnownNames),
 ) {
-    let before = read(environment, configuration);
-    let mut names = before.clone();
+    let Some(path) = path(environment, configuration) else { return };
+    let before = read_text(&path);
+    let mut names = serde_json::from_str(&before).unwrap_or_default();
     change(&mut names);
-    let names = without_secrets(names, masker);
-    if names == before {
+    let Ok(kept) = serde_json::to_string(&without_secrets(names, masker)) else { return };
+    if kept == before {
         return;
     }
-    let Some(path) = path(environment, configuration) else { return };
-    let Ok(kept) = serde_json::to_string(&names) else { return };
     if let Some(directory) = path.parent()
         && private_file::make_own_directory(directory).is_ok()
     {
@@ -157,15 +163,12 @@ fn without_secrets(mut names: KnownNames, masker: &Masker) -> KnownNames {
     for table in [&mut names.tools, &mut names.prompts, &mut names.resources] {
         table.retain(|name, about| is_clean(name) && is_clean(about));
     }
-    for arguments in names.arguments.values_mut() {
-        arguments.retain(|name, _| is_clean(name));
-        for argument in arguments.values_mut() {
+    for arguments in names.arguments.values_mut().chain(names.prompt_arguments.values_mut()) {
+        arguments.retain(|argument| is_clean(&argument.name));
+        for argument in arguments {
             argument.about = masker.text(&argument.about);
             argument.values.retain(is_clean);
         }
-    }
-    for arguments in names.prompt_arguments.values_mut() {
-        arguments.retain(|name, about| is_clean(name) && is_clean(about));
     }
     names.arguments.retain(|tool, _| names.tools.contains_key(tool));
     names.prompt_arguments.retain(|prompt, _| names.prompts.contains_key(prompt));
@@ -175,12 +178,15 @@ fn without_secrets(mut names: KnownNames, masker: &Masker) -> KnownNames {
 /// The names cached for these configuration files, each with its server. Edits to the file can only
 /// change the words that are offered.
 pub(super) fn read(environment: &dyn Environment, configuration: &Configuration) -> KnownNames {
-    let Some(path) = path(environment, configuration) else { return KnownNames::default() };
-    if std::fs::metadata(&path).is_ok_and(|file| file.len() > MAX_BYTES) {
-        return KnownNames::default();
-    }
-    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let text = path(environment, configuration).map(|path| read_text(&path)).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
+}
+
+fn read_text(path: &Path) -> String {
+    if std::fs::metadata(path).is_ok_and(|file| file.len() > MAX_BYTES) {
+        return String::new();
+    }
+    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 /// One file per set of configuration files, so that projects do not mix.
@@ -285,7 +291,11 @@ mod tests {
         }));
         update(&environment, &files("f"), &Masker::default(), |names| names.add_tools(&listed));
         let known = read(&environment, &files("f"));
-        let city = KnownArgument { about: "Where".to_owned(), values: vec!["Oslo".to_owned()] };
-        assert_eq!(known.arguments["a-x"], BTreeMap::from([("city".to_owned(), city)]));
+        let city = KnownArgument {
+            name: "city".to_owned(),
+            about: "Where".to_owned(),
+            values: vec!["Oslo".to_owned()],
+        };
+        assert_eq!(known.arguments["a-x"], [city]);
     }
 }

@@ -4,7 +4,6 @@ mod known_names;
 mod line;
 mod values;
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -81,10 +80,8 @@ pub fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let find = || {
         let line = CompletedLine::of_process()?;
         let names = known_names();
-        let keys = find_by_name(&names.prompt_arguments, line.name()?)?.clone();
-        let argument = |about| KnownArgument { about, values: Vec::new() };
-        let keys = keys.into_iter().map(|(key, about)| (key, argument(about))).collect();
-        Some(argument_candidates(current, &keys, &line.given_keys()))
+        let arguments = find_by_name(&names.prompt_arguments, line.name()?)?;
+        Some(argument_candidates(current, arguments, &line.given_keys()))
     };
     find().unwrap_or_default()
 }
@@ -92,22 +89,21 @@ pub fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Keys that are not given yet, or the values of the one being typed.
 fn argument_candidates(
     current: &OsStr,
-    arguments: &BTreeMap<String, KnownArgument>,
+    arguments: &[KnownArgument],
     given: &[&str],
 ) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
     if let Some((key, _)) = typed.split_once('=') {
-        let argument = arguments.get(key).cloned().unwrap_or_default();
+        let argument = arguments.iter().filter(|argument| argument.name == key);
         // In the order of the schema, with the default first.
-        let values = argument.values.iter().map(|value| format!("{key}={value}"));
+        let values = argument.flat_map(|argument| &argument.values);
+        let values = values.map(|value| format!("{key}={value}"));
         let matching = values.filter(|word| word.starts_with(&*typed));
         return matching.map(CompletionCandidate::new).collect();
     }
-    let left = arguments.iter().filter(|(key, _)| !given.contains(&key.as_str()));
-    candidates(
-        current,
-        left.map(|(key, argument)| (format!("{key}="), argument.about.clone())).collect(),
-    )
+    let left = arguments.iter().filter(|argument| !given.contains(&argument.name.as_str()));
+    let left = left.map(|argument| (format!("{}=", argument.name), argument.about.clone()));
+    candidates(current, left.collect())
 }
 
 pub fn servers(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -266,13 +262,12 @@ mod tests {
     #[test]
     fn keys_are_offered_first_and_then_their_values() {
         let unit = KnownArgument {
+            name: "unit".to_owned(),
             about: "Which".to_owned(),
             values: vec!["metric".to_owned(), "imperial".to_owned()],
         };
-        let known = BTreeMap::from([
-            ("city".to_owned(), KnownArgument::default()),
-            ("unit".to_owned(), unit),
-        ]);
+        let city = KnownArgument { name: "city".to_owned(), ..KnownArgument::default() };
+        let known = [city, unit];
         let offered = |typed: &str, given: &[&str]| -> Vec<String> {
             let found = argument_candidates(OsStr::new(typed), &known, given);
             found.iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect()
