@@ -33,7 +33,7 @@ use crate::formats::{CallAnswer, ModelFormat};
 use crate::history::HistoryEntry;
 use crate::host::form::{FormNode, ResolvedSchema};
 use crate::host::request::CallRequest;
-use crate::host::{coerce, example, validate};
+use crate::host::{arguments, example, validate};
 use crate::mcp::connection::{ConnectOptions, Connection, RequestOptions, WireOpener};
 use crate::mcp::message::{self, ParsedInput, RpcMessage};
 use crate::mcp::transport::http::sse::{SseItem, SseParser};
@@ -467,7 +467,7 @@ fn schema(data: &[u8]) {
     let _violation = validate::first_violation(&schema, &value);
     let arguments = example::arguments(&schema);
     let _command = example::format_command("t", &schema, &arguments);
-    let _coerced = coerce::coerce_text("1", &schema, &schema);
+    let _coerced = arguments::coerce_text("1", &schema, &schema);
     let resolved = ResolvedSchema::of(&Arc::new(schema));
     let mut form = FormNode::of_object(resolved, value.as_object());
     for row in form.rows() {

@@ -116,20 +116,20 @@ pub use formats::{
     CallAnswer, ExportedCatalogue, ExportedTool, ModelFormat, RequestedCall, ResponseError,
     UnparsedArguments,
 };
-pub use host::approval::{Approval, ApprovalRequest, Approver};
 pub use host::builder::ToolHostBuilder;
+pub use host::directory::OfferableTool;
+pub use host::function_tool::ToolHandler;
 pub use host::function_tool::{FunctionTool, Structured, ToolOutput};
-pub use host::handler::ToolHandler;
-pub use host::offered::OfferableTool;
 pub use host::offerings::Offerings;
 pub use host::policy::Decision;
+pub use host::policy::{Approval, ApprovalRequest, Approver};
+pub use host::recorder::UsageCounter;
 pub use host::recorder::{RecordError, Recorder};
 pub use host::request::{
     ArgumentWord, CallArguments, CallOutcome, CallRequest, DryRun, ItemRequest, ListRequest,
     ListScope, LookupScope,
 };
 pub use host::sessions::SessionInfo;
-pub use host::usage_counter::UsageCounter;
 pub use host::{ClientScope, RegistrationError, Removal, ScopeProfile, ToolHost};
 pub use model::traffic::{Direction, MessageInfo, TraceGateGuard, TrafficKind};
 pub use model::{

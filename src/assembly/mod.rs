@@ -38,11 +38,11 @@ use crate::config::spec::{
     Configuration, DisabledEntry, KindDescriptor, ProfileSpec, RecordSpec, UntrustedEntry,
 };
 use crate::history;
-use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
+use crate::host::policy::{Approver, NoApprover};
 use crate::host::questions::QuestionQueue;
 use crate::host::recorder::Recorder;
-use crate::host::recorder_set::{AuditTarget, RecordScope, RecordStores, RecorderSet};
+use crate::host::recorder::{AuditTarget, RecordScope, RecordStores, RecorderSet};
 use crate::host::{ToolHost, unknown_profile};
 use crate::mcp::era_cache::EraCache;
 use crate::model::{Diagnostic, Error, EventSink, NoQuestionHandler, QuestionHandler, TrafficSink};

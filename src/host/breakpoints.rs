@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::ToolHost;
+use super::attempt::check_output;
 use super::dispatch::prepare_arguments;
 use super::link::HostQuery;
 use super::listings::ListedTool;
-use super::output_check::check_output;
 use super::request::{CallArguments, CallRequest};
 use crate::audit::mask::MASK;
 use crate::model::{

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::coerce::coerce_word;
+use super::arguments::coerce_word;
 use super::questions::CallQuestions;
 use super::recorder::RecordError;
 use super::request::{CallArguments, CallRequest};

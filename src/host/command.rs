@@ -85,7 +85,7 @@ mod tests {
 
     use super::*;
     use crate::cli::raw_arguments::{RawArguments, read as read_words};
-    use crate::host::coerce::coerce;
+    use crate::host::arguments::coerce;
     use crate::host::request::CallArguments;
 
     fn object(value: &Value) -> JsonObject {

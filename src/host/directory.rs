@@ -1,4 +1,8 @@
 //! The directory of tools: which exist, and which provider owns each.
+//!
+//! Applying pins to calls and listings.
+//!
+//! Which tools may be offered to others: a client of the catalogue, or a model.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,18 +10,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
+use super::ToolHost;
 use super::listings::{ListedTool, RegisteredProvider};
+use super::policy::Decision;
 use super::profiles::ProfileView;
-use super::provider_table::{ProviderLease, ProviderTable};
-use super::registry::ToolRegistry;
+use super::registry::{ProviderLease, ProviderTable, Roster, ToolRegistry};
 use super::request::ListScope;
-use super::roster::Roster;
 use super::sessions::Sessions;
-use crate::catalogue::build::{self, Contribution};
-use crate::catalogue::pins::Pins;
-use crate::catalogue::{Catalogue, ServerListing, naming};
+use crate::catalogue::build::Contribution;
+use crate::catalogue::pins::content::PinnedText;
+use crate::catalogue::pins::{Pin, PinFileContent, PinReport, Pins};
+use crate::catalogue::{Catalogue, ServerListing, build, naming};
 use crate::config::spec::{DisabledEntry, FileRole};
-use crate::model::{Error, ErrorKind, ToolDefinition};
+use crate::model::{Error, ErrorKind, PinState, ToolDefinition, ToolStatus};
 use crate::provider::ToolProvider;
 use crate::util::current::Current;
 
@@ -188,4 +193,99 @@ impl ToolDirectory {
         let is_owned = !naming::components(name, all.iter().copied()).is_empty();
         is_owned || (!all.is_empty() && !name.contains(['-', '.', '/', ':']))
     }
+}
+
+impl ToolHost {
+    /// The pins that calls and listings are compared with.
+    #[doc(hidden)] // for the program's own commands
+    pub fn pins(&self) -> Arc<Pins> {
+        self.directory.pins.get()
+    }
+
+    /// Compares calls and listings with these pins from now on. Tools are listed again when they
+    /// are asked for next, over the connections there are; calls that run are not disturbed.
+    #[doc(hidden)] // for the program's own commands
+    pub fn replace_pins(&self, content: PinFileContent) {
+        let context = Arc::clone(self.pins().context());
+        self.directory.pins.replace(Pins::new(context, content));
+        for provider in self.directory.providers().iter() {
+            provider.forget_lists();
+        }
+    }
+
+    #[doc(hidden)] // for the program's own commands
+    pub fn compare(&self, pins: &Pins, catalogue: &Catalogue) -> PinReport {
+        let mut report = PinReport::new(pins, catalogue, &|server| self.instructions(server));
+        let servers = report.servers.iter_mut().flat_map(|server| &mut server.changes);
+        let tools = report.tools.iter_mut().flat_map(|tool| &mut tool.changes);
+        for change in servers.chain(tools) {
+            for side in [&mut change.before, &mut change.after] {
+                *side = side.take().map(|text| self.pipeline.masker.text(&text));
+            }
+        }
+        report.failures =
+            report.failures.into_iter().map(|f| self.pipeline.masker.error(f)).collect();
+        report
+    }
+
+    #[doc(hidden)] // for the program's own commands
+    pub fn pin(&self, tool: &ToolDefinition) -> Pin {
+        Pin::of(tool, &|text| self.pipeline.masker.text(text))
+    }
+
+    #[doc(hidden)] // for the program's own commands
+    pub fn pin_instructions(&self, server: &str) -> Option<PinnedText> {
+        Some(PinnedText::of(&self.instructions(server)?, &|text| self.pipeline.masker.text(text)))
+    }
+
+    /// The instructions of a connected server, including any secrets in them.
+    fn instructions(&self, server: &str) -> Option<String> {
+        let providers = self.directory.providers();
+        let provider = providers.server(server)?;
+        provider.inner.as_server()?.status().instructions
+    }
+
+    /// Whether a tool may be called as far as its pin goes. Gives what to warn about.
+    pub(super) fn check_pin(&self, tool: &ToolDefinition) -> Result<Vec<String>, Error> {
+        let warnings = self
+            .directory
+            .pins
+            .get()
+            .check_call(tool)
+            .map_err(|error| self.pipeline.masker.error(error))?;
+        Ok(warnings.iter().map(|line| self.pipeline.masker.text(line)).collect())
+    }
+}
+
+/// A tool that may be offered.
+#[derive(Debug, Clone)]
+pub struct OfferableTool {
+    /// Its definition, with known secrets masked.
+    pub definition: Arc<ToolDefinition>,
+    /// Whether a person has to approve each call.
+    pub needs_approval: bool,
+}
+
+impl ToolHost {
+    /// The tools of a catalogue that may be offered, in its order.
+    pub fn offerable_tools(&self, catalogue: &Catalogue) -> Vec<OfferableTool> {
+        let usable = catalogue.tools.iter().filter(|tool| is_usable(tool));
+        let offered = usable.filter_map(|tool| {
+            let needs_approval = match self.decision(tool) {
+                Decision::Allow(_) => false,
+                Decision::Ask(_) => true,
+                Decision::Deny(_) => return None,
+            };
+            let mut definition = Arc::clone(tool);
+            self.pipeline.masker.definition(&mut definition);
+            Some(OfferableTool { definition, needs_approval })
+        });
+        offered.collect()
+    }
+}
+
+fn is_usable(tool: &ToolDefinition) -> bool {
+    tool.unavailable_reason.is_none()
+        && !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Untrusted)
+        && !matches!(tool.pin_state, PinState::Changed(_))
 }

@@ -6,20 +6,22 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::approval::{self, Approval, ApprovalRequest};
+use super::attempt;
 use super::attempt::Attempt;
+use super::attempt::CallLimits;
 use super::breakpoints::{Stop, StopVerdict, StoppedCall};
 use super::call_record::{OpenCall, require_audit};
 use super::failover::is_unsent;
-use super::limits::{self, CallLimits};
 use super::link::HostQuery;
 use super::listings::ListedTool;
 use super::nested::{HostCaller, Nesting};
+use super::policy;
 use super::policy::Decision;
+use super::policy::{Approval, ApprovalRequest};
 use super::profiles::ProfileView;
 use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
-use super::{ToolHost, arguments, caller, coerce, content, output_check, retry, roster, variables};
+use super::{ToolHost, arguments, caller, content, registry, retry, variables};
 use crate::model::{
     BreakpointRecord, CallId, CallMetadata, Error, HoldOutcome, HostEvent, JsonObject,
     SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSource,
@@ -134,7 +136,7 @@ impl ToolHost {
             None => self.run(request, nesting, &route, &call, &mut open).await,
         };
         if let Ok(result) = &mut result {
-            output_check::check_output(&tool, result, request.validate).await;
+            attempt::check_output(&tool, result, request.validate).await;
         }
         let mut result = self.pipeline.masker.result(result);
         let goes_elsewhere =
@@ -233,7 +235,8 @@ impl ToolHost {
     ) -> Search<'a> {
         // A caller's own limit also bounds starting; a longer one does not lengthen it, for
         // starting has its own limits.
-        let limit = request.timeout.unwrap_or(limits::LISTING_TIMEOUT).min(limits::LISTING_TIMEOUT);
+        let limit =
+            request.timeout.unwrap_or(attempt::LISTING_TIMEOUT).min(attempt::LISTING_TIMEOUT);
         Search { servers: &request.servers, skipped, ..Search::of(&request.name, view, limit) }
     }
 
@@ -243,7 +246,7 @@ impl ToolHost {
         let name = route.tool.definition.name.clone();
         let call = ToolCall { name, arguments: masked.clone() };
         let preview = route.provider.inner.preview(&call);
-        match tokio::time::timeout(limits::LISTING_TIMEOUT, preview).await {
+        match tokio::time::timeout(attempt::LISTING_TIMEOUT, preview).await {
             Ok(Ok(preview)) => Ok(self.pipeline.masked_preview(&preview)),
             Ok(Err(error)) => Err(self.pipeline.masker.error(error)),
             Err(_elapsed) => Err(Error::timeout(format!(
@@ -316,7 +319,7 @@ impl ToolHost {
             arguments: Cow::Borrowed(&masked),
             reason: self.pipeline.masker.text(&reason),
             preview,
-            identity: approval::identity(tool, &ready.call.arguments),
+            identity: policy::identity(tool, &ready.call.arguments),
             call: request.id.clone(),
         };
         let (answer, waited) = self.pipeline.approve(&approval, nesting.parent.as_ref()).await;
@@ -367,7 +370,7 @@ impl ToolHost {
             biased;
             () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
             () = route.provider.stop.cancelled() => {
-                return Err(roster::cancelled_by_removal(&call.name));
+                return Err(registry::cancelled_by_removal(&call.name));
             }
             permit = self.pipeline.permits.acquire(definition, nesting.chain.len(), client) => {
                 Some(permit)
@@ -461,7 +464,7 @@ pub(super) async fn prepare_arguments(
     let schema = &*tool.definition.input_schema;
     let object = match &request.arguments {
         CallArguments::Object(object) => object.clone(),
-        CallArguments::Words(pairs) => coerce::coerce(pairs, schema)
+        CallArguments::Words(pairs) => arguments::coerce(pairs, schema)
             .map_err(|problems| arguments::invalid_arguments(&tool.definition, &problems))?,
     };
     if !request.validate {

@@ -10,8 +10,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::ToolHost;
-use super::approval::{Approval, ApprovalRequest, Approver};
 use super::builder::ToolHostBuilder;
+use super::policy::{Approval, ApprovalRequest, Approver};
 use super::recorder::{RecordError, Recorder};
 use super::request::{CallArguments, CallRequest};
 use crate::model::{

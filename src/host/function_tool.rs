@@ -1,14 +1,16 @@
 //! Tools made from a program's typed functions.
+//!
+//! The trait for tools implemented by a program's own functions.
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::ToolHost;
-use super::handler::ToolHandler;
 use super::registration::RegistrationError;
 use crate::model::{
     Error, JsonObject, Origin, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSchema,
@@ -159,4 +161,32 @@ fn schema_of<T: JsonSchema>() -> Value {
     schema.remove("$schema");
     schema.insert("type".to_owned(), json!("object"));
     schema.to_value()
+}
+
+/// The code behind a registered tool. Every async function with this signature is one: `async
+/// fn(JsonObject, ToolContext) -> Result<ToolResult, Error>`.
+///
+/// The arguments have been checked against the tool's schema. The context has the session, the sink
+/// for progress, the token that fires when the call should stop, and a way to call other tools.
+pub trait ToolHandler: Send + Sync {
+    /// Runs one attempt of a call.
+    fn call(
+        &self,
+        arguments: JsonObject,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolResult, Error>>;
+}
+
+impl<F, R> ToolHandler for F
+where
+    F: Fn(JsonObject, ToolContext) -> R + Send + Sync,
+    R: Future<Output = Result<ToolResult, Error>> + Send + 'static,
+{
+    fn call(
+        &self,
+        arguments: JsonObject,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolResult, Error>> {
+        Box::pin(self(arguments, context))
+    }
 }

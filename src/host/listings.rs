@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::limits;
-use super::validate::{SchemaChecker, complexity};
+use super::attempt;
+use super::validate::{SchemaChecker, full};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
 use crate::catalogue::naming;
@@ -251,10 +251,10 @@ impl RegisteredProvider {
     /// holds; otherwise what is listed now.
     pub(super) async fn contribute(&self) -> Contribution {
         let listed = if self.server.is_some() {
-            self.get_or_list(limits::LISTING_TIMEOUT).await.map(|(snapshot, _)| snapshot)
+            self.get_or_list(attempt::LISTING_TIMEOUT).await.map(|(snapshot, _)| snapshot)
         } else {
             // A kind that reads files has no version that reflects their changes.
-            self.refresh(limits::LISTING_TIMEOUT).await
+            self.refresh(attempt::LISTING_TIMEOUT).await
         };
         let mut part = match listed {
             Ok(snapshot) => snapshot.contribution(),
@@ -390,7 +390,7 @@ pub(super) fn failed_servers(
 /// Schemas beyond the limits are known at a glance; others show when they are compiled.
 fn mark_unchecked(tool: &mut Arc<ToolDefinition>) {
     if tool.status == ToolStatus::Live
-        && let Err(reason) = complexity::is_expensive(&tool.input_schema.top())
+        && let Err(reason) = full::is_expensive(&tool.input_schema.top())
     {
         let tool = Arc::make_mut(tool);
         tool.status = ToolStatus::Unchecked;

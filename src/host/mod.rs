@@ -5,60 +5,43 @@
 //! `router`), what every call passes through (`pipeline`), and whose calls they are and who watches
 //! (`session_manager`). Never does: know a kind of tool, touch a terminal, read configuration files.
 
-pub mod approval;
 pub mod arguments;
 pub mod breakpoints;
 pub mod builder;
 pub mod caller;
-pub mod coerce;
 pub mod command;
 pub mod content;
 pub mod describe;
 pub mod example;
 pub mod form;
 pub mod function_tool;
-pub mod handler;
-pub mod limits;
 pub mod link;
 pub mod listings;
 pub mod load;
 pub mod nested;
-pub mod offered;
 pub mod offerings;
-pub mod pinning;
 pub mod policy;
 pub mod questions;
 pub mod recorder;
-pub mod recorder_set;
 pub mod request;
 pub mod rerun;
 pub mod retry;
 pub mod servers;
 pub mod sessions;
-pub mod usage_counter;
 pub mod validate;
 
-mod attempt;
+pub mod attempt;
 mod call_record;
-mod closing;
-mod directory;
+pub mod directory;
 mod dispatch;
 mod failover;
-mod model_call;
 mod not_found;
-mod out_of_service;
-mod output_check;
 mod permits;
-mod pipeline;
 mod profiles;
-mod provider_table;
 mod registration;
 mod registry;
-mod roster;
 mod router;
-mod session_manager;
 
-mod silent_servers;
 mod variables;
 
 #[cfg(test)]
@@ -72,18 +55,18 @@ use crate::catalogue::Catalogue;
 use crate::model::{Browser, Error, LoginReport, ServerStatus, ToolDefinition};
 use crate::provider::LoginSupport;
 use crate::util::current::Current;
+use builder::CallPipeline;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;
 use futures_util::future::join_all;
 use link::{HostLink, HostQuery};
 use offerings::OpenSubscriptions;
-use pipeline::CallPipeline;
 use policy::Decision;
 use profiles::{ProfileView, Profiles};
-use provider_table::ProviderLease;
+use registry::ProviderLease;
 use request::{ListRequest, ListScope, LookupScope};
 use router::Search;
-use session_manager::SessionManager;
+use sessions::SessionManager;
 
 pub use profiles::{ClientScope, ScopeProfile, hidden_by_profile, unknown_profile};
 pub use registration::{HostContents, RegistrationError, Removal};
@@ -214,7 +197,7 @@ impl ToolHost {
         }
         let view = self.view(scope.profile.as_deref())?;
         let servers = scope.servers.as_slice();
-        let search = Search { servers, ..Search::of(name, &view, limits::LISTING_TIMEOUT) };
+        let search = Search { servers, ..Search::of(name, &view, attempt::LISTING_TIMEOUT) };
         let route = match self.directory.route(&search).await {
             Ok(route) => route,
             Err(error) => {

@@ -1,14 +1,23 @@
 //! The errors for unknown tool names.
+//!
+//! Entries that are in a file and cannot be used: listed with the reason, and refused with it.
+//!
+//! Servers that did not respond during a search.
 
+use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::ToolHost;
 use super::directory::ToolDirectory;
 use super::listings::RegisteredProvider;
+use super::profiles::ProfileView;
+use super::request::ListScope;
 use super::router::{ProviderListings, SHOWN, Search, ToolCandidate, is_in_scope};
-use super::silent_servers::SilentServers;
-use crate::catalogue::naming;
+use crate::catalogue::build::Contribution;
+use crate::catalogue::{ServerListing, naming};
 use crate::config::spec::{DisabledEntry, FileRole};
-use crate::model::{Error, ToolName};
+use crate::model::{Error, ServerStatus, ToolDefinition, ToolName};
 
 impl ToolDirectory {
     /// Nothing fits. The failure of a server is the answer when the name is known to be its own, when
@@ -115,5 +124,197 @@ fn unknown_name_hint(name: &str, owner: Option<&str>, names: &[&ToolName]) -> Op
             Some(format!("its tools are {}{more}", shown.join(", ")))
         }
         _ => None,
+    }
+}
+
+impl ToolHost {
+    /// The servers whose entries cannot be used and of which something may be shown, with the reason
+    /// as their state.
+    #[doc(hidden)] // for the program's own commands
+    pub fn servers_out_of_service(&self) -> Vec<ServerStatus> {
+        self.servers_out_of_service_in(&self.profiles.default_view())
+    }
+
+    /// The same, as far as a profile may show them.
+    pub(super) fn servers_out_of_service_in(&self, view: &ProfileView) -> Vec<ServerStatus> {
+        let disabled = self.directory.disabled.get();
+        let entries = disabled.iter().filter(|entry| view.may_show_disabled(entry));
+        let providers = self.directory.providers();
+        let broken = entries.filter(|e| e.role == FileRole::Servers && e.refusal.is_none());
+        // A server of that name may be registered since.
+        let broken = broken.filter(|entry| providers.server(&entry.name).is_none());
+        let status = |entry: &DisabledEntry| {
+            self.pipeline.masker.status(ServerStatus::failed(&entry.name, entry.state_error()))
+        };
+        broken.map(status).collect()
+    }
+}
+
+impl ToolDirectory {
+    /// What entries out of service add to a list: the tools that their files say they have, unless
+    /// another entry offers one of that name.
+    pub(super) fn out_of_service(
+        &self,
+        scope: &ListScope,
+        local: &[Contribution],
+        servers: &[Contribution],
+    ) -> (Vec<Contribution>, Vec<Contribution>) {
+        let (mut own, mut of_servers) = (Vec::new(), Vec::new());
+        let disabled = self.disabled.get();
+        if disabled.is_empty() {
+            return (own, of_servers);
+        }
+        let listed = local.iter().chain(servers).flat_map(|part| &part.tools);
+        let mut names: HashSet<String> = listed.map(|tool| tool.name.full()).collect();
+        for entry in &*disabled {
+            let is_listed = entry.role == FileRole::Tools || scope.includes_server(&entry.name);
+            let mut tools = entry.unavailable_tools();
+            tools.retain(|tool| is_listed && names.insert(tool.name.full()));
+            let part = Contribution { tools, ..Contribution::default() };
+            match entry.role {
+                FileRole::Tools => own.push(part),
+                FileRole::Servers => of_servers.push(part),
+            }
+        }
+        (own, of_servers)
+    }
+
+    /// The first entry out of service that is meant.
+    pub(super) fn disabled_entry(
+        &self,
+        is_meant: impl Fn(&DisabledEntry) -> bool,
+    ) -> Option<DisabledEntry> {
+        self.disabled.get().iter().find(|entry| is_meant(entry)).cloned()
+    }
+
+    /// The entry a person means is in a file, but something is wrong with it.
+    pub(super) fn disabled_entry_error(&self, name: &str) -> Option<Error> {
+        let entry = self.disabled_entry(|entry| {
+            entry.name == name
+                || ((entry.role == FileRole::Servers || entry.refusal.is_some())
+                    && naming::after_component(name, &entry.name).is_some())
+        });
+        entry.map(|entry| entry.error())
+    }
+
+    /// What the file says of a tool whose entry is out of service, with the reason.
+    pub(super) fn disabled_definition(&self, name: &str) -> Option<ToolDefinition> {
+        let disabled = self.disabled.get();
+        let tools = disabled.iter().flat_map(DisabledEntry::unavailable_tools);
+        let tool = tools.into_iter().find(|tool| tool.name.full() == name)?;
+        Some(ToolDefinition::clone(&tool))
+    }
+}
+
+const MAX_NAMED: usize = 5;
+
+pub(super) struct SilentServers<'a>(Vec<(&'a str, &'a Error)>);
+
+impl<'a> SilentServers<'a> {
+    /// The servers by name, each with its failure. What fails without being a server is listed under
+    /// a name that says what it is.
+    pub(super) fn new(failures: impl IntoIterator<Item = (&'a str, &'a Error)>) -> Self {
+        Self(failures.into_iter().collect())
+    }
+
+    /// The providers that did not answer a search, by the names they have in the files.
+    pub(super) fn of_providers(
+        failures: impl IntoIterator<Item = &'a (Arc<RegisteredProvider>, Error)>,
+    ) -> Self {
+        Self::new(failures.into_iter().map(|(provider, error)| {
+            let component = provider.server.as_deref().or_else(|| provider.inner.component());
+            (component.unwrap_or("internal tools"), error)
+        }))
+    }
+
+    /// The servers that one kind of offering could not be listed of.
+    pub(super) fn of_listings(servers: &'a [ServerListing]) -> Self {
+        Self::new(servers.iter().filter_map(|s| Some((s.name.as_str(), s.error.as_ref()?))))
+    }
+
+    /// How many servers did not answer.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn failure_of(&self, server: &str) -> Option<Error> {
+        self.0.iter().find(|(name, _)| *name == server).map(|(_, error)| (*error).clone())
+    }
+
+    pub(super) fn decisive_failure(&self) -> Option<Error> {
+        let (_, decisive) = self.0.iter().min_by_key(|(_, error)| error.kind().precedence())?;
+        let others = self.0.iter().filter(|(_, error)| !std::ptr::eq(*error, *decisive));
+        let others: Vec<&str> = others.map(|(name, _)| *name).collect();
+        let error = Error::clone(decisive);
+        Some(match others.as_slice() {
+            [] => error,
+            [other] => error.with_detail(format!("'{other}' did not answer either")),
+            more => error.with_detail(format!(
+                "{} more servers did not answer: {}",
+                more.len(),
+                named(more)
+            )),
+        })
+    }
+
+    /// One line for all of them: they may have `what` too. `None` if every server responded.
+    pub(super) fn note(&self, what: &str) -> Option<String> {
+        let names: Vec<&str> = self.0.iter().map(|(name, _)| *name).collect();
+        let (servers, why) = match self.0.as_slice() {
+            [] => return None,
+            [(server, error)] => (format!("server '{server}'"), error.message().to_owned()),
+            several => (format!("{} servers", several.len()), named(&names)),
+        };
+        Some(format!("{servers} did not answer and may offer {what}: {why}"))
+    }
+
+    pub(super) fn annotate(&self, error: Error, what: &str) -> Error {
+        match self.note(what) {
+            Some(line) => error.with_detail(line),
+            None => error,
+        }
+    }
+}
+
+fn named(servers: &[&str]) -> String {
+    let mut text = servers.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = servers.len().checked_sub(MAX_NAMED) {
+        // Writing to a text does not fail.
+        let _infallible = write!(text, " and {more} more");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ErrorKind;
+
+    #[test]
+    fn all_silent_servers_cost_one_line() {
+        let (refused, late) = (Error::unreachable("refused"), Error::timeout("too late"));
+        let note =
+            |failures: &[(&str, &Error)]| SilentServers::new(failures.iter().copied()).note("'x'");
+        assert_eq!(note(&[]), None);
+        assert_eq!(
+            note(&[("a", &refused)]).unwrap(),
+            "server 'a' did not answer and may offer 'x': refused"
+        );
+        let many: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(|name| (name, &late)).into();
+        assert_eq!(
+            note(&many).unwrap(),
+            "6 servers did not answer and may offer 'x': a, b, c, d, e and 1 more"
+        );
+    }
+
+    #[test]
+    fn the_failure_that_decides_names_the_others() {
+        let (refused, late) = (Error::unreachable("refused"), Error::timeout("too late"));
+        let silent = SilentServers::new([("a", &refused), ("b", &late)]);
+        let error = silent.decisive_failure().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        assert_eq!(error.details(), ["'a' did not answer either"]);
+        assert_eq!(silent.failure_of("a").unwrap().message(), "refused");
+        assert!(silent.failure_of("c").is_none());
     }
 }

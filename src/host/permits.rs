@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::limits::MAX_PARALLEL_CALLS;
+use super::attempt::MAX_PARALLEL_CALLS;
 use crate::model::ToolDefinition;
 
 /// Permits for calls, [`MAX_PARALLEL_CALLS`] for each component, server or single tool at each depth of

@@ -1,9 +1,24 @@
 //! Deciding whether a call may run, needs approval, or is denied.
+//!
+//! The trait for asking a person to approve a call.
+//!
+//! Calls that a model asks for.
 
+use std::borrow::Cow;
+
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
+use super::ToolHost;
+use super::call_record::OpenCall;
+use super::request::{CallArguments, CallRequest};
+use crate::audit::mask::MASK;
+use crate::catalogue::fingerprint;
 use crate::config::spec::{PolicyAction, PolicyRule};
-use crate::model::ToolDefinition;
+use crate::formats::{CallAnswer, ExportedCatalogue, RAW_ARGUMENTS, RequestedCall};
+use crate::model::{CallId, Error, JsonObject, ToolDefinition, ToolResult};
+use crate::provider::Preview;
 use crate::util::pattern;
 
 /// The decision and its reason, as in the audit log.
@@ -67,6 +82,119 @@ fn describe_rule(rule: &PolicyRule) -> String {
     };
     let place = &rule.location;
     format!("the rule '{}: {action}' at {}:{}", rule.pattern, place.file.display(), place.line)
+}
+
+/// What a person is asked to approve.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ApprovalRequest<'a> {
+    /// The tool to be called, with known secrets masked.
+    pub definition: Cow<'a, ToolDefinition>,
+    /// The arguments as they would be sent, with secrets masked.
+    pub arguments: Cow<'a, JsonObject>,
+    /// Why approval is needed: the rule, the entry's key, the server's hint.
+    pub reason: String,
+    /// Exactly what would be sent or started, secrets masked; or why that cannot be shown.
+    pub preview: Result<Preview, Error>,
+    /// Identifies the same call when it is repeated, see [`identity`].
+    pub identity: String,
+    /// The identity of the call in records, if the caller chose it.
+    pub call: Option<CallId>,
+}
+
+/// Distinguishes calls: two are the same if the tool, its whole definition and its arguments are
+/// the same, including secrets. It is a hash, which reveals none of them.
+pub fn identity(tool: &ToolDefinition, arguments: &JsonObject) -> String {
+    fingerprint::hash(&json!({
+        "tool": tool.name.full(),
+        "definition": fingerprint::fingerprint(tool),
+        "arguments": arguments,
+    }))
+}
+
+/// The answer to a request for approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approval {
+    /// The call may run, this once.
+    Granted,
+    /// A person refused the call; it ends as denied.
+    Refused,
+    /// No terminal or console can ask; the call ends as denied, with a hint about `--yes`.
+    Unavailable,
+}
+
+/// Asks a person about a call on behalf of a front end.
+#[async_trait]
+pub trait Approver: Send + Sync {
+    /// Asks and waits for the answer.
+    async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval;
+}
+
+/// The approver of a run without a person: every answer is [`Approval::Unavailable`].
+#[derive(Debug, Default, Clone, Copy)]
+pub struct NoApprover;
+
+#[async_trait]
+impl Approver for NoApprover {
+    async fn ask(&self, _request: &ApprovalRequest<'_>) -> Approval {
+        Approval::Unavailable
+    }
+}
+
+impl ToolHost {
+    /// Runs a call that a model asks for, under the rules of every call, and gives the answer to
+    /// send back. Errors are reported to the model too. `exported` is what the model was given, and
+    /// `adjust` says what the call has beside its name and arguments, such as a session.
+    pub async fn answer_model(
+        &self,
+        exported: &ExportedCatalogue,
+        call: &RequestedCall,
+        adjust: impl FnOnce(&mut CallRequest),
+    ) -> CallAnswer {
+        let arguments = match &call.arguments {
+            Ok(arguments) => arguments.clone(),
+            Err(unparsed) => {
+                let name = exported.tool(&call.name).map_or(&call.name, |tool| &tool.full_name);
+                // The text may hold a secret, and no schema says where.
+                let masked = [(RAW_ARGUMENTS.to_owned(), Value::from(MASK))].into_iter().collect();
+                let mut request = CallRequest::new(name, CallArguments::Object(masked));
+                adjust(&mut request);
+                let error = Error::usage(unparsed.to_string());
+                OpenCall::new(self, &request, self.new_call_id(), None).fail(&error);
+                return CallAnswer::failure(
+                    json!({ "error": error.message(), RAW_ARGUMENTS: unparsed.text }).to_string(),
+                );
+            }
+        };
+        let (name, arguments) = match exported.tool(&call.name) {
+            Some(tool) => (tool.full_name.as_str(), tool.own_arguments(arguments)),
+            None => (call.name.as_str(), arguments),
+        };
+        let mut request = CallRequest::new(name, CallArguments::Object(arguments));
+        adjust(&mut request);
+        match self.call(request).await.and_then(|outcome| outcome.result) {
+            Ok(result) => answer_of(result),
+            Err(error) => CallAnswer::failure(error_text(&error)),
+        }
+    }
+}
+
+fn answer_of(result: ToolResult) -> CallAnswer {
+    CallAnswer {
+        is_error: !result.success || result.error.is_some(),
+        content: result.content,
+        structured: result.structured,
+    }
+}
+
+/// An error as a model reads it: what happened, and each detail; the hint, which often names a command
+/// for a person, only without them.
+fn error_text(error: &Error) -> String {
+    let mut lines = vec![error.to_string()];
+    match (error.details(), error.hint()) {
+        ([], Some(hint)) => lines.push(format!("hint: {hint}")),
+        (details, _) => lines.extend(details.iter().cloned()),
+    }
+    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use futures_util::future::join_all;
 
 use super::directory::ToolDirectory;
 use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot, failed_servers};
+use super::not_found::SilentServers;
 use super::profiles::ProfileView;
-use super::provider_table::{ProviderLease, ProviderTable};
-use super::roster;
-use super::silent_servers::SilentServers;
+use super::registry;
+use super::registry::{ProviderLease, ProviderTable};
 use crate::catalogue::build::describe_origin;
 use crate::catalogue::naming;
 use crate::model::{Error, ErrorKind, Origin, Routing, SkippedServer};
@@ -271,7 +271,7 @@ fn build_route(
         return Err(search.view.refusal(&name));
     }
     let Some(provider) = ProviderLease::of(&answer.provider) else {
-        return Err(roster::removed_tool_error(&name));
+        return Err(registry::removed_tool_error(&name));
     };
     Ok(Route {
         provider,

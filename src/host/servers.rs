@@ -3,8 +3,8 @@
 use futures_util::future::BoxFuture;
 
 use super::link::HostQuery;
-use super::provider_table::ProviderLease;
-use super::{ToolHost, limits};
+use super::registry::ProviderLease;
+use super::{ToolHost, attempt};
 use crate::model::{Error, ServerState, ServerStatus};
 use crate::provider::ManagedServer;
 
@@ -20,7 +20,7 @@ impl ToolHost {
         let provider = self.find_server(name)?;
         // Each provider bounds its shutdown; the bound here is for one that does not.
         let close = provider.inner.close();
-        let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, close).await;
+        let _elapsed = tokio::time::timeout(attempt::STOP_GRACE_PERIOD * 2, close).await;
         let status = provider.inner.as_server().map(|server| self.with_host_state(server.status()));
         status.ok_or_else(|| self.unknown_server(name))
     }
@@ -51,7 +51,7 @@ impl ToolHost {
         let server = provider.inner.as_server()?;
         let work = work(server);
         let ended = provider.while_registered(async { Ok(work.await) });
-        let error = match tokio::time::timeout(limits::LISTING_TIMEOUT, ended).await {
+        let error = match tokio::time::timeout(attempt::LISTING_TIMEOUT, ended).await {
             Ok(Ok(status)) => return Some(self.with_host_state(status)),
             Ok(Err(removed)) => removed,
             Err(_elapsed) => Error::timeout(late),

@@ -1,6 +1,6 @@
 //! The approval question before a call.
 
-use crate::host::approval::ApprovalRequest;
+use crate::host::policy::ApprovalRequest;
 use crate::model::{JsonObject, ToolStatus};
 use crate::present;
 use crate::present::{Line, Page, Role};

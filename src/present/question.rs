@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use crate::host::form::{FieldKind, FormField};
-use crate::host::questions::sampling::{self, ConversationLine};
-use crate::host::questions::url_review::UrlReview;
+use crate::host::questions;
+use crate::host::questions::ConversationLine;
+use crate::host::questions::UrlReview;
 use crate::model::{JsonObject, Question};
 use crate::present::{Line, Page, Role};
 use crate::util::json;
@@ -120,7 +121,7 @@ pub fn address(url: &str) -> Page {
 
 pub fn conversation(params: &Value) -> Page {
     let mut page = Page::default();
-    for part in sampling::conversation(params) {
+    for part in questions::conversation(params) {
         let text = match part {
             ConversationLine::Text(text) => {
                 server_text(&mut page, Role::Plain, text);

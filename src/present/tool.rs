@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::host::attempt::CallLimits;
 pub use crate::host::describe::claims;
 use crate::host::describe::{limits, retries, type_name};
 use crate::host::example::{self, resolve, type_of};
-use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
 use crate::model::{Origin, PinState, ToolDefinition, ToolStatus};
 use crate::present::{Line, Page, Role, Table, TableColumn, caret, messages};

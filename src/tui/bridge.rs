@@ -9,9 +9,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::breakpoints::HoldNews;
 use crate::host::link::{Observation, ObservationSink, ObserveRequest};
+use crate::host::policy::{Approval, ApprovalRequest, Approver};
 use crate::model::{
     CapturedTraffic, EventSink, Question, QuestionHandler, QuestionReply, TraceGate, TrafficSink,
 };

@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use crate::catalogue::Catalogue;
-use crate::host::approval::{Approval, ApprovalRequest};
 use crate::host::breakpoints::HeldCall;
+use crate::host::policy::{Approval, ApprovalRequest};
 use crate::host::request::CallOutcome;
 use crate::host::validate::Violation;
 use crate::model::{

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::output::Output;
 use super::questionnaire::{FormSchemaError, Questionnaire};
-use crate::host::questions::sampling;
+use crate::host::questions;
 use crate::model::{Error, JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
 use crate::util::pattern;
 
@@ -144,7 +144,7 @@ async fn reply(answer: &RuleAnswer, ask: &QuestionBody) -> Result<QuestionReply,
         }
         (RuleAnswer::Opened, QuestionBody::Url { .. }) => Ok(QuestionReply::Accept(json!({}))),
         (RuleAnswer::Text(text), QuestionBody::Sampling { .. }) => {
-            Ok(QuestionReply::Accept(sampling::text_result(text)))
+            Ok(QuestionReply::Accept(questions::text_result(text)))
         }
         _ => Err(AnswerMismatch::OtherQuestion),
     }
@@ -227,7 +227,7 @@ mod tests {
             [
                 QuestionReply::Decline,
                 QuestionReply::Accept(json!({})),
-                QuestionReply::Accept(sampling::text_result("hi"))
+                QuestionReply::Accept(questions::text_result("hi"))
             ]
         );
     }

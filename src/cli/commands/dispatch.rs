@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use super::export::{MODEL_FORMATS, chosen_format};
 use super::prelude::*;
 use crate::formats::{ExportedCatalogue, ModelFormat, RequestedCall};
-use crate::host::limits::MAX_PARALLEL_CALLS;
+use crate::host::attempt::MAX_PARALLEL_CALLS;
 
 /// Maximum size of the response in bytes.
 const MAX_RESPONSE: u64 = 16 << 20;

@@ -11,7 +11,7 @@ use crate::catalogue::pins::report::ServerReport;
 use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, Pins, ToolReport};
 use crate::catalogue::scan::{Finding, FindingsByTool};
 use crate::cli::pin_selection::PinSelection;
-use crate::host::approval::Approval;
+use crate::host::policy::Approval;
 use crate::model::unreadable_file;
 
 /// Pin tool definitions, so that a changed definition blocks calls.

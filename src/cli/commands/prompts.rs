@@ -3,7 +3,7 @@
 use super::offerings::{self, ItemList};
 use super::prelude::*;
 use crate::cli::json::offerings::{PromptMessagesJson, PromptsJson};
-use crate::host::coerce::coerce_word;
+use crate::host::arguments::coerce_word;
 use crate::host::request::{ItemRequest, LookupScope};
 use crate::model::{JsonObject, Prompt, ToolResult};
 use crate::util::json;

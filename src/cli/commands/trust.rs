@@ -82,7 +82,7 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
         let page = present::trust::whole(&request);
         let question = "Trust this project as its author?";
         let yes = prompt::confirm(context.output.clone(), page, question).await;
-        let yes = yes == crate::host::approval::Approval::Granted;
+        let yes = yes == crate::host::policy::Approval::Granted;
         if yes {
             context.trust(&request, true)?;
         }

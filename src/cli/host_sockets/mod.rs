@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 
 use crate::assembly::runtime_directory::{self, RuntimeDirectory};
 use crate::config::environment::Environment;
-use crate::host::approval::NoApprover;
+use crate::host::policy::NoApprover;
 use crate::model::{EventSink, NoQuestionHandler};
 use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 use crate::serve::background::protocol::HostStatus;

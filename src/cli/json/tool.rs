@@ -9,8 +9,8 @@ use super::error::ErrorJson;
 use super::stats::UsageJson;
 use crate::catalogue::fingerprint;
 use crate::catalogue::scan::Finding;
+use crate::host::attempt::CallLimits;
 use crate::host::example;
-use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
 use crate::model::{
     Annotations, CredentialUse, Origin, PinState, SourceLocation, ToolDefinition, ToolSchema,

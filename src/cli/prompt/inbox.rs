@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::terminal_session::TerminalSession;
 use crate::cli::output::Output;
 use crate::cli::questionnaire::{self, FormField, Questionnaire};
-use crate::host::questions::sampling;
+use crate::host::questions;
 use crate::model::{JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
 use crate::present::{Line, Page, Role, plural, question};
 
@@ -112,7 +112,7 @@ async fn ask_sampling(
         let rest = "s to send, e to rewrite, d to decline, c to cancel";
         let choice = choose(session, about, rest, &["s", "send"]).await?;
         if choice == InboxChoice::Continue && !text.is_empty() {
-            return Ok(QuestionReply::Accept(sampling::text_result(&text)));
+            return Ok(QuestionReply::Accept(questions::text_result(&text)));
         }
     }
     Err(QuestionReply::Cancel)

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::terminal_session::TerminalSession;
 use super::output::Output;
 use crate::config::consent::TrustRequest;
-use crate::host::approval::{Approval, ApprovalRequest, Approver};
+use crate::host::policy::{Approval, ApprovalRequest, Approver};
 use crate::model::Error;
 use crate::present;
 use crate::present::{Line, Page, Role};

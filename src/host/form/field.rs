@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{MAX_CHOICES, MAX_VARIANTS, ResolvedSchema};
 use crate::audit::mask;
-use crate::host::validate::formats;
+use crate::host::validate;
 use crate::model::JsonObject;
 
 /// One property of a schema as a person fills it in.
@@ -129,7 +129,7 @@ impl FormField {
 
     /// The format of a text, for people, if it is one that forms know.
     pub fn format(&self) -> Option<&'static str> {
-        formats::expectation(self.schema.text("format")?)
+        validate::expectation(self.schema.text("format")?)
     }
 }
 

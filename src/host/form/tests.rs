@@ -1,11 +1,8 @@
 //! Tests of forms built from many kinds of schema.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::required::RequiredFields;
 use super::*;
 
 fn form(schema: &Value, values: &Value) -> FormNode {

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::MAX_DEPTH;
 use crate::config::spec::{PolicyAction, PolicyRule, ProfileSpec};
-use crate::host::approval::Approval;
+use crate::host::attempt::MAX_PARALLEL_CALLS;
 use crate::host::fake::{
     FakeApprover, FakeProvider, MemoryRecorder, call, host, internal, variables,
 };
-use crate::host::limits::MAX_PARALLEL_CALLS;
+use crate::host::policy::Approval;
 use crate::host::request::{CallRequest, LookupScope};
 use crate::model::{
     Error, ErrorKind, EventSink, HostEvent, JsonObject, NestedCall, SourceLocation, ToolCall,

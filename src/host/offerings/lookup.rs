@@ -1,13 +1,13 @@
 //! Finding the server that offers a prompt, resource or template.
 
 use super::Offerings;
-use super::prompt_arguments::accepting;
+use super::requests::accepting;
 use crate::catalogue::{ServerListing, naming};
 use crate::host::ToolHost;
+use crate::host::not_found::SilentServers;
 use crate::host::profiles::ProfileView;
 use crate::host::request::LookupScope;
 use crate::host::router::unknown_server;
-use crate::host::silent_servers::SilentServers;
 use crate::model::{
     CompletionQuery, CompletionReference, Error, ErrorKind, JsonObject, Prompt, Resource,
     ResourceTemplate, Routing, SkippedServer, ToolName,

@@ -1,7 +1,6 @@
 //! Prompts, resources and templates of all servers: listing, reading, filling in, completing.
 
 mod lookup;
-mod prompt_arguments;
 mod requests;
 mod subscriptions;
 #[cfg(test)]
@@ -14,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::link::HostQuery;
 use super::profiles::ProfileView;
-use super::provider_table::ProviderLease;
+use super::registry::ProviderLease;
 use super::request::LookupScope;
-use super::{ToolHost, limits};
+use super::{ToolHost, attempt};
 use crate::catalogue::{ServerListing, naming};
 use crate::model::{
     Diagnostic, Error, Freshness, OfferingListing, Prompt, Resource, ResourceTemplate,
@@ -214,7 +213,7 @@ impl ToolHost {
             let name = provider.server.clone().unwrap_or_default();
             let asking = async { ask(provider.offerings()?).await };
             let asking = provider.while_registered(asking);
-            let answer = tokio::time::timeout(limits::LISTING_TIMEOUT, asking).await;
+            let answer = tokio::time::timeout(attempt::LISTING_TIMEOUT, asking).await;
             let answer = answer.unwrap_or_else(|_elapsed| Err(listing_timeout(what)));
             (name, answer)
         }))
@@ -262,7 +261,7 @@ async fn with_cancellation<T>(
 ) -> Result<T, Error> {
     let late = async {
         cancel.cancelled().await;
-        tokio::time::sleep(limits::INTERRUPT_GRACE_PERIOD).await;
+        tokio::time::sleep(attempt::INTERRUPT_GRACE_PERIOD).await;
     };
     tokio::select! {
         biased;
@@ -274,6 +273,6 @@ async fn with_cancellation<T>(
 }
 
 fn listing_timeout(what: &str) -> Error {
-    let limit = show_duration(limits::LISTING_TIMEOUT);
+    let limit = show_duration(attempt::LISTING_TIMEOUT);
     Error::timeout(format!("did not start and list its {what} within {limit}"))
 }

@@ -11,7 +11,7 @@ use super::lookup::OfferingSearch;
 use super::with_cancellation;
 use crate::host::ToolHost;
 use crate::host::link::{LinkError, Observation, ObservationSink, ObserveRequest};
-use crate::host::provider_table::ProviderLease;
+use crate::host::registry::ProviderLease;
 use crate::host::request::LookupScope;
 use crate::model::{Error, ErrorKind, SubscriptionEvent, SubscriptionFilter};
 

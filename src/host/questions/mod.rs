@@ -4,15 +4,18 @@
 //! approval of a call, unless the front end takes many at once; how long each call waited for a
 //! person, for its own questions and those of calls it makes; and what the records contain about
 //! them — who asked, the kind of question, and the outcome, never the content.
-
-pub mod sampling;
-pub mod url_review;
-
-mod turns;
+//!
+//! Sampling requests: the prompt for the model, and the answer a person writes in its place.
+//!
+//! Warnings about a URL that a server asks a person to visit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use url::Url;
 
 use super::permits::CallPermit;
 use crate::audit::Masker;
@@ -20,11 +23,12 @@ use crate::model::{
     CallId, NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome,
     QuestionRecord, QuestionReply,
 };
+use crate::net::address;
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::json::map_json;
-use async_trait::async_trait;
-use serde_json::Value;
 use turns::{CallTurns, TurnGuard};
+
+mod turns;
 
 const RECORDED: usize = 64;
 
@@ -239,6 +243,97 @@ impl Drop for QuestionRecordGuard<'_> {
         {
             entry.questions.push(QuestionRecord { kind: self.kind, verdict: self.verdict });
         }
+    }
+}
+
+/// How many messages of a conversation are shown, the newest of them.
+const MESSAGES: usize = 20;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConversationLine<'a> {
+    Role(&'a str),
+    Text(&'a str),
+    /// Something that is not text; its kind.
+    NonText(&'a str),
+    /// Something of ours about it.
+    Note(String),
+}
+
+/// The end of a conversation (`sampling/createMessage`), in the order in which it is read.
+pub fn conversation(params: &Value) -> Vec<ConversationLine<'_>> {
+    let mut all = Vec::new();
+    if let Some(system) = params.get("systemPrompt").and_then(Value::as_str) {
+        all.extend([ConversationLine::Role("system"), ConversationLine::Text(system)]);
+    }
+    let messages = params.get("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let hidden = messages.len().saturating_sub(MESSAGES);
+    if hidden > 0 {
+        all.push(ConversationLine::Note(format!("… {hidden} earlier messages")));
+    }
+    for message in messages.iter().skip(hidden) {
+        all.push(ConversationLine::Role(
+            message.get("role").and_then(Value::as_str).unwrap_or("?"),
+        ));
+        let content = message.get("content").unwrap_or(&Value::Null);
+        let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
+        all.extend(blocks.iter().take(MESSAGES).map(|block| {
+            match block.get("text").and_then(Value::as_str) {
+                Some(text) => ConversationLine::Text(text),
+                None => ConversationLine::NonText(
+                    block.get("type").and_then(Value::as_str).unwrap_or("something"),
+                ),
+            }
+        }));
+    }
+    let count = |key: &str| params.get(key).and_then(Value::as_array).map(Vec::len);
+    if let Some(tools @ 1..) = count("tools") {
+        all.push(ConversationLine::Note(format!(
+            "{tools} tools are offered to the model; a person answers in text"
+        )));
+    }
+    if let Some(most) = params.get("maxTokens").and_then(Value::as_u64) {
+        all.push(ConversationLine::Note(format!("at most {most} tokens")));
+    }
+    all
+}
+
+pub fn text_result(text: &str) -> Value {
+    json!({
+        "role": "assistant",
+        "content": { "type": "text", "text": text },
+        "model": "human",
+        "stopReason": "endTurn",
+    })
+}
+
+/// What an address is, for a person who has to decide whether to open it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UrlReview {
+    pub host: Option<String>,
+    pub warnings: Vec<String>,
+}
+
+impl UrlReview {
+    /// Looks at an address, without contacting it.
+    pub fn of(url: &str) -> Self {
+        let Ok(parsed) = Url::parse(url) else {
+            return Self { host: None, warnings: vec!["this is not a URL".to_owned()] };
+        };
+        let host = parsed.host_str().unwrap_or_default();
+        let mut odd = Vec::new();
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            odd.push(format!("the part before the @ is a user name; the host is {host}"));
+        }
+        if parsed.scheme() != "https" {
+            odd.push("the connection is not encrypted (http)".to_owned());
+        }
+        if host.split('.').any(|label| label.starts_with("xn--")) {
+            odd.push("the host name has letters that may look like others".to_owned());
+        }
+        if address::is_local_or_private(&parsed) {
+            odd.push("this address is on this machine or in its network".to_owned());
+        }
+        Self { host: Some(address::host_and_port(&parsed)), warnings: odd }
     }
 }
 

@@ -70,7 +70,7 @@ mod tests {
     use futures_util::{FutureExt as _, poll};
 
     use super::*;
-    use crate::host::limits::MAX_PARALLEL_CALLS;
+    use crate::host::attempt::MAX_PARALLEL_CALLS;
     use crate::host::permits::CallPermits;
     use crate::model::{Origin, ToolDefinition, ToolName, ToolSource};
 

@@ -12,8 +12,8 @@ use super::{HostContents, RegistrationError, Removal};
 use crate::catalogue::pins::Pins;
 use crate::config::spec::ProfileSpec;
 use crate::host::ToolHost;
+use crate::host::attempt::REMOVAL_GRACE_PERIOD;
 use crate::host::fake::{FakeProvider, call, host, internal};
-use crate::host::limits::REMOVAL_GRACE_PERIOD;
 use crate::host::request::{CallRequest, ListRequest, ListScope, LookupScope};
 use crate::model::ToolSchema;
 use crate::model::{

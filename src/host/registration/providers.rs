@@ -7,9 +7,9 @@ use tokio::task::JoinHandle;
 
 use super::{RegistrationError, tool_names};
 use crate::host::listings::RegisteredProvider;
-use crate::host::provider_table::ProviderTable;
-use crate::host::roster::Roster;
-use crate::host::{ToolHost, limits};
+use crate::host::registry::ProviderTable;
+use crate::host::registry::Roster;
+use crate::host::{ToolHost, attempt};
 use crate::model::{HostEvent, ListKind, ListOwner, ToolName, check_name};
 use crate::provider::ToolProvider;
 
@@ -127,7 +127,7 @@ impl ToolHost {
     ) -> Result<Removal, RegistrationError> {
         let provider = self.take_provider(name, sort)?;
         // A provider that panics while it is closed is gone as well.
-        let grace = Some(limits::REMOVAL_GRACE_PERIOD);
+        let grace = Some(attempt::REMOVAL_GRACE_PERIOD);
         Ok(Removal { cancelled: self.close_removed(provider, grace).await.unwrap_or_default() })
     }
 
@@ -144,7 +144,7 @@ impl ToolHost {
             let cancelled = drain(&provider, grace).await;
             // Each provider bounds its shutdown; the bound here is for one that does not.
             let close = provider.inner.close();
-            let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, close).await;
+            let _elapsed = tokio::time::timeout(attempt::STOP_GRACE_PERIOD * 2, close).await;
             if let Some(host) = host.upgrade() {
                 let mut roster = host.directory.roster();
                 roster.leaving.retain(|leaving| !Arc::ptr_eq(leaving, &provider));
@@ -212,6 +212,7 @@ async fn drain(provider: &RegisteredProvider, grace: Option<Duration>) -> usize 
     provider.stop.cancel();
     let cancelled = provider.users.len();
     // Tools that do not stop when cancelled end with the provider.
-    let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, provider.users.wait()).await;
+    let _elapsed =
+        tokio::time::timeout(attempt::STOP_GRACE_PERIOD * 2, provider.users.wait()).await;
     cancelled
 }

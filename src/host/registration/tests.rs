@@ -117,7 +117,7 @@ async fn a_registered_tool_may_call_others() {
     assert_eq!(outcome.result.unwrap().output, json!(12));
 }
 
-fn counter(info: &SessionInfo) -> impl crate::host::handler::ToolHandler + use<> {
+fn counter(info: &SessionInfo) -> impl crate::host::function_tool::ToolHandler + use<> {
     let (whose, count) = (info.metadata.get("user").cloned(), Arc::new(AtomicUsize::new(0)));
     move |_: JsonObject, context: ToolContext| {
         let count = count.fetch_add(1, Ordering::Relaxed) + 1;

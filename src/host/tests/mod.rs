@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::ToolHost;
-use super::approval::Approval;
 use super::builder::ToolHostBuilder;
 use super::fake::{
     FakeApprover, FakeProvider, MemoryRecorder, call, host, internal, of_server, variables,
 };
+use super::policy::Approval;
 use super::policy::Decision;
 use super::recorder::RecordError;
 use super::request::{ArgumentWord, CallArguments, CallRequest, ListScope, LookupScope};

@@ -1,21 +1,23 @@
 //! Validating a value against a JSON Schema when neither is trusted.
-
-pub mod complexity;
-pub mod formats;
-
-mod full;
-mod unchecked;
-mod violation;
+//!
+//! Reasons why a value was not checked against its schema.
+//!
+//! The formats of texts that arguments and answers have to have. Those of results are notes, as in the
+//! newest dialect of JSON Schema, and so are all others: servers take more than their definitions say.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use jsonschema::ValidationOptions;
 use serde_json::Value;
+use url::Url;
 
 use full::FullValidator;
-pub use unchecked::UncheckedReason;
 pub use violation::{ValuePath, ValuePathSegment, Violation};
+
+pub mod full;
+mod violation;
 
 /// The largest schema that is used, in bytes of JSON (estimated).
 pub const MAX_BYTES: usize = 1024 * 1024;
@@ -47,7 +49,7 @@ impl SchemaChecker {
     }
 
     async fn new(schema: &Arc<Value>, checks_formats: bool) -> Self {
-        let is_expensive = complexity::is_expensive(schema);
+        let is_expensive = full::is_expensive(schema);
         let compiled = match &is_expensive {
             Err(reason) => Err(reason.clone()),
             Ok(false) => FullValidator::compile(schema, checks_formats),
@@ -84,7 +86,7 @@ impl SchemaChecker {
 
 /// The first thing in an argument that does not fit, if the schema is checked quickly.
 pub fn first_violation(schema: &Value, value: &Value) -> Option<Violation> {
-    complexity::is_expensive(schema).ok().filter(|is_expensive| !is_expensive)?;
+    full::is_expensive(schema).ok().filter(|is_expensive| !is_expensive)?;
     FullValidator::compile(schema, true).ok()?.check(value).into_iter().next()
 }
 
@@ -102,8 +104,95 @@ async fn run_with_budget<T: Send + 'static>(
     tokio::time::timeout(BUDGET, receive).await.ok()?.ok()
 }
 
+/// Why a schema checks nothing. The messages complete a sentence such as "the arguments were not
+/// checked".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UncheckedReason {
+    /// It is neither an object nor a truth value.
+    #[error("its schema is not an object")]
+    NotASchema,
+    /// It is nested deeper than [`MAX_DEPTH`].
+    #[error("its schema is nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    /// It is larger than [`MAX_BYTES`].
+    #[error("its schema is larger than {} KiB", MAX_BYTES / 1024)]
+    TooLarge,
+    /// It has more objects and arrays than [`MAX_NODES`].
+    #[error("its schema has more than {MAX_NODES} parts")]
+    TooManyNodes,
+    /// The validator does not accept it: a remote reference, an unknown dialect, a broken keyword.
+    #[error("its schema cannot be used: {cause}")]
+    Unusable {
+        /// What the validator says, without values of the schema, made safe to be shown.
+        cause: String,
+    },
+    /// It was not compiled within [`BUDGET`].
+    #[error("compiling its schema takes longer than {BUDGET:?}")]
+    CompileTimeout,
+    /// A value was not checked within [`BUDGET`], this one or one before.
+    #[error("checking takes longer than {BUDGET:?}")]
+    CheckTimeout,
+}
+
+const NOTES: [&str; 15] = [
+    "duration",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "time",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
+/// A format that is checked: its name, what it is for people, and its rule.
+type CheckedFormat = (&'static str, &'static str, fn(&str) -> bool);
+
+const CHECKED: [CheckedFormat; 4] = [
+    ("email", "an email address", is_mail_address),
+    ("uri", "a URI", |text| Url::parse(text).is_ok()),
+    ("date", "a date such as 2026-07-28", is_date),
+    ("date-time", "a time such as 2026-07-28T12:00:00Z", is_time),
+];
+
+fn check<R>(options: ValidationOptions<'_, R>) -> ValidationOptions<'_, R> {
+    let options = options.should_validate_formats(true);
+    let options =
+        CHECKED.iter().fold(options, |all, (name, _, fits)| all.with_format(*name, *fits));
+    NOTES.iter().fold(options, |all, name| all.with_format(*name, |_: &str| true))
+}
+
+/// What a text of this format is, if that is checked.
+pub fn expectation(format: &str) -> Option<&'static str> {
+    CHECKED.iter().find(|(name, ..)| *name == format).map(|(_, expectation, _)| *expectation)
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// A moment, or a local time: many servers take both.
+fn is_time(text: &str) -> bool {
+    let is_local = || text.parse::<jiff::civil::DateTime>().is_ok();
+    text.parse::<jiff::Timestamp>().is_ok() || (text.len() > 10 && is_local())
+}
+
+fn is_mail_address(text: &str) -> bool {
+    text.rsplit_once('@').is_some_and(|(name, host)| {
+        !name.is_empty() && !host.is_empty() && !text.contains(char::is_whitespace)
+    })
+}
+
 #[cfg(test)]
 mod tests {
+
     use serde_json::json;
 
     use super::*;
@@ -228,5 +317,35 @@ mod tests {
         assert!(
             result.is_err() || result.is_ok_and(|problems| problems.len() == full::MAX_PROBLEMS)
         );
+    }
+
+    #[tokio::test]
+    async fn arguments_have_the_formats_that_people_take_for_granted() {
+        let check = async |format: &str, text: &str| {
+            let schema = json!({ "properties": { "at": { "type": "string", "format": format } } });
+            let checker = SchemaChecker::with_formats(&Arc::new(schema)).await;
+            let problems = checker.check(&json!({ "at": text })).await.unwrap();
+            problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let none = Vec::<String>::new();
+        assert_eq!(check("date", "2026-13-45").await, ["at: must be a date such as 2026-07-28"]);
+        assert_eq!(check("date", "2026-12-24").await, none);
+        assert_eq!(check("date-time", "2026-12-24T18:00:00").await, none);
+        assert_eq!(check("date-time", "2026-12-24T18:00:00+01:00").await, none);
+        let expected = ["at: must be a time such as 2026-07-28T12:00:00Z"];
+        assert_eq!(check("date-time", "2026-12-24").await, expected);
+        assert_eq!(check("email", "nobody").await, ["at: must be an email address"]);
+        assert_eq!(check("uri", "no scheme").await, ["at: must be a URI"]);
+        // Left to those who define them.
+        for format in ["time", "uuid", "ipv4", "regex", "duration", "colour"] {
+            assert_eq!(check(format, "( whatever").await, none, "{format}");
+        }
+    }
+
+    #[tokio::test]
+    async fn in_a_result_a_format_is_a_note() {
+        let schema: Value = json!({ "type": "string", "format": "date" });
+        let checker = SchemaChecker::compile(&Arc::new(schema)).await;
+        assert!(checker.check(&json!("tomorrow")).await.unwrap().is_empty());
     }
 }

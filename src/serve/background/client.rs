@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::protocol::{self, FrontEndQuestion, HostStatus, Payload};
 use crate::config::spec::ProtocolChoice;
-use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::link::{
     HostLink, HostQuery, LinkError, Observation, ObservationSink, ObserveRequest,
 };
+use crate::host::policy::{Approval, ApprovalRequest, Approver};
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::mcp::connection::{
     ConnectOptions, Connection, ProgressListener, RequestOptions, WireOpener,

@@ -9,8 +9,8 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::changes::CatalogueChange;
 use crate::audit::Masker;
-use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::builder::ToolHostBuilder;
+use crate::host::policy::{Approval, ApprovalRequest, Approver};
 use crate::host::questions::QuestionQueue;
 use crate::model::{
     CallId, EventSink, HostEvent, Question, QuestionBody, QuestionHandler, QuestionReply,

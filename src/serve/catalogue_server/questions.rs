@@ -8,7 +8,7 @@ use rmcp::service::{Peer, PeerRequestOptions};
 use serde_json::{Value, json};
 
 use super::client_registry::{AskedOfClient, ClientQuestion};
-use crate::host::limits;
+use crate::host::attempt;
 use crate::model::{QuestionAbilities, QuestionBody, QuestionReply};
 use crate::serve::background::protocol;
 
@@ -52,7 +52,7 @@ pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion, is_fro
     let whole = whole.filter(|_| is_front_end);
     let ((method, params), limit) = match &whole {
         Some(whole) => (front_end_request(whole), FRONT_END_PATIENCE),
-        None => (request(&body), limits::MAX_TOTAL),
+        None => (request(&body), attempt::MAX_TOTAL),
     };
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, Some(params)));
     let options = PeerRequestOptions::with_timeout(limit);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::CatalogueServer;
 use crate::catalogue::Catalogue;
 use crate::host::ToolHost;
-use crate::host::offered::OfferableTool;
+use crate::host::directory::OfferableTool;
 use crate::host::request::ListScope;
 use crate::model::ToolDefinition;
 use crate::util::lock::lock;

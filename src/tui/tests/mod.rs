@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use strum::VariantArray as _;
 
 use crate::catalogue::Catalogue;
-use crate::host::approval::{Approval, ApprovalRequest};
+use crate::host::policy::{Approval, ApprovalRequest};
 use crate::model::{CallId, Origin, ToolDefinition, ToolName, ToolSource};
 use crate::provider::Preview;
 use crate::tui::app::*;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use serde_json::Value;
 
 use crate::catalogue::fingerprint;
-use crate::host::approval::Approval;
+use crate::host::policy::Approval;
 use crate::model::ToolDefinition;
 use crate::present::Line as PageLine;
 use crate::tui::event::{ApprovalPrompt, AskId};

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::host::form;
 use crate::host::form::ResolvedSchema;
-use crate::host::questions::sampling;
+use crate::host::questions;
 use crate::host::validate::Violation;
 use crate::model::{Question, QuestionBody, QuestionReply};
 use crate::tui::event::AskId;
@@ -408,7 +408,7 @@ impl PendingQuestion {
                     None if text.text().trim_matches('\n').is_empty() => {
                         return Err("Nothing to send: the answer is empty.".to_owned());
                     }
-                    None => sampling::text_result(text.text()),
+                    None => questions::text_result(text.text()),
                 };
                 Ok(AnswerSubmission::Reply(QuestionReply::Accept(answer)))
             }

@@ -3,8 +3,8 @@
 use super::*;
 use serde_json::json;
 
-use crate::host::approval::Approval;
 use crate::host::breakpoints::{Breakpoint, HeldCall, HeldResult};
+use crate::host::policy::Approval;
 use crate::model::CallId;
 use crate::tui::event::{ApprovalPrompt, ConsoleCallId, UserInput};
 use crate::tui::tests::drawing::picture;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
-use crate::host::approval::Approval;
+use crate::host::policy::Approval;
 use crate::model::{HostEvent, ServerState, ToolStatus};
 use crate::tui::event::{AskId, ConsoleCallId, UserInput};
 use crate::tui::painter::Painter;
