@@ -443,7 +443,7 @@ fn records(data: &[u8]) {
 /// A recording that was not made by toolhost is refused, or answers a client.
 fn recording(data: &[u8]) {
     let (trace, client) = halves(data);
-    let Ok(read) = trace::read::read_file(&write("a.trace", trace)) else { return };
+    let Ok(read) = trace::read_file(&write("a.trace", trace)) else { return };
     let Ok(recording) = ServerRecording::for_server(&read.items, None) else { return };
     without_waiting(async {
         let output = tokio::io::sink();

@@ -2,7 +2,7 @@
 
 use crate::config::environment::Environment;
 use crate::host::builder::ToolHostBuilder;
-use crate::host::caller::check_user;
+use crate::host::request::check_user;
 use crate::model::{Error, EventSink, HostEvent, TraceContext};
 
 /// Gives every call of a host the user and the trace of the environment.

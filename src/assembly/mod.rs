@@ -19,11 +19,9 @@ mod registration;
 pub mod reload;
 pub mod runtime_directory;
 mod secrets;
-mod server_aliases;
 mod start_scope;
 #[cfg(feature = "otel")]
 mod telemetry;
-mod untrusted;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -196,7 +194,7 @@ pub fn read(
     environment: &dyn Environment,
 ) -> Result<LoadedConfiguration, Error> {
     let (mut configuration, masker) = load(&options.files, environment);
-    server_aliases::apply(&mut configuration);
+    contents::apply(&mut configuration);
     let profile = profile(options.profile.as_deref(), &configuration)?;
     Ok(LoadedConfiguration { configuration, masker, profile })
 }
@@ -329,7 +327,7 @@ fn disabled_entries(configuration: &Configuration) -> Vec<DisabledEntry> {
 
 fn untrusted(configuration: &Configuration) -> Vec<Arc<dyn ToolProvider>> {
     let provider = |entry: &UntrustedEntry| {
-        Arc::new(untrusted::UntrustedProvider::new(entry.clone())) as Arc<dyn ToolProvider>
+        Arc::new(start_scope::UntrustedProvider::new(entry.clone())) as Arc<dyn ToolProvider>
     };
     configuration.untrusted.iter().map(provider).collect()
 }

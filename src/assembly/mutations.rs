@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::FrontEnd;
 use super::contents::ProviderSources;
-use super::{AssemblyOptions, mcp_setup, server_aliases};
+use super::{AssemblyOptions, contents, mcp_setup};
 use crate::catalogue::pins::Pins;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::{Environment, FixedEnvironment};
@@ -278,7 +278,7 @@ fn assert_handled(servers_file: bool, extension: &str, text: &str) {
     for trust_all in [false, true] {
         let files = LoadRequest { trust_all, ..LoadRequest::default() };
         let (mut configuration, _masker) = super::load(&files, environment.as_ref());
-        server_aliases::apply(&mut configuration);
+        contents::apply(&mut configuration);
         let deps = ProviderDeps {
             expanded: configuration.expanded.clone(),
             state_dir: environment.state_dir(),

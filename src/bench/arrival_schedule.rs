@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::plan::{Arrivals, RunLimits};
-use crate::util::number::float;
+use crate::util::units::float;
 
 /// The intended starts of the calls of an open load, as times since its beginning.
 pub(super) fn starts(

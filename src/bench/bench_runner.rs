@@ -21,7 +21,7 @@ use super::report::{BenchReport, GeneratorReport, Round, RunStatus, SampleBlock}
 use super::target_worker::{BenchTarget, RunHandles, TargetWorker};
 use super::targets;
 use crate::util::lock::lock;
-use crate::util::number::float;
+use crate::util::units::float;
 use crate::util::units::show_duration;
 
 /// A tool that is ready to be called many times, from [`prepare`](super::prepare).

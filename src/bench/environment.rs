@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::plan::seconds;
-use crate::util::number::float_len;
+use crate::util::units::float_len;
 use std::io::Read as _;
 
 const LONGEST_FILE: u64 = 1 << 20;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::plan::BenchPlan;
 use super::report::{SampleBlock, TargetReport, TimelineSlice};
 use super::statistic::Statistic;
-use crate::util::number::{float, float_len, nanos};
+use crate::util::units::{float, float_len, nanos};
 
 const RESAMPLES: usize = 2_000;
 

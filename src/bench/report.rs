@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::model::{Error, ErrorKind};
 use crate::util::histogram::Durations;
-use crate::util::number::float;
+use crate::util::units::float;
 
 use super::plan::{BenchPlan, LoadModel, Sharing, seconds};
 

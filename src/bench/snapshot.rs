@@ -6,7 +6,7 @@ use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, RunLimits, Sharing};
 use super::report::{TargetReport, TimelineSlice, throughput};
 use crate::util::lock::lock;
-use crate::util::number::float;
+use crate::util::units::float;
 
 /// What is seen of a run at one moment.
 #[derive(Debug, Clone, Default)]

@@ -2,7 +2,7 @@
 
 use super::formatting;
 use crate::util::histogram::Durations;
-use crate::util::number::nanos;
+use crate::util::units::nanos;
 use crate::util::units::show_duration;
 
 /// A figure of a run that another run has too.

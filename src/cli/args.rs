@@ -252,8 +252,8 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
+    use crate::cli::grammar::usage_error;
     use crate::cli::output::Format;
-    use crate::cli::parse_errors::usage_error;
     use crate::model::Error;
 
     #[test]

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 use crate::assembly::Assembly;
+use crate::config::references;
 use crate::config::spec::{AuthSpec, Endpoint, Transport};
-use crate::config::variables;
 use crate::host::request::{ArgumentWord, CallArguments, DryRun};
 use crate::model::{Era, Error, JsonObject, ToolSource};
 use crate::util::json::{compact, map_json};
@@ -82,7 +82,7 @@ fn with_variables(text: &str, (open, close): (&str, char)) -> String {
     let mut word = parts.next().map(quoted).unwrap_or_default();
     for part in parts {
         match part.split_once(close) {
-            Some((name, rest)) if variables::is_name(name) => {
+            Some((name, rest)) if references::is_name(name) => {
                 for piece in ["\"${", name, "}\"", &quoted(rest)] {
                     word.push_str(piece);
                 }

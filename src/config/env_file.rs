@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::variables::is_name;
+use super::references::is_name;
 
 pub const MAX_BYTES: u64 = 64 << 10;
 

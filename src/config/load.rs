@@ -9,10 +9,11 @@ use super::entries::{self, file_key};
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
 use super::node::{ConfigNode, NodeValue};
+use super::resolve;
 use super::resolve::settings::{self, SettingsLayers, ToolsFile};
-use super::resolve::{ConfigurationBuilder, FileContext, servers, tools};
-use super::source_file::SourceFile;
+use super::resolve::{ConfigurationBuilder, FileContext, servers};
 use super::sources::ConfigSources;
+use super::sources::SourceFile;
 use super::spec::{Configuration, CredentialSection, FileRole, KindDescriptor, Layer, LoadedFile};
 use super::typed;
 use crate::model::{Diagnostic, Diagnostics};
@@ -248,7 +249,7 @@ impl<'a> Loader<'a> {
                     }));
                 }
                 Some(list @ ("tools" | "toolkits" | "components")) => {
-                    tools::list(value, list, file, &mut self.builder);
+                    resolve::list(value, list, file, &mut self.builder);
                 }
                 Some("version") => check_version(&value, &file.diagnostics),
                 // Read before the entries of any file.

@@ -1,21 +1,21 @@
 //! Reading the discovered files, including those of `discover:` directories.
+//!
+//! One parsed configuration file, before its entries are resolved.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::consent::{Expander, Grant};
 use super::discover::{
-    self, ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS, FileRole,
+    ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS, FileRole,
 };
-use super::editors;
 use super::entries::file_key;
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
 use super::node::{ConfigNode, SourceText};
-use super::parse;
-use super::read;
+use super::parse::ParsedFile;
 use super::references::{AllowedReferences, is_literal};
-use super::source_file::SourceFile;
+use super::{discover, editors, parse, read};
 use crate::model::{Diagnostic, Diagnostics, Layer};
 
 /// All files of one load, highest precedence first.
@@ -201,6 +201,28 @@ pub(super) fn open(candidate: &ConfigFileCandidate) -> Result<SourceFile, Diagno
         is_embedded: text == EMBEDDED_TOOLS || text == EMBEDDED_SERVERS,
         is_discovered: false,
     })
+}
+
+#[derive(Debug)]
+pub struct SourceFile {
+    pub candidate: ConfigFileCandidate,
+    pub parsed: ParsedFile,
+    /// Whether it is the embedded default, which is always trusted.
+    pub is_embedded: bool,
+    /// Whether it was found in a `discover:` directory.
+    pub is_discovered: bool,
+}
+
+impl SourceFile {
+    /// Whether it belongs to a project that the user must agree to.
+    pub fn is_project(&self) -> bool {
+        self.candidate.layer == Layer::Project && !self.is_embedded
+    }
+
+    pub fn base_dir(&self, cwd: &Path) -> PathBuf {
+        let directory = self.candidate.directory();
+        directory.filter(|_| self.candidate.inline_text.is_none()).unwrap_or(cwd).to_path_buf()
+    }
 }
 
 #[cfg(test)]

@@ -13,13 +13,13 @@ use super::consent::ProjectRecord;
 use super::consent::{Grant, Seal, TrustRequest};
 pub use super::consent::{KindClaim, KindDescriptor};
 pub use super::discover::FileRole;
+pub use super::entries::{DisabledEntry, UntrustedEntry};
 use super::expanded::ExpandedValues;
-pub use super::inactive_entries::{DisabledEntry, UntrustedEntry};
 use super::node::{ConfigNode, SourceText};
 pub use super::resolve::settings::DefaultsKeys;
 use super::sandbox::SandboxSpec;
 use super::typed::{self, words};
-use super::watched_code::CodePatterns;
+use super::watched_files::CodePatterns;
 pub use crate::model::Layer;
 use crate::model::{
     CredentialUse, Diagnostic, EntryOrigin, Root, ServerPermissions, SourceLocation, ToolDefinition,

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::HistoryEntry;
 use super::read::StoredError;
 use crate::model::{CallerRecord, JsonObject};
-use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
+use crate::util::units::millis;
 
 shape! {
     /// A call without its result.

@@ -32,9 +32,9 @@ use crate::config::spec::{PolicyRule, ProfileSpec};
 use crate::model::{CallId, EventSink, JsonObject, Routing, ToolDefinition, TraceContext};
 use crate::provider::{ComponentFactory, Preview, ToolProvider};
 use crate::util::clock::{Clock, SystemClock};
-use crate::util::current::Current;
 use crate::util::ids::{Ids, RandomIds};
 use crate::util::json::map_json;
+use crate::util::lock::Current;
 
 /// Collects the parts of a [`ToolHost`]. Every part has a default: no providers, no rules, no
 /// person to ask, no records.

@@ -24,7 +24,7 @@ use crate::catalogue::{Catalogue, ServerListing, build, naming};
 use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, ErrorKind, PinState, ToolDefinition, ToolStatus};
 use crate::provider::ToolProvider;
-use crate::util::current::Current;
+use crate::util::lock::Current;
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {

@@ -21,7 +21,7 @@ use super::policy::{Approval, ApprovalRequest};
 use super::profiles::ProfileView;
 use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
-use super::{ToolHost, arguments, caller, content, registry, retry, variables};
+use super::{ToolHost, arguments, content, registry, request, retry, variables};
 use crate::model::{
     BreakpointRecord, CallId, CallMetadata, Error, HoldOutcome, HostEvent, JsonObject,
     SkippedServer, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolSource,
@@ -219,7 +219,7 @@ impl ToolHost {
             return Err(error.clone());
         }
         if !nesting.is_nested() {
-            caller::check(request.user_id.as_deref(), &request.metadata)?;
+            request::check(request.user_id.as_deref(), &request.metadata)?;
             variables::check(&request.environment, &route.tool.definition)?;
         }
         let (arguments, unchecked) = prepare_arguments(&route.tool, request).await?;
@@ -411,7 +411,7 @@ impl ToolHost {
                 trace,
                 ..self.sessions.context(request, open.id.clone(), definition, &limits)
             };
-            let context = caller::without_secrets(context, definition, &self.pipeline.masker);
+            let context = request::without_secrets(context, definition, &self.pipeline.masker);
             self.directory.mark_start([&*route.provider]);
             let outcome = attempt.run(context, total.as_mut()).await;
             if route.has_alternatives() && outcome.as_ref().err().is_some_and(is_unsent) {

@@ -19,7 +19,7 @@ use crate::model::{
     Diagnostic, Error, ErrorPhase, Origin, ToolDefinition, ToolStatus, WithheldItem,
 };
 use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
-use crate::util::current::Current;
+use crate::util::lock::Current;
 use crate::util::lock::lock;
 use crate::util::units::show_duration;
 

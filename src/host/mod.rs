@@ -8,7 +8,6 @@
 pub mod arguments;
 pub mod breakpoints;
 pub mod builder;
-pub mod caller;
 pub mod command;
 pub mod content;
 pub mod describe;
@@ -54,7 +53,7 @@ use std::sync::{Arc, Weak};
 use crate::catalogue::Catalogue;
 use crate::model::{Browser, Error, LoginReport, ServerStatus, ToolDefinition};
 use crate::provider::LoginSupport;
-use crate::util::current::Current;
+use crate::util::lock::Current;
 use builder::CallPipeline;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;

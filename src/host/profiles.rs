@@ -7,7 +7,7 @@ use super::listings::RegisteredProvider;
 use crate::catalogue::query;
 use crate::config::spec::{DisabledEntry, FileRole, ProfileSpec};
 use crate::model::{Error, Origin, ToolDefinition, ToolName, ToolSource};
-use crate::util::current::Current;
+use crate::util::lock::Current;
 use crate::util::spelling::did_you_mean;
 
 /// What one client of a host may see and call.

@@ -12,7 +12,7 @@ use super::attempt::CallLimits;
 use super::function_tool::ToolHandler;
 use super::request::{CallRequest, ItemRequest};
 use super::variables;
-use crate::config::variables::call_may_set;
+use crate::config::references::call_may_set;
 use crate::model::{
     CallId, ClientAbilities, Error, EventSink, JsonObject, ToolContext, ToolDefinition,
     TraceContext,

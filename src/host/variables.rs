@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::variables::{call_may_set, is_set_by_toolhost, is_setting};
+use crate::config::references::{call_may_set, is_set_by_toolhost, is_setting};
 use crate::model::{Error, ToolDefinition};
 
 pub(super) fn check(

@@ -1,4 +1,6 @@
 //! Tool definitions: schema, origin, hints about speed and safety, status.
+//!
+//! The tools a provider lists at one moment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +11,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use strum::IntoStaticStr;
 
-use super::diagnostic::SourceLocation;
+use super::diagnostic::{Diagnostic, SourceLocation};
 use super::entry::EntryOrigin;
 use super::error::Error;
 use super::name::ToolName;
-use super::permissions::CredentialUse;
+use super::permissions::{CredentialUse, WithheldItem};
 use super::tool_schema::ToolSchema;
 use crate::util::confine::Coverage;
-use crate::util::static_text::{self, StaticText};
+use crate::util::static_text;
+use crate::util::static_text::StaticText;
 
 /// How fast a tool says it is; sets the default timeout.
 #[derive(
@@ -350,4 +353,17 @@ impl ToolDefinition {
         };
         Self { name, safety, source, kind, origin, ..Self::default() }
     }
+}
+
+/// Tools, with the problems of those that were left out.
+#[derive(Debug, Clone, Default)]
+pub struct ToolListing {
+    /// The tools, in their owner's order.
+    pub tools: Vec<Arc<ToolDefinition>>,
+    /// Skipped items, and warnings. One bad item does not affect the others.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether something is missing from `tools` (a page, an item, a limit reached).
+    pub is_partial: bool,
+    /// Tools that the server offers and the entry withholds.
+    pub withheld: Vec<WithheldItem>,
 }

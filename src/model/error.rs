@@ -1,6 +1,8 @@
 //! The error type: what happened, where, the peer's last output, what to do next.
 //!
 //! Every error of every room becomes an [`Error`]; its [`ErrorKind`] decides the exit code.
+//!
+//! Causes of errors that callers act on.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +13,6 @@ use serde_json::{Value, json};
 use strum::IntoStaticStr;
 
 use super::diagnostic::SourceLocation;
-use super::error_cause::ErrorCause;
 use crate::util::append::AppendError;
 
 /// The classes of failure, one for each documented exit code.
@@ -433,6 +434,31 @@ constructors! {
     protocol => Protocol;
     /// An error of kind [`ErrorKind::Partial`].
     partial => Partial;
+}
+
+/// The cause of an [`Error`](super::Error), for callers that act on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum ErrorCause {
+    /// No specific cause; callers decide by the error's kind.
+    #[default]
+    Unspecified,
+    /// The peer returned a JSON-RPC error.
+    Rpc {
+        /// The `code` of the JSON-RPC error.
+        code: i64,
+    },
+    /// The peer returned an HTTP status that means failure.
+    Http {
+        /// The status, 300 to 599.
+        status: u16,
+    },
+    /// The server no longer knows the session (HTTP 404, legacy era): a new one may work.
+    SessionLost,
+    /// The tool or its provider was removed while the host runs.
+    ToolRemoved,
+    /// Code or a program changed since a person trusted it: it must be trusted again before another
+    /// attempt makes sense.
+    TrustOutdated,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::call_id::CallId;
+use super::call::CallId;
 use super::error::Error;
 use super::offering::ListKind;
 use super::question::QuestionOutcome;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::call_id::CallId;
+use super::call::CallId;
 use super::error::Error;
 use crate::util::json::map_json;
 

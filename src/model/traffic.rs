@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::call_id::CallId;
+use super::call::CallId;
 use crate::util::pattern;
 
 /// One thing that crossed a wire or happened to it, in order.

@@ -13,7 +13,7 @@ use crate::present::{
     first_sentence, messages, plural,
 };
 use crate::stats::Usage;
-use crate::stats::declared_speed::ExceededSpeed;
+use crate::stats::comparison::ExceededSpeed;
 use crate::util::text::shorten;
 
 const MAX_DESCRIPTION: usize = 160;
@@ -327,7 +327,7 @@ fn marks(tool: &ToolDefinition, flagged: &FindingsByTool, usage: Option<&Usage>)
 mod tests {
     use insta::assert_snapshot;
 
-    use crate::cli::json::list::{ListJson, ListedServers};
+    use crate::cli::json::tool::{ListJson, ListedServers};
     use crate::present::{
         catalogue::*,
         page::LineRenderer,

@@ -1,9 +1,9 @@
 //! Sparklines and bars.
 
 use crate::present::{Line, Page, Role};
-use crate::util::distribution::logarithmic;
 use crate::util::histogram::Durations;
-use crate::util::number::{float, float_len};
+use crate::util::histogram::logarithmic;
+use crate::util::units::{float, float_len};
 use crate::util::units::{show_count, show_duration};
 
 /// The most bars of a histogram.

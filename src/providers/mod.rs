@@ -23,8 +23,6 @@ mod engines;
 mod limited_events;
 mod local;
 mod program_env;
-mod properties;
-mod sandbox_hint;
 mod template;
 mod toolkit;
 

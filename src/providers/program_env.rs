@@ -8,9 +8,9 @@ use serde::Deserialize;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::ConfigNode;
+use crate::config::references::PASSED_TO_PROGRAMS;
 use crate::config::sandbox::SandboxValue;
 use crate::config::typed::{self, Located, Scalar, Texts};
-use crate::config::variables::PASSED_TO_PROGRAMS;
 use crate::model::{Diagnostics, Error, ErrorPhase};
 use crate::util::process::ResolveError;
 

@@ -14,14 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::assembly;
+use crate::cli::ad_hoc;
 use crate::cli::args::{self, Cli, CliCommand};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::grammar;
 use crate::cli::log;
 use crate::cli::output::{CommandError, Format, Output, streams::OutputOptions};
-use crate::cli::parse_errors;
-use crate::cli::server_target;
 use crate::cli::signals::{NextSignal, Signals, ignore_file_size_signal};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Error, ErrorKind, Signal};
@@ -58,12 +57,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let output = Output::new(plain, &*environment);
-            let outcome = parse_errors::print_parse_error(&error, &output);
+            let outcome = grammar::print_parse_error(&error, &output);
             return report_outcome(&output, outcome);
         }
     };
     let output = Arc::new(Output::new(cli.global.output_options(), &*environment));
-    let outcome = match server_target::take_server(&mut cli) {
+    let outcome = match ad_hoc::take_server(&mut cli) {
         Ok(()) => dispatch_unwound(cli, Arc::clone(&output), environment),
         Err(error) => Err(error.into()),
     };

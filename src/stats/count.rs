@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::spool::SpoolRow;
 use crate::model::{CallFilter, CallPlace, ErrorKind, RecordedOutcome, ToolDefinition};
 use crate::util::histogram::Durations;
-use crate::util::number::float;
+use crate::util::units::float;
 
 /// Maximum number of kinds of failure told apart; more count as `other`.
 const MOST_KINDS: usize = 32;

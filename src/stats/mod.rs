@@ -7,7 +7,6 @@
 
 pub mod comparison;
 pub mod count;
-pub mod declared_speed;
 pub mod spool;
 mod statistics;
 pub mod summary;

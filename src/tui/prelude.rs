@@ -25,6 +25,6 @@ pub use crate::tui::widgets::page::wrap;
 pub use crate::tui::widgets::pane::{NO_MATCHES, Pen, Styler};
 pub use crate::tui::widgets::scroll_text::{ScrollPosition, ScrollText};
 pub use crate::tui::widgets::{chart, pane, table};
-pub use crate::util::number::float;
 pub use crate::util::text::{self, shorten};
+pub use crate::util::units::float;
 pub use crate::util::units::{show_count, show_duration, show_size};

@@ -17,7 +17,7 @@ use crate::provider::{
     ComponentConfig, ComponentFactory, ProviderDeps, ProviderKind, ToolProvider,
 };
 use crate::providers::mcp::{self, McpSetup};
-use crate::providers::storage::server_alias;
+use crate::providers::storage;
 
 /// Builds a host for a program that reads no files: every kind of internal tools is registered as a
 /// type of components, and MCP servers can be registered. Reads, starts and contacts nothing.
@@ -75,7 +75,7 @@ impl ComponentFactory for KindFactory {
         let Some(spec) = entry.tools.first() else {
             return Err(Error::config(format!("the component '{}' is disabled", component.name)));
         };
-        if server_alias(spec).is_some() {
+        if storage::server_alias(spec).is_some() {
             return Err(Error::config(format!(
                 "'{}' takes its tools from an MCP server",
                 component.name

@@ -1,9 +1,6 @@
 //! Masking secrets in everything recorded or shown.
-
-mod forms;
-mod names;
-mod search;
-mod unescape;
+//!
+//! Recognising secret arguments by their schema or their name.
 
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -12,15 +9,19 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub use self::names::{is_marked, is_secret_argument};
-use self::names::{is_maskable, resolve};
-use self::search::SecretSearch;
 use crate::model::traffic::{MessageInfo, TrafficKind};
 use crate::model::{
     Diagnostic, Error, EventSink, HostEvent, JsonObject, ServerState, ServerStatus, ToolDefinition,
     ToolResult, ToolSchema, Traffic, TrafficSink,
 };
 use crate::util::json::map_json;
+use crate::util::schema;
+use crate::util::text::identifier_words;
+use search::SecretSearch;
+
+mod forms;
+mod search;
+mod unescape;
 
 /// What replaces an argument that its schema or name marks as secret.
 pub const MASK: &str = "‹secret›";
@@ -336,3 +337,43 @@ fn schemas_of(tool: &ToolDefinition) -> impl Iterator<Item = &ToolSchema> {
 
 #[cfg(test)]
 mod tests;
+
+/// How many `$ref`s are followed to find a property's schema.
+const MAX_REFS: usize = 16;
+
+pub fn is_marked(schema: &Value) -> bool {
+    let says = |key: &str| schema.get(key).and_then(Value::as_bool).unwrap_or(false);
+    says("writeOnly")
+        || says("x-secret")
+        || schema.get("format").and_then(Value::as_str) == Some("password")
+}
+
+/// Whether a property's name calls it secret: `password`, `api_key`, `authToken`, … Plurals of
+/// `token` are counts more often than secrets.
+pub fn is_secret_argument(key: &str) -> bool {
+    let words = identifier_words(key);
+    let has = |word: &str| words.iter().any(|w| w == word);
+    let pair = |a: &str, b: &str| words.windows(2).any(|w| w[0] == a && w[1] == b);
+    ["password", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "apikey"]
+        .iter()
+        .any(|word| has(word))
+        || ["authorization", "credential", "credentials", "bearer", "cookie"].iter().any(|w| has(w))
+        || pair("api", "key")
+        || pair("access", "key")
+        || pair("private", "key")
+}
+
+/// Numbers and booleans under a telling name (`token: 5`) are no secrets.
+fn is_maskable(value: &Value) -> bool {
+    matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_))
+}
+
+fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
+    for _ in 0..MAX_REFS {
+        if schema.get("$ref").is_none() || is_marked(schema) {
+            return Some(schema);
+        }
+        schema = schema::referenced(root, schema)?;
+    }
+    None
+}

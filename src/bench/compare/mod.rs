@@ -10,7 +10,7 @@ use super::report::{BenchReport, TargetReport};
 use super::statistic::Statistic;
 use super::summary::LineTone;
 use crate::util::histogram::Durations;
-use crate::util::number::float;
+use crate::util::units::float;
 
 /// The figure that decides which one is faster: what a typical call takes. Neither outliers nor
 /// the few samples of a tail disturb it.

@@ -21,10 +21,10 @@ use super::statistic::Statistic;
 use super::threshold::{ThresholdLine, ThresholdResult};
 use crate::model::Error;
 use crate::util::base64;
-use crate::util::distribution::{Distribution, logarithmic};
 use crate::util::histogram::Durations;
-use crate::util::number::{float, nanos};
+use crate::util::histogram::{Distribution, logarithmic};
 use crate::util::shape::shape;
+use crate::util::units::{float, nanos};
 
 /// Classes of the histogram that is written for people; the exact one is written next to it.
 const CLASSES: usize = 40;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::bench::report::{GeneratorReport, TargetReport};
 use crate::util::histogram::Durations;
-use crate::util::number::float;
 use crate::util::spelling::nearest;
+use crate::util::units::float;
 use crate::util::units::show_duration;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,9 +3,9 @@
 use serde_json::{Map, json};
 
 use super::prelude::*;
-use crate::cli::ad_hoc::{self, AdHocServer};
+use crate::cli::ad_hoc::AdHocServer;
 use crate::cli::curl;
-use crate::cli::json::file_change::FileChangeJson;
+use crate::cli::json::error::FileChangeJson;
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
 use crate::config::secrets;
 use crate::model::{Layer, ToolDefinition, check_name};

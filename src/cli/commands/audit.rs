@@ -6,9 +6,9 @@ use crate::audit;
 use crate::audit::read::{self, AuditJoiner, AuditedCall};
 use crate::cli::records;
 use crate::model::{BreakpointRecord, CallFilter, CallerRecord, JsonObject};
-use crate::util::number::millis;
 use crate::util::segments::{LineFollower, ReverseLines};
 use crate::util::timestamp::rfc3339;
+use crate::util::units::millis;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 

@@ -28,7 +28,7 @@ pub enum AuthAction {
     #[command(arg = formats::option(formats::REPORT))]
     Login {
         /// Name of the server
-        #[arg(value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers), required_unless_present = "server_url")]
+        #[arg(value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers), required_unless_present = "server_url")]
         server: Option<String>,
         /// Do not open a browser; paste the URL the login ends at
         #[arg(long)]
@@ -40,7 +40,7 @@ pub enum AuthAction {
     /// Delete stored logins.
     Logout {
         /// Name of the server
-        #[arg(value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers), required_unless_present = "all")]
+        #[arg(value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers), required_unless_present = "all")]
         server: Option<String>,
         /// Delete all logins, including unreadable ones
         #[arg(long, conflicts_with = "server")]

@@ -18,7 +18,7 @@ use crate::util::{text, units};
 /// anything is sent. Exits with 3 when the tool reports an error.
 #[derive(Debug, Default, Args)]
 #[command(after_help = ARGUMENTS_HELP)]
-#[command(arg = formats::option(formats::RESULT), arg = server_target::command())]
+#[command(arg = formats::option(formats::RESULT), arg = ad_hoc::command())]
 pub struct CallArgs {
     /// Tool to call: its full name, or its bare name if that is unique
     #[arg(add = ArgValueCompleter::new(complete::tools))]
@@ -30,7 +30,7 @@ pub struct CallArgs {
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub args: Option<String>,
     /// Only look for the tool on this server (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Time limit for the whole call, such as 500ms, 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]

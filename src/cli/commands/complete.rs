@@ -12,7 +12,7 @@ use crate::model::{Completion, CompletionQuery, CompletionReference};
 /// Prints the values suggested by the server, one per line.
 #[derive(Debug, Args)]
 #[command(after_help = "JSON: {\"values\": [...], \"total\", \"has_more\"}")]
-#[command(arg = formats::option(formats::WORDS), arg = server_target::command())]
+#[command(arg = formats::option(formats::WORDS), arg = ad_hoc::command())]
 pub struct CompleteArgs {
     /// A prompt, or a URI template as shown by `resources list --templates`
     #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts))]
@@ -26,7 +26,7 @@ pub struct CompleteArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub context: Vec<(String, String)>,
     /// Only ask this server (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
 }
 

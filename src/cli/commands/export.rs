@@ -10,7 +10,7 @@ use crate::util::pattern;
 /// reported on stderr. Tools that are unavailable, denied by a rule or differ from their pin are
 /// left out.
 #[derive(Debug, Args)]
-#[command(arg = server_target::command())]
+#[command(arg = ad_hoc::command())]
 pub struct ExportArgs {
     /// Format of the definitions
     #[arg(long, value_parser = choice(MODEL_FORMATS), required_unless_present = "model")]
@@ -19,7 +19,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "format")]
     pub model: Option<String>,
     /// Only tools of this server (repeatable); other servers are not contacted
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Only tools whose full names match a pattern, such as 'github-*'
     pub patterns: Vec<String>,

@@ -8,7 +8,8 @@ use super::prelude::*;
 use crate::assembly::host_identity;
 use crate::assembly::runtime_directory::{self, RuntimeDirectory};
 use crate::cli::background_host::{self, HostOptions};
-use crate::cli::host_sockets::{self, RunningHost, start};
+use crate::cli::host_sockets;
+use crate::cli::host_sockets::RunningHost;
 use crate::host::link::HostLink as _;
 use crate::serve::background::protocol::{HostStatus, HostedServer};
 use crate::util::{stopped_process, units};
@@ -52,7 +53,8 @@ pub async fn up(args: &UpArgs, context: &CommandContext) -> CommandResult {
     let directory = background_host::require_directory(context)?;
     let identity = context.require_host_identity(&directory.make_key()?)?;
     let arguments = context.global.host_arguments();
-    let started = start::start(&arguments, environment, &directory, &identity, args.idle).await?;
+    let started =
+        host_sockets::start(&arguments, environment, &directory, &identity, args.idle).await?;
     let value = StartedHostJson { started: started.is_new, host: (&started.status).into() };
     if !context.output.report(format, &value, Page::default)? {
         return Ok(());

@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 
 use super::prelude::*;
-use crate::cli::json::file_change::FileChangeJson;
+use crate::cli::json::error::FileChangeJson;
 use crate::cli::mcp_file::{self, McpFile, McpFileArgs};
 use crate::config::editors::{self, EDITORS, Editor, ImportedServer};
 

@@ -10,18 +10,18 @@ use crate::cli::json::tool::ToolDetailJson;
 use crate::cli::usage::UsageReading;
 use crate::host::request::LookupScope;
 use crate::present::server_entry::ServerEntryView;
-use crate::stats::declared_speed::ExceededSpeed;
+use crate::stats::comparison::ExceededSpeed;
 
 /// Show everything about a tool or a server.
 #[derive(Debug, Args)]
-#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
+#[command(arg = formats::option(formats::LIST), arg = ad_hoc::command())]
 pub struct InspectArgs {
     /// Tool or server; an ad-hoc server is given by its URL
     #[arg(required_unless_present_any = ["server_command", "server_url"],
           add = ArgValueCompleter::new(complete::names))]
     pub name: Option<String>,
     /// Only look for the tool on this server (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
 }
 

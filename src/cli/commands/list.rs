@@ -1,18 +1,21 @@
 //! `toolhost list`: the tools of the catalogue.
+//!
+//! `toolhost list --tokens`: the size of tool definitions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::export::MODEL_FORMATS;
-use super::list_tokens;
 use super::prelude::*;
-use crate::catalogue::Catalogue;
 use crate::catalogue::query::{CatalogueQuery, may_show_entry, may_show_untrusted};
-use crate::catalogue::scan::{self, FindingsByTool, ToolNameIndex};
-use crate::cli::json::list::{ListJson, ListedServers};
+use crate::catalogue::scan::{FindingsByTool, ToolNameIndex};
+use crate::catalogue::{Catalogue, scan};
+use crate::cli::json::tool::{ListJson, ListedServers};
 use crate::cli::usage::UsageReading;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
-use crate::formats::ModelFormat;
-use crate::model::{Diagnostic, Safety, ToolDefinition, ToolSource, ToolStatus};
+use crate::formats::{DefinitionCost, ModelFormat, ToolCost, tool_costs};
+use crate::model::{Diagnostic, Safety, ToolDefinition, ToolName, ToolSource, ToolStatus};
+use crate::serve::catalogue_server::lean;
+use crate::util::units::show_count;
 
 /// The value of `--source` for all internal tools.
 const INTERNAL: &str = "internal";
@@ -23,7 +26,7 @@ const MCP: &str = "mcp";
 ///
 /// If a server fails, the others are still listed and the exit code is 11.
 #[derive(Debug, Clone, Args)]
-#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
+#[command(arg = formats::option(formats::LIST), arg = ad_hoc::command())]
 pub struct ListArgs {
     /// Only tools whose name, title or description contains these words
     pub query: Vec<String>,
@@ -31,7 +34,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "internal|mcp|SOURCE", add = ArgValueCompleter::new(complete::servers))]
     pub source: Option<String>,
     /// Only tools of this server (repeatable); other servers are not contacted
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Only tools of this kind (repeatable), such as builtin, command or mcp
     #[arg(long)]
@@ -114,7 +117,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         context.output.warn(&format!("the profile '{profile}' contains no tools"));
     }
     if let Some(dialect) = args.tokens {
-        list_tokens::print(&assembly.host, &catalogue, &tools, dialect, (format, context))?;
+        print(&assembly.host, &catalogue, &tools, dialect, (format, context))?;
         return conclude(verdict);
     }
     match format {
@@ -319,11 +322,111 @@ fn has_answer(args: &ListArgs, tools: &[Arc<ToolDefinition>], failed: bool) -> b
     })
 }
 
+/// Prints the size of the tools in `shown` that may be offered to a model.
+pub(super) fn print(
+    host: &ToolHost,
+    catalogue: &Catalogue,
+    shown: &[&ToolDefinition],
+    dialect: ModelFormat,
+    (format, context): (Format, &CommandContext),
+) -> CommandResult {
+    let names: BTreeSet<&ToolName> = shown.iter().map(|tool| &tool.name).collect();
+    let offered = host.offerable_tools(catalogue);
+    let definitions = offered.iter().map(|tool| tool.definition.as_ref());
+    let selected: Vec<&ToolDefinition> =
+        definitions.filter(|tool| names.contains(&tool.name)).collect();
+    let costs = tool_costs(&selected);
+    let mut servers: BTreeMap<Option<&str>, Vec<&ToolCost>> = BTreeMap::new();
+    for tool in &costs {
+        servers.entry(tool.component.as_deref()).or_default().push(tool);
+    }
+    let servers: Vec<_> = servers.into_iter().collect();
+    let output = &context.output;
+    let value = TokenCostsJson::from((&costs[..], &servers[..]));
+    let names = costs.iter().map(|tool| &tool.name);
+    let page = || present::token_costs::page(&costs, &servers, dialect, output.width());
+    if output.listing(format, &value, names, page)? {
+        output.note(format!(
+            "servers and tools in the {} format; tokens are estimated, bytes are exact",
+            dialect.as_str()
+        ));
+        let lean = lean::definitions();
+        let lean = tool_costs(&lean.iter().collect::<Vec<_>>());
+        let total = |costs: &[ToolCost]| present::token_costs::total(costs, dialect).tokens;
+        let (lean, all) = (total(&lean), total(&costs));
+        if lean < all {
+            let (lean, all) = (show_count(lean), show_count(all));
+            output
+                .note(format!("'serve --lean' lists 3 tools of ~{lean} tokens instead of ~{all}"));
+        }
+    }
+    Ok(())
+}
+
+type CostsOfServer<'a> = (Option<&'a str>, Vec<&'a ToolCost>);
+
+shape! {
+    /// The cost of tool definitions in tokens.
+    pub TokenCostsJson<'a> of (all, by_server): (&'a [ToolCost], &[CostsOfServer<'a>]) {
+        /// All tools together, by format of `export`.
+        total: CostsJson = costs(&all.iter()),
+        /// By component or server.
+        servers: Vec<ServerCostJson<'a>> = by_server.iter().map(Into::into).collect(),
+        /// Tool by tool, in the order of the catalogue.
+        tools: Vec<ToolCostJson<'a>> = all.iter().map(Into::into).collect(),
+    }
+}
+
+shape! {
+    /// The total cost of the tools of a component or server.
+    pub ServerCostJson<'a> of (server, all): &CostsOfServer<'a> {
+        /// The component or server; null for tools that belong to neither.
+        name: Option<&'a str> = *server,
+        /// The number of its tools.
+        tools: usize = all.len(),
+        /// By format.
+        costs: CostsJson = costs(&all.iter().copied()),
+    }
+}
+
+shape! {
+    /// The cost of one tool.
+    pub ToolCostJson<'a> of tool: &'a ToolCost {
+        /// The tool's full name.
+        name: &'a str = &tool.name,
+        /// The component or server that it belongs to.
+        server: Option<&'a str> = tool.component.as_deref(),
+        /// By format.
+        costs: CostsJson = costs(&std::iter::once(tool)),
+    }
+}
+
+type CostsJson = BTreeMap<&'static str, CostJson>;
+
+shape! {
+    /// The size of definitions in one format.
+    pub CostJson of cost: DefinitionCost {
+        /// The bytes of compact JSON, exactly.
+        bytes: u64 = cost.bytes,
+        /// The approximate number of tokens; an estimate, since models differ.
+        tokens_estimate: u64 = cost.tokens,
+    }
+}
+
+fn costs<'t>(tools: &(impl Iterator<Item = &'t ToolCost> + Clone)) -> CostsJson {
+    let sum = |at: usize| -> DefinitionCost {
+        tools.clone().filter_map(|tool| tool.costs.get(at).copied()).sum()
+    };
+    let formats = ModelFormat::ALL.iter().enumerate();
+    formats.map(|(at, format)| (format.as_str(), sum(at).into())).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
     use crate::cli::args::{Cli, CliCommand};
-    use clap::Parser as _;
 
     fn args(words: &[&str]) -> ListArgs {
         let all = ["toolhost", "list"].iter().chain(words);

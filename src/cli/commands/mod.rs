@@ -23,7 +23,6 @@ pub mod import;
 pub mod init;
 pub mod inspect;
 pub mod list;
-pub mod list_tokens;
 pub mod man;
 mod offerings;
 pub mod pin;

@@ -26,7 +26,7 @@ pub struct PinArgs {
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub names: Vec<String>,
     /// Only tools of this server (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Write this pin file instead of the one in the state directory
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -121,7 +121,7 @@ pub struct VerifyArgs {
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub names: Vec<String>,
     /// Only tools of this server (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Compare with this pin file instead of the one in the state directory
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

@@ -15,7 +15,7 @@ pub(super) use crate::assembly::{self, Assembly};
 pub(super) use crate::cli::context::{CommandContext, CommandResult, StartScope};
 pub(super) use crate::cli::output::{CommandError, Format, Output, conclude};
 use crate::cli::raw_arguments::RawArguments;
-pub(super) use crate::cli::{complete, entry_checks, formats, prompt, server_target};
+pub(super) use crate::cli::{ad_hoc, complete, entry_checks, formats, prompt};
 pub(super) use crate::host::ToolHost;
 pub(super) use crate::host::request::{CallArguments, ListScope};
 pub(super) use crate::model::{Error, ErrorKind};

@@ -31,12 +31,12 @@ pub enum PromptsAction {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"prompts\": [...], \"servers\": [...], \"problems\": [...]}")]
-#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
+#[command(arg = formats::option(formats::LIST), arg = ad_hoc::command())]
 pub struct PromptListArgs {
     /// Only prompts whose name, title or description contains these words
     pub query: Vec<String>,
     /// Only ask this server (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct PromptListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"name\", \"server\", \"description\", \"messages\": [{\"role\", \"content\"}], \"meta\"}")]
-#[command(arg = formats::option(formats::CONTENT), arg = server_target::command())]
+#[command(arg = formats::option(formats::CONTENT), arg = ad_hoc::command())]
 pub struct PromptGetArgs {
     /// Prompt: its full name, or its bare name if that is unique
     #[arg(add = ArgValueCompleter::new(complete::prompts))]
@@ -56,7 +56,7 @@ pub struct PromptGetArgs {
     #[arg(value_name = "ARGS", add = ArgValueCompleter::new(complete::prompt_arguments))]
     pub words: Vec<String>,
     /// Only look for the prompt on this server (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
 }
 

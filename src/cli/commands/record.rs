@@ -17,7 +17,7 @@ pub struct RecordArgs {
     #[arg(
         required_unless_present = "command",
         conflicts_with = "command",
-        value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers)
+        value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers)
     )]
     pub server: Option<String>,
     /// Save the recording to this file; an existing one is appended to

@@ -1,7 +1,7 @@
 //! `toolhost remove`: removing a server from mcp.yaml, or a tool from tools.yaml.
 
 use super::prelude::*;
-use crate::cli::json::file_change::FileChangeJson;
+use crate::cli::json::error::FileChangeJson;
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
 
 /// Remove a server from mcp.yaml, or a tool from tools.yaml.

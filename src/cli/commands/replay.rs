@@ -1,7 +1,7 @@
 //! `toolhost replay`: serving a recording as an MCP server.
 
 use super::prelude::*;
-use crate::audit::trace::read;
+use crate::audit::trace;
 use crate::serve::replay::{self, ServerRecording};
 
 /// Serve a recording as an MCP server over stdio.
@@ -22,7 +22,7 @@ pub struct ReplayArgs {
 pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
     context.require_piped_stdout("replay")?;
     let output = &context.output;
-    let recorded = read::read_file(&args.file)?;
+    let recorded = trace::read_file(&args.file)?;
     if recorded.damaged > 0 {
         let lines = plural(recorded.damaged, "unreadable line", "unreadable lines");
         output.warn(&format!("skipped {lines} of {}", args.file.display()));

@@ -42,12 +42,12 @@ pub enum ResourcesAction {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"resources\": [...], \"servers\": [...], \"problems\": [...]}; \"templates\" with --templates")]
-#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
+#[command(arg = formats::option(formats::LIST), arg = ad_hoc::command())]
 pub struct ResourceListArgs {
     /// Only resources whose URI, name, title or description contains these words
     pub query: Vec<String>,
     /// Only ask this server (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// List resource templates instead
     #[arg(long)]
@@ -61,13 +61,13 @@ pub struct ResourceListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"server\", \"uri\", \"contents\": [...], \"ttl_ms\", \"cache_scope\", \"meta\"}")]
-#[command(arg = formats::option(formats::CONTENT), arg = server_target::command())]
+#[command(arg = formats::option(formats::CONTENT), arg = ad_hoc::command())]
 pub struct ResourceReadArgs {
     /// URI of the resource
     #[arg(add = ArgValueCompleter::new(complete::resources))]
     pub uri: String,
     /// Read it from this server, even if it does not list the URI
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Save it to this file; multiple parts go to FILE-1, FILE-2, …
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -84,13 +84,13 @@ pub struct ResourceReadArgs {
 #[command(after_help = "\
 JSON, a line for each change: {\"at\", \"server\", \"event\": \"updated\", \"uri\", \"times\"};
 \"contents\" or \"error\" with --read")]
-#[command(arg = formats::option(formats::STREAM), arg = server_target::command())]
+#[command(arg = formats::option(formats::STREAM), arg = ad_hoc::command())]
 pub struct ResourceWatchArgs {
     /// URIs of the resources
     #[arg(required = true, value_name = "URI", add = ArgValueCompleter::new(complete::resources))]
     pub uris: Vec<String>,
     /// Watch them on this server, even if it does not list the URIs
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Stop after this many changes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

@@ -39,7 +39,7 @@ const MAX_TOKEN: u64 = 64 << 10;
 /// and changes that are not trusted yet, are ignored until fixed or trusted.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-#[command(arg = server_target::command())]
+#[command(arg = ad_hoc::command())]
 pub struct ServeArgs {
     /// Serve one client over stdio (the default)
     #[arg(long)]

@@ -17,10 +17,10 @@ const MIN_INTERVAL: Duration = Duration::from_millis(200);
 /// Contacts all servers concurrently. Exits with 11 if one does not respond or its entry is
 /// invalid.
 #[derive(Debug, Args)]
-#[command(arg = formats::option(formats::LIST), arg = server_target::command())]
+#[command(arg = formats::option(formats::LIST), arg = ad_hoc::command())]
 pub struct ServersArgs {
     /// Only these servers
-    #[arg(value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub names: Vec<String>,
     /// Contact no server: show only what is known
     #[arg(long)]

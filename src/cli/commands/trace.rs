@@ -21,11 +21,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// With --follow and a running background host, prints the traffic of that host's server: calls
 /// from any terminal, script, editor or agent.
 #[derive(Debug, Args)]
-#[command(arg = formats::option(formats::STREAM), arg = server_target::command())]
+#[command(arg = formats::option(formats::STREAM), arg = ad_hoc::command())]
 pub struct TraceArgs {
     /// Name of the server, or the URL of an ad-hoc server
     #[arg(required_unless_present_any = ["server_command", "server_url"],
-          value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+          value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Option<String>,
     /// Keep printing what the server sends, until Ctrl-C
     #[arg(long)]

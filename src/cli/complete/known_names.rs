@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::values;
 use crate::assembly::Assembly;
 use crate::audit::Masker;
 use crate::catalogue::{Catalogue, ServerListing};
@@ -61,7 +60,7 @@ pub(super) fn arguments(tool: &ToolDefinition) -> Vec<KnownArgument> {
         .filter(|(name, _)| !name.contains('='))
         .map(|(name, property)| {
             let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
-            let values = values::of_property(&schema, name, property);
+            let values = super::of_property(&schema, name, property);
             KnownArgument { name: name.clone(), about: summary(text), values }
         })
         .collect()

@@ -1,37 +1,41 @@
 //! Completion candidates: names of tools, arguments, prompts, servers and profiles.
+//!
+//! The command line that is being completed.
+//!
+//! The values of an argument listed in its schema: choices, booleans, the default.
 
-mod known_names;
-mod line;
-mod values;
-
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::CommandFactory as _;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use clap_complete::{CompleteEnv, CompletionCandidate};
+use serde_json::Value;
 
 use super::args::Cli;
-use super::host_sockets::connected_tools::connected_tools;
+use super::host_sockets::connected_tools;
+use super::options::GlobalOptions;
 use super::output::streams::CommandError;
-use super::{parse_errors, records, shells};
+use super::{grammar, records, shells};
 use crate::assembly::host_locator::HostLocator;
-use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
+use crate::assembly::{Assembly, AssemblyOptions, FrontEnd};
 use crate::catalogue::query;
-use crate::config;
 use crate::config::editors::EDITORS;
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::config::saved_calls::{SavedCall, SavedCalls};
+use crate::config::secrets::names_secret;
 use crate::config::spec::ProfileSpec;
-use crate::history;
+use crate::host::example::{resolve, type_of};
 use crate::host::request::ListScope;
 use crate::model::{CallFilter, Error, Origin, ToolDefinition, ToolName, ToolSource};
 use crate::util::segments::ReverseLines;
 use crate::util::text;
-
+use crate::{assembly, config, history};
 pub use known_names::update_names;
 use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, read, summary};
-use line::{CompletedLine, find_by_name};
+
+mod known_names;
 
 pub const VARIABLE: &str = "COMPLETE";
 const MAX_CALLS: usize = 50;
@@ -49,7 +53,7 @@ pub fn complete_if_requested(
         .bin("toolhost")
         .completer("toolhost")
         .try_complete(arguments.iter().cloned(), Some(&environment.cwd()))
-        .map_err(|error| Error::usage(parse_errors::message(&error)).into())
+        .map_err(|error| Error::usage(grammar::message(&error)).into())
 }
 
 pub fn tools(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -244,8 +248,104 @@ fn profile_includes(profile: &ProfileSpec, full: &str, server: &str) -> bool {
     query::is_in_profile(profile, &ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin))
 }
 
+/// A line as far as it can be parsed.
+struct CompletedLine {
+    global: GlobalOptions,
+    /// The innermost command.
+    command: String,
+    matches: ArgMatches,
+}
+
+impl CompletedLine {
+    /// The line of this process; completers only receive the current word.
+    fn of_process() -> Option<Self> {
+        Self::read(std::env::args_os())
+    }
+
+    /// The line follows `--`, and starts with the program.
+    fn read(words: impl Iterator<Item = OsString>) -> Option<Self> {
+        let line = words.skip_while(|word| word != "--").skip(1);
+        let mut matches = Cli::command().ignore_errors(true).try_get_matches_from(line).ok()?;
+        let global = GlobalOptions::from_arg_matches(&matches).ok()?;
+        let mut command = String::new();
+        while let Some((name, inner)) = matches.remove_subcommand() {
+            (command, matches) = (name, inner);
+        }
+        Some(Self { global, command, matches })
+    }
+
+    /// The name whose arguments are completed.
+    fn name(&self) -> Option<&str> {
+        self.matches.try_get_one::<String>("name").ok()?.map(String::as_str)
+    }
+
+    /// The keys already given after the name, as `key=value` or `key:=json`.
+    fn given_keys(&self) -> Vec<&str> {
+        let words = self.matches.try_get_many::<String>("words").ok().flatten();
+        let keys = words.into_iter().flatten().filter_map(|word| word.split_once('='));
+        keys.map(|(key, _)| key.trim_end_matches(':')).collect()
+    }
+}
+
+/// The entry of a tool, however its name is written.
+fn find_by_name<'a, T>(all: &'a BTreeMap<String, T>, name: &str) -> Option<&'a T> {
+    let plain = name.replace("__", "-").replace(['.', '/', ':'], "-");
+    let mut bare = all.iter().filter(|(full, _)| {
+        full.strip_suffix(name).is_some_and(|component| component.ends_with('-'))
+    });
+    all.get(name).or_else(|| all.get(&plain)).or_else(|| match (bare.next(), bare.next()) {
+        (Some((_, only)), None) => Some(only),
+        _ => None,
+    })
+}
+
+const MAX_VALUES: usize = 50;
+
+fn of_property(root: &Value, key: &str, property: &Value) -> Vec<String> {
+    let property = resolve(root, property, 0);
+    if names_secret(key) || property.get("writeOnly").is_some_and(|is| is == true) {
+        return Vec::new();
+    }
+    let mut values: Vec<String> = property.get("default").and_then(word).into_iter().collect();
+    choices(root, property, &mut values);
+    // An optional choice is one of several schemas, such as a choice or null.
+    for key in ["anyOf", "oneOf", "allOf"] {
+        let parts = property.get(key).and_then(Value::as_array);
+        for part in parts.into_iter().flatten().take(MAX_VALUES) {
+            choices(root, resolve(root, part, 0), &mut values);
+        }
+    }
+    values.truncate(MAX_VALUES);
+    values
+}
+
+fn choices(root: &Value, schema: &Value, values: &mut Vec<String>) {
+    let schema = resolve(root, schema, 0);
+    let listed = schema.get("enum").and_then(Value::as_array);
+    let yes_or_no = [Value::Bool(true), Value::Bool(false)];
+    let is_bool = type_of(schema) == Some("boolean") && listed.is_none();
+    let named = listed.into_iter().flatten().chain(schema.get("const"));
+    for value in named.chain(yes_or_no.iter().filter(|_| is_bool)).take(MAX_VALUES) {
+        values.extend(word(value).filter(|text| !values.contains(text)));
+    }
+}
+
+/// A value that can be written after `key=`: not a list, object or null, and not a text that starts
+/// with the `@` of a file.
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.starts_with('@') => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -276,5 +376,65 @@ mod tests {
         assert_eq!(offered("unit=", &["unit"]), ["unit=metric", "unit=imperial"]);
         assert_eq!(offered("unit=i", &["unit"]), ["unit=imperial"]);
         assert!(offered("city=O", &["city"]).is_empty() && offered("x=", &[]).is_empty());
+    }
+
+    fn line(text: &str) -> CompletedLine {
+        let words = format!("toolhost -- toolhost {text}");
+        CompletedLine::read(words.split(' ').map(OsString::from)).unwrap()
+    }
+
+    #[test]
+    fn the_names_of_a_line_are_found_among_its_options() {
+        for (text, command, name, given) in [
+            ("--mcp x -v call --timeout 5s demo-add a=1 --yes b:=2", "call", "demo-add", "a b"),
+            ("bench -n 5 demo-add a=1 -c 2", "bench", "demo-add", "a"),
+            ("prompts get --server demo greet name=x=y", "get", "greet", "name"),
+            ("invoke call a=1 c", "call", "call", "a"),
+            ("run --json again", "run", "again", ""),
+        ] {
+            let line = line(text);
+            assert_eq!((&*line.command, line.name()), (command, Some(name)), "{text}");
+            assert_eq!(line.given_keys().join(" "), given, "{text}");
+        }
+        assert_eq!(line("call").name(), None);
+    }
+
+    #[test]
+    fn a_tool_is_found_however_its_name_is_written() {
+        let all = BTreeMap::from([("demo-add".to_owned(), 1), ("now".to_owned(), 2)]);
+        for name in ["demo-add", "demo.add", "demo/add", "demo:add", "demo__add", "add"] {
+            assert_eq!(find_by_name(&all, name), Some(&1), "{name}");
+        }
+        assert_eq!(find_by_name(&all, "dd"), None);
+    }
+
+    #[test]
+    fn files_named_on_the_line_are_used() {
+        for text in ["--tools a --mcp=b call x", "call --mcp b x --tools a", "--tools a --mcp b x"]
+        {
+            let global = line(text).global;
+            assert_eq!((global.tools, global.mcp), (vec![PathBuf::from("a")], vec!["b".into()]));
+        }
+    }
+
+    #[test]
+    fn choices_yes_or_no_and_defaults_are_values() {
+        let root = json!({ "$defs": { "Unit": { "enum": ["metric", "imperial"] } } });
+        for (property, values) in [
+            (json!({ "enum": ["a", "b"], "default": "b" }), &["b", "a"][..]),
+            (json!({ "type": "boolean" }), &["true", "false"]),
+            (json!({ "type": "integer", "default": 12 }), &["12"]),
+            (json!({ "$ref": "#/$defs/Unit" }), &["metric", "imperial"]),
+            (
+                json!({ "anyOf": [{ "$ref": "#/$defs/Unit" }, { "type": "null" }] }),
+                &["metric", "imperial"],
+            ),
+            (json!({ "oneOf": [{ "const": 1, "title": "one" }, { "const": 2 }] }), &["1", "2"]),
+            (json!({ "enum": [null, ["x"], "@file", 3] }), &["3"]),
+            (json!({ "type": "string" }), &[]),
+        ] {
+            assert_eq!(of_property(&root, "unit", &property), values, "{property}");
+        }
+        assert!(of_property(&root, "api_key", &json!({ "default": "hunter2" })).is_empty());
     }
 }

@@ -3,16 +3,16 @@
 //! Owns: what stays the same during a run. How its configuration is read is in `loading`, how a host is
 //! built in `assembling`, when a background host is used in `attaching`, and when a person is asked
 //! about the project in `trusting`, and what SIGHUP means in `hangup`.
+//!
+//! SIGHUP, which ends a run unless the command handles it as a request.
+//!
+//! Which configuration a run reads, and its options.
 
-mod assembling;
-mod attaching;
-mod hangup;
-mod loading;
-mod trusting;
-
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::AnswerRules;
@@ -20,14 +20,20 @@ use super::commands::config::ConsoleFile;
 use super::options::GlobalOptions;
 use super::output::{CommandError, Format, Output};
 use super::trace::TraceOutputs;
+use crate::assembly;
+use crate::assembly::AssemblyOptions;
+pub use crate::assembly::StartScope;
+use crate::config::LoadRequest;
 use crate::config::environment::Environment;
+use crate::config::spec::{Configuration, RecordSpec};
 use crate::host::ToolHost;
 use crate::model::Error;
+use crate::present::messages;
+use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::regular_file;
 
-use hangup::HangupListener;
-
-pub use crate::assembly::StartScope;
+mod assembling;
 
 pub struct CommandContext {
     pub global: GlobalOptions,
@@ -120,3 +126,116 @@ impl CommandContext {
 }
 
 pub type CommandResult = Result<(), CommandError>;
+
+struct HangupListener {
+    asked: Arc<Notify>,
+    had_terminal: bool,
+}
+
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
+impl CommandContext {
+    /// From now on, treats SIGHUP as a request, as servers do, and notifies the command. If the
+    /// terminal is closed, it still ends the run.
+    pub fn take_hangup(&self) -> Arc<Notify> {
+        let listener = || HangupListener { asked: Arc::default(), had_terminal: has_terminal() };
+        Arc::clone(&self.hangup.get_or_init(listener).asked)
+    }
+
+    /// Passes SIGHUP to the command if it handles it; otherwise ends the run.
+    pub fn hand_on_hangup(&self) -> bool {
+        match self.hangup.get() {
+            Some(listener) if !listener.had_terminal || has_terminal() => {
+                listener.asked.notify_one();
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl CommandContext {
+    /// Reads the configuration without building a host.
+    pub fn load(&self) -> Configuration {
+        self.load_as(&self.load_request())
+    }
+
+    /// The same for a command that reads a record: `record` picks its settings. Warns when it is
+    /// switched off, or when a project's file would set what only the user may.
+    pub fn load_for_record(
+        &self,
+        name: &str,
+        record: fn(&Configuration) -> &RecordSpec,
+    ) -> Result<Configuration, Error> {
+        let configuration = self.load();
+        Self::require_usable(&configuration)?;
+        let spec = record(&configuration);
+        if !spec.enabled {
+            self.output.warn(&format!("{name} switched off ('enabled: false' in tools.yaml)"));
+        }
+        for diagnostic in &spec.ignored {
+            self.output.warn(&messages::located(diagnostic));
+        }
+        Ok(configuration)
+    }
+
+    /// The location of a record, as [`CommandContext::load_for_record`]; `key` is the one of its
+    /// settings.
+    pub fn record_location(
+        &self,
+        (name, key, file): (&str, &str, &str),
+        record: fn(&Configuration) -> &RecordSpec,
+    ) -> Result<RecordLocation, Error> {
+        let configuration = self.load_for_record(&format!("the {name} is"), record)?;
+        let state_dir = self.environment.state_dir();
+        assembly::record_location(record(&configuration), file, state_dir.as_deref()).ok_or_else(
+            || {
+                Error::internal(format!("there is no home directory, so there is no {name}"))
+                    .with_hint(format!("set {key}: {{ path: FILE }} in tools.yaml"))
+            },
+        )
+    }
+
+    /// Reads only the configuration of a directory for a review: trust not in the trust store stays an
+    /// open question, and all code is compared.
+    pub fn load_untrusting(&self, directory: Option<&Path>) -> Result<Configuration, Error> {
+        let mut request =
+            LoadRequest { trust_all: false, reviews_code: true, ..self.load_request() };
+        if let Some(directory) = directory {
+            let real = self.directory_of(directory).canonicalize().map_err(|why| {
+                let why = regular_file::reason(&why);
+                Error::usage(format!("cannot read {}: {why}", directory.display()))
+            })?;
+            request.project = Some(real);
+        }
+        Ok(self.load_as(&request))
+    }
+
+    /// A directory as named on the command line; for a configuration file, its directory.
+    pub fn directory_of(&self, path: &Path) -> PathBuf {
+        let cwd = self.environment.cwd();
+        let whole = cwd.join(path);
+        if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole }
+    }
+
+    fn load_as(&self, request: &LoadRequest) -> Configuration {
+        let (configuration, masker) = assembly::load(request, &*self.environment);
+        self.output.set_masker(masker);
+        configuration
+    }
+
+    pub fn load_request(&self) -> LoadRequest {
+        self.global.load_request(self.trusts_all())
+    }
+
+    /// Whether this run trusts everything its files would start.
+    pub fn trusts_all(&self) -> bool {
+        self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
+    }
+
+    pub fn options(&self) -> AssemblyOptions {
+        self.global.assembly_options(self.trusts_all())
+    }
+}

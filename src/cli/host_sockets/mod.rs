@@ -1,22 +1,31 @@
 //! The sockets of background hosts: where they are, which hosts listen, and how a front end answers
 //! requests of a host.
+//!
+//! What a background host knows about its servers, for completion.
+//!
+//! Starting a host in the background.
 
-pub mod connected_tools;
-pub mod start;
-
+use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::assembly::runtime_directory::{self, RuntimeDirectory};
+use crate::assembly::runtime_directory;
+use crate::assembly::runtime_directory::RuntimeDirectory;
 use crate::config::environment::Environment;
+use crate::host::ToolHost;
 use crate::host::policy::NoApprover;
-use crate::model::{EventSink, NoQuestionHandler};
+use crate::host::request::ListScope;
+use crate::model::{Error, ErrorPhase, EventSink, NoQuestionHandler, ServerState, ToolDefinition};
 use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 use crate::serve::background::protocol::HostStatus;
+use crate::util::{orphans, private_file};
 
 /// Time limit for the status of a host; on a busy machine it takes seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
@@ -88,4 +97,127 @@ pub async fn recheck_hosts(environment: &dyn Environment) {
 pub async fn wait_for_end(directory: &RuntimeDirectory, identity: &str) -> io::Result<bool> {
     let lock = directory.host_lock(identity);
     Ok(runtime_directory::lock_within(&lock, END_TIMEOUT).await?.is_some())
+}
+
+/// Time limit for the background host's response; a person is waiting.
+const HOST_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The tools of the servers connected to the background host behind a socket; none without a host,
+/// or if it is too slow for completion.
+pub async fn connected_tools(socket: Option<PathBuf>) -> Vec<Arc<ToolDefinition>> {
+    let Some(socket) = socket else { return Vec::new() };
+    let asking = async {
+        let host = ToolHost::builder().build();
+        let client = HostClient::connect(&socket, "completion", unattended()).await?;
+        host.attach(Arc::new(client));
+        let servers = host.server_statuses().await.into_iter();
+        let ready = servers.filter(|server| matches!(server.state, ServerState::Ready));
+        let ready: Vec<String> = ready.map(|server| server.name).collect();
+        if ready.is_empty() {
+            return None;
+        }
+        Some(host.catalogue(&ListScope::Servers(ready)).await.tools)
+    };
+    let answer = tokio::time::timeout(HOST_TIMEOUT, asking).await;
+    answer.ok().flatten().unwrap_or_default()
+}
+
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Number of last log lines shown if a host does not start.
+const LOG_LINES: usize = 5;
+
+pub struct StartedHost {
+    pub status: HostStatus,
+    pub is_new: bool,
+}
+
+/// Starts the host with this identity unless it is already running, with the `arguments` that
+/// determine its configuration. Concurrent starts result in one host.
+pub async fn start(
+    arguments: &[OsString],
+    environment: &dyn Environment,
+    directory: &RuntimeDirectory,
+    identity: &str,
+    idle: Duration,
+) -> Result<StartedHost, Error> {
+    let lock = runtime_directory::lock_within(&directory.start_lock(identity), START_TIMEOUT).await;
+    let _lock = lock
+        .map_err(|error| Error::config(format!("cannot lock the host's start: {error}")))?
+        .ok_or_else(|| Error::timeout("another process is still starting this host"))?;
+    if let Some(status) = status_of(&directory.socket(identity)).await {
+        return Ok(StartedHost { status, is_new: false });
+    }
+    let log = log_path(environment, identity);
+    let mut child = spawn(arguments, environment, idle, log.as_deref())?;
+    child.id().into_iter().for_each(orphans::leave_running);
+    let output = child.stdout.take().map(BufReader::new);
+    let mut line = String::new();
+    let listening = async {
+        match output {
+            Some(mut output) => output.read_line(&mut line).await.is_ok_and(|read| read > 0),
+            None => false,
+        }
+    };
+    let is_up = tokio::time::timeout(START_TIMEOUT, listening).await.unwrap_or(false);
+    if is_up && let Some(status) = status_of(&directory.socket(identity)).await {
+        return Ok(StartedHost { status, is_new: true });
+    }
+    let _ended_already = child.start_kill();
+    let error = Error::unreachable("the background host did not start");
+    let error =
+        error.with_phase(ErrorPhase::Start).with_hint("'toolhost up --foreground' shows why");
+    Err(error.with_details(log.map(|path| last_lines(&path)).unwrap_or_default()))
+}
+
+async fn status_of(socket: &Path) -> Option<HostStatus> {
+    let client = HostClient::connect(socket, "toolhost up", unattended()).await?;
+    client.status().await.ok()
+}
+
+/// The log of a host; `None` if there is no directory for it.
+fn log_path(environment: &dyn Environment, identity: &str) -> Option<PathBuf> {
+    Some(environment.state_dir()?.join("hosts").join(format!("{identity}.log")))
+}
+
+fn last_lines(path: &Path) -> Vec<String> {
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let skipped = lines.len().saturating_sub(LOG_LINES);
+    lines.into_iter().skip(skipped).map(str::to_owned).collect()
+}
+
+/// Starts this program as a host in its own session. It prints one line when it listens.
+fn spawn(
+    arguments: &[OsString],
+    environment: &dyn Environment,
+    idle: Duration,
+    log: Option<&Path>,
+) -> Result<tokio::process::Child, Error> {
+    let failed = |why: String| Error::unreachable(format!("cannot start a background host: {why}"));
+    let program = environment.executable();
+    let program =
+        program.ok_or_else(|| failed("cannot find the toolhost executable".to_owned()))?;
+    let errors = match log {
+        Some(path) => Stdio::from(new_log(path).map_err(|error| failed(error.to_string()))?),
+        None => Stdio::null(),
+    };
+    let mut command = tokio::process::Command::new(program);
+    command.args(arguments);
+    let idle = OsString::from(format!("{}ms", idle.as_millis()));
+    command.args([OsString::from("up"), "--foreground".into(), "--detached".into()]);
+    command.arg("--idle").arg(idle);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).kill_on_drop(false);
+    command.spawn().map_err(|error| failed(error.to_string()))
+}
+
+fn new_log(path: &Path) -> std::io::Result<File> {
+    if let Some(parent) = path.parent() {
+        private_file::make_own_directory(parent)?;
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    private_file::create_new(path)
 }

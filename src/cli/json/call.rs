@@ -9,7 +9,7 @@ use super::error::ErrorJson;
 use super::tool::{DecisionJson, server};
 use crate::host::request::{CallOutcome, DryRun};
 use crate::model::{Error, Routing, ToolResult};
-use crate::util::number::millis;
+use crate::util::units::millis;
 
 shape! {
     /// A call.

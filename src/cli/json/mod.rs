@@ -7,8 +7,6 @@
 
 pub mod call;
 pub mod error;
-pub mod file_change;
-pub mod list;
 pub mod offerings;
 pub mod schema;
 pub mod server;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::{DiagnosticJson, ErrorJson};
-use super::list::listing_status;
+use super::tool::listing_status;
 use crate::catalogue::ServerListing;
 use crate::host::offerings::Offerings;
 use crate::model::{

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::call::{CallJson, DryRunJson};
 use super::error::ErrorLineJson;
-use super::file_change::FileChangeJson;
-use super::list::ListJson;
+use super::error::FileChangeJson;
 use super::offerings::{
     PromptMessagesJson, PromptsJson, ResourceContentsJson, ResourceUpdateJson, ResourcesJson,
     TemplatesJson,
 };
 use super::server::{ServerDetailJson, ServersJson};
 use super::stats::StatsJson;
+use super::tool::ListJson;
 use super::tool::ToolDetailJson;
 use crate::audit::trace::TraceRow;
 use crate::bench::json::RunJson;
@@ -26,7 +26,7 @@ use crate::cli::commands::doctor::DoctorJson;
 use crate::cli::commands::history::diff::HistoryDiffJson;
 use crate::cli::commands::hosts::{EndedHostsJson, HostsJson, StartedHostJson};
 use crate::cli::commands::import::EditorFilesJson;
-use crate::cli::commands::list_tokens::TokenCostsJson;
+use crate::cli::commands::list::TokenCostsJson;
 use crate::cli::commands::pin::PinReportJson;
 use crate::cli::commands::run::SavedCallsJson;
 use crate::cli::commands::serve_token::{NewTokenJson, TokenListJson};

@@ -13,8 +13,8 @@ use crate::config::spec::ProtocolChoice;
 use crate::model::{CredentialUse, Era, PastError, ServerPermissions, ServerStatus};
 use crate::present::server_entry::{ServerEntryView, credentials, pinned_count, state};
 use crate::util::confine::Coverage;
-use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
+use crate::util::units::millis;
 
 shape! {
     /// The servers.

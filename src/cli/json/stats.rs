@@ -7,10 +7,10 @@ use crate::present::stats::{QUANTILES, seconds};
 use crate::stats::count::CallCounts;
 use crate::stats::summary::TimeSlice;
 use crate::stats::{Summary, Usage};
-use crate::util::distribution::{Distribution, logarithmic};
-use crate::util::number::millis;
+use crate::util::histogram::{Distribution, logarithmic};
 use crate::util::shape::shape;
 use crate::util::timestamp::rfc3339;
+use crate::util::units::millis;
 
 /// Maximum number of buckets in a tool's histogram.
 const MAX_BUCKETS: usize = 24;

@@ -4,8 +4,8 @@ use std::io;
 
 use rustix::termios::tcgetwinsize;
 
+use super::TerminalSession;
 use super::YesNoQuestion;
-use super::terminal_session::TerminalSession;
 use crate::present::{Line, Page, Role, plural};
 
 const MAX_ATTEMPTS: usize = 20;

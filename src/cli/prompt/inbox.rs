@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::terminal_session::TerminalSession;
+use super::TerminalSession;
 use crate::cli::output::Output;
 use crate::cli::questionnaire::{self, FormField, Questionnaire};
 use crate::host::questions;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::project_record::ProjectRecord;
+use super::decision::ProjectRecord;
 use super::seal::BoundFile;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::util::hex::hex;

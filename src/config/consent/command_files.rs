@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::config::variables::is_name;
+use crate::config::references::is_name;
 use crate::util::process::resolve;
 use crate::util::regular_file;
 use crate::util::text::is_one_of;

@@ -1,20 +1,26 @@
 //! Deciding whether the loaded files may act, once and before anything is resolved.
+//!
+//! The proof type for trusted files: without a [`Grant`] a file cannot act.
+//!
+//! The stored record of a trusted project.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::grant::Grant;
-use super::kind::KindDescriptor;
-use super::project_record::ProjectRecord;
+use serde::{Deserialize, Serialize};
+
+use super::bundle::Bundle;
+use super::effect::KindDescriptor;
 use super::seal::{EntryFiles, Hashing, Seal};
 use super::store::TrustStore;
-use super::survey::{self, EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
+use super::survey;
+use super::survey::{EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
 use super::trust_request::TrustRequest;
 use super::written_credentials::WrittenCredentials;
 use crate::config::discover::{FileRole, LoadRequest};
 use crate::config::environment::Environment;
-use crate::config::source_file::SourceFile;
+use crate::config::sources::SourceFile;
 use crate::model::{Diagnostic, Layer};
 
 /// What may act, and what the user would have to be asked.
@@ -144,4 +150,70 @@ fn seals(survey: &EntrySurvey, record: &Arc<ProjectRecord>) -> BTreeMap<EntryKey
     let seal =
         |files: &EntryFiles| Seal::new(Arc::clone(record), files.clone(), Arc::clone(&manifest));
     survey.starts.iter().map(|(key, files)| (key.clone(), seal(files))).collect()
+}
+
+/// Proof that the user agreed to a file. Only this module's parent creates one, and it is the only
+/// way to get an `Expander`: without it no code can replace a reference by its value.
+#[derive(Debug, Clone)]
+pub struct Grant(GrantBasis);
+
+#[derive(Debug, Clone)]
+enum GrantBasis {
+    /// The user wrote or named the file, or it is the embedded default.
+    UserOwned,
+    /// `--trust` or `TOOLHOST_TRUST=1`: this run, without the right to replace anything.
+    ThisRun,
+    Stored(Arc<ProjectRecord>),
+}
+
+impl Grant {
+    /// For files that the user wrote or named, and for the embedded default.
+    pub(in crate::config) fn own() -> Self {
+        Self(GrantBasis::UserOwned)
+    }
+
+    /// For tests of other modules, whose entries need no consent.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Self {
+        Self::own()
+    }
+
+    pub(super) fn for_this_run() -> Self {
+        Self(GrantBasis::ThisRun)
+    }
+
+    pub(super) fn stored(record: Arc<ProjectRecord>) -> Self {
+        Self(GrantBasis::Stored(record))
+    }
+
+    /// Whether an entry of a project may replace the user's own entry `name`.
+    pub fn may_replace(&self, name: &str) -> bool {
+        match &self.0 {
+            GrantBasis::UserOwned => true,
+            GrantBasis::ThisRun => false,
+            GrantBasis::Stored(record) => {
+                record.bundle.replaced_names.iter().any(|replaced| replaced == name)
+            }
+        }
+    }
+
+    /// The stored answer this is based on, if any.
+    pub(super) fn record(&self) -> Option<&Arc<ProjectRecord>> {
+        match &self.0 {
+            GrantBasis::Stored(record) => Some(record),
+            GrantBasis::UserOwned | GrantBasis::ThisRun => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectRecord {
+    pub root: PathBuf,
+    /// When the user agreed, as RFC 3339 in UTC.
+    #[serde(rename = "when")]
+    pub trusted_at: String,
+    /// Whether code below the root may change without asking: its author said so.
+    #[serde(rename = "author", default)]
+    pub allows_code_changes: bool,
+    pub bundle: Bundle,
 }

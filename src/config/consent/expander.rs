@@ -10,21 +10,23 @@
 //! | `${file:PATH}` | the content of a file, without the last line break; headers, auth, env only |
 //! | `$${` | a literal `${` |
 //! | a leading `~` or `~/` | the home directory |
+//!
+//! The few references that are resolved before consent, so that a question can name the program:
+//! `~`, `HOME`, `PATH`, the running binary and the project's directory. Nothing else of the
+//! environment is read.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::grant::Grant;
+use super::decision::Grant;
 use super::keyring;
-use crate::config::editor_references;
-use crate::config::env_file;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{
-    AllowedReferences, ReferencePiece, allowed_in, is_literal, needs_expansion, pieces,
+    AllowedReferences, ReferencePiece, allowed_in, is_literal, needs_expansion, pieces, variable,
 };
-use crate::config::variables;
+use crate::config::{env_file, references};
 use crate::model::{Diagnostic, Diagnostics};
 use crate::util::regular_file;
 
@@ -66,7 +68,7 @@ impl<'a> Expander<'a> {
         let variables = env_file::parse(&content)
             .map_err(|why| Diagnostic::error(format!("cannot read {shown}: {why}")))?;
         for (name, value) in &variables {
-            if !variables::is_setting(name) {
+            if !references::is_setting(name) {
                 let what = format!("{shown} sets {name}, which may decide what code runs");
                 return Err(Diagnostic::error(what)
                     .with_hint(format!("set {name} in 'env', or give it a name like APP_{name}")));
@@ -178,12 +180,12 @@ impl<'a> Expander<'a> {
             });
             return Ok(());
         }
-        if let Some(place) = editor_references::place(reference, self.base_dir, self.environment) {
+        if let Some(place) = references::place(reference, self.base_dir, self.environment) {
             out.push_str(&place);
             return Ok(());
         }
         if source == "input" {
-            let variable = editor_references::input_variable(name);
+            let variable = references::input_variable(name);
             let value = self.environment.expand(&variable, self.expanded).ok_or_else(|| {
                 Diagnostic::error(format!("an editor would ask for '{name}' here"))
                     .with_hint(format!("set {variable}, or write a variable instead: ${{VAR}}"))
@@ -196,7 +198,7 @@ impl<'a> Expander<'a> {
             Some((name, default)) => (name, Some(default)),
             None => (named, None),
         };
-        if !variables::is_name(name) {
+        if !references::is_name(name) {
             return Err(Diagnostic::error(format!("unsupported variable '${{{reference}}}'")).with_hint(
                 "use ${VAR}, ${VAR:-default}, ${env:VAR} or ${file:PATH}; '$${' is a literal '${'",
             ));
@@ -237,6 +239,58 @@ impl<'a> Expander<'a> {
         self.expanded.file(written, &content);
         Ok(content)
     }
+}
+
+/// Resolves what may be resolved before consent, in a text of a file in `base`. Fails with the references
+/// that are not resolved, as written.
+pub(super) fn resolve(
+    text: &str,
+    base: &Path,
+    environment: &dyn Environment,
+) -> Result<String, Vec<String>> {
+    let mut out = String::with_capacity(text.len());
+    let mut undecided = Vec::new();
+    let home = || environment.home().map(|home| home.to_string_lossy().into_owned());
+    let rest = match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => match home() {
+            Some(home) => {
+                out.push_str(&home);
+                rest
+            }
+            None => return Err(vec!["~".to_owned()]),
+        },
+        _ => text,
+    };
+    for piece in pieces(rest) {
+        match piece {
+            ReferencePiece::Text(text) => out.push_str(text),
+            ReferencePiece::Escaped => out.push_str("${"),
+            ReferencePiece::Unclosed => undecided.push("${".to_owned()),
+            ReferencePiece::Reference(reference) => {
+                let place = references::place(reference, base, environment);
+                let value = match variable(reference) {
+                    _ if place.is_some() => place,
+                    Some("HOME") => environment.var("HOME"),
+                    Some("PATH") => environment.var("PATH"),
+                    Some("TOOLHOST") => {
+                        environment.executable().map(|path| path.to_string_lossy().into_owned())
+                    }
+                    _ => None,
+                };
+                match value {
+                    Some(value) => out.push_str(&value),
+                    None => undecided.push(format!("${{{reference}}}")),
+                }
+            }
+        }
+    }
+    if undecided.is_empty() { Ok(out) } else { Err(undecided) }
+}
+
+/// A path as returned by [`resolve`], below `base` if it is relative.
+pub(super) fn path(text: &str, base: &Path, environment: &dyn Environment) -> Option<PathBuf> {
+    let resolved = resolve(text, base, environment).ok()?;
+    Some(base.join(resolved).components().collect())
 }
 
 #[cfg(test)]
@@ -358,6 +412,32 @@ mod tests {
         ] {
             let entry = parse(&SourceText::new("f", text), text).unwrap().root;
             assert_eq!(Expander::has_references_in(&entry, more), expected, "{text} {more:?}");
+        }
+    }
+
+    #[test]
+    fn only_places_are_resolved_before_consent() {
+        let mut environment =
+            FixedEnvironment { root: Some("/r".into()), ..FixedEnvironment::default() };
+        environment.vars.insert("PATH".into(), "/bin".into());
+        environment.vars.insert("TOKEN".into(), "hunter2".into());
+        let base = Path::new("/project");
+        let resolved = |text: &str| resolve(text, base, &environment).ok();
+        assert_eq!(resolved("~/x").as_deref(), Some("/r/home/x"));
+        assert_eq!(resolved("${workspaceFolder}/x").as_deref(), Some("/project/x"));
+        assert_eq!(resolved("${userHome}/x").as_deref(), Some("/r/home/x"));
+        assert_eq!(resolved("./bin:${PATH}").as_deref(), Some("./bin:/bin"));
+        assert_eq!(resolved("$${TOKEN}").as_deref(), Some("${TOKEN}"));
+        for (text, decided_by) in [
+            ("${TOKEN}", "${TOKEN}"),
+            ("x${env:TOKEN}y", "${env:TOKEN}"),
+            ("${TOKEN:-x}", "${TOKEN:-x}"),
+            ("${file:/etc/passwd}", "${file:/etc/passwd}"),
+            ("${keyring:x}", "${keyring:x}"),
+            ("${input:x}", "${input:x}"),
+        ] {
+            let unresolved = Err(vec![decided_by.to_owned()]);
+            assert_eq!(resolve(text, base, &environment), unresolved, "{text}");
         }
     }
 }

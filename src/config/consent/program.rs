@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::command_files::{CommandFiles, CommandLine};
 use super::effect::{EntrySite, ProgramEffect};
-use super::local_value;
+use super::expander;
 use crate::config::environment::Environment;
 use crate::util::process::DEFAULT_PATH;
 
@@ -27,7 +27,7 @@ pub(super) fn inspect(
 ) -> (ProgramInfo, CommandLine) {
     let mut decided_by = Vec::new();
     let mut resolve_text = |text: &str| {
-        let resolved = local_value::resolve(text, base_dir, environment);
+        let resolved = expander::resolve(text, base_dir, environment);
         resolved.map_err(|references| decided_by.extend(references)).ok()
     };
     let word = effect.argv.first().and_then(|word| resolve_text(word));
@@ -41,7 +41,7 @@ pub(super) fn inspect(
         Some(written) => resolve_text(written),
         None => Some(environment.var("PATH").unwrap_or_else(|| DEFAULT_PATH.to_owned())),
     };
-    let local = |text: &String| local_value::resolve(text, base_dir, environment).ok();
+    let local = |text: &String| expander::resolve(text, base_dir, environment).ok();
     let line = CommandLine {
         argv: effect.argv.iter().map(local).collect(),
         found_from: effect.found_from.clone().or_else(|| cwd.clone()),

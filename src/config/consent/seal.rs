@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::bundle::{Bundle, Difference};
 use super::command_files::CommandLine;
-use super::project_record::ProjectRecord;
+use super::decision::ProjectRecord;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::hex::hex;
 use crate::util::regular_file;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::project_record::ProjectRecord;
+use super::decision::ProjectRecord;
 use super::trust_request::TrustRequest;
 use crate::config::read::reason;
 use crate::model::{Diagnostic, Error};

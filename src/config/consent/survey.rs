@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use super::bundle::{Bundle, EntryRecord, digest_of};
 use super::effect::{EntryEffect, EntrySite, is_inside};
-use super::kind::{KindDescriptor, kind_of};
+use super::effect::{KindDescriptor, kind_of};
 use super::seal::{BoundFile, EntryFiles, Hashing};
 use super::written_credentials::WrittenCredentials;
-use super::{program, server, trust_request};
+use super::{effect, program, trust_request};
 use crate::config::discover::FileRole;
 use crate::config::entries;
 use crate::config::environment::Environment;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{self, is_literal};
 use crate::config::resolve::schemas::file_part;
-use crate::config::source_file::SourceFile;
+use crate::config::sources::SourceFile;
 use crate::config::{parse, read};
 use crate::model::{Diagnostic, SourceLocation, safe_name};
 
@@ -213,7 +213,7 @@ fn effects(
     site: &EntrySite<'_>,
 ) -> Vec<EntryEffect> {
     match entry.role {
-        FileRole::Servers => server::effects(entry.node, site),
+        FileRole::Servers => effect::effects(entry.node, site),
         FileRole::Tools => match kind_of(entry.node, site.base_dir, kinds) {
             Ok(descriptor) => (descriptor.effects)(entry.node, site),
             // Its kind is unknown, so it does nothing; the reason is reported when it is resolved.

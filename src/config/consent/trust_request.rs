@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bundle::{Bundle, Difference, EntryRecord};
+use super::decision::ProjectRecord;
 use super::effect::{EntryEffect, EntrySite, ProgramEffect};
 use super::program::{self, ProgramInfo};
-use super::project_record::ProjectRecord;
 use super::seal::{BoundFile, MAX_HASHED, is_system};
 use crate::config::env_file;
 use crate::config::references::has_reference;

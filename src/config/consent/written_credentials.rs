@@ -6,7 +6,7 @@ use super::bundle::digest_of;
 use crate::config::node::ConfigNode;
 use crate::config::references;
 use crate::config::resolve::auth::AuthKeys;
-use crate::config::source_file::SourceFile;
+use crate::config::sources::SourceFile;
 use crate::config::typed;
 
 #[derive(Debug, Default)]

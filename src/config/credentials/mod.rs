@@ -16,10 +16,10 @@ use serde::Deserialize;
 use serde_json::Map;
 
 use super::node::ConfigNode;
+use super::references;
 use super::resolve::auth::AuthKeys;
 use super::spec::CredentialSection;
 use super::typed::{self, Keys, Located};
-use super::variables;
 use crate::model::{CredentialKind, Diagnostic, Diagnostics, Layer, check_name};
 use crate::util::spelling::did_you_mean;
 
@@ -195,9 +195,9 @@ fn check(
         }
     }
     if let Some(name) = &keys.variable {
-        if !variables::is_name(name) {
+        if !references::is_name(name) {
             diagnostics.push(name.error(format!("'{}' is not a valid variable name", name.value)));
-        } else if !variables::is_setting(name) {
+        } else if !references::is_setting(name) {
             // The trust question shows every other variable in full, but never a credential.
             let diagnostic = name.error(format!("'{}' cannot be set by a credential", name.value));
             let hint = "it may decide which code runs: set it under 'env' of the entry";

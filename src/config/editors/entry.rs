@@ -181,7 +181,7 @@ impl EntryReader<'_> {
 
 /// `$NAME`, and `${ NAME }`, as `${NAME}`.
 fn bare_variable(text: &str) -> String {
-    let is_name = |name: &str| super::super::variables::is_name(name);
+    let is_name = |name: &str| crate::config::references::is_name(name);
     if let Some(name) = text.strip_prefix('$').filter(|name| is_name(name)) {
         return format!("${{{name}}}");
     }

@@ -1,20 +1,23 @@
 //! Imports servers from the files of editors and agents into a file of servers.
-
-mod entry;
-mod secret_values;
-mod toml;
+//!
+//! Reading a file of Codex, the one editor that writes TOML.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use toml_edit::{DocumentMut, Item, Value as TomlValue};
 
 use super::environment::Environment;
 use super::node::SourceText;
-use super::{parse, read};
-use crate::model::Diagnostic;
-
+use super::parse;
+use super::read;
+use crate::model::{Diagnostic, SourceLocation};
 pub use entry::ImportedServer;
+
+mod entry;
+mod secret_values;
 
 /// An editor or agent that stores servers in a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -207,7 +210,7 @@ pub fn read_file(
 pub fn parse_file(path: &Path, text: &str) -> Result<Value, Diagnostic> {
     let source = SourceText::new(path, text);
     if path.extension().is_some_and(|extension| extension == "toml") {
-        return toml::parse(&source, text);
+        return parse_toml(&source, text);
     }
     Ok(parse::parse(&source, text)?.root.to_json())
 }
@@ -221,4 +224,53 @@ pub fn is_toolhost(entry: &Value) -> bool {
 pub fn has_server(path: &Path, text: &str, name: &str) -> Result<bool, Diagnostic> {
     let root = parse::parse(&SourceText::new(path, text), text)?.root;
     Ok(super::entries::servers_as_written(&root).iter().any(|(existing, _, _)| existing == name))
+}
+
+/// The file as JSON; dates become texts.
+fn parse_toml(source: &Arc<SourceText>, text: &str) -> Result<Value, Diagnostic> {
+    let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+        let start = error.span().map_or(0, |span| span.start);
+        let before = text.get(..start).unwrap_or_default();
+        let line = before.matches('\n').count();
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+        let count = |n: usize| u32::try_from(n + 1).unwrap_or(u32::MAX);
+        Diagnostic::error(format!("invalid TOML: {}", error.message().replace('\n', ", ")))
+            .with_location(SourceLocation {
+                file: Arc::clone(&source.path),
+                line: count(line),
+                column: count(column),
+                text: Arc::from(source.line(line).unwrap_or_default()),
+            })
+    })?;
+    Ok(item(document.as_item()))
+}
+
+fn item(node: &Item) -> Value {
+    match node {
+        Item::None => Value::Null,
+        Item::Value(node) => value(node),
+        Item::Table(table) => object(table.iter()),
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| object(table.iter())).collect(),
+    }
+}
+
+fn object<'a>(pairs: impl Iterator<Item = (&'a str, &'a Item)>) -> Value {
+    let pairs = pairs.map(|(key, node)| (key.to_owned(), item(node)));
+    Value::Object(pairs.collect::<Map<_, _>>())
+}
+
+fn value(node: &TomlValue) -> Value {
+    match node {
+        TomlValue::String(text) => text.value().as_str().into(),
+        TomlValue::Integer(number) => (*number.value()).into(),
+        TomlValue::Float(number) => (*number.value()).into(),
+        TomlValue::Boolean(flag) => (*flag.value()).into(),
+        TomlValue::Datetime(date) => date.value().to_string().into(),
+        TomlValue::Array(items) => items.iter().map(value).collect(),
+        TomlValue::InlineTable(table) => table
+            .iter()
+            .map(|(key, node)| (key.to_owned(), value(node)))
+            .collect::<Map<_, _>>()
+            .into(),
+    }
 }

@@ -6,7 +6,6 @@
 //! the time.
 
 mod json;
-mod scalar;
 mod yaml;
 
 use std::collections::HashSet;

@@ -10,9 +10,9 @@ use super::servers::ServerKeys;
 use crate::config::consent::Expander;
 use crate::config::credentials::is_header_name;
 use crate::config::node::ConfigNode;
+use crate::config::references;
 use crate::config::spec::{AuthSpec, OAuthGrant, OAuthSpec};
 use crate::config::typed::{self, Either, Located, Scalar, Texts};
-use crate::config::variables;
 use crate::model::{Diagnostic, Diagnostics, SourceLocation};
 
 /// How to authenticate.
@@ -199,7 +199,7 @@ impl AuthKeys {
         };
         let name = &variable.value;
         let token =
-            variables::named_in_auth(variable, "token_env_var", |name| expander.variable(name))?;
+            references::named_in_auth(variable, "token_env_var", |name| expander.variable(name))?;
         Ok(AuthSpec::Bearer {
             token: SecretString::from(token.trim().to_owned()),
             variable: Some(name.clone()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{FileContext, origin, schemas};
+use super::{FileContext, schemas};
 use crate::config::node::ConfigNode;
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts};
 use crate::model::{
@@ -174,7 +174,7 @@ pub fn resolve(
         _ => {}
     }
     if let Some(names) = keys.context_env {
-        tool.context_env = origin::context_env(names, diagnostics);
+        tool.context_env = super::context_env(names, diagnostics);
     }
     if let Some(hints) = keys.annotations {
         tool.annotations = Annotations {

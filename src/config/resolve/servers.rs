@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 use super::auth::AuthKeys;
 use super::definition::{self, SERVER_KIND, ToolKeys};
+use super::endpoint::TlsKeys;
 use super::endpoint::{self, EntryContext};
 use super::settings::DefaultsKeys;
-use super::tls::TlsKeys;
-use super::{ConfigurationBuilder, FileContext, origin};
+use super::{ConfigurationBuilder, FileContext};
 use crate::config::credentials::{self, CredentialTarget, EntryCredentials};
 use crate::config::entries::{self, file_key};
 use crate::config::node::{ConfigNode, NodeValue};
@@ -20,7 +20,7 @@ use crate::config::permissions::{self, PermissionKeys};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec, SandboxValue};
 use crate::config::spec::{DriftPolicy, Endpoint, FileRole, ProtocolChoice, ServerSpec, Transport};
 use crate::config::typed::{self, Either, Limit, Located, Retries, Scalar, Texts, Timespan};
-use crate::config::watched_code::CodePatterns;
+use crate::config::watched_files::CodePatterns;
 use crate::model::{
     Diagnostic, Diagnostics, EntryOrigin, Origin, Root, Safety, ServerPermissions, SourceLocation,
     ToolDefinition, ToolName, ToolSource, ToolStatus, safe_name,
@@ -326,7 +326,7 @@ fn server(
         file.diagnostics.push(diagnostic.with_location(location.clone()));
     }
     builder.literals.inspect(entry, &file.diagnostics);
-    let origin = origin::of_server(entry, file);
+    let origin = super::of_server(entry, file);
     let Some(expander) = file.expander() else {
         let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
         let mut tools = declared_tools(name, entry, &origin, None, file, builder);
@@ -452,7 +452,7 @@ fn resolve(
         sandbox: keys.sandbox.as_ref().and_then(|node| sandbox(node, is_program, file)),
         context_env: keys
             .context_env
-            .map(|names| origin::context_env(names, diagnostics))
+            .map(|names| super::context_env(names, diagnostics))
             .unwrap_or_default(),
     };
     if let Some(permissions) = keys.permissions {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{Deserializer, Error, Expected, IntoDeserializer, Unexpected, Visitor};
 
-use super::located::{EITHER, LOCATED, NODE, hand_over};
+use super::values::{EITHER, LOCATED, NODE, hand_over};
 use super::{Attempt, unknown_keys};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;

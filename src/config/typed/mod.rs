@@ -8,7 +8,6 @@
 //! the value that was wrong, until the rest can be read. A key without a value (`null`) is absent.
 
 mod deserializer;
-mod located;
 mod schema;
 mod values;
 
@@ -20,9 +19,9 @@ use self::deserializer::{NodeDeserializer, Problem};
 use super::node::{ConfigKey, ConfigNode};
 use crate::model::{Diagnostic, Diagnostics};
 
-pub use located::{Either, Located};
 pub use schema::{Keys, canonical, names, object, words};
 pub use values::{ByteSize, Limit, PlainText, Retries, Scalar, Texts, Timespan, UNBOUNDED};
+pub use values::{Either, Located};
 
 /// How many errors of one value are reported: each costs another reading.
 const MAX_ERRORS: usize = 50;

@@ -23,7 +23,7 @@ use super::nested::{HostCaller, Nesting};
 use super::policy::Decision;
 use super::request::{CallArguments, CallRequest};
 use super::router::{Route, Search};
-use super::{ToolHost, attempt, caller, content, dispatch};
+use super::{ToolHost, attempt, content, dispatch, request};
 use crate::model::{
     CallId, CallRecord, ClientAbilities, Error, ErrorKind, JsonObject, QuestionAbilities,
     RecordedOutcome, ServerState, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
@@ -265,7 +265,7 @@ impl LoadTarget {
         let client =
             ClientAbilities { questions: Some(QuestionAbilities::default()), ..context.client };
         let context = ToolContext { caller: Some(Arc::new(nested)), client, ..context };
-        caller::without_secrets(context, tool, &self.host.pipeline.masker)
+        request::without_secrets(context, tool, &self.host.pipeline.masker)
     }
 }
 

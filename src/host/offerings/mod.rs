@@ -2,7 +2,6 @@
 
 mod lookup;
 mod requests;
-mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -25,7 +24,7 @@ use crate::provider::OfferingSupport;
 use crate::util::units::show_duration;
 
 use lookup::OfferingSearch;
-pub(in crate::host) use subscriptions::OpenSubscriptions;
+pub(in crate::host) use watch::OpenSubscriptions;
 pub use watch::ServerChange;
 
 /// One list of all items of one sort, at one moment.

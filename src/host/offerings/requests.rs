@@ -11,7 +11,7 @@ use crate::host::failover::Failover;
 use crate::host::link::HostQuery;
 use crate::host::registry::ProviderLease;
 use crate::host::request::{ItemRequest, LookupScope};
-use crate::host::{ToolHost, caller};
+use crate::host::{ToolHost, request};
 use crate::model::{
     Completion, CompletionQuery, Error, JsonObject, Prompt, PromptMessages, ResourceContents,
     Routing, ToolContext,
@@ -170,7 +170,7 @@ impl ToolHost {
         ask: AskServer<Q, P, T>,
     ) -> Result<(T, Option<Routing>), Error> {
         let work = async {
-            caller::check(request.user_id.as_deref(), &request.metadata)?;
+            request::check(request.user_id.as_deref(), &request.metadata)?;
             let view = self.view(request.scope.profile.as_deref())?;
             let id = request.id.clone().unwrap_or_else(|| self.new_call_id());
             let mut failover = Failover::default();
@@ -185,7 +185,7 @@ impl ToolHost {
                 let offers = provider.offerings()?;
                 let context =
                     self.sessions.offering_context(request, id.clone(), offers.context_env());
-                let context = caller::masked_for_server(context, &self.pipeline.masker);
+                let context = request::masked_for_server(context, &self.pipeline.masker);
                 match provider.while_registered(ask(offers, &context, query, &item)).await {
                     // Nothing of it was sent.
                     Err(error) if failover.passes_on(owner.routing.as_ref(), &error) => {}

@@ -21,7 +21,7 @@ use super::profiles::KnownProfiles;
 use super::registry::HandlerSource;
 use super::registry::ProviderTable;
 use super::sessions::SessionInfo;
-use super::{ToolHost, caller};
+use super::{ToolHost, request};
 use crate::catalogue::build::describe_origin;
 use crate::catalogue::pins::Pins;
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
@@ -96,7 +96,7 @@ impl ToolHost {
     /// A usage error when [`MAX_SESSIONS`](super::sessions::MAX_SESSIONS) are open and none is
     /// idle, and for a user or metadata that calls may not have.
     pub fn open_session(&self, info: SessionInfo) -> Result<(), Error> {
-        caller::check(info.user_id.as_deref(), &info.metadata)?;
+        request::check(info.user_id.as_deref(), &info.metadata)?;
         self.sessions.live.open(info)
     }
 

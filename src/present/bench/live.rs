@@ -6,8 +6,8 @@ use crate::bench::plan::BenchPlan;
 use crate::bench::report::TargetReport;
 use crate::bench::snapshot::{BenchSnapshot, rates, total_limits};
 use crate::present::{Line, Page, Role, chart};
-use crate::util::distribution::logarithmic;
-use crate::util::number::float;
+use crate::util::histogram::logarithmic;
+use crate::util::units::float;
 use crate::util::units::{show_count, show_duration};
 
 const WIDEST: usize = 100;

@@ -9,8 +9,8 @@ use crate::present::{
 };
 use crate::stats::Usage;
 use crate::stats::summary::TimeSlice;
-use crate::util::number::float;
 use crate::util::timestamp::local_time;
+use crate::util::units::float;
 use crate::util::units::{show_count, show_size};
 
 const COLUMN: usize = 15;

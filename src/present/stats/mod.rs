@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::present::{Line, Page, Role, Table, TableColumn, plural};
+use crate::stats::comparison::ExceededSpeed;
 use crate::stats::count::{CallCounts, ToolKey};
-use crate::stats::declared_speed::ExceededSpeed;
 use crate::stats::{Summary, Usage};
 use crate::util::histogram::Durations;
 use crate::util::timestamp::local_time;
@@ -18,7 +18,7 @@ pub(crate) const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 pub(crate) fn seconds(millis: u64) -> f64 {
-    crate::util::number::float(millis) / 1e3
+    crate::util::units::float(millis) / 1e3
 }
 
 const UNSURE: char = '?';

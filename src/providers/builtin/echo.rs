@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::ToolResult;
-use crate::providers::properties::text;
+use crate::providers::arguments::text;
 
 pub(super) const ECHO: BuiltinFunction = BuiltinFunction {
     module: "builtin.echo",

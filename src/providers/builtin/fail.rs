@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::Error;
-use crate::providers::properties::text;
+use crate::providers::arguments::text;
 
 const DEFAULT_MESSAGE: &str = "failed on purpose";
 /// Each with its default first.

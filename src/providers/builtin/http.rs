@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::Error;
 use crate::providers::arguments::Arguments;
+use crate::providers::arguments::text;
 use crate::providers::http::{DEFAULT_RESPONSE_BYTES, FetchRequest, MAX_RESPONSE_BYTES, METHODS};
-use crate::providers::properties::text;
 
 pub(super) const FETCH: BuiltinFunction = BuiltinFunction {
     module: "builtin.http",

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::model::{Error, ToolContext, ToolResult};
 use crate::providers::arguments::Arguments;
-use crate::providers::properties::{flag, text};
+use crate::providers::arguments::{flag, text};
 use crate::util::units::show_size;
 
 /// The work in errors.

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::{Error, ToolResult};
-use crate::providers::properties::text;
+use crate::providers::arguments::text;
 
 const FORMATS: [(&str, &str); 6] = [
     ("rfc3339", ""),

@@ -4,10 +4,7 @@
 //! environment (`call_env`), one run (`run`, `events`) and its result (`result`). Never does:
 //! split or quote anything; an argument of a call becomes at most one argument of the program.
 
-mod argument;
-mod call_env;
 mod entry;
-mod events;
 mod provider;
 mod result;
 mod run;

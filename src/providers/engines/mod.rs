@@ -8,21 +8,28 @@
 //! write of the engine ever had, so a changed version shows that another write came in between.
 //! Keys sort by their bytes. Each operation is atomic, whichever processes share the engine, and an
 //! operation that was answered has happened.
+//!
+//! The engines that entries use: those of one place share one, as long as any of them is there.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use async_trait::async_trait;
+use secrecy::ExposeSecret as _;
+use serde::Serialize;
+
+use crate::model::Error;
+use crate::util::clock::{Clock, SystemClock};
+use config::EngineLocation;
+use disk::SqliteEngine;
 
 pub(super) mod config;
 #[cfg(test)]
 mod conformance;
 pub(super) mod disk;
 pub(super) mod kind;
-mod open_engines;
-pub(super) mod provider;
 #[cfg(feature = "redis")]
 pub(super) mod remote;
-
-use async_trait::async_trait;
-use serde::Serialize;
-
-use crate::model::Error;
 
 /// A place that keeps texts under keys.
 #[async_trait]
@@ -189,4 +196,44 @@ fn millis(clock: &dyn crate::util::clock::Clock) -> u64 {
 
 fn expiry(now: u64, ttl: Option<u64>) -> Option<u64> {
     ttl.map(|ttl| now.saturating_add(ttl))
+}
+
+#[derive(Default)]
+struct OpenEngines(Mutex<BTreeMap<String, Weak<Arc<dyn Engine>>>>);
+
+/// An entry's share of an engine. Whoever gives back the last one closes the engine.
+type EngineLease = Arc<Arc<dyn Engine>>;
+
+impl OpenEngines {
+    /// The engine for a place; `component` names what entries of the kind `kind` keep there.
+    fn lease(&self, kind: &str, location: &EngineLocation, component: &str) -> EngineLease {
+        let identity = match location {
+            EngineLocation::Memory => format!("{kind} memory {component}"),
+            EngineLocation::Disk(file) => format!("{kind} disk {file:?}"),
+            EngineLocation::Redis { url, .. } => {
+                format!("{kind} redis {component} {}", url.expose_secret())
+            }
+        };
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, engine| engine.strong_count() > 0);
+        open.get(&identity).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let lease = Arc::new(new_engine(location, component));
+            open.insert(identity, Arc::downgrade(&lease));
+            lease
+        })
+    }
+}
+
+#[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "only Redis stores several"))]
+fn new_engine(location: &EngineLocation, component: &str) -> Arc<dyn Engine> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    match location {
+        EngineLocation::Disk(file) => Arc::new(SqliteEngine::new(Some(file.clone()), clock)),
+        #[cfg(feature = "redis")]
+        EngineLocation::Redis { url, host } => {
+            let (url, host) = (url.clone(), host.clone());
+            Arc::new(remote::RedisEngine::new(url, host, component, clock))
+        }
+        _ => Arc::new(SqliteEngine::new(None, clock)),
+    }
 }

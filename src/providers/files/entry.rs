@@ -1,4 +1,8 @@
 //! Entries of file tools: the directory, and the operations allowed in it.
+//!
+//! The directories of agents' data: one for each project, and one for each user of it.
+//!
+//! Toolkits of `LangChain` by name: ours, and what to use in place of the others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,11 +11,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::operation::{FileOperation, Vocabulary};
-use super::toolkits::{self, FILE_MANAGEMENT};
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
-use crate::config::typed::{self, ByteSize, Located};
+use crate::config::typed;
+use crate::config::typed::{ByteSize, Located};
 use crate::model::{Diagnostic, Diagnostics};
+use crate::providers::engines::config::hash;
 use crate::providers::toolkit::ToolkitKeys;
 use crate::util::spelling::did_you_mean;
 
@@ -67,7 +72,7 @@ pub(super) fn resolve(
     scopes: &BTreeMap<String, PathBuf>,
     diagnostics: &Diagnostics,
 ) -> Option<FilesEntry> {
-    diagnostics.extend(keys.toolkit.as_ref().and_then(|name| toolkits::check(name).err()));
+    diagnostics.extend(keys.toolkit.as_ref().and_then(|name| check(name).err()));
     let (directory, own) = diagnostics.ok(directory(entry, keys, base_dir, scopes))?;
     Some(FilesEntry {
         directory,
@@ -180,5 +185,67 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
         Vec::new()
     } else {
         vec![EntryEffect::Reads(shown)]
+    }
+}
+
+/// The predefined directory of agents' data in the state directory, of which each project and user
+/// has its own part. Earlier versions kept everything in it.
+pub(super) const DIRECTORY: &str = "agent";
+
+pub(super) fn of_project(state_dir: &Path, project: Option<&str>) -> PathBuf {
+    let root = project.unwrap_or("no project");
+    let name = root.rsplit('/').next().unwrap_or_default();
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let name: String = name.chars().filter(is_plain).take(32).collect();
+    state_dir.join("agents").join(format!("{name}-{}", hash(root, 6))).join("all")
+}
+
+/// Where the data of a user is, beside that of calls that name none.
+pub(super) fn of_user(shared: &Path, user: &str) -> PathBuf {
+    shared.with_file_name(format!("user-{}", hash(user, 16)))
+}
+
+pub(super) const FILE_MANAGEMENT: &str = "FileManagementToolkit";
+
+/// Refuses an entry that names any toolkit but ours.
+pub(super) fn check(name: &Located<String>) -> Result<(), Diagnostic> {
+    // It may be a full import path.
+    let word = name.rsplit('.').next().unwrap_or_default();
+    if word == FILE_MANAGEMENT {
+        return Ok(());
+    }
+    let hint = did_you_mean(word, std::iter::once(FILE_MANAGEMENT)).unwrap_or_else(|| {
+        format!(
+            "use {FILE_MANAGEMENT}, 'endpoint_url' or 'openapi' for requests, 'command' for a \
+             program, 'module' and 'class' for a class of yours, or for a service or a database an \
+             MCP server in mcp.yaml, whose tools get a name of yours with 'storage_type: postgresql' \
+             and 'mcp_server'"
+        )
+    });
+    Err(name.error(format!("unknown toolkit '{word}'")).with_hint(hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
+
+    fn checked(text: &str) -> Result<(), String> {
+        let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
+        check(&typed::read(&root, &Diagnostics::default()).unwrap())
+            .map_err(|diagnostic| diagnostic.hint.unwrap_or_default())
+    }
+
+    #[test]
+    fn a_toolkit_is_ours_or_has_a_stand_in() {
+        checked("FileManagementToolkit").unwrap();
+        checked("langchain_community.agent_toolkits.FileManagementToolkit").unwrap();
+        let near = checked("FileManagmentToolkit").unwrap_err();
+        assert_eq!(near, "did you mean 'FileManagementToolkit'?");
+        for name in ["GmailToolkit", "langchain_community.agent_toolkits.SQLDatabaseToolkit"] {
+            let far = checked(name).unwrap_err();
+            assert!(far.contains("an MCP server in mcp.yaml"), "{far}");
+        }
     }
 }

@@ -1,19 +1,26 @@
 //! The context of one call, passed to every operation.
+//!
+//! File system errors, with what to do about them.
+//!
+//! Leaving the directory, or anything that is not a file, is refused (denied). A missing file, or
+//! one that the system does not permit, is a failure of the tool.
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
 use tokio_util::sync::CancellationToken;
 
-use super::errors;
 use super::operation::{DEFAULT_ENTRIES, MAX_ENTRIES};
-use super::relative_path::RelativePath;
+use super::root::RelativePath;
 use super::root::RootDirectory;
-use crate::model::{CallId, Error, EventSink, HostEvent};
+use crate::model::error::Signal;
+use crate::model::{CallId, Error, ErrorKind, EventSink, HostEvent};
 use crate::providers::arguments::Arguments;
-use crate::util::number::float;
+use crate::util::regular_file::reason;
+use crate::util::units::float;
 
 /// What an operation works with. Operations block, so they run beside the others' waiting and ask
 /// now and then whether they should stop.
@@ -64,11 +71,11 @@ impl FileJob {
 
     /// The error for an error while `doing` something with `path`.
     pub(super) fn io_error(&self, doing: &str, path: &Path, error: &std::io::Error) -> Error {
-        errors::io_error(doing, &path.display().to_string(), &self.root.shown(), error)
+        io_error(doing, &path.display().to_string(), &self.root.shown(), error)
     }
 
     pub(super) fn check_cancelled(&self) -> Result<(), Error> {
-        if self.cancel.is_cancelled() { Err(errors::stopped()) } else { Ok(()) }
+        if self.cancel.is_cancelled() { Err(stopped()) } else { Ok(()) }
     }
 
     pub(super) fn progress(&self, done: u64, total: Option<u64>, message: String) {
@@ -99,4 +106,61 @@ pub(super) fn is_base64(arguments: Arguments<'_>) -> Result<bool, Error> {
 pub(super) fn is_dotfile(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(b".") && name != b"." && name != b".."
+}
+
+/// Whether the path led out of the directory: the capability layer reports it without an error
+/// number of the system.
+pub(super) fn is_escape(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+}
+
+pub(super) fn outside(path: &str, root: &str) -> Error {
+    Error::denied(format!("'{path}' is outside {root}"))
+        .with_hint("give a path relative to that directory; nothing else is accessible")
+}
+
+/// The error for an error of the system while `doing` something with `path`.
+pub(super) fn io_error(doing: &str, path: &str, root: &str, error: &io::Error) -> Error {
+    if is_escape(error) {
+        return outside(path, root);
+    }
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::tool(format!("cannot {doing} '{path}': there is no such file or directory"))
+        }
+        _ => Error::tool(format!("cannot {doing} '{path}': {}", io_error_text(error))),
+    }
+}
+
+/// The error for an error while new content was written for `path`.
+pub(super) fn write_error(path: &str, existed: bool, error: &io::Error) -> Error {
+    let still = if existed { "; the old content is kept" } else { "" };
+    Error::tool(format!("cannot write '{path}': {}{still}", io_error_text(error)))
+}
+
+pub(super) fn already_exists_error(path: &str) -> Error {
+    Error::tool(format!("'{path}' exists already")).with_hint("overwrite=true replaces a file")
+}
+
+pub(super) fn io_error_text(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::QuotaExceeded => "the disk quota is used up".to_owned(),
+        io::ErrorKind::FileTooLarge => "the file would exceed the limit on file sizes".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of the path is not a directory".to_owned(),
+        io::ErrorKind::InvalidFilename => "the name is too long".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+        io::ErrorKind::CrossesDevices => {
+            "the other path is on another file system; copy and delete instead".to_owned()
+        }
+        _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            "too many symbolic links, or one where none is followed".to_owned()
+        }
+        _ => reason(error),
+    }
+}
+
+pub(super) fn stopped() -> Error {
+    Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the operation was stopped")
 }

@@ -7,22 +7,14 @@
 //! as a whole (`replace`). Never does: touch anything outside the directory, follow a link when it
 //! writes, open anything but regular files, or run a program.
 
-mod agent_data;
 mod entry;
-mod errors;
-mod fill;
-mod info;
 mod job;
-mod list;
-mod open;
 mod operation;
 mod provider;
 mod read;
-mod relative_path;
 mod replace;
 mod root;
 mod search;
-mod toolkits;
 mod transfer;
 mod walk;
 mod write;

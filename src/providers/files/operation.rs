@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use strum::VariantArray as _;
 
 use crate::model::{Annotations, JsonObject};
-use crate::providers::properties::{flag, object_schema, text};
+use crate::providers::arguments::{flag, object_schema, text};
 use crate::providers::toolkit::ToolkitTool;
 
 pub(super) const MAX_ENTRIES: u64 = 10_000;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::agent_data;
-use super::entry::{self, FileAccess, FilesEntry, FilesKeys};
+use super::entry;
+use super::entry::{FileAccess, FilesEntry, FilesKeys};
 use super::job::FileJob;
 use super::operation::FileOperation;
-use super::relative_path::RelativePath;
+use super::root::RelativePath;
 use super::root::RootDirectory;
-use super::{info, list, read, search, transfer, write};
+use super::{read, root, search, transfer, walk, write};
 use crate::config::spec::ToolSpec;
 use crate::config::typed;
 use crate::model::{
@@ -56,11 +56,11 @@ fn provider(
     let chosen = choose(spec, &keys, &toolkit, diagnostics);
     let entry = entry.filter(|_| diagnostics.errors() == 0)?;
     let state_dir = context.state_dir.as_deref();
-    let shared = state_dir.map(|state| state.join(agent_data::DIRECTORY));
+    let shared = state_dir.map(|state| state.join(entry::DIRECTORY));
     let is_by_user = shared.as_ref() == Some(&entry.directory);
     let root = match state_dir.filter(|_| is_by_user) {
         Some(state) => {
-            let own = agent_data::of_project(state, context.project.as_deref());
+            let own = entry::of_project(state, context.project.as_deref());
             RootDirectory::moved_from(entry.directory.clone(), own, entry.create)
         }
         None => RootDirectory::new(entry.directory.clone(), entry.create),
@@ -212,9 +212,9 @@ fn perform(
 ) -> Result<ToolResult, Error> {
     match operation {
         FileOperation::Read => read::run(job, arguments),
-        FileOperation::List => list::run(job, arguments),
+        FileOperation::List => walk::run(job, arguments),
         FileOperation::Search => search::run(job, arguments),
-        FileOperation::Info => info::run(job, arguments),
+        FileOperation::Info => root::run(job, arguments),
         FileOperation::Write => write::run(job, arguments, false),
         FileOperation::Append => write::run(job, arguments, true),
         FileOperation::Edit => write::edit(job, arguments),

@@ -6,8 +6,8 @@ use cap_std::fs::File;
 use serde_json::{Value, json};
 
 use super::job::{FileJob, is_base64};
-use super::open;
-use super::relative_path::RelativePath;
+use super::root;
+use super::root::RelativePath;
 use crate::model::{Error, ToolResult};
 use crate::providers::arguments::Arguments;
 use crate::util::{base64, units};
@@ -26,7 +26,7 @@ pub(super) fn run(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult,
         return Err(Error::usage("'offset' counts lines; with base64 use 'byte_offset' alone")
             .with_hint("leave one of them out"));
     }
-    let (mut file, metadata) = open::file(job, &path)?;
+    let (mut file, metadata) = root::file(job, &path)?;
     let error = |cause| job.io_error("read", path.path(), &cause);
     let mut head = Vec::with_capacity(SNIFF_BYTES);
     (&mut file).take(SNIFF_BYTES as u64).read_to_end(&mut head).map_err(error)?;

@@ -6,25 +6,28 @@
 //! cannot change meanwhile, and so that a temporary file that is found belongs to no running
 //! process: the next writer removes it. Where there are no locks (some network file systems) the
 //! temporary file has a unique name, and one that was left behind stays.
+//!
+//! Writing a new file in pieces, so that the call can be cancelled in between.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cap_std::fs::{
-    Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt as _, Permissions,
+    Dir, File, FileExt as _, Metadata, MetadataExt, OpenOptions, OpenOptionsExt as _, Permissions,
     PermissionsExt as _,
 };
 use rustix::fs::{Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::fill::FillError;
 use super::job::FileJob;
-use super::relative_path::RelativePath;
-use super::{errors, open};
+use super::root::RelativePath;
+use super::{job, root};
 use crate::model::Error;
+use crate::util::units;
 
 /// The temporary file of the writer whose turn it is. The name is taken: a file of this name that
 /// is found is removed.
@@ -82,7 +85,7 @@ impl<'a> FileReplacement<'a> {
                 return Err(Error::denied(format!("'{shown}' is a symbolic link"))
                     .with_hint("links are not followed when writing; name the file itself"));
             }
-            Ok(metadata) => return Err(open::no_file(path.path(), metadata.file_type())),
+            Ok(metadata) => return Err(root::no_file(path.path(), metadata.file_type())),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
             Err(cause) => return Err(error(cause)),
         };
@@ -103,7 +106,7 @@ impl<'a> FileReplacement<'a> {
 
     pub(super) fn open_existing(&self) -> Result<(File, Metadata), Error> {
         let error = |cause: io::Error| self.job.io_error("read", &self.path, &cause);
-        let opened = open::open_no_follow(&self.parent, &self.name).map_err(error)?;
+        let opened = root::open_no_follow(&self.parent, &self.name).map_err(error)?;
         opened.ok_or_else(|| error(Errno::NOENT.into()))
     }
 
@@ -126,10 +129,10 @@ impl<'a> FileReplacement<'a> {
             Ok(()) => Ok(self.warnings()),
             Err(FillError::Cancelled(error)) => Err(error),
             Err(FillError::Io(cause)) if cause.kind() == io::ErrorKind::AlreadyExists => {
-                Err(errors::already_exists_error(&path()))
+                Err(job::already_exists_error(&path()))
             }
             Err(FillError::Io(cause)) => {
-                Err(errors::write_error(&path(), self.existing.is_some(), &cause))
+                Err(job::write_error(&path(), self.existing.is_some(), &cause))
             }
         }
     }
@@ -219,4 +222,73 @@ fn lock_directory(job: &FileJob, dir: &Dir, path: &RelativePath) -> Result<Optio
         "cannot write '{}': another program has its directory locked",
         path.shown()
     )))
+}
+
+/// How much is written between two looks at whether to stop, in bytes.
+const CHUNK_BYTES: usize = 256 << 10;
+const PROGRESS_INTERVAL_BYTES: u64 = 64 << 20;
+
+#[derive(Debug)]
+pub(super) enum FillError {
+    Io(io::Error),
+    Cancelled(Error),
+}
+
+impl From<io::Error> for FillError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Error> for FillError {
+    fn from(error: Error) -> Self {
+        Self::Cancelled(error)
+    }
+}
+
+pub(super) fn write_bytes(job: &FileJob, file: &mut File, bytes: &[u8]) -> Result<(), FillError> {
+    for piece in bytes.chunks(CHUNK_BYTES) {
+        job.check_cancelled()?;
+        file.write_all(piece)?;
+    }
+    Ok(())
+}
+
+/// Copies at most `most` bytes of one file into a new one, and stands at its end; gives how many.
+/// Holes are passed over and stay holes, so that they cost neither time nor space.
+pub(super) fn copy_file(
+    job: &FileJob,
+    old: &File,
+    new: &mut File,
+    most: u64,
+) -> Result<u64, FillError> {
+    let mut piece = vec![0; CHUNK_BYTES];
+    let (mut done, mut reported) = (0_u64, 0_u64);
+    loop {
+        job.check_cancelled()?;
+        match rustix::fs::seek(old, rustix::fs::SeekFrom::Data(done)) {
+            Ok(data) if data > done => {
+                done = data.min(most);
+                new.seek(SeekFrom::Start(done))?;
+            }
+            // Only a hole is left, or nothing.
+            Err(Errno::NXIO) => done = done.max(old.metadata()?.len().min(most)),
+            // The file system does not support holes.
+            Ok(_) | Err(_) => {}
+        }
+        let room = usize::try_from(most - done).unwrap_or(usize::MAX).min(CHUNK_BYTES);
+        let count = old.read_at(piece.get_mut(..room).unwrap_or_default(), done)?;
+        if count == 0 {
+            // A hole at the very end was passed over too, but it counts.
+            new.set_len(done)?;
+            new.seek(SeekFrom::Start(done))?;
+            return Ok(done);
+        }
+        new.write_all(piece.get(..count).unwrap_or_default())?;
+        done += count as u64;
+        if done - reported >= PROGRESS_INTERVAL_BYTES {
+            reported = done;
+            job.progress(done, None, format!("{} copied", units::show_size(done)));
+        }
+    }
 }

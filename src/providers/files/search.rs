@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::job::{FileJob, entry_limit};
 use super::walk::{self, Walk, WalkControl, WalkEntry};
-use super::{open, read};
+use super::{read, root};
 use crate::model::{Error, ToolResult};
 use crate::providers::arguments::Arguments;
 use crate::util::text::safe_line;
@@ -137,7 +137,7 @@ impl SearchResults {
         };
         job.check_cancelled()?;
         // What cannot be opened is skipped, as are links and anything that is not a file.
-        let Ok(Some((mut file, metadata))) = open::open_no_follow(entry.dir, entry.name) else {
+        let Ok(Some((mut file, metadata))) = root::open_no_follow(entry.dir, entry.name) else {
             return Ok(());
         };
         let mut bytes = Vec::new();

@@ -6,10 +6,10 @@ use std::io;
 use cap_std::fs::{Dir, MetadataExt as _};
 
 use super::job::FileJob;
-use super::relative_path::RelativePath;
 use super::replace::{FileReplacement, open_directory, rename_new};
+use super::root::RelativePath;
 use super::write::success_result;
-use super::{errors, fill, open};
+use super::{job, replace, root};
 use crate::model::{Error, ToolResult};
 use crate::providers::arguments::Arguments;
 use crate::util::units;
@@ -17,7 +17,7 @@ use crate::util::units;
 /// Runs one call of `copy`: one file, whose mode the copy keeps.
 pub(super) fn copy(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
     let from = job.path(arguments, "from")?;
-    let (file, metadata) = open::file(job, &from)?;
+    let (file, metadata) = root::file(job, &from)?;
     let to = destination(job, arguments, &from)?;
     let overwrite = arguments.flag("overwrite")?;
     let target = FileReplacement::open(job, &to, true)?;
@@ -27,12 +27,12 @@ pub(super) fn copy(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult
             return Err(Error::tool(format!("'{from}' and '{to}' are the same file")));
         }
         if !overwrite {
-            return Err(errors::already_exists_error(&to.shown()));
+            return Err(job::already_exists_error(&to.shown()));
         }
     }
     let mut size = 0;
     let warnings = target.commit(Some(metadata.mode()), !overwrite, |new| {
-        size = fill::copy_file(job, &file, new, u64::MAX)?;
+        size = replace::copy_file(job, &file, new, u64::MAX)?;
         Ok(())
     })?;
     let (from, to, size) = (from.shown(), to.shown(), units::show_size(size));
@@ -60,7 +60,7 @@ pub(super) fn rename(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResu
     };
     match done {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
-            Err(errors::already_exists_error(&to.shown()))
+            Err(job::already_exists_error(&to.shown()))
         }
         Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => {
             let from = from.shown();
@@ -81,7 +81,7 @@ pub(super) fn delete(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResu
     let parent = job.dir()?.open_dir(parent).map_err(error)?;
     let metadata = parent.symlink_metadata(name).map_err(error)?;
     job.check_cancelled()?;
-    let what = open::kind_phrase(metadata.file_type());
+    let what = root::kind_phrase(metadata.file_type());
     if metadata.is_dir() {
         parent.remove_dir(name).map_err(|cause| match cause.kind() {
             io::ErrorKind::DirectoryNotEmpty => {
@@ -117,7 +117,7 @@ fn replaceable(goal: &Dir, name: &OsStr, path: &RelativePath) -> Result<bool, Er
         Ok(metadata) if metadata.is_symlink() => {
             Err(Error::denied(format!("'{}' is a symbolic link", path.shown())))
         }
-        Ok(metadata) => Err(open::no_file(path.path(), metadata.file_type())),
+        Ok(metadata) => Err(root::no_file(path.path(), metadata.file_type())),
         Err(_) => Ok(false),
     }
 }

@@ -1,13 +1,20 @@
 //! Walking a directory in a fixed order, without following links.
+//!
+//! The tool `list`: the entries of a directory, optionally recursive.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, FileType};
+use serde_json::json;
 
-use super::job::{FileJob, is_dotfile};
-use crate::model::Error;
+use super::job::{FileJob, entry_limit, is_dotfile};
+use super::{root, walk};
+use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
+use crate::util::text::safe_line;
+use crate::util::units;
 
 /// How deep it goes; deeper directories are named but not entered.
 const MAX_DEPTH: usize = 64;
@@ -98,7 +105,7 @@ impl<'a> Walk<'a> {
                     }
                 }
                 Err(error) => {
-                    let why = super::errors::io_error_text(&error);
+                    let why = super::job::io_error_text(&error);
                     self.unreadable.push(format!("'{}': {why}", path.display()));
                 }
             }
@@ -143,4 +150,56 @@ pub(super) fn unreadable_line(unseen: &[String]) -> Option<String> {
         (false, 0) => Some(format!("skipped: {first}")),
         (false, more) => Some(format!("skipped: {first} and {more} more")),
     }
+}
+
+/// Answers a call of `list`, up to the limit of entries.
+pub(super) fn run(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult, Error> {
+    let path = job.directory(arguments)?;
+    let recursive = arguments.flag("recursive")?;
+    let limit = entry_limit(arguments)?;
+    let mut entries = Vec::new();
+    let mut lines = Vec::new();
+    let mut truncated = false;
+    let mut walk = Walk::new(job);
+    walk.for_each(path.path(), &mut |entry| {
+        if entries.len() == limit {
+            truncated = true;
+            return Ok(WalkControl::Stop);
+        }
+        // Entries removed since their names were read are skipped.
+        let Ok(metadata) = entry.dir.symlink_metadata(entry.name) else {
+            return Ok(WalkControl::SkipChildren);
+        };
+        let shown = entry.path.display().to_string();
+        let kind = metadata.file_type();
+        let size = if kind.is_file() { units::show_size(metadata.len()) } else { String::new() };
+        let date = root::modified(&metadata).unwrap_or_default();
+        let mark = match kind {
+            kind if kind.is_dir() => "/",
+            kind if kind.is_symlink() => "@",
+            _ => "",
+        };
+        lines.push(format!("{date:<20} {size:>10}  {}{mark}", safe_line(&shown)));
+        entries.push(root::entry(&shown, &metadata));
+        Ok(if recursive && entry.name != ".git" {
+            WalkControl::Continue
+        } else {
+            WalkControl::SkipChildren
+        })
+    })?;
+    if entries.is_empty() {
+        lines.push("(empty)".to_owned());
+    }
+    if truncated {
+        lines.push(format!("[only the first {limit} entries; 'limit' allows more]"));
+    }
+    let structured = json!({ "path": path.shown(), "entries": entries, "truncated": truncated });
+    Ok(ToolResult {
+        success: true,
+        output: structured.clone(),
+        content: vec![json!({ "type": "text", "text": lines.join("\n") + "\n" })],
+        structured: Some(structured),
+        warnings: walk::unreadable_line(&walk.unreadable).into_iter().collect(),
+        ..ToolResult::default()
+    })
 }

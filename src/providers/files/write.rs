@@ -4,10 +4,10 @@ use std::io::Read as _;
 
 use memchr::memmem;
 
-use super::fill;
 use super::job::{FileJob, is_base64};
-use super::relative_path::RelativePath;
+use super::replace;
 use super::replace::FileReplacement;
+use super::root::RelativePath;
 use crate::model::{Error, ToolResult};
 use crate::providers::arguments::Arguments;
 use crate::util::{base64, units};
@@ -37,9 +37,9 @@ pub(super) fn run(
     let size = old.as_ref().map_or(0, |(_, metadata)| metadata.len()) + bytes.len() as u64;
     let warnings = target.commit(None, false, |file| {
         if let Some((old, _)) = old {
-            fill::copy_file(job, &old, file, MAX_REWRITE_BYTES)?;
+            replace::copy_file(job, &old, file, MAX_REWRITE_BYTES)?;
         }
-        fill::write_bytes(job, file, &bytes)
+        replace::write_bytes(job, file, &bytes)
     })?;
     let (shown, written) = (path.shown(), plural(bytes.len() as u64));
     Ok(success_result(
@@ -92,7 +92,7 @@ pub(super) fn edit(job: &FileJob, arguments: Arguments<'_>) -> Result<ToolResult
         content.get(at + old.len()..).unwrap_or_default(),
     ];
     let warnings = target.commit(None, false, |file| {
-        parts.into_iter().try_for_each(|part| fill::write_bytes(job, file, part))
+        parts.into_iter().try_for_each(|part| replace::write_bytes(job, file, part))
     })?;
     Ok(success_result(format!("changed '{}' at line {line}", path.shown()), warnings))
 }

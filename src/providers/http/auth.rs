@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::header_names::header_name;
+use super::request::header_name;
 use super::template::HttpPlaceholder;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
+use crate::config::references::named_in_auth;
 use crate::config::references::{self, ReferencePiece, pieces};
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{self, Either, Located};
-use crate::config::variables::named_in_auth;
 use crate::model::Diagnostic;
 use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::base64;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::entry::METHODS;
-use super::header_names::header_name;
+use super::request::header_name;
 use super::request::{HttpRequest, header_value};
 use super::response::{self, ResponseRules};
 use super::send::{CONNECT_TIMEOUT, send};

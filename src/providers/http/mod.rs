@@ -4,38 +4,37 @@
 //! `body`, `request`), sending (`send`), requests to an address that a call names (`fetch`), what an
 //! answer means (`response`) and which failures may be repeated (`retry`). Never does: let an argument
 //! choose scheme, host or port, leave the origin, or repeat a request itself.
+//!
+//! Which hosts an entry would contact, derived from the entry as written.
+
+use url::Url;
+
+use crate::config::consent::{EntryEffect, EntrySite};
+use crate::config::node::ConfigNode;
+use crate::config::spec::{DefaultsKeys, KindClaim, KindDescriptor};
+use crate::config::typed;
+use crate::config::typed::{Keys, Located};
+use crate::provider::ProviderKind;
+use entry::HttpKeys;
+pub(super) use entry::{DEFAULT_RESPONSE_BYTES, MAX_RESPONSE_BYTES, METHODS, RequestKeys};
+pub(super) use fetch::{FetchPolicy, FetchRequest, fetch, preview as preview_fetch};
+#[cfg(feature = "openapi")]
+pub(super) use provider::build;
 
 mod auth;
 mod body;
-mod effects;
 mod entry;
 mod fetch;
-mod header_names;
-mod params;
 mod pointer;
 mod provider;
 mod request;
 mod response;
-mod retry;
 mod send;
 mod template;
 mod url_template;
 
 #[cfg(test)]
 mod tests;
-
-use crate::config::spec::{KindClaim, KindDescriptor};
-use crate::config::typed::Keys;
-use crate::provider::ProviderKind;
-
-use entry::HttpKeys;
-pub(super) use entry::{DEFAULT_RESPONSE_BYTES, MAX_RESPONSE_BYTES, METHODS, RequestKeys};
-pub(super) use fetch::{FetchPolicy, FetchRequest, fetch, preview as preview_fetch};
-
-#[cfg(feature = "openapi")]
-pub(super) use effects::contacted;
-#[cfg(feature = "openapi")]
-pub(super) use provider::build;
 
 pub fn kind() -> ProviderKind {
     ProviderKind {
@@ -45,9 +44,41 @@ pub fn kind() -> ProviderKind {
             keys: const { &[Keys::of::<HttpKeys>(), Keys::of::<RequestKeys>()] },
             expand: &["query", "body"],
             claims: |node, _| KindClaim::certain_if(node.get("endpoint_url").is_some()),
-            effects: effects::effects,
+            effects: effects,
             code: None,
         },
         build: provider::build,
     }
+}
+
+pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
+    let address =
+        contacted(entry, site).unwrap_or_else(|| "an address not in the entry".to_owned());
+    vec![EntryEffect::Contacts(address)]
+}
+
+/// Scheme, host and port of the requests; the text of the entry if a reference decides it; `None`
+/// if the entry names no address.
+pub(in crate::providers) fn contacted(entry: &ConfigNode, site: &EntrySite<'_>) -> Option<String> {
+    let text = |value: Option<Located<String>>| value.map(|text| text.value);
+    let endpoint = text(typed::peek::<HttpKeys>(entry).and_then(|keys| keys.endpoint_url));
+    // Whether the endpoint is a full URL is decided as for requests: by how it starts.
+    let is_whole = |text: &String| Url::parse(text).is_ok_and(|url| url.has_host());
+    let is_decided_elsewhere = |text: &String| text.starts_with("${");
+    let base = || {
+        let own = text(typed::peek::<RequestKeys>(entry).and_then(|keys| keys.base_url));
+        own.or_else(|| typed::peek::<DefaultsKeys>(site.defaults?)?.base_url)
+    };
+    let whole = match endpoint {
+        Some(endpoint) if is_whole(&endpoint) || is_decided_elsewhere(&endpoint) => endpoint,
+        Some(endpoint) => match base() {
+            Some(base) => base,
+            None => endpoint,
+        },
+        None => base()?,
+    };
+    Some(match Url::parse(&whole) {
+        Ok(url) if url.has_host() && !whole.contains("${") => url.origin().ascii_serialization(),
+        _ => whole,
+    })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::McpProvider;
 use crate::config::spec::{Endpoint, ServerSpec};
-use crate::config::watched_code::{CodePatterns, CodeState};
+use crate::config::watched_files::{CodePatterns, CodeState};
 use crate::model::{HostEvent, ListKind, ListOwner, LogLevel, ServerState};
 use crate::provider::ManagedServer as _;
 

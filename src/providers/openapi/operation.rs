@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::document::{OpenApiDocument, OpenApiOperation, list};
-use super::schema::{ReferenceGraph, SchemaBundler};
+use super::document::{ReferenceGraph, SchemaBundler};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
 use crate::config::typed::{Located, names};

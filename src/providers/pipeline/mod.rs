@@ -4,13 +4,9 @@
 //! they see (`scope`), what can be checked before a call (`check`), and one run (`run`). Never
 //! does: find, check or permit the tools it calls; each step goes through the host like any call.
 
-mod check;
-mod condition;
 mod entry;
 mod provider;
-mod reference;
 mod run;
-mod scope;
 mod step;
 mod template;
 

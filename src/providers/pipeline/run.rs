@@ -9,15 +9,16 @@ use futures_util::stream;
 use serde_json::{Value, json};
 
 use super::entry::PipelinePlan;
-use super::scope::{self, Scope, ScopeView};
 use super::step::{MAX_PARALLEL, OnError, PipelineStep, title};
+use super::template;
 use super::template::PipelineTemplate;
+use super::template::{Scope, ScopeView};
 use crate::model::{
     Error, ErrorKind, HostEvent, JsonObject, LogLevel, NestedCall, ToolCaller, ToolContext,
     ToolResult,
 };
 use crate::util::clock::{Clock as _, SystemClock};
-use crate::util::number::{float_len, millis};
+use crate::util::units::{float_len, millis};
 
 const MAX_ITEMS: usize = 1_000;
 
@@ -49,7 +50,7 @@ struct StepOutcome {
 impl PipelineRun<'_> {
     pub(super) async fn run(&self, arguments: JsonObject) -> Result<ToolResult, Error> {
         let ids = self.plan.steps().map(|step| step.id.as_str());
-        let mut scope = Scope::of(arguments, Some(scope::context(self.context)), ids);
+        let mut scope = Scope::of(arguments, Some(template::context(self.context)), ids);
         let mut reports = Vec::new();
         let mut warnings = Vec::new();
         let mut last = ToolResult::json(Value::Null);

@@ -15,7 +15,7 @@ use super::sealed::SealedCode;
 use super::shim;
 use super::worker::PythonWorker;
 use crate::model::{Error, ErrorKind, EventSink};
-use crate::providers::sandbox_hint;
+use crate::providers::confinement;
 use crate::util::confine::Confinement;
 use crate::util::process::Program;
 
@@ -156,7 +156,7 @@ impl KeyWorkers {
             Err(error) if error.kind() == ErrorKind::Denied => Err(error),
             Err(error) => {
                 let within = confinement.as_ref().filter(|_| error.hint().is_none());
-                let hint = within.and_then(|within| sandbox_hint::for_start(&program, within));
+                let hint = within.and_then(|within| confinement::for_start(&program, within));
                 let error = hint.into_iter().fold(error, Error::with_hint);
                 slot.failure = Some((Instant::now(), error.clone()));
                 Err(error)

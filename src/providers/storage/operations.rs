@@ -1,11 +1,15 @@
 //! The operations of a store: read, write, list, delete, clear.
+//!
+//! Checks of a call's arguments that a schema cannot express (lengths in bytes), or that were
+//! skipped because validation is off.
 
 use serde_json::{Value, json};
 
-use super::arguments;
 use crate::model::{Error, ToolResult};
+use crate::providers::arguments::Arguments;
+use crate::providers::engines::config::EngineLimits;
 use crate::providers::engines::kind::EngineCall;
-use crate::providers::engines::{Quota, TakeOutcome, WriteOutcome, WriteRequest};
+use crate::providers::engines::{Quota, TakeOutcome, WriteCondition, WriteOutcome, WriteRequest};
 use crate::util::spelling::did_you_mean;
 use crate::util::units::show_size;
 
@@ -13,7 +17,7 @@ use crate::util::units::show_size;
 const SUGGESTION_SCAN: usize = 1000;
 
 pub(super) async fn read(call: EngineCall<'_>) -> Result<ToolResult, Error> {
-    let key = arguments::key(call.arguments, &call.config.limits)?;
+    let key = key(call.arguments, &call.config.limits)?;
     let Some(entry) = call.engine.read(&call.space, key).await? else {
         return missing(&call, key).await;
     };
@@ -38,12 +42,12 @@ async fn missing(call: &EngineCall<'_>, key: &str) -> Result<ToolResult, Error> 
 /// Writes a value to a key, if its condition is met and the quota allows it.
 pub(super) async fn write(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let limits = &call.config.limits;
-    let key = arguments::key(call.arguments, limits)?;
+    let key = key(call.arguments, limits)?;
     let write = WriteRequest {
         space: call.space.clone(),
         key: Some(key.to_owned()),
-        value: arguments::value(call.arguments, limits)?,
-        condition: arguments::condition(call.arguments)?,
+        value: value(call.arguments, limits)?,
+        condition: condition(call.arguments)?,
         quota: limits.quota,
         ttl: call.config.ttl,
     };
@@ -70,7 +74,7 @@ pub(super) async fn write(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let prefix = call.arguments.optional_text("prefix")?.unwrap_or_default();
     let after = call.arguments.optional_text("cursor")?;
-    let limit = arguments::limit(call.arguments)?;
+    let limit = limit(call.arguments)?;
     let page = call.engine.page(&call.space, prefix, after, limit).await?;
     let cursor = page.items.last().filter(|_| page.more).map(|item| item.key.clone());
     Ok(ToolResult::json(json!({ "keys": page.items, "cursor": cursor })))
@@ -78,7 +82,7 @@ pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 
 /// Deletes a key; one without a value is not a failure.
 pub(super) async fn delete(call: EngineCall<'_>) -> Result<ToolResult, Error> {
-    let key = arguments::key(call.arguments, &call.config.limits)?;
+    let key = key(call.arguments, &call.config.limits)?;
     let version = call.arguments.count("if_version", 0)?;
     match call.engine.take(&call.space, key, version).await? {
         TakeOutcome::Conflict(at) => Err(conflict(key, Some(at))),
@@ -102,4 +106,58 @@ fn conflict(key: &str, at: Option<u64>) -> Error {
     Error::tool(message)
         .with_hint("read it again, and write with its current version")
         .with_data(json!({ "reason": "conflict", "version": at }))
+}
+
+/// How many keys a page has when the call does not say.
+pub(super) const DEFAULT_PAGE_SIZE: u64 = 100;
+pub(super) const MAX_PAGE_SIZE: u64 = 1000;
+
+pub(super) fn key<'a>(arguments: Arguments<'a>, limits: &EngineLimits) -> Result<&'a str, Error> {
+    let key = arguments.text("key")?;
+    if key.is_empty() {
+        return Err(Error::usage("'key' is empty"));
+    }
+    if key.contains('\0') {
+        return Err(Error::usage("'key' contains a NUL character"));
+    }
+    if key.len() as u64 > limits.max_key_bytes {
+        return Err(Error::usage(format!(
+            "'key' has {} bytes; a key of this store can have at most {}",
+            key.len(),
+            limits.max_key_bytes
+        )));
+    }
+    Ok(key)
+}
+
+pub(super) fn value(arguments: Arguments<'_>, limits: &EngineLimits) -> Result<String, Error> {
+    let value = arguments.0.get("value").ok_or_else(|| Error::usage("'value' is missing"))?;
+    let text = value.to_string();
+    if text.len() as u64 > limits.max_value_bytes {
+        return Err(Error::usage(format!(
+            "'value' has {} as JSON; a value of this store can have at most {}",
+            show_size(text.len() as u64),
+            show_size(limits.max_value_bytes)
+        ))
+        .with_hint("'max_value_bytes' of the entry says how long a value may be"));
+    }
+    Ok(text)
+}
+
+pub(super) fn condition(arguments: Arguments<'_>) -> Result<WriteCondition, Error> {
+    if arguments.0.get("if_version").is_some_and(serde_json::Value::is_null) {
+        // Taken for none, it would write what was to be written only on a condition.
+        return Err(Error::usage("'if_version' must be a whole number, 0 or more"));
+    }
+    match (arguments.count("if_version", 0)?, arguments.flag("if_absent")?) {
+        (Some(_), true) => Err(Error::usage("'if_version' and 'if_absent' exclude each other")),
+        (Some(version), false) => Ok(WriteCondition::Version(version)),
+        (None, true) => Ok(WriteCondition::Absent),
+        (None, false) => Ok(WriteCondition::Any),
+    }
+}
+
+pub(super) fn limit(arguments: Arguments<'_>) -> Result<usize, Error> {
+    let limit = arguments.count("limit", 1)?.unwrap_or(DEFAULT_PAGE_SIZE).min(MAX_PAGE_SIZE);
+    Ok(usize::try_from(limit).unwrap_or_default())
 }

@@ -5,16 +5,15 @@
 //! is written inside a text. A value is inserted unchanged and never read as a template again.
 //! Never does: decide what may stand between the braces (each kind has its own [`Placeholder`]), or
 //! encode; the caller knows where the text goes.
+//!
+//! Parsing a text into a template.
+//!
+//! Values with templates in them.
 
-mod builder;
-mod tree;
+use serde_json::{Map, Value};
 
-use serde_json::Value;
-
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
-
-pub(super) use self::builder::TemplateBuilder;
-pub(super) use self::tree::TemplateTree;
 
 pub(super) trait Placeholder: Sized {
     /// Reads what stands between braces; `None` when the kind takes it for no placeholder at all.
@@ -101,6 +100,183 @@ pub(super) fn value_text(value: &Value) -> Option<String> {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
+    }
+}
+
+pub(in crate::providers) struct TemplateBuilder<'t, P> {
+    parts: Vec<TemplatePart<P>>,
+    written: &'t str,
+    /// How many bytes of it were read.
+    position: usize,
+    literal_braces: u32,
+}
+
+impl<'t, P: Placeholder> TemplateBuilder<'t, P> {
+    /// A builder for the text `written`.
+    pub(in crate::providers) fn new(written: &'t str) -> Self {
+        Self { parts: Vec::new(), written, position: 0, literal_braces: 0 }
+    }
+
+    pub(in crate::providers) fn read(&mut self, piece: &str) -> Result<(), Diagnostic> {
+        let mut rest = piece;
+        while let Some(at) = rest.find(['{', '}']) {
+            let (before, from) = rest.split_at(at);
+            self.literal(before);
+            self.position += at;
+            let after = if let Some(after) = from.strip_prefix("{{") {
+                self.literal("{");
+                after
+            } else if let Some(after) = from.strip_prefix("}}") {
+                self.literal("}");
+                after
+            } else if let Some(after) = from.strip_prefix('}') {
+                let Some(left) = self.literal_braces.checked_sub(1) else {
+                    return Err(self.unmatched('}'));
+                };
+                self.literal_braces = left;
+                self.literal("}");
+                after
+            } else {
+                let inside = from.strip_prefix('{').and_then(|from| from.split_once('}'));
+                let Some((inside, after)) = inside else { return Err(self.unmatched('{')) };
+                let Some(placeholder) = P::parse(inside)? else {
+                    return Err(self.unmatched('{'));
+                };
+                self.parts.push(TemplatePart::Placeholder(placeholder));
+                after
+            };
+            self.position += from.len() - after.len();
+            rest = after;
+        }
+        self.literal(rest);
+        self.position += rest.len();
+        Ok(())
+    }
+
+    pub(in crate::providers) fn part(&mut self, part: TemplatePart<P>) {
+        self.parts.push(part);
+    }
+
+    /// Adds `text`, which has an opening brace of another syntax at its end: the brace that closes
+    /// it stands for itself.
+    pub(in crate::providers) fn open_literal_brace(&mut self, text: &str) {
+        self.literal(text);
+        self.literal_braces += 1;
+    }
+
+    /// Goes past `length` bytes that are in other syntax, so that columns stay right.
+    pub(in crate::providers) fn advance(&mut self, length: usize) {
+        self.position += length;
+    }
+
+    pub(in crate::providers) fn unmatched(&self, brace: char) -> Diagnostic {
+        let before = self.written.get(..self.position).unwrap_or_default();
+        let column = before.chars().count() + 1;
+        Diagnostic::error(format!(
+            "the '{brace}' at column {column} of '{}' is not part of a placeholder",
+            self.written
+        ))
+        .with_hint("write {name} for an argument, and {{ or }} for a literal brace")
+    }
+
+    pub(in crate::providers) fn finish(mut self) -> TextTemplate<P> {
+        self.parts.shrink_to_fit();
+        TextTemplate { parts: self.parts }
+    }
+
+    fn literal(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.parts.last_mut() {
+            Some(TemplatePart::Literal(literal)) => literal.push_str(text),
+            _ => self.parts.push(TemplatePart::Literal(text.to_owned())),
+        }
+    }
+}
+
+/// A value whose texts are templates; its keys are not.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::providers) enum TemplateTree<P> {
+    /// A number, boolean or null, which stays what it is.
+    Fixed(Value),
+    Text(TextTemplate<P>),
+    /// Without the items that are absent.
+    List(Vec<Self>),
+    /// Without the members that are absent.
+    Map(Vec<(String, Self)>),
+}
+
+/// What a text becomes; `None` for something absent.
+type TextFiller<'a, P, E> = dyn Fn(&TextTemplate<P>) -> Result<Option<Value>, E> + 'a;
+
+impl<P: Placeholder> TemplateTree<P> {
+    /// A value of a file; `text` reads each text of it and reports what is wrong.
+    pub(in crate::providers) fn of(
+        node: &ConfigNode,
+        text: &mut dyn FnMut(&str, &ConfigNode) -> Option<TextTemplate<P>>,
+    ) -> Self {
+        match &node.value {
+            NodeValue::Text(written) => {
+                text(written, node).map_or(Self::Fixed(Value::Null), Self::Text)
+            }
+            NodeValue::List(items) => {
+                Self::List(items.iter().map(|item| Self::of(item, text)).collect())
+            }
+            NodeValue::Map(entries) => {
+                let entries = entries.iter();
+                Self::Map(
+                    entries.map(|(key, v)| (key.text.to_string(), Self::of(v, text))).collect(),
+                )
+            }
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {
+                Self::Fixed(node.to_json())
+            }
+        }
+    }
+
+    pub(in crate::providers) fn texts(&self) -> Vec<&TextTemplate<P>> {
+        match self {
+            Self::Fixed(_) => Vec::new(),
+            Self::Text(template) => vec![template],
+            Self::List(items) => items.iter().flat_map(Self::texts).collect(),
+            Self::Map(entries) => entries.iter().flat_map(|(_, value)| value.texts()).collect(),
+        }
+    }
+
+    /// The placeholder that makes up the whole value, if there is nothing else in it.
+    pub(in crate::providers) fn sole_placeholder(&self) -> Option<&P> {
+        match self {
+            Self::Text(template) => template.sole_placeholder(),
+            _ => None,
+        }
+    }
+
+    /// The value with every text filled by `text`.
+    pub(in crate::providers) fn filled<E>(
+        &self,
+        text: &TextFiller<'_, P, E>,
+    ) -> Result<Option<Value>, E> {
+        Ok(match self {
+            Self::Fixed(value) => Some(value.clone()),
+            Self::Text(template) => text(template)?,
+            Self::List(items) => {
+                let mut list = Vec::with_capacity(items.len());
+                for item in items {
+                    list.extend(item.filled(text)?);
+                }
+                Some(Value::Array(list))
+            }
+            Self::Map(entries) => {
+                let mut map = Map::new();
+                for (key, value) in entries {
+                    if let Some(value) = value.filled(text)? {
+                        map.insert(key.clone(), value);
+                    }
+                }
+                Some(Value::Object(map))
+            }
+        })
     }
 }
 

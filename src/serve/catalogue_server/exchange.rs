@@ -16,8 +16,8 @@ use super::parked_requests::{ParkedRequest, RequestKey};
 use super::request_sender::RequestSender;
 use super::running_request::{RequestStep, RunningRequest};
 use super::{CatalogueServer, questions};
-use crate::host::caller;
 use crate::host::link::Observation;
+use crate::host::request;
 use crate::host::request::ItemRequest;
 use crate::model::{CallId, ClientAbilities, HostEvent, JsonObject, QuestionReply, TraceContext};
 use crate::providers::mcp::call_meta::{METADATA, SESSION, USER};
@@ -153,7 +153,7 @@ impl CatalogueServer {
     pub(super) fn item_request(&self, sender: &RequestSender, own_session: &str) -> ItemRequest {
         let text = |key: &str| sender.meta_member(key).and_then(Value::as_str);
         // No client with its own token enters the session of another by naming it.
-        let session = match text(SESSION).filter(|name| caller::check_user(name).is_ok()) {
+        let session = match text(SESSION).filter(|name| request::check_user(name).is_ok()) {
             Some(name) if self.is_for_one_client => format!("{own_session}/{name}"),
             Some(name) => name.to_owned(),
             None => own_session.to_owned(),
@@ -165,7 +165,7 @@ impl CatalogueServer {
         let plain = sender.meta_member(METADATA).and_then(Value::as_object).into_iter().flatten();
         let is_of_protocol = |key: &str| {
             matches!(key, "progressToken" | "traceparent" | "tracestate")
-                || caller::is_reserved(key)
+                || request::is_reserved(key)
         };
         let members = sender.meta().iter().chain(plain).filter(|(key, _)| !is_of_protocol(key));
         metadata.extend(members.map(|(key, value)| (key.clone(), value.clone())));

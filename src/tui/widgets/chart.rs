@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::tui::prelude::*;
-use crate::util::distribution::Distribution;
+use crate::util::histogram::Distribution;
 
 /// From little to much, one cell each; all marks here have others in ASCII.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -333,8 +333,8 @@ mod histogram_tests {
     use super::*;
     use crate::tui::theme::ColourScheme;
     use crate::tui::theme::Theme;
-    use crate::util::distribution::logarithmic;
     use crate::util::histogram::Durations;
+    use crate::util::histogram::logarithmic;
 
     fn sample() -> Distribution {
         let mut all = Durations::default();

@@ -66,9 +66,7 @@ mod linux {
 
     use super::super::subject::SandboxSubject;
     use super::super::support::{SystemSupport, ThisSystem};
-    use super::super::{
-        Confinement, ConfinementLevel, bwrap, filter, inner_fence, is_superuser, landlock,
-    };
+    use super::super::{Confinement, ConfinementLevel, bwrap, filter, is_superuser, landlock};
     use super::{Coverage, Protection};
 
     pub fn coverage(confinement: &Confinement) -> Coverage {
@@ -114,8 +112,7 @@ mod linux {
         confinement: &Confinement,
     ) -> Vec<(&'static str, Vec<SandboxSubject>)> {
         let mut used = Vec::new();
-        let is_inner =
-            confinement.level == ConfinementLevel::Bwrap && inner_fence::is_available(system);
+        let is_inner = confinement.level == ConfinementLevel::Bwrap && bwrap::is_available(system);
         if confinement.level == ConfinementLevel::Landlock || is_inner {
             let abi = system.landlock_abi().unwrap_or_default();
             used.push(("Landlock", landlock::HandledRights::of(confinement, abi).subjects()));

@@ -3,6 +3,12 @@
 //! What is denied fails with an error and kills nothing, so that programs can do without. The
 //! filter is a list of what is forbidden ([`super::denied_syscalls`]), not of what is allowed: it
 //! closes known ways around the file rules and makes no claim about the rest of the kernel.
+//!
+//! The system calls denied to a confined child.
+//!
+//! It is the only list: [`super::filter`] builds the filter from it, and [`super::coverage()`] tells
+//! a person what the filter keeps. A call that is denied here and has a counterpart that takes a
+//! directory or a descriptor is denied in all its forms.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -13,7 +19,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-use super::denied_syscalls::{ArgumentTest, ArgumentTests, DENIED, DeniedCalls, DenyCondition};
+use super::subject::SandboxSubject;
 use super::{Confinement, ConfinementError, ConfinementLevel};
 
 /// The part of the table that holds for a confinement: what the filter is made of, and what is
@@ -130,3 +136,241 @@ pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
     }
     bytes
 }
+
+/// What is denied depends on these; the rest of the table always holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DenyCondition {
+    /// Part of every filter, regardless of what is allowed.
+    Always,
+    NetworkOff,
+    MetadataOff,
+}
+
+/// A test of one argument, counted from 0. What the kernel takes as 32 bits is compared as 32
+/// bits: it ignores the upper half, and so must the filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ArgumentTest {
+    Is(u8, u32),
+    IsNot(u8, u32),
+    /// These bits of it (the first number) are the second number.
+    Bits(u8, u64, u64),
+    /// A pointer that leads somewhere.
+    NotNull(u8),
+}
+
+/// When a call is denied: if all tests of one of the lists hold; with no list, always.
+pub(super) type ArgumentTests = &'static [&'static [ArgumentTest]];
+
+#[derive(Debug)]
+pub(super) struct DeniedCalls {
+    pub(super) subject: SandboxSubject,
+    pub(super) condition: DenyCondition,
+    pub(super) calls: &'static [(i64, ArgumentTests)],
+}
+
+const ALWAYS: ArgumentTests = &[];
+
+// Calls that are newer than the `libc` crate; these numbers are the same on all machines.
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const OPEN_TREE_ATTR: i64 = 467;
+const FILE_SETATTR: i64 = 469;
+
+/// Control requests that change flags and project of a file (`linux/fs.h`), in both widths.
+const SET_FLAGS: u32 = 0x4008_6602;
+const SET_FLAGS_32: u32 = 0x4004_6602;
+const SET_ATTRIBUTES: u32 = 0x401c_5820;
+const SET_GENERATION: u32 = 0x4008_7602;
+const SET_GENERATION_32: u32 = 0x4004_7602;
+
+const PRIO_PROCESS: u32 = 0;
+const IOPRIO_WHO_PROCESS: u32 = 1;
+const NEW_USER: u64 = 0x1000_0000;
+const UNIX: u32 = 1;
+/// The bits of a socket's type, without flags.
+const TYPE: u64 = 0xf;
+const DATAGRAM: u64 = 2;
+const RAW: u64 = 3;
+
+/// Another process than the caller. A filter does not know the caller's number, so that it may
+/// name itself by 0 only; the C library's functions for one's own process do.
+const OF_ANOTHER: ArgumentTests = &[&[ArgumentTest::IsNot(0, 0)]];
+
+pub(super) const DENIED: &[DeniedCalls] = &[
+    DeniedCalls {
+        subject: SandboxSubject::Metadata,
+        condition: DenyCondition::MetadataOff,
+        calls: &[
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_chmod, ALWAYS),
+            (libc::SYS_fchmod, ALWAYS),
+            (libc::SYS_fchmodat, ALWAYS),
+            (libc::SYS_fchmodat2, ALWAYS),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_chown, ALWAYS),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_lchown, ALWAYS),
+            (libc::SYS_fchown, ALWAYS),
+            (libc::SYS_fchownat, ALWAYS),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_utime, ALWAYS),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_utimes, ALWAYS),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_futimesat, ALWAYS),
+            (libc::SYS_utimensat, ALWAYS),
+            (libc::SYS_setxattr, ALWAYS),
+            (libc::SYS_lsetxattr, ALWAYS),
+            (libc::SYS_fsetxattr, ALWAYS),
+            (SETXATTRAT, ALWAYS),
+            (libc::SYS_removexattr, ALWAYS),
+            (libc::SYS_lremovexattr, ALWAYS),
+            (libc::SYS_fremovexattr, ALWAYS),
+            (REMOVEXATTRAT, ALWAYS),
+            (FILE_SETATTR, ALWAYS),
+            (
+                libc::SYS_ioctl,
+                &[
+                    &[ArgumentTest::Is(1, SET_FLAGS)],
+                    &[ArgumentTest::Is(1, SET_FLAGS_32)],
+                    &[ArgumentTest::Is(1, SET_ATTRIBUTES)],
+                    &[ArgumentTest::Is(1, SET_GENERATION)],
+                    &[ArgumentTest::Is(1, SET_GENERATION_32)],
+                ],
+            ),
+        ],
+    },
+    DeniedCalls {
+        subject: SandboxSubject::Memory,
+        condition: DenyCondition::Always,
+        calls: &[
+            (libc::SYS_ptrace, ALWAYS),
+            (libc::SYS_process_vm_readv, ALWAYS),
+            (libc::SYS_process_vm_writev, ALWAYS),
+            (libc::SYS_process_madvise, ALWAYS),
+            (libc::SYS_process_mrelease, ALWAYS),
+            (libc::SYS_pidfd_getfd, ALWAYS),
+            (libc::SYS_kcmp, ALWAYS),
+            (libc::SYS_migrate_pages, OF_ANOTHER),
+            (libc::SYS_move_pages, OF_ANOTHER),
+        ],
+    },
+    DeniedCalls {
+        subject: SandboxSubject::Scheduling,
+        condition: DenyCondition::Always,
+        calls: &[
+            // Reading limits (no new ones given) is harmless.
+            (libc::SYS_prlimit64, &[&[ArgumentTest::IsNot(0, 0), ArgumentTest::NotNull(2)]]),
+            (
+                libc::SYS_setpriority,
+                &[&[ArgumentTest::IsNot(0, PRIO_PROCESS)], &[ArgumentTest::IsNot(1, 0)]],
+            ),
+            (
+                libc::SYS_ioprio_set,
+                &[&[ArgumentTest::IsNot(0, IOPRIO_WHO_PROCESS)], &[ArgumentTest::IsNot(1, 0)]],
+            ),
+            (libc::SYS_sched_setaffinity, OF_ANOTHER),
+            (libc::SYS_sched_setscheduler, OF_ANOTHER),
+            (libc::SYS_sched_setparam, OF_ANOTHER),
+            (libc::SYS_sched_setattr, OF_ANOTHER),
+        ],
+    },
+    DeniedCalls {
+        subject: SandboxSubject::SharedMemory,
+        condition: DenyCondition::Always,
+        calls: &[
+            (libc::SYS_shmget, ALWAYS),
+            (libc::SYS_shmat, ALWAYS),
+            (libc::SYS_shmctl, ALWAYS),
+            (libc::SYS_shmdt, ALWAYS),
+            (libc::SYS_semget, ALWAYS),
+            (libc::SYS_semop, ALWAYS),
+            (libc::SYS_semtimedop, ALWAYS),
+            (libc::SYS_semctl, ALWAYS),
+            (libc::SYS_msgget, ALWAYS),
+            (libc::SYS_msgsnd, ALWAYS),
+            (libc::SYS_msgrcv, ALWAYS),
+            (libc::SYS_msgctl, ALWAYS),
+            (libc::SYS_mq_open, ALWAYS),
+            (libc::SYS_mq_unlink, ALWAYS),
+            (libc::SYS_mq_timedsend, ALWAYS),
+            (libc::SYS_mq_timedreceive, ALWAYS),
+            (libc::SYS_mq_notify, ALWAYS),
+            (libc::SYS_mq_getsetattr, ALWAYS),
+        ],
+    },
+    DeniedCalls {
+        subject: SandboxSubject::Network,
+        condition: DenyCondition::NetworkOff,
+        calls: &[
+            (libc::SYS_socket, ALWAYS),
+            (libc::SYS_socketpair, &[&[ArgumentTest::IsNot(0, UNIX)]]),
+        ],
+    },
+    // A filter cannot see the address of a Unix socket, and behind one may stand the session bus or
+    // a container engine, which start anything for any client. Pairs are for talking to oneself. A
+    // datagram socket of a pair can still be given another address with every message.
+    DeniedCalls {
+        subject: SandboxSubject::UnixSockets,
+        condition: DenyCondition::NetworkOff,
+        calls: NAMED_SOCKETS,
+    },
+    DeniedCalls {
+        subject: SandboxSubject::AbstractSockets,
+        condition: DenyCondition::NetworkOff,
+        calls: NAMED_SOCKETS,
+    },
+    DeniedCalls {
+        subject: SandboxSubject::Mounts,
+        condition: DenyCondition::Always,
+        calls: &[
+            (libc::SYS_mount, ALWAYS),
+            (libc::SYS_umount2, ALWAYS),
+            (libc::SYS_pivot_root, ALWAYS),
+            (libc::SYS_chroot, ALWAYS),
+            (libc::SYS_move_mount, ALWAYS),
+            (libc::SYS_open_tree, ALWAYS),
+            (OPEN_TREE_ATTR, ALWAYS),
+            (libc::SYS_fsopen, ALWAYS),
+            (libc::SYS_fspick, ALWAYS),
+            (libc::SYS_fsconfig, ALWAYS),
+            (libc::SYS_fsmount, ALWAYS),
+            (libc::SYS_mount_setattr, ALWAYS),
+            (libc::SYS_setns, ALWAYS),
+            // In its own user namespace a process has powers over parts of the kernel.
+            (libc::SYS_clone, &[&[ArgumentTest::Bits(0, NEW_USER, NEW_USER)]]),
+            (libc::SYS_unshare, &[&[ArgumentTest::Bits(0, NEW_USER, NEW_USER)]]),
+        ],
+    },
+    // They belong to the whole session.
+    DeniedCalls {
+        subject: SandboxSubject::Keyrings,
+        condition: DenyCondition::Always,
+        calls: &[
+            (libc::SYS_add_key, ALWAYS),
+            (libc::SYS_keyctl, ALWAYS),
+            (libc::SYS_request_key, ALWAYS),
+        ],
+    },
+    DeniedCalls {
+        subject: SandboxSubject::KernelInterfaces,
+        condition: DenyCondition::Always,
+        calls: &[
+            // A ring of requests does system calls that no filter sees.
+            (libc::SYS_io_uring_setup, ALWAYS),
+            (libc::SYS_bpf, ALWAYS),
+            (libc::SYS_perf_event_open, ALWAYS),
+            (libc::SYS_userfaultfd, ALWAYS),
+        ],
+    },
+];
+
+const NAMED_SOCKETS: &[(i64, ArgumentTests)] = &[
+    (libc::SYS_socket, ALWAYS),
+    (libc::SYS_connect, ALWAYS),
+    (libc::SYS_sendto, &[&[ArgumentTest::NotNull(4)]]),
+    (
+        libc::SYS_socketpair,
+        &[&[ArgumentTest::Bits(1, TYPE, DATAGRAM)], &[ArgumentTest::Bits(1, TYPE, RAW)]],
+    ),
+];

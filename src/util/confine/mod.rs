@@ -25,13 +25,9 @@ mod system_paths;
 #[cfg(target_os = "linux")]
 mod bwrap;
 #[cfg(target_os = "linux")]
-mod denied_syscalls;
-#[cfg(target_os = "linux")]
 mod enter;
 #[cfg(target_os = "linux")]
 mod filter;
-#[cfg(target_os = "linux")]
-mod inner_fence;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
@@ -50,11 +46,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
+pub use bwrap::become_program_if_requested;
 pub use coverage::Coverage;
 #[cfg(target_os = "linux")]
 pub use coverage::coverage;
-#[cfg(target_os = "linux")]
-pub use inner_fence::become_program_if_requested;
 pub use limits::{LimitCause, ResourceLimits, is_superuser};
 pub use prepared::PreparedConfinement;
 pub use scratch::ScratchDir;
@@ -186,9 +182,7 @@ impl Confinement {
         match (self.level, support_abi()) {
             (ConfinementLevel::Landlock, Some(abi)) => format!("landlock (ABI {abi})"),
             #[cfg(target_os = "linux")]
-            (ConfinementLevel::Bwrap, Some(abi))
-                if inner_fence::is_available(&support::ThisSystem) =>
-            {
+            (ConfinementLevel::Bwrap, Some(abi)) if bwrap::is_available(&support::ThisSystem) => {
                 format!("bwrap, landlock (ABI {abi})")
             }
             (level, _) => level.as_str().to_owned(),

@@ -11,7 +11,7 @@ use seccompiler::BpfProgram;
 use super::support::{SystemSupport, check_on};
 use super::{
     Confinement, ConfinementError, ConfinementLevel, HomeDir, PreparedConfinement, ScratchDir,
-    bwrap, filter, inner_fence, landlock,
+    bwrap, filter, landlock,
 };
 
 /// Descriptors of ours are moved up here, out of the way of those a child is given by number.
@@ -100,8 +100,8 @@ impl PreparedConfinement {
         let mut arguments = bwrap::arguments(confinement, cwd, temporary, filter.as_raw_fd())?;
         let temporary = temporary.unwrap_or(Path::new(bwrap::TMP)).to_path_buf();
         self.child.inherited.push(filter);
-        if inner_fence::is_available(system) {
-            let (wrapper, own) = inner_fence::wrap(confinement, &temporary)?;
+        if bwrap::is_available(system) {
+            let (wrapper, own) = bwrap::wrap(confinement, &temporary)?;
             arguments.extend(wrapper);
             self.child.inherited.push(own);
             self.child.ignores_termination = true;

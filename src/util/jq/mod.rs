@@ -7,10 +7,8 @@
 //! compiled: wherever a filter can loop — a definition, a step of a fold, the right side of a pipe,
 //! an argument, an element of a list — a native filter counts one step and ends the run when the
 //! budget is spent. It ends it the way `halt` would, which `try` cannot catch.
-
-pub mod budget;
-mod instrument;
-mod value;
+//!
+//! Converting between JSON and the engine's values; numbers keep their digits.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -19,11 +17,14 @@ use jaq_core::load::lex::Lexer;
 use jaq_core::load::parse::{Def, Parser, Term};
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars};
+use jaq_json::{Num, Val, read};
 use serde_json::Value;
 use thiserror::Error;
 
+use budget::InstrumentedDef;
 use budget::{JqBudget, JqEngine, JqLimits, JqRunData};
-use instrument::InstrumentedDef;
+
+pub mod budget;
 
 const LONGEST_FILTER: usize = 8 * 1024;
 const MOST_RESULTS: usize = 10_000;
@@ -61,7 +62,7 @@ pub enum JqError {
     TooSlow(Duration),
     #[error("the filter produces more than {MOST_RESULTS} results")]
     TooManyResults,
-    #[error("the result nests more than {} levels deep", value::DEEPEST)]
+    #[error("the result nests more than {} levels deep", DEEPEST)]
     ResultTooDeep,
     #[error("the result has a key that is not text")]
     KeyIsNotText,
@@ -110,10 +111,10 @@ pub fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Ve
 }
 
 fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
-    let input = value::from_json(input)?;
+    let input = from_json(input)?;
     let main = Def { name: MAIN, args: Vec::new(), body: parse(filter)? };
     let arena = Arena::default();
-    let modules = Loader::new(with_prelude(instrument::definition(main)))
+    let modules = Loader::new(with_prelude(budget::definition(main)))
         .load(&arena, File { code: MAIN, path: () })
         .map_err(|_| JqError::NotLoaded)?;
     let natives = jaq_core::funs()
@@ -142,7 +143,7 @@ fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqE
         if results.len() == MOST_RESULTS {
             return Err(JqError::TooManyResults);
         }
-        results.push(value::to_json(&item)?);
+        results.push(to_json(&item)?);
     }
     match budget.exceeded() {
         Some(reason) => Err(reason),
@@ -177,7 +178,7 @@ fn prelude() -> &'static [InstrumentedDef<'static>] {
             .chain(jaq_std::defs())
             .chain(jaq_json::defs())
             .filter(|definition| !FORBIDDEN_DEFINITIONS.contains(&definition.name))
-            .map(instrument::definition)
+            .map(budget::definition)
             .collect()
     })
 }
@@ -209,3 +210,63 @@ fn parse(filter: &str) -> Result<Term<&str>, JqError> {
 
 #[cfg(test)]
 mod tests;
+
+/// How deep a result may nest; what readers of JSON accept.
+const DEEPEST: usize = 128;
+
+/// A JSON value for the engine. The caller bounds its depth (every reader of JSON here does).
+fn from_json(value: &Value) -> Result<Val, JqError> {
+    read::parse_single(value.to_string().as_bytes())
+        .map_err(|error| JqError::Runtime(error.to_string()))
+}
+
+/// A result as JSON. What JSON cannot say becomes what jq prints: `null` for not-a-number, the
+/// largest float for infinity, replacement characters for bytes that are no text.
+fn to_json(value: &Val) -> Result<Value, JqError> {
+    convert(value, 0)
+}
+
+fn convert(value: &Val, depth: usize) -> Result<Value, JqError> {
+    if depth > DEEPEST {
+        return Err(JqError::ResultTooDeep);
+    }
+    Ok(match value {
+        Val::Null => Value::Null,
+        Val::Bool(value) => Value::Bool(*value),
+        Val::Num(value) => number(value),
+        Val::TStr(bytes) | Val::BStr(bytes) => {
+            Value::String(String::from_utf8_lossy(bytes).into_owned())
+        }
+        Val::Arr(items) => Value::Array(
+            items.iter().map(|item| convert(item, depth + 1)).collect::<Result<_, _>>()?,
+        ),
+        Val::Obj(entries) => {
+            let mut object = serde_json::Map::new();
+            for (key, value) in entries.iter() {
+                let Val::TStr(key) = key else {
+                    return Err(JqError::KeyIsNotText);
+                };
+                object
+                    .insert(String::from_utf8_lossy(key).into_owned(), convert(value, depth + 1)?);
+            }
+            Value::Object(object)
+        }
+    })
+}
+
+fn number(number: &Num) -> Value {
+    let float = |value: f64| {
+        let finite = value.clamp(f64::MIN, f64::MAX);
+        serde_json::Number::from_f64(finite).map_or(Value::Null, Value::Number)
+    };
+    match number {
+        Num::Int(value) => Value::from(*value),
+        Num::Float(value) => float(*value),
+        Num::BigInt(value) => parsed(&value.to_string()),
+        Num::Dec(text) => parsed(text),
+    }
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).map_or(Value::Null, Value::Number)
+}

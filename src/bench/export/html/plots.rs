@@ -9,10 +9,10 @@ use crate::bench::compare::letter;
 use crate::bench::formatting::per_second;
 use crate::bench::report::{BenchReport, TargetReport, TimelineSlice};
 use crate::bench::snapshot::rates;
-use crate::util::distribution::logarithmic;
 use crate::util::histogram::Durations;
-use crate::util::number::{float, float_len};
+use crate::util::histogram::logarithmic;
 use crate::util::units::show_duration;
+use crate::util::units::{float, float_len};
 
 /// Maximum number of targets drawn; more lines could not be told apart.
 const MAX_TARGETS: usize = 4;

@@ -1,8 +1,13 @@
 //! The options of `toolhost bench`. Doc comments are the help texts.
+//!
+//! Parsing of `--export FORMAT=FILE`.
 
-use super::export_spec::ExportSpec;
+use std::str::FromStr;
+
+use crate::bench::bench_result::ExportFormat;
 use crate::bench::plan::{OverflowPolicy, WarmUp};
-use crate::bench::syntax::{self, ConcurrencySpec};
+use crate::bench::syntax;
+use crate::bench::syntax::ConcurrencySpec;
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::commands::prelude::*;
 
@@ -13,7 +18,7 @@ use crate::cli::commands::prelude::*;
 /// needs --allow-writes.
 #[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(arg = formats::option(formats::MEASUREMENTS), arg = server_target::command())]
+#[command(arg = formats::option(formats::MEASUREMENTS), arg = ad_hoc::command())]
 pub struct BenchArgs {
     /// Tool to call: its full name, or its bare name if that is unique
     #[arg(add = ArgValueCompleter::new(complete::tools))]
@@ -29,7 +34,7 @@ pub struct BenchArgs {
           conflicts_with_all = ["args", "words"])]
     pub args_lines: Option<PathBuf>,
     /// Only look for the tool on this server (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = server_target::server(), add = ArgValueCompleter::new(complete::servers))]
+    #[arg(long, value_name = "NAME", value_parser = ad_hoc::server(), add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Allow benchmarking a tool that needs approval or may write
     #[arg(long)]
@@ -146,3 +151,52 @@ const OVERFLOW: &[Choice<OverflowPolicy>] = &[
     ("queue", "The call waits, and the wait counts as latency", OverflowPolicy::Queue),
     ("drop", "The call is skipped and counted as dropped", OverflowPolicy::Drop),
 ];
+
+/// `--export`: a format and a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportSpec {
+    pub form: ExportFormat,
+    pub path: PathBuf,
+}
+
+impl FromStr for ExportSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let form_of = |word: &str| match word {
+            "csv" => Some(ExportFormat::Csv),
+            "md" | "markdown" => Some(ExportFormat::Markdown),
+            _ => None,
+        };
+        if let Some((word, path)) = text.split_once('=')
+            && let Some(form) = form_of(word)
+            && !path.is_empty()
+        {
+            return Ok(Self { form, path: path.into() });
+        }
+        let path = PathBuf::from(text);
+        match path.extension().and_then(|extension| form_of(extension.to_str()?)) {
+            Some(form) => Ok(Self { form, path }),
+            None => Err(Error::usage(
+                "expected FILE.csv, FILE.md, csv=FILE or md=FILE; use --save FILE for JSON",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_named_or_follows_from_the_file() {
+        let export = |text: &str| text.parse::<ExportSpec>().map(|export| export.form).ok();
+        assert_eq!(export("a.csv"), Some(ExportFormat::Csv));
+        assert_eq!(export("b.md"), Some(ExportFormat::Markdown));
+        assert_eq!(export("csv=a=b.txt"), Some(ExportFormat::Csv));
+        assert_eq!("csv=a=b.txt".parse::<ExportSpec>().unwrap().path, Path::new("a=b.txt"));
+        for text in ["", "csv=", "a.json", "html=a.html", "a", "a.hgrm", "hyperfine=a.json"] {
+            assert!(export(text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,9 +1,23 @@
 //! Turning the options into a plan.
+//!
+//! The tools of a run, as named on the command line.
+//!
+//! `--export-locust`: writing a locustfile instead of running the benchmark.
+
+use secrecy::ExposeSecret as _;
+use tokio_util::sync::CancellationToken;
 
 use super::args::BenchArgs;
+use crate::bench::arguments::read_lines;
+use crate::bench::bench_runner::PreparedTarget;
+use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
 use crate::bench::plan::BenchPlan;
 use crate::bench::plan_options::PlanOptions;
+use crate::bench::targets;
+use crate::bench::targets::{ArgumentInput, TargetOptions, TargetSpec};
 use crate::cli::commands::prelude::*;
+use crate::config::spec::{AuthSpec, Endpoint, ServerSpec, Transport};
+use crate::util::text::variable_name;
 
 pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
     if args.vs_args.is_some() && args.vs.is_none() {
@@ -24,6 +38,134 @@ pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
         has_baseline: args.baseline.is_some(),
     };
     options.plan()
+}
+
+/// The number of targets in the report: the tools of a command line, or the steps of one tool.
+pub(super) fn count(args: &BenchArgs) -> usize {
+    let steps = args.concurrency.as_ref().map_or(0, |spec| spec.further.len());
+    1 + steps + usize::from(args.vs.is_some())
+}
+
+pub(super) async fn target_specs(
+    args: &BenchArgs,
+    context: &CommandContext,
+) -> Result<Vec<TargetSpec>, Error> {
+    if args.args.as_deref() == Some("-") && args.vs_args.as_deref() == Some("-") {
+        return Err(Error::usage("--args - and --vs-args - cannot both read standard input"));
+    }
+    let arguments = match &args.args_lines {
+        Some(file) => {
+            ArgumentInput::Lines(read_lines("--args-lines", &context.environment.cwd().join(file))?)
+        }
+        None => {
+            ArgumentInput::Single(read_arguments(&args.words, args.args.as_ref(), context).await?)
+        }
+    };
+    let mut all = vec![TargetSpec { name: args.name.clone(), arguments: arguments.clone() }];
+    if let Some(name) = args.vs.clone() {
+        let arguments = match &args.vs_args {
+            Some(_) => ArgumentInput::Single(
+                read_arguments(&[], args.vs_args.as_ref(), context)
+                    .await
+                    .map_err(|error| Error::usage(format!("--vs-args: {}", error.message())))?,
+            ),
+            None => arguments,
+        };
+        all.push(TargetSpec { name, arguments });
+    }
+    Ok(all)
+}
+
+/// Finds each tool and checks that it may be benchmarked; `cancel` will end the run at once.
+pub(super) async fn resolve(
+    specs: Vec<TargetSpec>,
+    args: &BenchArgs,
+    context: &CommandContext,
+    host: &ToolHost,
+    cancel: &CancellationToken,
+) -> Result<Vec<PreparedTarget>, Error> {
+    let options = TargetOptions {
+        servers: args.server.clone(),
+        timeout: args.timeout,
+        skips_validation: args.no_validate,
+        allow_writes: args.allow_writes || args.yes_nested,
+        assume_yes_nested: args.yes_nested,
+        inspect_every: args.check_every,
+        cancel: cancel.clone(),
+    };
+    targets::prepare(specs, &options, host, |warning| context.output.warn(warning)).await
+}
+
+const TOKEN: &str = "LOCUST_TOKEN";
+
+pub(super) fn write(
+    path: &Path,
+    plan: &BenchPlan,
+    prepared: &PreparedTarget,
+    assembly: &Assembly,
+    context: &CommandContext,
+) -> CommandResult {
+    let text = locust(plan, &target(prepared, &assembly.configuration.servers)?)?;
+    super::write_one(path, &text, context)?;
+    Ok(())
+}
+
+fn target(prepared: &PreparedTarget, servers: &[ServerSpec]) -> Result<LocustTarget, Error> {
+    let name = &prepared.target.definition().name;
+    let refused = |why: &str| {
+        Err(Error::usage(format!("--export-locust: '{name}' {why}")).with_hint(
+            "Locust speaks only HTTP; without the option, toolhost generates the load itself",
+        ))
+    };
+    let server = servers.iter().find(|server| Some(server.name.as_str()) == name.component());
+    let Some(server) = server else { return refused("is not a tool of an MCP server") };
+    let Endpoint::Http { url, socket: None, transport, headers, auth, .. } = &server.endpoint
+    else {
+        return refused("is a tool of a server without an HTTP address");
+    };
+    if *transport == Transport::WebSocket {
+        return refused("is a tool of a server without an HTTP address");
+    }
+    let keeps = |text: &str| prepared.target.masked(text) == text;
+    if !keeps(url.as_str()) {
+        return refused("has a secret in its URL, which would be written to the file");
+    }
+    let mut written: Vec<LocustHeader> = headers
+        .iter()
+        .map(|(name, value)| (name, value.expose_secret()))
+        .map(|(name, value)| LocustHeader {
+            name: name.clone(),
+            value: if keeps(value) {
+                LocustValue::Text(value.to_owned())
+            } else {
+                LocustValue::Variable { before: String::new(), variable: variable(name) }
+            },
+        })
+        .collect();
+    match &**auth {
+        AuthSpec::Unset | AuthSpec::None => {}
+        AuthSpec::Bearer { variable, .. } => written.push(bearer(variable.as_deref())),
+        AuthSpec::OAuth(_) => written.push(bearer(None)),
+    }
+    Ok(LocustTarget {
+        name: name.full(),
+        tool: name.tool().to_owned(),
+        url: url.to_string(),
+        protocol: prepared.target.protocol().map(str::to_owned),
+        headers: written,
+        arguments: prepared.arguments.objects().cloned().collect(),
+    })
+}
+
+/// The variable for the secret value of a header: `LOCUST_X_TEAM` for `X-Team`.
+fn variable(header: &str) -> String {
+    format!("LOCUST_{}", variable_name(header))
+}
+
+fn bearer(variable: Option<&str>) -> LocustHeader {
+    let variable = variable.unwrap_or(TOKEN).to_owned();
+    let value = LocustValue::Variable { before: "Bearer ".to_owned(), variable };
+    LocustHeader { name: "Authorization".to_owned(), value }
 }
 
 #[cfg(test)]

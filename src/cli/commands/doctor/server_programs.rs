@@ -6,8 +6,8 @@ use secrecy::ExposeSecret as _;
 use super::{DoctorCheck, Severity};
 use crate::cli::commands::prelude::*;
 use crate::config::environment::Environment;
+use crate::config::references::PASSED_TO_PROGRAMS;
 use crate::config::spec::{Endpoint, ServerSpec};
-use crate::config::variables::PASSED_TO_PROGRAMS;
 use crate::util::process::{ResolveError, resolve};
 use crate::util::text::variable_name;
 

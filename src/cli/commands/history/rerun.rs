@@ -16,7 +16,7 @@ use crate::model::JsonObject;
 /// The call is validated and may need approval like any other. Secret arguments are not stored; you
 /// are asked for them, or give them as arguments.
 #[derive(Debug, Args)]
-#[command(arg = formats::option(formats::RESULT), arg = server_target::command())]
+#[command(arg = formats::option(formats::RESULT), arg = ad_hoc::command())]
 pub struct HistoryRerunArgs {
     /// ID of the call or a unique prefix of it; without one, the last call of this project
     #[arg(add = ArgValueCompleter::new(complete::calls))]

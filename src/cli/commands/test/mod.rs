@@ -10,7 +10,7 @@ use crate::host::content::filter_input;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Diagnostic, JsonObject};
 use crate::util::atomic_file::{self, FileMode};
-use crate::util::number::millis;
+use crate::util::units::millis;
 use crate::util::{jq, pattern};
 
 pub use report::TestReport;
@@ -25,7 +25,7 @@ const GRACE_PERIOD: Duration = Duration::from_secs(10);
 /// asks here too. Exits with 8 when an expectation is not met.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-#[command(arg = formats::option(formats::REPORT), arg = server_target::command())]
+#[command(arg = formats::option(formats::REPORT), arg = ad_hoc::command())]
 pub struct TestArgs {
     /// Files of tests
     #[arg(required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

@@ -4,14 +4,12 @@
 //! functions `functions`. Never does: evaluate anything but arithmetic — there are no strings, no
 //! attributes, no assignments, and every size is bounded, so that `9**9**9` fails at once.
 
-mod functions;
-mod lexer;
 mod number;
 mod parser;
 
 use super::{BuiltinFunction, FunctionBody, input};
 use crate::model::{Error, ToolResult};
-use crate::providers::properties::text;
+use crate::providers::arguments::text;
 
 /// The longest expression that is read, in bytes.
 const MAX_EXPRESSION_BYTES: usize = 4096;
@@ -46,7 +44,7 @@ fn evaluate(expression: &str) -> Result<String, Error> {
         let message = format!("the expression is longer than {MAX_EXPRESSION_BYTES} bytes");
         return Err(Error::tool(message));
     }
-    let tokens = lexer::tokens(expression)?;
+    let tokens = parser::tokens(expression)?;
     parser::evaluate(&tokens).map(number::Number::show)
 }
 

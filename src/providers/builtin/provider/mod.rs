@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::{BuiltinFunction, FunctionBody, FunctionKeys, table};
+use super::{BuiltinFunction, FunctionBody, FunctionKeys};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::config::typed;
@@ -52,7 +52,7 @@ fn function_of(spec: &ToolSpec, diagnostics: &Diagnostics) -> Option<&'static Bu
         );
         return None;
     };
-    diagnostics.ok(table::find(&module, function.as_ref()))
+    diagnostics.ok(super::find(&module, function.as_ref()))
 }
 
 fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {

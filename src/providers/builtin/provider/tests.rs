@@ -61,7 +61,7 @@ fn built(specs: &[ToolSpec]) -> BuiltProviders {
 }
 
 fn all() -> BuiltProviders {
-    let specs = table::FUNCTIONS.iter().map(|row| {
+    let specs = super::super::FUNCTIONS.iter().map(|row| {
         let name = format!("{}.{}", row.module, row.name);
         spec(&name, &[("module", row.module), ("function", row.name)])
     });

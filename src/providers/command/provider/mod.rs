@@ -7,11 +7,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::argument::fill_argument;
+use super::entry::fill_argument;
 use super::entry::{self, CommandEntry, CommandInput};
-use super::events::CommandEventReader;
+use super::result;
+use super::run::CommandEventReader;
 use super::run::{self, ProgramLimits};
-use super::{call_env, result};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::ToolSpec;
@@ -19,11 +19,11 @@ use crate::model::{
     Error, ErrorPhase, JsonObject, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, verify_trust};
+use crate::providers::arguments::with_defaults;
+use crate::providers::confinement;
 use crate::providers::local::{self, LocalTool};
 use crate::providers::program_env::{build_env, not_found};
-use crate::providers::properties::with_defaults;
 use crate::providers::template::value_text;
-use crate::providers::{confinement, sandbox_hint};
 use crate::util::confine::Confinement;
 use crate::util::process::{Process, Program, StartError, resolve};
 
@@ -129,7 +129,7 @@ impl CommandTool {
         };
         let CommandContext { environment, expanded } = self.shared.as_ref();
         let mut env = build_env(&entry.env, &entry.env_keys, environment.as_ref(), expanded);
-        call_env::add_arguments(&mut env, entry, &arguments)?;
+        run::add_arguments(&mut env, entry, &arguments)?;
         Ok(Invocation { argv, env, stdin })
     }
 }
@@ -140,7 +140,7 @@ impl LocalTool for CommandTool {
         let entry = &self.entry;
         verify_trust(&entry.seal)?;
         let mut prepared = self.prepare(&call.arguments)?;
-        call_env::add_context(&mut prepared.env, context)?;
+        run::add_context(&mut prepared.env, context)?;
         let path = locate(entry, self.shared.environment.as_ref())?;
         let cwd = entry.cwd.clone().unwrap_or_else(|| context.cwd.to_path_buf());
         require_directory(&cwd)?;
@@ -158,7 +158,7 @@ impl LocalTool for CommandTool {
             run::run_to_end(process, prepared.stdin, events, &context.cancel, &limits).await?;
         let sandboxed = confinement.as_ref();
         let hint = sandboxed
-            .and_then(|confinement| sandbox_hint::for_exit(&program, confinement, finished.status));
+            .and_then(|confinement| confinement::for_exit(&program, confinement, finished.status));
         let mut result = result::read(&entry.program, finished, entry.output)?;
         if let Some(hint) = hint {
             result.error = result.error.map(|error| error.with_hint(hint));
@@ -196,7 +196,7 @@ fn start(program: &Program, entry: &CommandEntry) -> Result<(Process, Option<Con
                 format!("'{}' could not be started: {error}", program.path.display())
             });
             let hint = confinement.as_ref().filter(|_| matches!(error, StartError::System(_)));
-            let hint = hint.and_then(|within| sandbox_hint::for_start(program, within));
+            let hint = hint.and_then(|within| confinement::for_start(program, within));
             Err(match hint {
                 Some(hint) => failed.with_hint(hint),
                 None => failed,

@@ -1,26 +1,29 @@
 //! The engine in `SQLite`: in memory, or one file, shared by all processes that name it.
+//!
+//! Errors of the `SQLite` file, with what to do about them.
+//!
+//! The schema of the `SQLite` file, and its migrations.
 
-mod errors;
-mod layout;
-mod open;
-mod operations;
-#[cfg(test)]
-mod tests;
-
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::TransactionBehavior::{Deferred, Immediate};
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use tokio::sync::Notify;
 
 use super::{Engine, KeyPage, StoredValue, TakeOutcome, WriteOutcome, WriteRequest, millis};
 use crate::model::Error;
 use crate::util::clock::Clock;
-use crate::util::database::{self, Durability};
+use crate::util::database;
+use crate::util::database::{DatabaseSchema, Durability};
 use open::StoreConnection;
+
+mod open;
+mod operations;
+#[cfg(test)]
+mod tests;
 
 /// How long closing may take: a lock is waited for that long, and a little more.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
@@ -94,7 +97,7 @@ impl SharedStore {
         if self.file.is_none() || outcome.as_ref().map_or_else(database::is_busy, |_| true) {
             *connection = Some(store);
         }
-        outcome.map_err(|error| errors::database_error(self.file.as_ref(), &error))
+        outcome.map_err(|error| database_error(self.file.as_ref(), &error))
     }
 }
 
@@ -164,3 +167,73 @@ impl Engine for SqliteEngine {
             tokio::time::timeout(SHUTDOWN_TIMEOUT, tokio::task::spawn_blocking(close)).await;
     }
 }
+
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+fn database_error(file: Option<&StoreFile>, error: &rusqlite::Error) -> Error {
+    let Some(path) = file.map(|file| &file.path) else {
+        return Error::internal(format!("a store in memory failed: {error}"));
+    };
+    let shown = path.display();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::unreachable(format!(
+            "the store {shown} has been locked by another process for {} s",
+            BUSY_TIMEOUT.as_secs()
+        ))
+        .with_hint("nothing was changed; try again when the other process has finished"),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            damaged(path, &error.to_string())
+        }
+        Some(ErrorCode::DiskFull) => {
+            Error::unreachable(format!("the disk is full: the store {shown} cannot grow"))
+                .with_hint("what it holds is intact; make room and try again")
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            Error::unreachable(format!("the store {shown} cannot be read or written: {error}"))
+                .with_hint("the disk may be full, or a limit on the size of files reached")
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            Error::unreachable(format!("the store {shown} cannot be opened: {error}"))
+                .with_hint("its owner, its mode or its directory does not allow it")
+        }
+        _ => Error::unreachable(format!("the store {shown} failed: {error}")),
+    }
+}
+
+/// The error for an existing file that is not a store, or is damaged. It is never changed.
+fn damaged(path: &Path, why: &str) -> Error {
+    let shown = path.display();
+    Error::protocol(format!("{shown} is damaged or not a store: {why}")).with_hint(format!(
+        "nothing was changed; recover its contents with `sqlite3 {shown} .recover`, or move it \
+         away to start over"
+    ))
+}
+
+/// Entries and their spaces. The mark is `THst`; triggers keep the sums that quotas are about.
+const LAYOUT: DatabaseSchema = DatabaseSchema { application_id: 0x5448_7374, migrations: &["
+    CREATE TABLE entry (
+        space TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        expires INTEGER,
+        PRIMARY KEY (space, key)
+    ) STRICT;
+    CREATE INDEX expiring ON entry (expires) WHERE expires IS NOT NULL;
+    CREATE TABLE space (name TEXT PRIMARY KEY NOT NULL, keys INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE total (bytes INTEGER NOT NULL, version INTEGER NOT NULL) STRICT;
+    INSERT INTO total VALUES (0, 0);
+    CREATE TRIGGER entry_came AFTER INSERT ON entry BEGIN
+        INSERT INTO space VALUES (new.space, 1) ON CONFLICT DO UPDATE SET keys = keys + 1;
+        UPDATE total SET bytes = bytes + new.size;
+    END;
+    CREATE TRIGGER entry_changed AFTER UPDATE OF size ON entry BEGIN
+        UPDATE total SET bytes = bytes + new.size - old.size;
+    END;
+    CREATE TRIGGER entry_went AFTER DELETE ON entry BEGIN
+        UPDATE space SET keys = keys - 1 WHERE name = old.space;
+        DELETE FROM space WHERE name = old.space AND keys = 0;
+        UPDATE total SET bytes = bytes - old.size;
+    END;
+"] };

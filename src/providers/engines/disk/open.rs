@@ -6,8 +6,8 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::Mode;
 
-use super::layout::LAYOUT;
-use super::{StoreFile, errors};
+use super::LAYOUT;
+use super::StoreFile;
 use crate::model::Error;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::database::{self, DatabasePath, Durability, PathStatus, SchemaCheck};
@@ -23,7 +23,7 @@ pub(super) struct StoreConnection {
 /// Opens the store, and makes it when it is not there and may be written.
 pub(super) fn open(file: Option<&StoreFile>) -> Result<StoreConnection, Error> {
     let Some(file) = file else {
-        let failed = |error| errors::database_error(None, &error);
+        let failed = |error| super::database_error(None, &error);
         let db = Connection::open_in_memory().map_err(failed)?;
         LAYOUT.create(&db).map_err(failed)?;
         return Ok(StoreConnection { db, read_only: None });
@@ -40,13 +40,13 @@ pub(super) fn open(file: Option<&StoreFile>) -> Result<StoreConnection, Error> {
         }
         make(&place, file)?;
     }
-    let failed = |error: rusqlite::Error| errors::database_error(Some(file), &error);
+    let failed = |error: rusqlite::Error| super::database_error(Some(file), &error);
     let access = if file.writable {
         OpenFlags::SQLITE_OPEN_READ_WRITE
     } else {
         OpenFlags::SQLITE_OPEN_READ_ONLY
     };
-    let db = database::connect(&place.file(), access, errors::BUSY_TIMEOUT).map_err(failed)?;
+    let db = database::connect(&place.file(), access, super::BUSY_TIMEOUT).map_err(failed)?;
     let read_only = match LAYOUT.check(&db).map_err(failed)? {
         SchemaCheck::Foreign => {
             return Err(Error::denied(format!("{shown} is a database of another program"))
@@ -114,7 +114,7 @@ fn check(place: &DatabasePath, file: &StoreFile) -> Result<bool, Error> {
         PathStatus::Foreign => {
             return Err(Error::denied(format!("{shown} belongs to another user")));
         }
-        PathStatus::File { size: 0, .. } => return Err(errors::damaged(&file.path, "it is empty")),
+        PathStatus::File { size: 0, .. } => return Err(super::damaged(&file.path, "it is empty")),
         PathStatus::File { mode, .. } if mode & 0o077 != 0 && file.writable => {
             // A store is as private as what people put into it.
             place.make_private().map_err(|error| {
@@ -132,7 +132,7 @@ fn make(place: &DatabasePath, file: &StoreFile) -> Result<(), Error> {
         database::set_journaling(db, Durability::Full, place.journal_mode())?;
         LAYOUT.create(db)
     };
-    place.make(errors::BUSY_TIMEOUT, fill).map_err(|what| {
+    place.make(super::BUSY_TIMEOUT, fill).map_err(|what| {
         Error::unreachable(format!("the store {} cannot be created: {what}", file.path.display()))
     })
 }

@@ -9,7 +9,7 @@ use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 use crate::net::address::{is_link_local, literal_ip};
 use crate::providers::http::body::{BodyTemplate, BodyType};
 use crate::providers::http::pointer;
-use crate::providers::http::retry::RetryPolicy;
+use crate::providers::http::send::RetryPolicy;
 use crate::providers::http::url_template::UrlTemplate;
 
 impl EntryParser<'_> {

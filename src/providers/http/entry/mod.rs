@@ -1,7 +1,6 @@
 //! Entries of kind `http`, checked as far as possible without sending anything.
-
-mod checks;
-mod schema;
+//!
+//! The input schema of an entry: declared, or derived from its placeholders.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,25 +8,30 @@ use reqwest::Method;
 use reqwest::header::HeaderName;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::auth::{self, HttpAuthKeys};
+use super::auth::HttpAuthKeys;
 use super::body::{BodyTemplate, BodyType};
-use super::header_names::header_name;
-use super::params::{self, ArgumentLocation, ArgumentPlace};
+use super::request::header_name;
+use super::request::{ArgumentLocation, ArgumentPlace};
 use super::response::ResponseRules;
-use super::retry::{RetryKeys, RetryPolicy};
+use super::send::{RetryKeys, RetryPolicy};
 use super::template::{HttpPlaceholder, TemplateReader};
 use super::url_template::UrlTemplate;
+use super::{auth, request};
 use crate::config::consent::{Expander, Grant};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::secrets::names_secret;
-use crate::config::spec::ToolSpec;
-use crate::config::typed::{self, ByteSize, Either, Located, Scalar, Texts};
+use crate::config::spec::{INPUT_SCHEMA_KEYS, ToolSpec};
+use crate::config::typed;
+use crate::config::typed::{ByteSize, Either, Located, Scalar, Texts};
 use crate::model::{Diagnostic, Diagnostics, SourceLocation, ToolDefinition};
+use crate::providers::arguments::{SchemaProperties, object_schema};
 use crate::providers::template::TextTemplate;
+
+mod checks;
 
 /// The default of `max_response_bytes`, in bytes of the body.
 pub(in crate::providers) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
@@ -245,7 +249,7 @@ impl<'a> EntryParser<'a> {
         let segments = target.iter().flat_map(UrlTemplate::segments);
         let in_path: Vec<&str> = segments.flat_map(TextTemplate::arguments).collect();
         let locations =
-            params::read(self.keys.params.as_ref(), &properties, &in_path, self.diagnostics);
+            request::read(self.keys.params.as_ref(), &properties, &in_path, self.diagnostics);
         let method = self.method(body.is_some() || in_body(&locations));
         let body_type = self.body_type(body.as_ref());
         let retry = RetryPolicy::read(self.request.retry.as_deref(), self.diagnostics);
@@ -423,4 +427,44 @@ impl<'a> EntryParser<'a> {
 
 fn in_body(locations: &BTreeMap<String, ArgumentLocation>) -> bool {
     locations.values().any(|location| matches!(location, ArgumentLocation::Body(_)))
+}
+
+impl EntryParser<'_> {
+    /// What the schema declares about arguments. Without a schema, one is made of the placeholders
+    /// and of `params`.
+    fn properties(&mut self, definition: &mut ToolDefinition) -> SchemaProperties {
+        if self.spec.entry.get_any(INPUT_SCHEMA_KEYS).is_none() {
+            definition.input_schema = self.schema().into();
+            return SchemaProperties::of(&definition.input_schema.read());
+        }
+        let properties = SchemaProperties::of(&definition.input_schema.top());
+        let mut warned = BTreeSet::new();
+        for text in &self.texts {
+            for name in text.template.arguments() {
+                let remedy = text.needs_arguments().then_some("or give it a default");
+                let diagnostic = properties.check(name, name, remedy, &text.location);
+                let is_new = |one: &Diagnostic| one.is_error() || warned.insert(name.to_owned());
+                self.diagnostics.extend(diagnostic.filter(is_new));
+            }
+        }
+        properties
+    }
+
+    fn schema(&self) -> Value {
+        let (mut properties, mut required) = (Map::new(), Vec::new());
+        for text in &self.texts {
+            for name in text.template.arguments() {
+                let is_in_path = text.part == TextPart::Path;
+                let shape = if is_in_path { json!({ "type": "string" }) } else { json!({}) };
+                properties.entry(name.to_owned()).or_insert(shape);
+                if text.needs_arguments() && !required.contains(&name) {
+                    required.push(name);
+                }
+            }
+        }
+        for name in self.keys.params.iter().flat_map(BTreeMap::keys) {
+            properties.entry(name.clone()).or_insert(json!({}));
+        }
+        object_schema(Value::Object(properties), &required)
+    }
 }

@@ -155,7 +155,7 @@ fn a_person_is_told_who_is_contacted() {
         let (base, scopes) = (std::path::Path::new("/srv"), std::collections::BTreeMap::new());
         let environment = FixedEnvironment::default();
         let site = EntrySite::new(base, base, &scopes, Some(&defaults), &environment);
-        match super::super::effects::effects(&entry, &site).as_slice() {
+        match crate::providers::http::effects(&entry, &site).as_slice() {
             [EntryEffect::Contacts(address)] => address.clone(),
             other => panic!("{other:?}"),
         }

@@ -5,12 +5,12 @@ use std::sync::atomic::AtomicUsize;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::check;
-use super::entry::{self, PipelinePlan};
+use super::entry;
+use super::entry::PipelinePlan;
 use super::run::PipelineRun;
-use super::scope::Scope;
 use super::step;
 use super::template::PipelineTemplate;
+use super::template::Scope;
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{
@@ -30,7 +30,7 @@ pub(super) fn build(specs: &[&ToolSpec], _context: &ProviderDeps) -> BuiltProvid
         let plan = entry::read(spec, &Diagnostics::default())?;
         Some((spec.definition.name.full(), plan.tools()))
     };
-    let cycles = check::find_cycles(&specs.iter().filter_map(called).collect());
+    let cycles = entry::find_cycles(&specs.iter().filter_map(called).collect());
     local::build(specs, |spec, diagnostics| {
         let plan = entry::read(spec, diagnostics)?;
         if let Some(cycle) = cycles.get(&spec.definition.name.full()) {

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::signature::{JsonWebKey, TokenAlgorithm};
-use crate::host::caller::check_user;
+use crate::host::request::check_user;
 
 /// The longest token, in bytes.
 const MAX_TOKEN: usize = 16 << 10;

@@ -13,8 +13,8 @@ use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm};
 use crate::tui::views::bench::{self, BenchRun, BenchView};
 use crate::tui::widgets::page::side_by_side;
-use crate::util::distribution::logarithmic;
 use crate::util::histogram::Durations;
+use crate::util::histogram::logarithmic;
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let bench = &state.bench;

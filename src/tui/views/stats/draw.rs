@@ -9,8 +9,8 @@ use crate::stats::summary::SeriesPoint;
 use crate::tui::prelude::*;
 use crate::tui::widgets::chart::sparkline;
 use crate::tui::widgets::table::{ColumnSpec, TableLayout};
-use crate::util::distribution::{linear, logarithmic};
 use crate::util::histogram::Durations;
+use crate::util::histogram::{linear, logarithmic};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     let stats = &state.stats;

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 
 use crate::model::ToolDefinition;
 use crate::stats::Usage;
+use crate::stats::comparison::ExceededSpeed;
 use crate::stats::count::ToolKey;
-use crate::stats::declared_speed::ExceededSpeed;
 use crate::stats::summary::{SeriesPoint, UsageOrder, sort};
 use crate::tui::context::ShownProjects;
 use crate::tui::keys::KeyPress::{Char, Enter};

@@ -9,7 +9,7 @@ pub mod tests;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use crate::audit::trace::write::TraceFile;
+use crate::audit::trace::TraceFile;
 use crate::model::traffic::TrafficKind;
 use crate::model::{CapturedTraffic, HostEvent, Traffic};
 use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
