@@ -476,7 +476,7 @@ SUITE = r'(tests:\n(  - name: "[\w ]+"\n    tool: "\w+"\n    args: \{[^\n]*\}\n 
 # Not here: what only a person in the console writes (exports into new files, a draft for an editor), other
 # operations of one writer (edits and copies of files, prompts), and PostgreSQL and Redis, which are others'.
 WRITERS = [
-    Writer("records", "audit/log.rs stats/spool.rs history/log.rs host/recorder_set.rs util/append",
+    Writer("records", "audit/log.rs stats/spool.rs history/log.rs host/recorder.rs util/append",
            words("call calculator expression={n}"), RECORDS, one_more, answer=lambda n: f"{n}\n"),
     Writer("rotation", "util/segments (for all records and logs)", words("call calculator expression={n}"),
            {f"{STATE}/stats.spool": row_count()}, one_more, prepare=full_spool, answer=lambda n: f"{n}\n"),
@@ -488,7 +488,7 @@ WRITERS = [
     Writer("mailbox", "providers/engines/disk providers/mailbox", words("call box-send to=a message:={n}"),
            {f"{CONFIG}/m.db": stored("json_extract(value, '$.message')")},
            lambda old, n: {f"{CONFIG}/m.db": old[f"{CONFIG}/m.db"] | {n}}),
-    Writer("file", "providers/files/replace.rs fill.rs write.rs", words("call files-write path=f.txt text=@big --yes"),
+    Writer("file", "providers/files/replace.rs write.rs", words("call files-write path=f.txt text=@big --yes"),
            {"work/f.txt": text}, becomes("work/f.txt", big),
            prepare=lambda room, n: room.write("work/big", big(n)), most=5),
     Writer("file, appended", "providers/files/replace.rs transfer.rs",
@@ -535,7 +535,7 @@ WRITERS = [
            {"work/suite.snapshots.json": names_of(lambda file: list(file.values())),
             "work/j.xml": whole_text("</testsuites>\n")},
            lambda old, n: {"work/suite.snapshots.json": frozenset({str(n)}), "work/j.xml": "whole"}, prepare=suite),
-    Writer("suite", "config/suite/append.rs", words("history save --as-test made.yaml last"),
+    Writer("suite", "config/suite/mod.rs", words("history save --as-test made.yaml last"),
            {"work/made.yaml": lambda room, path: len(re.findall("name:", path.read_text() if path.exists() else ""))
             if entries(SUITE)(room, path) is not None else 0,
             "work/made.snapshots.json": names_of(list)},
@@ -545,14 +545,14 @@ WRITERS = [
            prepare=called),
     Writer("saved result", "cli/save.rs", words("call calculator expression={n} --save out.txt"),
            {"work/out.txt": text}, becomes("work/out.txt", str)),
-    Writer("report", "cli/save.rs cli/commands/bench/files.rs",
+    Writer("report", "cli/save.rs cli/commands/bench/mod.rs",
            words("bench calculator expression=1 -n 5 --warmup 0 -q --save b.json --export b.csv --html b.html"),
            {"work/b.json": whole_json, "work/b.csv": whole_text("\n"), "work/b.html": whole_text("</html>\n")},
            all_whole),
-    Writer("recording", "audit/trace/write.rs cli/commands/record.rs (also --trace-save)",
+    Writer("recording", "audit/trace/mod.rs cli/commands/record.rs (also --trace-save)",
            words("record --save rec.jsonl demo"), {"work/rec.jsonl": whole_trace}, all_whole,
            configure=demo_server, stdin=client_lines()),
-    Writer("log", "cli/log/writer.rs", words("call calculator expression={n} --log-file l.log --log-filter debug"
+    Writer("log", "cli/log/mod.rs", words("call calculator expression={n} --log-file l.log --log-filter debug"
                                              " --log-format json"), {"work/l.log": whole_lines}, all_whole),
     Writer("login", "mcp/auth/file.rs", words("auth login tasks"), {f"{STATE}/auth/logins": logged_in},
            becomes(f"{STATE}/auth/logins", lambda n: 1), configure=login_server,
