@@ -15,7 +15,7 @@ from typing import Iterator
 
 from lab import Console, Room
 
-from .suite import COMMAND_LIMIT, Suite, expect
+from .suite import COMMAND_LIMIT, Suite, expect, expect_code
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 TOKEN = "a token of this run"
@@ -37,6 +37,7 @@ def run(suite: Suite) -> None:
     place = suite.scratch / "typescript-client"
     place.mkdir(exist_ok=True)
     shutil.copy(SAMPLES / "typescript_client.mjs", place / "client.mjs")
+    shutil.copy(SAMPLES / "watching_client.mjs", place)
     if not (place / "node_modules").exists():
         (place / "node_modules").symlink_to(suite.peers.cache / "node/node_modules")
     clients = {
@@ -63,8 +64,8 @@ def run(suite: Suite) -> None:
         expect(seen["read"] == "# The demo server", seen)
 
     @contextmanager
-    def listening(option: str) -> Iterator[str]:
-        words = [binary, "--mcp", str(config), "serve", option, "127.0.0.1:0"]
+    def listening(option: str, *more: str, config: Path = config) -> Iterator[str]:
+        words = [binary, "--mcp", str(config), "serve", option, "127.0.0.1:0", *more]
         served = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
         try:
             line = served.stderr.readline()
@@ -115,16 +116,17 @@ def run(suite: Suite) -> None:
         greeting = ask_for("prompts/get", "--prompt-name", "demo-greet", "--prompt-args", "name=Ada")
         expect("Ada" in json.dumps(greeting["messages"]), greeting)
 
+    header = ("--header", f"Authorization: Bearer {TOKEN}")
+
     def inspect_over_http() -> None:
-        header = ("--header", f"Authorization: Bearer {TOKEN}")
         with listening("--http") as url:
             inspect("--transport", "http", "--server-url", url, *header)
 
     served_words = [binary, "--mcp", str(config), "serve"]
     add = ("tools/call", "--tool-name", "demo-add", "--tool-arg", "a=2", "b=3")
 
-    def lean() -> None:
-        ask_for = partial(inspector, [*served_words, "--lean"])
+    def lean(*target: str) -> None:
+        ask_for = partial(inspector, list(target))
         tools = [tool["name"] for tool in ask_for("tools/list")["tools"]]
         expect(tools == ["find_tools", "describe_tool", "call_tool"], tools)
         call = ("tools/call", "--tool-name")
@@ -134,6 +136,40 @@ def run(suite: Suite) -> None:
         expect('"a"' in described["content"][0]["text"], described)
         added = ask_for(*call, "call_tool", "--tool-arg", "name=demo-add", 'arguments={"a":2,"b":3}')
         expect(added["structuredContent"] == {"sum": 5}, added)
+
+    def lean_over_http() -> None:
+        with listening("--http", "--lean") as url:
+            lean("--transport", "http", "--server-url", url, *header)
+
+    def watched() -> None:
+        """The code of a server changes while a client is connected."""
+        project = suite.scratch / "watched"
+        project.mkdir(exist_ok=True)
+        code = Path(shutil.copy(SAMPLES / "fastmcp_sample.py", project))
+        entry = {"command": python, "args": [str(code)], "cwd": str(project), "watch": ["*.py"]}
+        watching = project / "mcp.json"
+        watching.write_text(json.dumps({"mcpServers": {"mine": entry}}))
+        with listening("--http", config=watching) as url:
+            client = [suite.peers.node, str(place / "watching_client.mjs")]
+            seen = run_client([*client, url, str(code), "def greet", "def welcome"])
+        expect("mine-greet" in seen["before"] and "mine-welcome" not in seen["before"], seen)
+        expect("mine-welcome" in seen["after"] and "mine-greet" not in seen["after"], seen)
+
+    def tested() -> None:
+        """A suite of tests for servers of others."""
+        tests = suite.scratch / "suite.json"
+        good = [
+            {"tool": "fastmcp-greet", "args": {"name": "Ada"}, "expect": {"contains": "Hello, Ada!"}},
+            {"tool": "everything-get-sum", "args": {"a": 2, "b": 3}, "expect": {"contains": "5"}},
+            {"tool": "everything-get-sum", "args": {"a": "two"}, "expect": {"error": "usage"}},
+        ]
+        wrong = {"name": "wrong", "tool": "fastmcp-greet", "args": {"name": "Ada"}, "expect": {"contains": "Bob"}}
+        tests.write_text(json.dumps({"tests": good}))
+        expect_code(suite.toolhost("test", str(tests)), 0)
+        tests.write_text(json.dumps({"tests": [*good, wrong]}))
+        failed = suite.toolhost("test", str(tests), "--json")
+        expect_code(failed, 8)
+        expect("Hello, Ada!" in failed.out, failed.out)
 
     def connected() -> None:
         """The client starts what `connect` wrote."""
@@ -179,7 +215,10 @@ def run(suite: Suite) -> None:
 
     suite.check("serve: MCP Inspector over stdio", partial(inspect, *served_words), lacking=lacking)
     suite.check("serve: MCP Inspector over HTTP", inspect_over_http, lacking=lacking)
-    suite.check("serve --lean: MCP Inspector", lean, lacking=lacking)
+    suite.check("serve --lean: MCP Inspector over stdio", partial(lean, *served_words, "--lean"), lacking=lacking)
+    suite.check("serve --lean: MCP Inspector over HTTP", lean_over_http, lacking=lacking)
+    suite.check("watch: the TypeScript SDK over HTTP hears of the new tools", watched, lacking=lacking)
+    suite.check("test: a suite over fastmcp and the reference server", tested, lacking=lacking)
     suite.check("connect: MCP Inspector starts what was written", connected, lacking=lacking)
     suite.check("break: a call of MCP Inspector stops in the console", stopped, lacking=lacking)
     for name, client in clients.items():
