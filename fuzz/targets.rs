@@ -35,7 +35,7 @@ use crate::host::form::{FormNode, ResolvedSchema};
 use crate::host::request::CallRequest;
 use crate::host::{arguments, example, validate};
 use crate::mcp::connection::{ConnectOptions, Connection, RequestOptions, WireOpener};
-use crate::mcp::message::{self, ParsedInput, RpcMessage};
+use crate::mcp::message::{self, Incoming, ParsedInput, RpcMessage};
 use crate::mcp::transport::http::sse::{SseItem, SseParser};
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
 use crate::mcp::{calling, listing};
@@ -242,7 +242,8 @@ impl Wire for ScriptedServer {
     async fn receive(&self) -> Arrival {
         loop {
             if let Some(line) = self.says.lock().unwrap().pop_front() {
-                return Arrival::Message { bytes: line.into(), stream_of: None };
+                let incoming = Incoming::read(line.into());
+                return Arrival::Message { incoming, stream_of: None };
             }
             self.changed.notified().await;
         }

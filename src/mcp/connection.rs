@@ -11,11 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::handshake::Handshake;
 use super::lifecycle::Agreement;
 use super::message::RawJson;
-use super::outgoing::OutgoingRequest;
 use super::session::{McpSession, OwnedSession, ProgressRegistration, SentRequest};
-use crate::model::{
-    CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, QuestionAbilities, Signal,
-};
+use crate::model::{CallId, Error, ErrorKind, ErrorPhase, JsonObject, QuestionAbilities, Signal};
 
 pub use super::handshake::{ConnectOptions, WireOpener};
 pub use super::session::ProgressListener;
@@ -135,15 +132,14 @@ impl Connection {
             Value::Object(params) => params,
             _ => JsonObject::new(),
         };
-        let params = (&params, None);
-        self.request_with_progress(method, params, options).await.map(|(answer, _)| answer)
+        self.request_with_progress(method, &params, options).await.map(|(answer, _)| answer)
     }
 
     /// The same; the listener of its progress stays until the registration is dropped.
     pub(super) async fn request_with_progress(
         &self,
         method: &str,
-        (params, tool): (&JsonObject, Option<(&str, &JsonObject)>),
+        params: &JsonObject,
         options: &RequestOptions,
     ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
         // A wire that could not connect says so: nothing was sent then.
@@ -154,19 +150,8 @@ impl Connection {
         if let Some(error) = self.close_reason() {
             return Err(named(error));
         }
-        let modern = self.agreement.era == Era::Modern;
-        let outgoing = OutgoingRequest {
-            method,
-            params,
-            tool,
-            headers: &options.headers,
-            log_level: options.log_level.filter(|_| modern),
-            questions: options.questions.map(|client| self.respondent.abilities_for(client)),
-            meta: options.meta.as_ref(),
-            call: options.call.as_ref(),
-        };
         let sent = Instant::now();
-        let mut request = self.send_request(&outgoing, options.progress.clone()).await;
+        let mut request = self.send_request(method, params, options).await;
         let call = options.call.as_ref().map(|call| &*call.0);
         tracing::debug!(server = self.server, id = request.id, method, call, "request sent");
         let verdict = self.wait(&mut request, method, options).await;

@@ -4,18 +4,18 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::lifecycle::{
     Agreement, HandshakeAction, HandshakeEvent, HandshakeRequest, Lifecycle, MODERN,
 };
+use super::message::RequestOutcome;
 use super::responder::QuestionResponder;
-use super::session::{McpSession, OwnedSession, RequestOutcome, SentRequest};
-use super::wire::{FrameKind, OutgoingFrame, Wire};
+use super::session::{McpSession, OwnedSession, SentRequest};
+use super::wire::{OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, Error, EventSink, QuestionAbilities, QuestionHandler, Root};
+use crate::model::{Era, Error, EventSink, JsonObject, QuestionAbilities, QuestionHandler, Root};
 
 /// Ids of the handshake, far from those of a session, which count up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
@@ -162,10 +162,7 @@ impl<'a> Handshake<'a> {
         if agreement.era == Era::Legacy {
             let wire = session.wire();
             wire.set_agreement(agreement.era, &agreement.version);
-            let method = "notifications/initialized";
-            let bytes = json!({ "jsonrpc": "2.0", "method": method }).to_string();
-            let kind = FrameKind::Notification { method: method.into(), cancels: None };
-            let frame = OutgoingFrame { bytes: bytes.into(), kind, call: None };
+            let frame = OutgoingFrame::notification("notifications/initialized", None);
             wire.send(frame).await?;
         }
         Ok(())
@@ -175,27 +172,20 @@ impl<'a> Handshake<'a> {
         let questions = session.respondent.abilities();
         let (id, method, params) = match step {
             HandshakeRequest::Discover => {
-                let meta = request_meta(MODERN, questions);
-                (DISCOVER_ID, "server/discover", json!({ "_meta": meta }))
+                let meta = Value::Object(request_meta(MODERN, questions));
+                (DISCOVER_ID, "server/discover", vec![("_meta", meta)])
             }
             HandshakeRequest::Initialize(version) => {
-                let params = json!({
-                    "protocolVersion": version,
-                    "capabilities": capabilities(Era::Legacy, questions),
-                    "clientInfo": client_info(),
-                });
+                let params = vec![
+                    ("protocolVersion", version.into()),
+                    ("capabilities", capabilities(Era::Legacy, questions)),
+                    ("clientInfo", client_info()),
+                ];
                 (INITIALIZE_ID, "initialize", params)
             }
         };
         tracing::debug!(server = self.options.server, method, "handshake request sent");
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        let kind = FrameKind::Request {
-            id: json!(id),
-            method: method.into(),
-            name: None,
-            headers: Vec::new(),
-        };
-        let frame = OutgoingFrame { bytes: message.to_string().into(), kind, call: None };
+        let frame = OutgoingFrame::request(id, method, object(params));
         session.send_frame(id, frame, None).await
     }
 }
@@ -209,58 +199,43 @@ async fn answer_to(step: &mut Option<SentRequest>) -> Result<RequestOutcome, Err
 }
 
 /// What every request of the modern era says about us, in its `_meta`.
-pub(super) fn request_meta(version: &str, questions: QuestionAbilities) -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": version,
-        "io.modelcontextprotocol/clientInfo": client_info(),
-        "io.modelcontextprotocol/clientCapabilities": capabilities(Era::Modern, questions),
-    })
+pub(super) fn request_meta(version: &str, questions: QuestionAbilities) -> JsonObject {
+    object([
+        ("io.modelcontextprotocol/protocolVersion", version.into()),
+        ("io.modelcontextprotocol/clientInfo", client_info()),
+        ("io.modelcontextprotocol/clientCapabilities", capabilities(Era::Modern, questions)),
+    ])
 }
 
 /// What we declare to be able to do.
-#[derive(Serialize)]
-pub(super) struct Capabilities {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    elicitation: Option<QuestionModes>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sampling: Option<Declared>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    roots: Option<Declared>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extensions: Option<Extensions>,
-}
-
-#[derive(Serialize)]
-struct QuestionModes {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    form: Option<Declared>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<Declared>,
-}
-
-#[derive(Serialize)]
-struct Extensions {
-    /// A server may answer a call with a task (SEP-2663).
-    #[serde(rename = "io.modelcontextprotocol/tasks")]
-    tasks: Declared,
-}
-
-#[derive(Serialize)]
-struct Declared {}
-
-pub(super) fn capabilities(era: Era, questions: QuestionAbilities) -> Capabilities {
+fn capabilities(era: Era, questions: QuestionAbilities) -> Value {
     let QuestionAbilities { forms, urls, sampling, roots } = questions;
-    let declared = |is_declared: bool| is_declared.then_some(Declared {});
-    let modes = QuestionModes { form: declared(forms), url: declared(urls) };
-    Capabilities {
-        elicitation: (forms || urls).then_some(modes),
-        sampling: declared(sampling),
-        roots: declared(roots),
-        // Legacy tasks need no word of ours, and that era knows no extensions.
-        extensions: (era == Era::Modern).then_some(Extensions { tasks: Declared {} }),
+    let declared = |abilities: [(&'static str, bool); 2]| {
+        object(
+            abilities
+                .into_iter()
+                .filter(|(_, is_declared)| *is_declared)
+                .map(|(name, _)| (name, json!({}))),
+        )
+    };
+    let mut capabilities = declared([("sampling", sampling), ("roots", roots)]);
+    if forms || urls {
+        let modes = declared([("form", forms), ("url", urls)]);
+        capabilities.insert("elicitation".to_owned(), modes.into());
     }
+    // A server may answer a call with a task (SEP-2663). Legacy tasks need no word of ours, and that
+    // era knows no extensions.
+    if era == Era::Modern {
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+        capabilities.insert("extensions".to_owned(), extensions);
+    }
+    capabilities.into()
 }
 
-pub(super) fn client_info() -> Value {
+fn object<'a>(members: impl IntoIterator<Item = (&'a str, Value)>) -> JsonObject {
+    members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn client_info() -> Value {
     json!({ "name": "toolhost", "version": env!("CARGO_PKG_VERSION") })
 }

@@ -1,20 +1,23 @@
-//! Classifying a JSON-RPC message from its bytes, without parsing it into a tree.
+//! JSON-RPC messages: the one place where they are taken apart, and where they are written.
 //!
-//! Only the envelope is looked at; `params`, `result` and `error` stay the bytes they were, so
-//! that they can be shown exactly, parsed item by item, and refused when they nest too deep.
+//! Of what comes only the envelope is looked at; `params`, `result` and `error` stay the bytes they
+//! were, so that they can be shown exactly, parsed item by item, and refused when they nest too deep.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::bounded_list::BoundedList;
-use super::envelope::Envelope;
 use super::json_text::{
     is_depth_error, not_json, parse, replace_lone_surrogates, too_deep, too_deep_error, too_many,
 };
-use crate::model::Error;
+use super::wire::{FrameKind, OutgoingFrame};
+use crate::model::{Error, JsonObject};
 use crate::util::text::truncate;
 
 /// How many messages may come as one line or one body. No supported revision sends more than one.
@@ -26,7 +29,7 @@ pub enum RpcMessage {
     Response {
         id: Value,
         /// The `result`, or what is wrong with the answer, or the server's error.
-        outcome: Result<RawJson, Error>,
+        outcome: RequestOutcome,
     },
     Request {
         id: Value,
@@ -62,7 +65,38 @@ impl RawJson {
     }
 }
 
-#[derive(Debug)]
+/// A line, body or event as it came, and what it holds: read once, where it arrives.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    pub bytes: Bytes,
+    pub input: ParsedInput,
+}
+
+impl Incoming {
+    pub fn read(bytes: Bytes) -> Self {
+        Self { input: read(&bytes), bytes }
+    }
+
+    pub fn messages(&self) -> &[RpcMessage] {
+        match &self.input {
+            ParsedInput::Messages(messages, _) => messages,
+            _ => &[],
+        }
+    }
+
+    /// The answers among its messages, with the ids of their requests.
+    pub fn answers(&self) -> impl Iterator<Item = (&Value, &RequestOutcome)> {
+        self.messages().iter().filter_map(|message| match message {
+            RpcMessage::Response { id, outcome } => Some((id, outcome)),
+            _ => None,
+        })
+    }
+}
+
+/// What an answer carries: its result, or why there is none.
+pub type RequestOutcome = Result<RawJson, Error>;
+
+#[derive(Debug, Clone)]
 pub enum ParsedInput {
     Messages(Vec<RpcMessage>, Vec<String>),
     /// Not a message, and harmless: the beginning of its text.
@@ -190,14 +224,21 @@ fn read_objects(text: &str, warnings: &mut Vec<String>) -> serde_json::Result<Ve
 }
 
 impl RpcMessage {
+    pub fn params(&self) -> Option<&RawJson> {
+        match self {
+            Self::Request { params, .. } | Self::Notification { params, .. } => params.as_ref(),
+            Self::Response { .. } => None,
+        }
+    }
+
     /// Roughly how many bytes it holds.
     pub fn size(&self) -> usize {
         let raw = |raw: Option<&RawJson>| raw.map_or(0, |raw| raw.get().len());
         let name = |id: &Value| id.as_str().map_or(0, str::len);
         match self {
             Self::Response { id, outcome } => name(id) + raw(outcome.as_ref().ok()),
-            Self::Request { id, method, params } => name(id) + method.len() + raw(params.as_ref()),
-            Self::Notification { method, params } => method.len() + raw(params.as_ref()),
+            Self::Request { id, method, .. } => name(id) + method.len() + raw(self.params()),
+            Self::Notification { method, .. } => method.len() + raw(self.params()),
         }
     }
 
@@ -242,6 +283,93 @@ pub fn non_message(text: &str, delimited: bool) -> String {
 pub fn unreadable_message(error: &Error) -> String {
     let quote = error.details().first().map(|text| format!(": {text}"));
     format!("an event is not JSON{}", quote.unwrap_or_default())
+}
+
+/// The members of a JSON-RPC object, each still text.
+#[derive(Default)]
+pub struct Envelope<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    pub id: Option<Value>,
+    pub method: Option<Value>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+    duplicate_keys: Vec<&'static str>,
+}
+
+/// The name of a member, compared in place.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum EnvelopeKey {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+impl<'a> Envelope<'a> {
+    pub fn read(text: &'a str) -> serde_json::Result<Self> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Envelope<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON-RPC object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope<'de>, A::Error> {
+                let mut e = Envelope::default();
+                while let Some(key) = map.next_key()? {
+                    match key {
+                        EnvelopeKey::Jsonrpc => e.jsonrpc = Some(map.next_value()?),
+                        EnvelopeKey::Id => e.take_id(map.next_value::<&RawValue>()?.get()),
+                        EnvelopeKey::Method => e.method = Some(map.next_value()?),
+                        EnvelopeKey::Params => e.params = Some(map.next_value()?),
+                        EnvelopeKey::Result => {
+                            if e.result.replace(map.next_value()?).is_some() {
+                                e.note_duplicate_key("result");
+                            }
+                        }
+                        EnvelopeKey::Error => e.error = Some(map.next_value()?),
+                        EnvelopeKey::Other => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(e)
+            }
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let envelope = deserializer.deserialize_map(Members)?;
+        deserializer.end()?;
+        Ok(envelope)
+    }
+
+    /// The last of several ids counts, as in most readers of JSON; that there were several is a
+    /// warning.
+    fn take_id(&mut self, text: &str) {
+        if self.id.replace(read_id(text)).is_some() {
+            self.note_duplicate_key("id");
+        }
+    }
+
+    fn note_duplicate_key(&mut self, key: &'static str) {
+        if !self.duplicate_keys.contains(&key) {
+            self.duplicate_keys.push(key);
+        }
+    }
+}
+
+/// The value of an id. One that nests too deep is invalid, as `null` is.
+fn read_id(text: &str) -> Value {
+    match text.parse::<i64>() {
+        Ok(number) => number.into(),
+        Err(_) => serde_json::from_str(text).unwrap_or(Value::Null),
+    }
 }
 
 impl Envelope<'_> {
@@ -298,6 +426,50 @@ fn server_error(text: &str) -> Error {
         .with_detail(format!("error: {}", truncate(text, 200)));
     };
     Error::tool(format!("error {code}: {message}")).with_rpc_error(code, value.get("data"))
+}
+
+impl OutgoingFrame {
+    pub fn request(id: i64, method: &str, params: JsonObject) -> Self {
+        let name = subject(method, &params);
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let (id, method) = (id.into(), method.to_owned());
+        let kind = FrameKind::Request { id, method, name, headers: Vec::new() };
+        Self { bytes: message.to_string().into(), kind, call: None }
+    }
+
+    pub fn notification(method: &str, params: Option<Value>) -> Self {
+        let cancels = params.as_ref().and_then(|params| params.get("requestId").cloned());
+        let mut message = json!({ "jsonrpc": "2.0", "method": method });
+        if let Some(params) = params {
+            message["params"] = params;
+        }
+        let kind = FrameKind::Notification { method: method.to_owned(), cancels };
+        Self { bytes: message.to_string().into(), kind, call: None }
+    }
+
+    /// An answer to a request of the server: its result, or the code and message of a refusal.
+    pub fn response(id: Value, outcome: Result<Value, (i64, String)>) -> Self {
+        let is_error = outcome.is_err();
+        let message = match outcome {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err((code, message)) => {
+                json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+            }
+        };
+        let kind = FrameKind::Response { id, is_error };
+        Self { bytes: message.to_string().into(), kind, call: None }
+    }
+}
+
+/// The thing that a request is about (`Mcp-Name`).
+pub fn subject(method: &str, params: &JsonObject) -> Option<String> {
+    let key = match method {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
+        _ => return None,
+    };
+    params.get(key)?.as_str().map(str::to_owned)
 }
 
 #[cfg(test)]

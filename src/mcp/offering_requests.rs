@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::calling::check_content;
 use super::connection::{Connection, RequestOptions};
 use super::message::RawJson;
 use super::page::freshness;
-use super::results::check_content;
 use super::rounds::{self, RequestResult};
 use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
@@ -168,7 +168,7 @@ impl ObjectRequest<'_> {
         let Value::Object(params) = params else {
             return Err(Error::internal("the parameters of a request are not an object"));
         };
-        let work = rounds::request(self.connection, self.method, (params, None), self.options);
+        let work = rounds::request(self.connection, self.method, params, self.options);
         let limit = self.options.total_timeout;
         let RequestResult { result: map, raw, .. } =
             tokio::time::timeout(limit, work).await.unwrap_or_else(|_elapsed| {

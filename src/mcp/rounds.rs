@@ -28,14 +28,14 @@ pub struct RequestResult {
 pub async fn request(
     connection: &Connection,
     method: &str,
-    (mut params, tool): (JsonObject, Option<(&str, &JsonObject)>),
+    mut params: JsonObject,
     options: &RequestOptions,
 ) -> Result<RequestResult, Error> {
     let named = |error: Error| connection.in_context(error, options.phase);
     let mut rounds = InputRounds::default();
     let mut pages_were_asked_for = false;
     loop {
-        let sent = connection.request_with_progress(method, (&params, tool), options).await;
+        let sent = connection.request_with_progress(method, &params, options).await;
         let (raw, progress) = match sent {
             Ok(answer) => answer,
             Err(error)

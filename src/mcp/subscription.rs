@@ -13,7 +13,6 @@ use super::connection::{Connection, RequestOptions};
 use super::notifications::{
     ChangeNotification, NotificationKind, NotificationListener, SUBSCRIPTION,
 };
-use super::outgoing::OutgoingRequest;
 use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
     Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, SubscriptionEvent, SubscriptionFilter,
@@ -77,8 +76,10 @@ impl Subscription<'_> {
         let listener = self.connection.listener();
         let filter = ("notifications".to_owned(), filter_to_json(self.filter));
         let params = JsonObject::from_iter([filter]);
-        let request = OutgoingRequest::new("subscriptions/listen", &params);
-        let mut held = self.connection.send_request(&request, None).await;
+        let options =
+            RequestOptions::with_timeouts(self.ack_timeout, self.ack_timeout, ErrorPhase::Call);
+        let sent = self.connection.send_request("subscriptions/listen", &params, &options);
+        let mut held = sent.await;
         let id = Value::from(held.id);
         let agreed_by = Instant::now() + self.ack_timeout;
         let mut accepted: Option<SubscriptionFilter> = None;

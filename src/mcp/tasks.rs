@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::calling::read_result;
 use super::connection::{Connection, RequestOptions};
 use super::message::RawJson;
-use super::results;
 use super::rounds::InputRounds;
 use crate::model::{
     Error, ErrorKind, ErrorPhase, HostEvent, JsonObject, LogLevel, Signal, ToolResult,
@@ -221,12 +221,12 @@ impl TaskPoller<'_> {
                     self.is_finished =
                         raw.is_ok() || !matches!(task.status, TaskStatus::InputRequired(_));
                     let raw = raw.map_err(|error| task.with_reason(error))?;
-                    return results::read(object(&raw, "tasks/result")?, raw.get());
+                    return read_result(object(&raw, "tasks/result")?, raw.get());
                 }
                 TaskAction::Done(result) => {
                     self.is_finished = true;
                     let text = Value::Object(result.clone()).to_string();
-                    return results::read(result, &text);
+                    return read_result(result, &text);
                 }
                 TaskAction::Fail(error) => {
                     self.is_finished = true;

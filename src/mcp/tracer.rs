@@ -11,7 +11,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::message::{self, ParsedInput, RawJson, RpcMessage};
+use super::message::{Incoming, ParsedInput, RawJson, RpcMessage};
+use super::wire::{FrameKind, OutgoingFrame};
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CallId, Traffic, TrafficSink};
 use crate::util::clock::{Clock as _, SystemClock};
@@ -49,7 +50,6 @@ struct OpenRequest {
     method: String,
     at: Instant,
     call: Option<CallId>,
-    token: Option<Value>,
 }
 
 impl OpenRequests {
@@ -67,23 +67,8 @@ impl OpenRequests {
     }
 }
 
-/// The part of parameters that links a notification to a request.
-#[derive(Deserialize, Default)]
-struct MessageMeta {
-    #[serde(rename = "_meta")]
-    meta: Option<Box<Self>>,
-    #[serde(rename = "progressToken")]
-    token: Option<Value>,
-}
-
-impl MessageMeta {
-    fn of(params: Option<&RawJson>) -> Self {
-        params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
-    }
-}
-
 struct TracedMessage {
-    summary: MessageInfo,
+    info: MessageInfo,
     call: Option<CallId>,
     latency: Option<Duration>,
 }
@@ -131,50 +116,53 @@ impl Tracer {
         });
     }
 
-    /// This message is on its way to the server, as part of `call`.
-    pub fn sent(&self, bytes: &Bytes, call: Option<&CallId>) {
+    /// This message is on its way to the server.
+    pub fn sent(&self, frame: &OutgoingFrame) {
         self.with(|watched, state| {
-            if !watched.sink.is_enabled() {
-                state.sequence += 1;
-                return note_unwatched(bytes, call, &mut state.sent, &mut state.received);
-            }
-            let messages = match message::read(bytes) {
-                ParsedInput::Messages(messages, _) => messages,
-                ParsedInput::NonMessage(_)
-                | ParsedInput::Unreadable(_)
-                | ParsedInput::Broken(_) => Vec::new(),
+            let info = match &frame.kind {
+                FrameKind::Request { id, method, .. } => {
+                    MessageInfo::Request { id: id.clone(), method: method.clone() }
+                }
+                FrameKind::Notification { method, .. } => {
+                    MessageInfo::Notification { method: method.clone() }
+                }
+                FrameKind::Response { id, is_error } => {
+                    MessageInfo::Response { id: id.clone(), method: None, is_error: *is_error }
+                }
+                FrameKind::Other => MessageInfo::Unknown,
             };
-            let traced = trace_messages(&messages, call, &mut state.sent, &mut state.received);
-            watched.message(state, Direction::Sent, bytes, traced);
+            let traced = state.trace(Direction::Sent, info, None, frame.call.as_ref());
+            watched.message(state, Direction::Sent, &frame.bytes, traced);
+        });
+    }
+
+    /// This is passed on to the server for somebody else.
+    pub fn relayed(&self, incoming: &Incoming) {
+        self.with(|watched, state| {
+            let traced = state.trace_all(Direction::Sent, incoming, None);
+            watched.message(state, Direction::Sent, &incoming.bytes, traced);
         });
     }
 
     /// This came from the server, on the stream of the request `stream_of` when wires have such
     /// streams.
-    pub fn received(&self, bytes: &Bytes, stream_of: Option<&Value>) {
+    pub fn received(&self, incoming: &Incoming, stream_of: Option<&Value>) {
         self.with(|watched, state| {
-            if !watched.sink.is_enabled() {
-                state.sequence += 1;
-                return note_unwatched(bytes, None, &mut state.received, &mut state.sent);
-            }
             let call = stream_of.and_then(|id| state.sent.call(id));
-            let messages = match message::read(bytes) {
-                ParsedInput::Messages(messages, _) if !messages.is_empty() => messages,
-                ParsedInput::Messages(..) | ParsedInput::NonMessage(_) => {
-                    if let Ok(text) = std::str::from_utf8(bytes) {
-                        return watched.emit(
-                            state,
-                            call,
-                            TrafficKind::NonJsonLine(text.to_owned()),
-                        );
-                    }
-                    Vec::new()
-                }
-                ParsedInput::Unreadable(_) | ParsedInput::Broken(_) => Vec::new(),
+            let is_text = match &incoming.input {
+                ParsedInput::Messages(messages, _) => messages.is_empty(),
+                ParsedInput::NonMessage(_) => true,
+                ParsedInput::Unreadable(_) | ParsedInput::Broken(_) => false,
             };
-            let traced =
-                trace_messages(&messages, call.as_ref(), &mut state.received, &mut state.sent);
-            watched.message(state, Direction::Received, bytes, traced);
+            match std::str::from_utf8(&incoming.bytes) {
+                Ok(text) if is_text => {
+                    watched.emit(state, call, TrafficKind::NonJsonLine(text.to_owned()));
+                }
+                _ => {
+                    let traced = state.trace_all(Direction::Received, incoming, call.as_ref());
+                    watched.message(state, Direction::Received, &incoming.bytes, traced);
+                }
+            }
         });
     }
 
@@ -221,6 +209,9 @@ impl Tracer {
 impl TracerInner {
     fn emit(&self, state: &mut TracerState, call: Option<CallId>, what: TrafficKind) {
         state.sequence += 1;
+        if !self.sink.is_enabled() {
+            return;
+        }
         self.sink.emit(Traffic {
             server: self.server.clone(),
             sequence: state.sequence,
@@ -237,100 +228,83 @@ impl TracerInner {
         bytes: &Bytes,
         traced: TracedMessage,
     ) {
-        let TracedMessage { summary: info, call, latency } = traced;
+        let TracedMessage { info, call, latency } = traced;
         let bytes = bytes.clone();
         self.emit(state, call, TrafficKind::Message { direction, bytes, info, latency });
     }
 }
 
-/// Notes the requests among `messages` in `asking`, finds those that their answers belong to in
-/// `requests`, and says what the first one is; several at once are rare.
-fn trace_messages(
-    messages: &[RpcMessage],
-    call: Option<&CallId>,
-    asking: &mut OpenRequests,
-    requests: &mut OpenRequests,
-) -> TracedMessage {
-    let mut first = None;
-    for message in messages {
-        let traced = match message {
-            RpcMessage::Request { id, method, params } => {
-                let token = call.and_then(|_| MessageMeta::of(params.as_ref()).meta?.token);
+impl TracerState {
+    /// Notes each message that came together, and says what the first one is; several are rare.
+    fn trace_all(
+        &mut self,
+        direction: Direction,
+        incoming: &Incoming,
+        call: Option<&CallId>,
+    ) -> TracedMessage {
+        let mut first = None;
+        for message in incoming.messages() {
+            let (info, params) = match message {
+                RpcMessage::Request { id, method, .. } => {
+                    (MessageInfo::Request { id: id.clone(), method: method.clone() }, None)
+                }
+                RpcMessage::Notification { method, params } => {
+                    (MessageInfo::Notification { method: method.clone() }, params.as_ref())
+                }
+                RpcMessage::Response { id, outcome } => {
+                    let (id, is_error) = (id.clone(), outcome.is_err());
+                    (MessageInfo::Response { id, method: None, is_error }, None)
+                }
+            };
+            let traced = self.trace(direction, info, params, call);
+            first.get_or_insert(traced);
+        }
+        first.unwrap_or_else(|| self.trace(direction, MessageInfo::Unknown, None, call))
+    }
+
+    /// Notes a request, finds the one that an answer or a notification belongs to. While nobody
+    /// watches too, so that a viewer that comes during a call learns which request is answered.
+    fn trace(
+        &mut self,
+        direction: Direction,
+        mut info: MessageInfo,
+        params: Option<&RawJson>,
+        call: Option<&CallId>,
+    ) -> TracedMessage {
+        let (asking, answering) = match direction {
+            Direction::Sent => (&mut self.sent, &mut self.received),
+            Direction::Received => (&mut self.received, &mut self.sent),
+        };
+        let (mut call, mut latency) = (call.cloned(), None);
+        match &mut info {
+            MessageInfo::Request { id, method } => {
                 let at = SystemClock.now();
-                let request =
-                    OpenRequest { method: method.clone(), at, call: call.cloned(), token };
+                let request = OpenRequest { method: method.clone(), at, call: call.clone() };
                 asking.add(id.to_string(), request);
-                let info = MessageInfo::Request { id: id.clone(), method: method.clone() };
-                TracedMessage { summary: info, call: call.cloned(), latency: None }
             }
-            RpcMessage::Response { id, outcome } => {
-                let request = requests.0.remove(&id.to_string());
-                let now = SystemClock.now();
-                TracedMessage {
-                    latency: request.as_ref().map(|requests| now.duration_since(requests.at)),
-                    call: request
-                        .as_ref()
-                        .and_then(|requests| requests.call.clone())
-                        .or(call.cloned()),
-                    summary: MessageInfo::Response {
-                        id: id.clone(),
-                        method: request.map(|requests| requests.method),
-                        is_error: outcome.is_err(),
-                    },
+            MessageInfo::Response { id, method, .. } => {
+                if let Some(request) = answering.0.remove(&id.to_string()) {
+                    latency = Some(SystemClock.now().duration_since(request.at));
+                    *method = Some(request.method);
+                    call = request.call.or(call);
                 }
             }
-            RpcMessage::Notification { method, params } => {
-                let call =
-                    call.cloned().or_else(|| progress_call(method, params.as_ref(), requests));
-                let info = MessageInfo::Notification { method: method.clone() };
-                TracedMessage { summary: info, call, latency: None }
+            MessageInfo::Notification { method } if method == "notifications/progress" => {
+                // The token of the progress of a request of ours is its id.
+                let token = || serde_json::from_str::<Progress>(params?.get()).ok();
+                call = call.or_else(|| answering.call(&token()?.token));
             }
-        };
-        first.get_or_insert(traced);
-    }
-    first.unwrap_or_else(|| TracedMessage {
-        summary: MessageInfo::Unknown,
-        call: call.cloned(),
-        latency: None,
-    })
-}
-
-/// Tracks the open requests while there is no viewer, so that a viewer that starts during a call
-/// learns which request the response belongs to. Anything but plain messages is skipped.
-fn note_unwatched(
-    bytes: &[u8],
-    call: Option<&CallId>,
-    asking: &mut OpenRequests,
-    requests: &mut OpenRequests,
-) {
-    #[derive(Deserialize)]
-    struct MessageHead {
-        id: Option<Value>,
-        method: Option<String>,
-    }
-    match serde_json::from_slice(bytes) {
-        Ok(MessageHead { id: Some(id), method: Some(method) }) => {
-            // The token of the progress of a request of ours is its id.
-            let (key, at) = (id.to_string(), SystemClock.now());
-            let token = call.is_some().then_some(id);
-            asking.add(key, OpenRequest { method, at, call: call.cloned(), token });
+            MessageInfo::Notification { .. } | MessageInfo::Unknown => {}
         }
-        Ok(MessageHead { id: Some(id), method: None }) => drop(requests.0.remove(&id.to_string())),
-        _ => {}
+        TracedMessage { info, call, latency }
     }
 }
 
-fn progress_call(
-    method: &str,
-    params: Option<&RawJson>,
-    requests: &OpenRequests,
-) -> Option<CallId> {
-    if method != "notifications/progress" {
-        return None;
-    }
-    let token = MessageMeta::of(params).token?;
-    let request = requests.0.values().find(|requests| requests.token.as_ref() == Some(&token));
-    request?.call.clone()
+/// The parameter that links a notification to a request.
+#[derive(Deserialize)]
+struct Progress {
+    #[serde(rename = "progressToken")]
+    token: Value,
 }
 
 pub struct StderrLines {
@@ -396,16 +370,32 @@ pub(crate) mod tests {
         Bytes::copy_from_slice(text.as_bytes())
     }
 
+    fn incoming(text: &str) -> Incoming {
+        Incoming::read(bytes(text))
+    }
+
+    fn request(id: u8, call: &CallId) -> OutgoingFrame {
+        let kind = FrameKind::Request {
+            id: id.into(),
+            method: "tools/call".to_owned(),
+            name: None,
+            headers: Vec::new(),
+        };
+        let meta = format!(r#"{{"_meta":{{"progressToken":{id}}}}}"#);
+        let text =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{meta}}}"#);
+        OutgoingFrame { bytes: text.into(), kind, call: Some(call.clone()) }
+    }
+
     #[test]
     fn an_answer_inherits_method_call_and_time_from_its_request() {
         let (tracer, traffic) = captured();
         let call = CallId("c1".into());
-        let request = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{"progressToken":7}}}"#;
-        tracer.sent(&bytes(request), Some(&call));
-        let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}"#;
-        tracer.received(&bytes(progress), None);
-        tracer.received(&bytes(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), None);
-        tracer.received(&bytes(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), None);
+        tracer.sent(&request(3, &call));
+        let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}"#;
+        tracer.received(&incoming(progress), None);
+        tracer.received(&incoming(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), None);
+        tracer.received(&incoming(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), None);
         let traffic = traffic.lock().unwrap();
         assert!(traffic.iter().take(3).all(|traffic| traffic.call.as_ref() == Some(&call)));
         let numbers: Vec<u64> = traffic.iter().map(|traffic| traffic.sequence).collect();
@@ -432,22 +422,16 @@ pub(crate) mod tests {
         let tracer = Tracer::new("srv", sink);
         let unwatched = gate.close();
         let call = CallId("c1".into());
-        let request = |id: u8| {
-            let meta = format!(r#"{{"_meta":{{"progressToken":{id}}}}}"#);
-            bytes(&format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{meta}}}"#
-            ))
-        };
         let answer =
-            |id: u8| bytes(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"id":[1]}}}}"#));
-        tracer.sent(&request(1), Some(&call));
-        tracer.sent(&request(2), Some(&call));
+            |id: u8| incoming(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"id":[1]}}}}"#));
+        tracer.sent(&request(1, &call));
+        tracer.sent(&request(2, &call));
         tracer.received(&answer(1), None);
-        tracer.received(&bytes("no message"), None);
+        tracer.received(&incoming("no message"), None);
         assert!(traffic.lock().unwrap().is_empty());
         drop(unwatched);
         let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}"#;
-        tracer.received(&bytes(progress), None);
+        tracer.received(&incoming(progress), None);
         tracer.received(&answer(2), None);
         tracer.received(&answer(1), None);
         let traffic = traffic.lock().unwrap();
@@ -466,9 +450,10 @@ pub(crate) mod tests {
     fn questions_of_the_server_and_our_answers_belong_together_too() {
         let (tracer, traffic) = captured();
         let question = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#;
-        tracer.received(&bytes(question), None);
+        tracer.received(&incoming(question), None);
         let no = r#"{"jsonrpc":"2.0","id":"q","error":{"code":-1,"message":"no"}}"#;
-        tracer.sent(&bytes(no), None);
+        let kind = FrameKind::Response { id: "q".into(), is_error: true };
+        tracer.sent(&OutgoingFrame { bytes: bytes(no), kind, call: None });
         let traffic = traffic.lock().unwrap();
         let TrafficKind::Message { info, direction, .. } = &traffic[1].kind else { panic!() };
         let method = Some("elicitation/create".to_owned());
@@ -479,9 +464,9 @@ pub(crate) mod tests {
     #[test]
     fn what_is_no_message_is_told_as_it_is() {
         let (tracer, traffic) = captured();
-        tracer.received(&bytes("Welcome \u{1b}[2J"), None);
-        tracer.received(&Bytes::from_static(b"\xff\xfe"), None);
-        tracer.received(&bytes("{\"half"), None);
+        tracer.received(&incoming("Welcome \u{1b}[2J"), None);
+        tracer.received(&Incoming::read(Bytes::from_static(b"\xff\xfe")), None);
+        tracer.received(&incoming("{\"half"), None);
         let traffic = traffic.lock().unwrap();
         assert!(
             matches!(&traffic[0].kind, TrafficKind::NonJsonLine(text) if text == "Welcome \u{1b}[2J")
@@ -497,7 +482,7 @@ pub(crate) mod tests {
         let mut open = OpenRequests::default();
         for id in 0..MAX_OPEN_REQUESTS + 10 {
             let at = SystemClock.now();
-            let request = OpenRequest { method: "ping".to_owned(), at, call: None, token: None };
+            let request = OpenRequest { method: "ping".to_owned(), at, call: None };
             open.add(id.to_string(), request);
         }
         assert_eq!(open.0.len(), MAX_OPEN_REQUESTS);
@@ -541,7 +526,7 @@ pub(crate) mod tests {
     fn without_a_listener_nothing_is_kept() {
         let off = Tracer::new("srv", TrafficSink::disabled());
         assert!(!off.is_on());
-        off.sent(&bytes("{}"), None);
+        off.sent(&request(1, &CallId("c1".into())));
     }
 
     #[test]

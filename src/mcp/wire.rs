@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::message::Incoming;
 use crate::model::{CallId, Era, Error};
 
 /// The largest message a server may send, after decompression.
@@ -35,16 +36,18 @@ pub enum FrameKind {
         cancels: Option<Value>,
     },
     /// An answer to a request of the server.
-    Response,
+    Response {
+        id: Value,
+        is_error: bool,
+    },
+    /// Not one message of the protocol.
+    Other,
 }
 
 #[derive(Debug, Clone)]
 pub enum Arrival {
-    Message {
-        /// Its bytes, exactly as sent (line end removed); not checked to be JSON.
-        bytes: Bytes,
-        stream_of: Option<Value>,
-    },
+    /// What was sent, line end removed; it need not be a message.
+    Message { incoming: Incoming, stream_of: Option<Value> },
     /// Something that is not a message but can be lived with (a banner on stdout, a wrong
     /// content type).
     Warning(String),

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::outgoing::subject;
+use crate::mcp::message::{Incoming, ParsedInput, RawJson, RpcMessage, subject};
 use crate::mcp::rpc_code::INTERNAL_ERROR;
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, Wire};
@@ -102,9 +102,9 @@ where
         None => stderr_lines.flush(),
     }));
     let (up, down) = (tracer.clone(), tracer.clone());
-    let mut up = pin!(forward(input, to, unfiltered, lines(move |line| up.sent(line, None))));
+    let mut up = pin!(forward(input, to, unfiltered, lines(move |line| up.relayed(&line))));
     let mut down =
-        pin!(forward(from, output, unfiltered, lines(move |line| down.received(line, None))));
+        pin!(forward(from, output, unfiltered, lines(move |line| down.received(&line, None))));
     let ended = tokio::select! {
         biased;
         () = cancel.cancelled() => RelayEnd::Stopped,
@@ -165,7 +165,7 @@ async fn relay_messages(
             };
             let id = match &frame.kind {
                 FrameKind::Request { id, .. } => id.clone(),
-                FrameKind::Notification { .. } | FrameKind::Response => {
+                _ => {
                     // Nobody waits for an answer to it, and a wire that is gone ends the relay itself.
                     let _refused = wire.send(frame).await;
                     continue;
@@ -183,22 +183,25 @@ async fn relay_messages(
     };
     let down = async {
         loop {
-            let bytes = tokio::select! {
-                Some(refusal) = answered.recv() => Some(refusal),
+            let incoming = tokio::select! {
+                Some(refusal) = answered.recv() => refusal,
                 arrival = wire.receive() => match arrival {
-                    Arrival::Message { bytes, .. } => Some(bytes),
-                    Arrival::Failed { id, error } => Some(refusal(&id, &error)),
-                    Arrival::Warning(_) => None,
+                    Arrival::Message { incoming, .. } => incoming,
+                    Arrival::Failed { id, error } => refusal(&id, &error),
+                    Arrival::Warning(_) => continue,
                     Arrival::Closed(error) => return Err(error),
                 },
             };
-            let Some(bytes) = bytes else { continue };
-            let (mut line, answers) = passing.received(&bytes);
-            line.push(b'\n');
+            passing.received(&incoming);
+            // What ends a line inside of JSON is white space.
+            let byte = |byte: &u8| if *byte == b'\n' { b' ' } else { *byte };
+            let line: Vec<u8> = incoming.bytes.iter().map(byte).chain([b'\n']).collect();
             if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
                 return Ok(());
             }
-            passing.answered(answers.as_ref());
+            for (id, _) in incoming.answers() {
+                passing.answered(id);
+            }
         }
     };
     let (mut up, mut down) = (pin!(up), pin!(down));
@@ -228,54 +231,56 @@ impl PassingMessages {
     }
 
     fn sent(&self, line: String) -> OutgoingFrame {
-        let message: Value = serde_json::from_str(&line).unwrap_or_default();
-        let params = &message["params"];
-        if let Some(version) = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str() {
-            self.wire.set_agreement(Era::Modern, version);
-        }
-        let kind = match (message["method"].as_str(), message.get("id")) {
-            (Some(method), Some(id)) => {
+        let Incoming { bytes, input } = Incoming::read(line.into());
+        let message = match input {
+            ParsedInput::Messages(messages, _) => messages.into_iter().next(),
+            _ => None,
+        };
+        let tree = |params: Option<RawJson>| params.and_then(|raw| raw.parse().ok());
+        let kind = match message {
+            Some(RpcMessage::Request { id, method, params }) => {
+                let params: Value = tree(params).unwrap_or_default();
+                let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
+                if let Some(version) = version.as_str() {
+                    self.wire.set_agreement(Era::Modern, version);
+                }
                 if method == "initialize" {
                     *lock(&self.initialize) = Some(id.clone());
                 }
                 self.unanswered.send_modify(|ids| ids.push(id.clone()));
-                FrameKind::Request {
-                    id: id.clone(),
-                    method: method.to_owned(),
-                    name: params.as_object().and_then(|params| subject(method, params)),
-                    headers: Vec::new(),
-                }
+                let name = params.as_object().and_then(|params| subject(&method, params));
+                FrameKind::Request { id, method, name, headers: Vec::new() }
             }
-            (Some(method), None) => {
-                let cancels = params.get("requestId").cloned();
-                self.answered(cancels.as_ref());
-                FrameKind::Notification { method: method.to_owned(), cancels }
+            Some(RpcMessage::Notification { method, params }) => {
+                let cancels = tree(params).and_then(|params| params.get("requestId").cloned());
+                cancels.iter().for_each(|id| self.answered(id));
+                FrameKind::Notification { method, cancels }
             }
-            (None, _) => FrameKind::Response,
+            Some(RpcMessage::Response { id, outcome }) => {
+                FrameKind::Response { id, is_error: outcome.is_err() }
+            }
+            None => FrameKind::Other,
         };
-        OutgoingFrame { bytes: line.into(), kind, call: None }
+        OutgoingFrame { bytes, kind, call: None }
     }
 
-    /// A message as one line, and the id of the request that it answers.
-    fn received(&self, bytes: &[u8]) -> (Vec<u8>, Option<Value>) {
-        let message: Value = serde_json::from_slice(bytes).unwrap_or_default();
-        let id = message.get("id").filter(|_| message.get("method").is_none()).cloned();
+    /// Notes the version that a server of the legacy era agrees to.
+    fn received(&self, incoming: &Incoming) {
         let mut expected = lock(&self.initialize);
-        if let Some(version) = message["result"]["protocolVersion"].as_str()
-            && id.is_some()
-            && *expected == id
-        {
-            *expected = None;
-            self.wire.set_agreement(Era::Legacy, version);
+        for (id, outcome) in incoming.answers() {
+            if expected.as_ref() == Some(id)
+                && let Some(result) = outcome.as_ref().ok().and_then(|raw| raw.parse().ok())
+                && let Some(version) = result["protocolVersion"].as_str()
+            {
+                *expected = None;
+                self.wire.set_agreement(Era::Legacy, version);
+            }
         }
-        let line =
-            if bytes.contains(&b'\n') { message.to_string().into_bytes() } else { bytes.to_vec() };
-        (line, id)
     }
 
     /// No answer to the request with this id is waited for any more.
-    fn answered(&self, id: Option<&Value>) {
-        self.unanswered.send_modify(|ids| ids.retain(|other| Some(other) != id));
+    fn answered(&self, id: &Value) {
+        self.unanswered.send_modify(|ids| ids.retain(|other| other != id));
     }
 
     async fn all_answered(&self) {
@@ -286,9 +291,10 @@ impl PassingMessages {
 }
 
 /// Stands for the answer that does not come.
-fn refusal(id: &Value, error: &Error) -> Bytes {
+fn refusal(id: &Value, error: &Error) -> Incoming {
     let error = json!({ "code": INTERNAL_ERROR, "message": error.to_string() });
-    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into()
+    let refusal = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+    Incoming::read(refusal.to_string().into())
 }
 
 /// Passes bytes on until either end fails or is at its end, and shows each piece to `look`
@@ -314,12 +320,12 @@ async fn forward(
 
 /// Cuts pieces into lines without their ends. A line above the largest message comes in parts, so
 /// that memory stays bounded.
-fn lines(mut report: impl FnMut(&Bytes)) -> impl FnMut(Option<&[u8]>) {
+fn lines(mut report: impl FnMut(Incoming)) -> impl FnMut(Option<&[u8]>) {
     let mut open = BytesMut::new();
     move |piece| {
         let Some(piece) = piece else {
             if !open.is_empty() {
-                report(&open.split().freeze());
+                report(Incoming::read(open.split().freeze()));
             }
             return;
         };
@@ -327,7 +333,7 @@ fn lines(mut report: impl FnMut(&Bytes)) -> impl FnMut(Option<&[u8]>) {
             let line = part.strip_suffix(b"\n");
             open.extend_from_slice(line.unwrap_or(part));
             if line.is_some() || open.len() > MESSAGE_LIMIT {
-                report(&open.split().freeze());
+                report(Incoming::read(open.split().freeze()));
             }
         }
     }
@@ -451,8 +457,8 @@ mod tests {
             }
             self.gone.cancelled().await;
             self.waiting.cancel();
-            let bytes = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-            Arrival::Message { bytes, stream_of: Some(json!(1)) }
+            let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+            Arrival::Message { incoming: Incoming::read(answer.into()), stream_of: Some(json!(1)) }
         }
 
         fn waiting_for(&self, _id: &Value) -> Option<String> {

@@ -10,21 +10,23 @@ use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
+use super::connection::RequestOptions;
+use super::handshake::{DISCOVER_ID, INITIALIZE_ID, request_meta};
 use super::lifecycle::Agreement;
-use super::message::{self, ParsedInput, RawJson, RpcMessage, non_message, unreadable_message};
+use super::message::{
+    Incoming, ParsedInput, RequestOutcome, RpcMessage, mentions_jsonrpc, non_message,
+    unreadable_message,
+};
 use super::notifications::{NotificationHub, NotificationListener};
-use super::outgoing::{ClientMeta, OutgoingRequest};
 use super::questions::QuestionTable;
 use super::responder::QuestionResponder;
 use super::warnings::{WARNING_CHARS, WarningList};
 use super::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
-use crate::model::{CallId, Error, ErrorCause, ErrorKind, EventSink, ListKind};
+use crate::model::{CallId, Era, Error, ErrorCause, ErrorKind, EventSink, JsonObject, ListKind};
 use crate::util::text::truncate;
 
 /// How many ids of abandoned requests are remembered; with more, the oldest are forgotten.
@@ -47,9 +49,6 @@ pub struct ProgressUpdate {
     pub message: Option<String>,
 }
 
-/// What an answer carries: its result, or why there is none.
-pub type RequestOutcome = Result<RawJson, Error>;
-
 /// Receives progress; must return at once.
 pub type ProgressListener = Arc<dyn Fn(ProgressUpdate) + Send + Sync>;
 
@@ -57,8 +56,8 @@ pub struct McpSession {
     pub server: String,
     wire: Arc<dyn Wire>,
     events: EventSink,
-    /// Known after the handshake.
-    client_meta: OnceLock<ClientMeta>,
+    /// The revision that each request names, in the modern era; known after the handshake.
+    modern_version: OnceLock<String>,
     /// Answers what the server asks.
     pub respondent: QuestionResponder,
     state: StdMutex<SessionState>,
@@ -117,7 +116,7 @@ impl McpSession {
             server: respondent.server.clone(),
             wire,
             events: respondent.events.clone(),
-            client_meta: OnceLock::new(),
+            modern_version: OnceLock::new(),
             respondent,
             state: StdMutex::new(state),
             next_id: AtomicI64::new(0),
@@ -133,8 +132,9 @@ impl McpSession {
     /// The handshake is over: what the server said before is routed, and requests may be sent.
     pub fn begin_requests(self: &Arc<Self>, agreement: &Agreement) {
         self.wire.set_agreement(agreement.era, &agreement.version);
-        let about = ClientMeta::for_agreement(agreement, self.respondent.abilities());
-        let _first = self.client_meta.set(about);
+        if agreement.era == Era::Modern {
+            let _first = self.modern_version.set(agreement.version.clone());
+        }
         // Twice, because more may come meanwhile; then it no longer waits, however much is sent.
         for is_last in [false, true] {
             let early = {
@@ -171,9 +171,9 @@ impl McpSession {
     async fn read(self: &Arc<Self>) {
         loop {
             match self.wire.receive().await {
-                Arrival::Message { bytes, stream_of } => {
+                Arrival::Message { incoming, stream_of } => {
                     let of = stream_of.as_ref().and_then(Value::as_i64);
-                    for message in self.messages(&bytes, of) {
+                    for message in self.messages(incoming, of) {
                         self.route_message(message, of);
                     }
                 }
@@ -242,16 +242,39 @@ impl McpSession {
         self.state().notifications.listener()
     }
 
-    /// Sends a request, whose progress `listener` hears. What cannot be handed over is the outcome
-    /// of the request, like an answer.
+    /// Sends a request. What cannot be handed over is the outcome of the request, like an answer.
     pub async fn send_request(
         self: &Arc<Self>,
-        outgoing: &OutgoingRequest<'_>,
-        listener: Option<ProgressListener>,
+        method: &str,
+        params: &JsonObject,
+        options: &RequestOptions,
     ) -> SentRequest {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let frame = outgoing.frame(id, self.client_meta.get_or_init(ClientMeta::default));
-        self.send_frame(id, frame, listener).await
+        let mut sent = JsonObject::from_iter([("_meta".into(), self.request_meta(id, options))]);
+        sent.extend(params.clone());
+        let mut frame = OutgoingFrame::request(id, method, sent);
+        frame.call.clone_from(&options.call);
+        if let FrameKind::Request { headers, .. } = &mut frame.kind {
+            headers.clone_from(&options.headers);
+        }
+        self.send_frame(id, frame, options.progress.clone()).await
+    }
+
+    /// What a request says about us; nothing that was said in a handshake.
+    fn request_meta(&self, id: i64, options: &RequestOptions) -> Value {
+        let mut meta = JsonObject::new();
+        if let Some(version) = self.modern_version.get() {
+            let questions = match options.questions {
+                Some(client) => self.respondent.abilities_for(client),
+                None => self.respondent.abilities(),
+            };
+            meta = request_meta(version, questions);
+            let key = "io.modelcontextprotocol/logLevel".to_owned();
+            meta.extend(options.log_level.map(|level| (key, level.into())));
+        }
+        meta.extend(options.meta.clone().unwrap_or_default());
+        meta.insert("progressToken".to_owned(), id.into());
+        Value::Object(meta)
     }
 
     pub(super) async fn send_frame(
@@ -313,11 +336,8 @@ impl McpSession {
 
     /// Tells the server that nobody waits for this request any more.
     pub async fn cancel_request(&self, id: i64, reason: &str) {
-        let method = "notifications/cancelled";
         let params = json!({ "requestId": id, "reason": reason });
-        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        let kind = FrameKind::Notification { method: method.to_owned(), cancels: Some(id.into()) };
-        let frame = OutgoingFrame { bytes: message.to_string().into(), kind, call: None };
+        let frame = OutgoingFrame::notification("notifications/cancelled", Some(params));
         let _late = tokio::time::timeout(CANCEL_TIMEOUT, self.wire.send(frame)).await;
     }
 
@@ -341,31 +361,27 @@ impl McpSession {
 
     /// The messages that came together on the stream of the request `of`, their warnings noted; none
     /// when it was no message.
-    fn messages(&self, bytes: &Bytes, of: Option<i64>) -> Vec<RpcMessage> {
-        match message::read(bytes) {
+    fn messages(&self, incoming: Incoming, of: Option<i64>) -> Vec<RpcMessage> {
+        match incoming.input {
             ParsedInput::Messages(messages, warnings) => {
                 for warning in &warnings {
                     self.add_warning(warning);
                 }
-                messages
+                return messages;
             }
             ParsedInput::NonMessage(line) => {
                 self.add_warning(&non_message(&line, self.wire.delimits_messages()));
-                Vec::new()
             }
             ParsedInput::Unreadable(error) if self.wire.delimits_messages() => {
                 let warning = unreadable_message(&error);
-                if message::mentions_jsonrpc(bytes) {
+                if mentions_jsonrpc(&incoming.bytes) {
                     self.note_unmatched_response(&warning, of);
                 }
                 self.add_warning(&warning);
-                Vec::new()
             }
-            ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => {
-                self.close(error);
-                Vec::new()
-            }
+            ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => self.close(error),
         }
+        Vec::new()
     }
 
     /// Routes one message, which came on the stream of the request `of` if the wire has such streams.

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::McpSession;
 use crate::mcp::message::RawJson;
 use crate::mcp::questions::OpenQuestion;
 use crate::mcp::responder::{self, QuestionContext, QuestionRefusal};
-use crate::mcp::wire::{FrameKind, OutgoingFrame};
+use crate::mcp::wire::OutgoingFrame;
 use crate::model::CallId;
 
 /// How long a question may wait that no request of ours waits for…
@@ -128,16 +128,8 @@ impl ServerQuestion<'_> {
         if question.is_some_and(|question| question.is_withdrawn) {
             return;
         }
-        let id = &self.id;
-        let message = match answer {
-            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-            Err(refusal) => {
-                let (code, message) = refusal.error();
-                json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
-            }
-        };
-        let bytes = message.to_string().into();
-        let frame = OutgoingFrame { bytes, kind: FrameKind::Response, call: None };
+        let answer = answer.map_err(|refusal| refusal.error());
+        let frame = OutgoingFrame::response(self.id.clone(), answer);
         // An answer that cannot be handed over is the server's loss.
         let _unheard = self.session.wire.send(frame).await;
     }

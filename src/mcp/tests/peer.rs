@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use crate::mcp::message::Incoming;
 use crate::mcp::wire::{Arrival, OutgoingFrame, Wire};
 use crate::model::Error;
 
@@ -68,14 +69,14 @@ impl FakeServer {
     }
 
     pub fn send_on_stream(&self, request: &Value, message: &Value) {
-        let bytes = Bytes::from(message.to_string());
-        self.arrives(Arrival::Message { bytes, stream_of: Some(request["id"].clone()) });
+        let incoming = Incoming::read(message.to_string().into());
+        self.arrives(Arrival::Message { incoming, stream_of: Some(request["id"].clone()) });
     }
 
     /// Says something that need not be a message.
     pub fn line(&self, text: &str) {
-        let bytes = Bytes::copy_from_slice(text.as_bytes());
-        self.arrives(Arrival::Message { bytes, stream_of: None });
+        let incoming = Incoming::read(Bytes::copy_from_slice(text.as_bytes()));
+        self.arrives(Arrival::Message { incoming, stream_of: None });
     }
 
     pub fn answer(&self, request: &Value, result: &Value) {

@@ -12,9 +12,10 @@ use super::peer::FakeServer;
 use super::{connected_legacy, options, part_of};
 use crate::mcp::calling;
 use crate::mcp::connection::{ConnectOptions, Connection, RequestOptions};
+use crate::mcp::lifecycle::MODERN;
 use crate::model::{
-    Error, ErrorKind, JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply,
-    ToolResult,
+    Error, ErrorKind, JsonObject, Question, QuestionAbilities, QuestionBody, QuestionHandler,
+    QuestionReply, ToolResult,
 };
 
 pub(super) struct ChannelInbox(mpsc::Sender<(Question, oneshot::Sender<QuestionReply>)>);
@@ -214,6 +215,36 @@ async fn roots_are_told_and_sampling_is_declined_with_its_own_error() {
     assert_eq!(refused["error"]["message"], "User rejected sampling request");
     peer.send(&question("n", "nonsense/ask", &json!({})));
     assert_eq!(peer.next().await["error"]["code"], -32601);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_says_who_asks_and_what() {
+    let (connection, mut peer) = super::connected().await;
+    let sampling = QuestionAbilities { sampling: true, ..QuestionAbilities::default() };
+    let meta = JsonObject::from_iter([("dev.toolhost/callId".to_owned(), json!("c"))]);
+    let limits = RequestOptions {
+        log_level: Some("debug"),
+        questions: Some(sampling),
+        meta: Some(meta),
+        ..part_of("c")
+    };
+    let (result, ()) = tokio::join!(call(&connection, &limits), async {
+        let request = peer.expect("tools/call").await;
+        let said = &request["params"]["_meta"];
+        assert_eq!(said["io.modelcontextprotocol/protocolVersion"], MODERN);
+        assert_eq!(said["io.modelcontextprotocol/clientInfo"]["name"], "toolhost");
+        assert_eq!(
+            said["io.modelcontextprotocol/clientCapabilities"],
+            json!({ "sampling": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } })
+        );
+        assert_eq!(said["io.modelcontextprotocol/logLevel"], "debug");
+        assert_eq!(
+            (&said["dev.toolhost/callId"], &said["progressToken"]),
+            (&json!("c"), &request["id"])
+        );
+        peer.answer(&request, &text("x"));
+    });
+    result.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,6 +17,7 @@ use tokio::sync::{Mutex, OnceCell};
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 
+use crate::mcp::message::Incoming;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::{Arrival, MESSAGE_LIMIT, OutgoingFrame, Wire};
 use crate::model::Error;
@@ -125,7 +126,7 @@ impl Wire for SocketWire {
             let mut slot = channel.sink.lock().await;
             let sink = slot.as_mut().ok_or_else(closed_here)?;
             // Before it is written: its answer may be here before the write returns.
-            self.tracer.sent(&frame.bytes, frame.call.as_ref());
+            self.tracer.sent(&frame);
             let written = tokio::time::timeout(WRITE_TIMEOUT, sink.send(frame.bytes)).await;
             let written = written.unwrap_or_else(|_| {
                 let limit = WRITE_TIMEOUT.as_secs();
@@ -157,8 +158,9 @@ impl Wire for SocketWire {
         let next = self.closing.run_until_cancelled(next).await;
         match next.unwrap_or_else(|| Err(closed_here())) {
             Ok(bytes) => {
-                self.tracer.received(&bytes, None);
-                Arrival::Message { bytes, stream_of: None }
+                let incoming = Incoming::read(bytes);
+                self.tracer.received(&incoming, None);
+                Arrival::Message { incoming, stream_of: None }
             }
             Err(error) => self.closed(error),
         }

@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::message::trim_bytes;
+use crate::mcp::message::{Incoming, trim_bytes};
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, ProcessInfo, Wire};
 use crate::model::Error;
@@ -78,6 +78,8 @@ struct StdoutReader {
     nuls: usize,
     exited: Option<ExitStatus>,
     drain_until: Option<Instant>,
+    /// What came last and has no line end: an answer all the same.
+    last_line: Option<Incoming>,
     close_reason: Option<Error>,
 }
 
@@ -113,6 +115,7 @@ impl StdioWire {
                 nuls: 0,
                 exited: None,
                 drain_until: None,
+                last_line: None,
                 close_reason: None,
             }),
             stderr,
@@ -165,7 +168,9 @@ impl StdioWire {
                 ReaderWake::Read(_) | ReaderWake::Exited(Err(_)) | ReaderWake::Drained => {
                     let error = self.exit_report(reader).await;
                     if !reader.buffer.is_empty() {
-                        self.tracer.received(&Bytes::copy_from_slice(&reader.buffer), None);
+                        let last = Incoming::read(reader.buffer.split().freeze());
+                        self.tracer.received(&last, None);
+                        reader.last_line = Some(last);
                     }
                     self.tracer.closed(error.message());
                     reader.close_reason = Some(error);
@@ -317,12 +322,6 @@ impl StdoutReader {
         Some(bytes.freeze())
     }
 
-    /// What came last and has no line end: an answer all the same.
-    fn last_line(&mut self) -> Option<Bytes> {
-        self.scanned = 0;
-        (!self.buffer.is_empty()).then(|| self.buffer.split().freeze())
-    }
-
     /// Ends the reading; what is in the buffer is not looked at any more.
     fn close(&mut self, why: Error) {
         self.buffer = BytesMut::new();
@@ -363,7 +362,7 @@ impl Wire for StdioWire {
     async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
         self.stdin.wait_for_room(&self.closing).await?;
         // Before it is written: its answer may be here before the write returns.
-        self.tracer.sent(&frame.bytes, frame.call.as_ref());
+        self.tracer.sent(&frame);
         self.stdin.push(frame);
         Ok(())
     }
@@ -375,12 +374,13 @@ impl Wire for StdioWire {
                 return failed;
             }
             if let Some(line) = reader.next_line() {
-                self.tracer.received(&line, None);
-                return Arrival::Message { bytes: line, stream_of: None };
+                let incoming = Incoming::read(line);
+                self.tracer.received(&incoming, None);
+                return Arrival::Message { incoming, stream_of: None };
             }
             if let Some(error) = reader.close_reason.clone() {
-                return match reader.last_line() {
-                    Some(bytes) => Arrival::Message { bytes, stream_of: None },
+                return match reader.last_line.take() {
+                    Some(incoming) => Arrival::Message { incoming, stream_of: None },
                     None => Arrival::Closed(error),
                 };
             }
@@ -489,12 +489,14 @@ mod tests {
 
     fn frame(text: &str) -> OutgoingFrame {
         let bytes = Bytes::copy_from_slice(text.as_bytes());
-        OutgoingFrame { bytes, kind: FrameKind::Response, call: None }
+        OutgoingFrame { bytes, kind: FrameKind::Other, call: None }
     }
 
     async fn message(wire: &StdioWire) -> String {
         match wire.receive().await {
-            Arrival::Message { bytes, .. } => String::from_utf8(bytes.to_vec()).unwrap(),
+            Arrival::Message { incoming, .. } => {
+                String::from_utf8(incoming.bytes.to_vec()).unwrap()
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -6,8 +6,7 @@
 
 mod auth;
 mod backoff;
-mod call;
-pub(crate) mod call_meta;
+pub(crate) mod call;
 pub mod client_sessions;
 mod code_watch;
 mod connection_slot;

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::backoff::ResubscribeBackoff;
-use super::call_meta::call_meta;
+use super::call::call_meta;
 use super::{McpProvider, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::listing::{self, Listable};

@@ -13,9 +13,10 @@ use serde_json::Value;
 
 use super::result::WorkerError;
 use crate::config::spec::ProtocolChoice;
-use crate::mcp::connection::{ConnectOptions, Connection, ProgressListener, WireOpener};
+use crate::mcp::connection::{
+    ConnectOptions, Connection, ProgressListener, RequestOptions, WireOpener,
+};
 use crate::mcp::message::RawJson;
-use crate::mcp::outgoing::OutgoingRequest;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::{FrameKind, OutgoingFrame, Wire};
@@ -26,7 +27,7 @@ use crate::model::{
 };
 use crate::providers::confinement::not_started;
 use crate::providers::limited_events::LimitedEvents;
-use crate::providers::mcp::call_meta::call_meta;
+use crate::providers::mcp::call::call_meta;
 use crate::util::confine::Confinement;
 use crate::util::process::{Program, ShutdownTimeouts};
 use crate::util::tail::LineTail;
@@ -83,7 +84,7 @@ impl PythonWorker {
         let wire = wire.map_err(|error| {
             not_started(&error, |error| format!("'{path}' could not be started: {error}"))
         })?;
-        let setup = OutgoingFrame { bytes: setup.into(), kind: FrameKind::Response, call: None };
+        let setup = OutgoingFrame { bytes: setup.into(), kind: FrameKind::Other, call: None };
         // A queue that is empty takes it at once.
         let _queued = wire.send(setup).now_or_never();
         let wire: Arc<dyn Wire> = Arc::new(wire);
@@ -158,13 +159,11 @@ impl PythonWorker {
         meta.insert(CWD.to_owned(), context.cwd.to_string_lossy().into());
         meta.insert(TARGET.to_owned(), target);
         let method = if tool.is_some() { "tools/call" } else { "tools/list" };
-        let params = JsonObject::new();
-        let outgoing = OutgoingRequest {
-            tool,
-            meta: Some(&meta),
-            call: Some(&call),
-            ..OutgoingRequest::new(method, &params)
-        };
+        let mut params = JsonObject::new();
+        if let Some((name, arguments)) = tool {
+            params.insert("name".to_owned(), name.into());
+            params.insert("arguments".to_owned(), Value::Object(arguments.clone()));
+        }
         let viewers = CallViewers {
             call: context.call_id.clone(),
             origin: origin.to_owned(),
@@ -181,7 +180,14 @@ impl PythonWorker {
                 message: update.message,
             });
         });
-        let mut pending = self.connection.send_request(&outgoing, Some(progress)).await;
+        // The host limits calls, and a description has a limit where it is asked for.
+        let options = RequestOptions {
+            progress: Some(progress),
+            meta: Some(meta),
+            call: Some(call),
+            ..RequestOptions::with_timeouts(Duration::MAX, Duration::MAX, ErrorPhase::Call)
+        };
+        let mut pending = self.connection.send_request(method, &params, &options).await;
         running.request = Some(pending.id);
         let answer = tokio::select! {
             biased;

@@ -20,7 +20,7 @@ use crate::host::link::Observation;
 use crate::host::request;
 use crate::host::request::ItemRequest;
 use crate::model::{CallId, ClientAbilities, HostEvent, JsonObject, QuestionReply, TraceContext};
-use crate::providers::mcp::call_meta::{METADATA, SESSION, USER};
+use crate::providers::mcp::call::{METADATA, SESSION, USER};
 use crate::serve::background::lifetime::RunningCallGuard;
 use crate::serve::background::service;
 use crate::serve::shared_room::MessagePlace;

@@ -10,14 +10,13 @@ use rmcp::RoleServer;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, MAX_UNANSWERED};
+use crate::mcp::message::Envelope;
 use crate::serve::shared_room::{LARGE, MessageRoom};
 
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -48,7 +47,7 @@ type Parsed = Result<Box<RxJsonRpcMessage<RoleServer>>, Value>;
 
 fn parse(text: &str, room: &MessageRoom) -> Parsed {
     let place = room.try_place(text.as_bytes());
-    let place = place.map_err(|why| error(&id(text), -32600, &why.to_string()))?;
+    let place = place.map_err(|why| error(&id(text.as_bytes()), -32600, &why.to_string()))?;
     match serde_json::from_str::<RxJsonRpcMessage<RoleServer>>(text) {
         Ok(mut message) => {
             message.insert_extension(Arc::new(place));
@@ -60,13 +59,10 @@ fn parse(text: &str, room: &MessageRoom) -> Parsed {
 
 /// What is answered to a text that is not a message, for this reason.
 pub(super) fn why_unreadable(text: &[u8], reason: &serde_json::Error) -> Value {
-    match serde_json::from_slice::<Value>(text) {
-        Ok(mut value) => {
-            let id = value.get_mut("id").map(Value::take);
-            let id = id.filter(|id| id.is_string() || id.is_number()).unwrap_or_default();
-            error(&id, -32600, &format!("not a JSON-RPC message: {reason}"))
-        }
-        Err(reason) => error(&Value::Null, -32700, &format!("not JSON: {reason}")),
+    if reason.is_data() {
+        error(&id(text), -32600, &format!("not a JSON-RPC message: {reason}"))
+    } else {
+        error(&Value::Null, -32700, &format!("not JSON: {reason}"))
     }
 }
 
@@ -74,16 +70,12 @@ fn error(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
-/// The id of a message that is not parsed otherwise.
-fn id(text: &str) -> Value {
-    #[derive(Deserialize)]
-    struct MessageId<'a> {
-        #[serde(borrow)]
-        id: &'a RawValue,
-    }
-    let id = serde_json::from_str::<MessageId<'_>>(text).map(|message| message.id.get());
-    let id = id.ok().filter(|id| id.len() <= MAX_ID && !id.starts_with(['[', '{']));
-    id.and_then(|id| serde_json::from_str(id).ok()).unwrap_or_default()
+/// The id of a message that is not passed on.
+fn id(text: &[u8]) -> Value {
+    let envelope = std::str::from_utf8(text).ok().and_then(|text| Envelope::read(text).ok());
+    let id = envelope.and_then(|envelope| envelope.id);
+    id.filter(|id| id.is_number() || id.as_str().is_some_and(|id| id.len() <= MAX_ID))
+        .unwrap_or_default()
 }
 
 /// One client's connection. Not generic: the SDK's service, which is large, is there once for all.

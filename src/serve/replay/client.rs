@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 use super::WarningSink;
-use crate::mcp::json_text;
-use crate::mcp::rpc_code::PARSE_ERROR;
+use crate::mcp::message::{Incoming, ParsedInput, RpcMessage};
+use crate::mcp::rpc_code::{INVALID_REQUEST, PARSE_ERROR};
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 
@@ -27,8 +27,8 @@ pub(super) enum ClientEnd {
 pub(super) struct ReplayClient<R, W> {
     input: FramedRead<R, AnyDelimiterCodec>,
     output: W,
-    /// What came while an answer was waited for.
-    queued: VecDeque<Value>,
+    /// What came and was not handed over yet.
+    queued: VecDeque<RpcMessage>,
     questions: u64,
 }
 
@@ -41,15 +41,18 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
     }
 
     /// The next message of the client; anything but JSON is refused and skipped.
-    pub(super) async fn next(&mut self) -> Result<Value, ClientEnd> {
-        match self.queued.pop_front() {
-            Some(message) => Ok(message),
-            None => self.read().await,
+    pub(super) async fn next(&mut self) -> Result<RpcMessage, ClientEnd> {
+        loop {
+            if let Some(message) = self.queued.pop_front() {
+                return Ok(message);
+            }
+            let messages = self.read().await?;
+            self.queued.extend(messages);
         }
     }
 
-    /// Reads one message. Cancel-safe.
-    async fn read(&mut self) -> Result<Value, ClientEnd> {
+    /// Reads the messages of one line. Cancel-safe.
+    async fn read(&mut self) -> Result<Vec<RpcMessage>, ClientEnd> {
         loop {
             let line = match self.input.next().await {
                 Some(Ok(line)) => line,
@@ -62,14 +65,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
                     return Err(ClientEnd::Disconnected);
                 }
             };
-            let text = String::from_utf8_lossy(&line);
-            if text.trim().is_empty() {
+            if line.trim_ascii().is_empty() {
                 continue;
             }
-            match json_text::parse(text.trim()) {
-                Ok(message) => return Ok(message),
-                Err(error) => self.refuse(&Value::Null, PARSE_ERROR, error.message()).await?,
-            }
+            let (code, text) = match Incoming::read(line).input {
+                ParsedInput::Messages(messages, _) if messages.is_empty() => {
+                    (INVALID_REQUEST, "not a JSON-RPC message".to_owned())
+                }
+                ParsedInput::Messages(messages, _) => return Ok(messages),
+                ParsedInput::NonMessage(text) => (PARSE_ERROR, format!("not JSON: {text}")),
+                ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => {
+                    (PARSE_ERROR, error.message().to_owned())
+                }
+            };
+            self.refuse(&Value::Null, code, &text).await?;
         }
     }
 
@@ -103,6 +112,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
     pub(super) async fn ask(
         &mut self,
         mut question: Value,
+        method: &str,
         note: WarningSink<'_>,
     ) -> Result<(), ClientEnd> {
         self.questions += 1;
@@ -113,17 +123,19 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         self.send(&question).await?;
         let answered = timeout(ANSWER_TIMEOUT, async {
             loop {
-                let message = self.read().await?;
-                if message.get("id") == Some(&id) && message.get("method").is_none() {
-                    return Ok(());
-                }
+                let mut messages = self.read().await?;
+                let is_answer = |message: &RpcMessage| matches!(message, RpcMessage::Response { id: answered, .. } if *answered == id);
+                let is_answered = messages.iter().any(is_answer);
+                messages.retain(|message| !is_answer(message));
                 if self.queued.len() < MAX_QUEUED {
-                    self.queued.push_back(message);
+                    self.queued.extend(messages);
+                }
+                if is_answered {
+                    return Ok(());
                 }
             }
         });
         answered.await.unwrap_or_else(|_| {
-            let method = question.get("method").and_then(Value::as_str).unwrap_or_default();
             note(&format!("no response to {method} within {} s", ANSWER_TIMEOUT.as_secs()));
             Ok(())
         })

@@ -13,7 +13,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::mcp::rpc_code::{INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND};
+use crate::mcp::message::RpcMessage;
+use crate::mcp::rpc_code::{INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::mcp::{SUBSCRIPTION, json_text};
 use crate::model::Error;
 use client::{ClientEnd, ReplayClient};
@@ -78,31 +79,27 @@ impl ReplayServer {
 
     async fn handle_message<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
-        message: Value,
+        message: RpcMessage,
         client: &mut ReplayClient<R, W>,
         note: WarningSink<'_>,
     ) -> Result<(), ClientEnd> {
-        let id = message.get("id").filter(|id| !id.is_null());
-        let method = message.get("method").and_then(Value::as_str);
-        let (Some(id), Some(method)) = (id, method) else {
-            if message.is_object() {
-                // A notification, or an answer that comes too late.
-                return Ok(());
-            }
-            return client.refuse(&Value::Null, INVALID_REQUEST, "not a JSON-RPC message").await;
+        // A notification, or an answer that comes too late, changes nothing.
+        let RpcMessage::Request { id, method, params } = message else { return Ok(()) };
+        let params = match params.map(|raw| raw.parse()).transpose() {
+            Ok(params) => params.unwrap_or_default(),
+            Err(error) => return client.refuse(&id, PARSE_ERROR, error.message()).await,
         };
-        let params = message.get("params").unwrap_or(&Value::Null);
-        match self.find(method, params) {
+        match self.find(&method, &params) {
             Ok(Some(index)) => {
                 let Some(recorded) = self.recording.exchanges.get(index) else { return Ok(()) };
                 let token = params.get("_meta").and_then(|meta| meta.get("progressToken"));
-                send_exchange(&ReplayRequest { id, progress_token: token, recorded }, client, note)
-                    .await
+                let request = ReplayRequest { id: &id, progress_token: token, recorded };
+                send_exchange(&request, client, note).await
             }
-            Ok(None) => client.answer(id, json!({})).await,
+            Ok(None) => client.answer(&id, json!({})).await,
             Err((code, text)) => {
                 note(&format!("{method}: {text}"));
-                client.refuse(id, code, &text).await
+                client.refuse(&id, code, &text).await
             }
         }
     }
@@ -177,8 +174,8 @@ async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     for step in &asker.recorded.before {
         let Some(mut message) = parsed(&step.bytes, note) else { continue };
         if step.expects_answer {
-            client.ask(message, note).await?;
-        } else if retarget(&mut message, asker) {
+            client.ask(message, &step.method, note).await?;
+        } else if retarget(&mut message, &step.method, asker) {
             client.send(&message).await?;
         }
     }
@@ -200,9 +197,9 @@ async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         resubscribe(result, asker);
     }
     client.send(&answer).await?;
-    for message in &asker.recorded.after {
-        if let Some(mut message) = parsed(message, note)
-            && retarget(&mut message, asker)
+    for step in &asker.recorded.after {
+        if let Some(mut message) = parsed(&step.bytes, note)
+            && retarget(&mut message, &step.method, asker)
         {
             client.send(&message).await?;
         }
@@ -218,10 +215,9 @@ fn parsed(bytes: &[u8], note: WarningSink<'_>) -> Option<Value> {
 
 /// Puts the client's id and token in the place of the recorded ones; false when a message means
 /// nothing to this client.
-fn retarget(message: &mut Value, asker: &ReplayRequest<'_>) -> bool {
-    let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+fn retarget(message: &mut Value, method: &str, asker: &ReplayRequest<'_>) -> bool {
     let Some(params) = message.get_mut("params") else { return true };
-    match method.as_str() {
+    match method {
         // It takes back a question, which was put to this client under another id.
         "notifications/cancelled" => return false,
         "notifications/progress" => {

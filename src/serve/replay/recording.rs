@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::mcp::json_text;
+use crate::mcp::message::{Incoming, RpcMessage};
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CallId, Error, Traffic};
 use crate::util::text;
@@ -31,15 +31,16 @@ pub(super) struct RecordedExchange {
     /// The response, if it came.
     pub(super) answer: Option<Bytes>,
     /// What the server sent unprompted until the next request.
-    pub(super) after: Vec<Bytes>,
+    pub(super) after: Vec<RecordedMessage>,
     id: Value,
     call: Option<CallId>,
 }
 
-/// Something the server sent before its response.
+/// Something the server sent besides its response.
 #[derive(Debug)]
 pub(super) struct RecordedMessage {
     pub(super) bytes: Bytes,
+    pub(super) method: String,
     pub(super) expects_answer: bool,
 }
 
@@ -66,9 +67,10 @@ pub(super) fn key(method: &str, params: &Value) -> String {
     }
 }
 
-fn params(bytes: &[u8]) -> Value {
-    let mut message = json_text::parse(&String::from_utf8_lossy(bytes)).unwrap_or_default();
-    message.get_mut("params").map(Value::take).unwrap_or_default()
+fn params(bytes: &Bytes) -> Value {
+    let incoming = Incoming::read(bytes.clone());
+    let params = incoming.messages().first().and_then(RpcMessage::params);
+    params.and_then(|raw| raw.parse().ok()).unwrap_or_default()
 }
 
 fn ordered(value: Value) -> Value {
@@ -129,7 +131,7 @@ struct RecordingBuilder {
     /// Indices of requests without an answer, oldest first.
     open: Vec<usize>,
     /// What was sent before the first request.
-    early: Vec<Bytes>,
+    early: Vec<RecordedMessage>,
 }
 
 impl RecordingBuilder {
@@ -152,11 +154,11 @@ impl RecordingBuilder {
                     exchange.answer = Some(bytes.clone());
                 }
             }
-            (Direction::Received, MessageInfo::Notification { .. }) => {
-                self.add_server_message(item, bytes, false);
+            (Direction::Received, MessageInfo::Notification { method }) => {
+                self.add_server_message(item, bytes, method, false);
             }
-            (Direction::Received, MessageInfo::Request { .. }) => {
-                self.add_server_message(item, bytes, true);
+            (Direction::Received, MessageInfo::Request { method, .. }) => {
+                self.add_server_message(item, bytes, method, true);
             }
             // What the client told or answered is the next client's business.
             _ => {}
@@ -186,7 +188,7 @@ impl RecordingBuilder {
 
     /// Something the server said: it belongs to the request that it names, to one of the same tool
     /// call, or to the newest one that waits.
-    fn add_server_message(&mut self, item: &Traffic, bytes: &Bytes, asks: bool) {
+    fn add_server_message(&mut self, item: &Traffic, bytes: &Bytes, method: &str, asks: bool) {
         let params = params(bytes);
         let token = params.get("progressToken");
         let subscription = params.get("_meta").and_then(|meta| meta.get(super::SUBSCRIPTION));
@@ -200,23 +202,22 @@ impl RecordingBuilder {
         let same_call = || open(&|exchange| item.call.is_some() && exchange.call == item.call);
         let newest = || self.open.last().copied();
         let owner = named.or_else(same_call).or_else(newest);
-        let bytes = bytes.clone();
+        let (bytes, method) = (bytes.clone(), method.to_owned());
+        let message = RecordedMessage { bytes, method, expects_answer: asks };
         if let Some(exchange) = owner.and_then(|owner| self.exchanges.get_mut(owner)) {
-            exchange.before.push(RecordedMessage { bytes, expects_answer: asks });
+            exchange.before.push(message);
         } else if asks {
             // A question out of the blue cannot be tied to anything the next client does.
         } else if let Some(last) = self.exchanges.last_mut() {
-            last.after.push(bytes);
+            last.after.push(message);
         } else {
-            self.early.push(bytes);
+            self.early.push(message);
         }
     }
 
     fn finish(mut self) -> ServerRecording {
         if let Some(first) = self.exchanges.first_mut() {
-            let early =
-                self.early.drain(..).map(|bytes| RecordedMessage { bytes, expects_answer: false });
-            first.before.splice(0..0, early);
+            first.before.splice(0..0, self.early.drain(..));
         }
         let mut keys: HashMap<String, Vec<usize>> = HashMap::new();
         for answered in [true, false] {

@@ -39,8 +39,8 @@ pub(super) fn queue() -> (ArrivalSender, ArrivalReceiver) {
 }
 
 fn permits(arrival: &Arrival) -> u32 {
-    let Arrival::Message { bytes, .. } = arrival else { return 0 };
-    u32::try_from((bytes.len() / 1024).min(MAX_QUEUED_KIB)).unwrap_or(u32::MAX)
+    let Arrival::Message { incoming, .. } = arrival else { return 0 };
+    u32::try_from((incoming.bytes.len() / 1024).min(MAX_QUEUED_KIB)).unwrap_or(u32::MAX)
 }
 
 impl ArrivalSender {
@@ -94,9 +94,11 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
+    use crate::mcp::message::Incoming;
 
     fn message(size: usize) -> Arrival {
-        Arrival::Message { bytes: Bytes::from(vec![b'x'; size]), stream_of: None }
+        let incoming = Incoming::read(Bytes::from(vec![b'x'; size]));
+        Arrival::Message { incoming, stream_of: None }
     }
 
     #[tokio::test]

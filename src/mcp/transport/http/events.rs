@@ -16,6 +16,7 @@ use super::exchanges::{ExchangeStage, HttpExchange};
 use super::post::unexpected_answer;
 use super::sse::{SseEvent, SseItem, SseParser};
 use super::{HttpShared, headers};
+use crate::mcp::message::Incoming;
 use crate::mcp::wire::Arrival;
 use crate::model::{Era, Error};
 use crate::net::errors::BodyReadError;
@@ -212,10 +213,11 @@ impl HttpShared {
                     SseItem::Event(event) => event,
                 };
                 let Some(message) = trail.record_event(event) else { continue };
-                let verdict = request.map(|(id, _)| match_answer(&message, id));
-                self.head_tracer.tracer.received(&message, request.map(|(id, _)| id));
+                let incoming = Incoming::read(message);
+                let verdict = request.map(|(id, _)| match_answer(&incoming, id));
+                self.head_tracer.tracer.received(&incoming, request.map(|(id, _)| id));
                 let stream_of = request.map(|(id, _)| id.clone());
-                self.push(Arrival::Message { bytes: message, stream_of }).await;
+                self.push(Arrival::Message { incoming, stream_of }).await;
                 match verdict {
                     Some(AnswerMatch::Answer) => return Ok(SseStreamEnd::Answered),
                     Some(other @ AnswerMatch::OtherAnswer(_)) => *unmatched_response = Some(other),

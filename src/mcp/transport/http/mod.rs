@@ -2,7 +2,7 @@
 //!
 //! Owns: [`HttpWire`] and [`SseWire`] — sessions, headers, event streams and their resumption,
 //! redirects, limits, and the classification of everything that can go wrong into errors. Never
-//! does: parse what is inside a message (it only recognises the response to a request by its id, see
+//! does: look into a message (it only recognises the response to a request by its id, see
 //! `answer_match`), retry a request (but for one whose credentials were refused, see
 //! `credential_gate`), follow an address a server names elsewhere, or log in.
 //!
@@ -12,8 +12,7 @@
 //! - When it succeeds, exactly one ending follows: the [`Arrival::Message`] with the
 //!   request's id, or [`Arrival::Failed`]. A message that came instead of the response (an error
 //!   without an id, a response to another id, not JSON) is pushed first, with `stream_of` naming the
-//!   request, and `Failed` after it. Ids are found by a shallow parse: a message too deep to be
-//!   parsed is still the response.
+//!   request, and `Failed` after it. A message too deep to be parsed is still the response.
 //! - An error status (4xx) whose body is a JSON-RPC error is such a message; other refusals
 //!   are errors with their own cause: [`ErrorCause::Http`](crate::model::ErrorCause::Http) or
 //!   [`ErrorCause::SessionLost`](crate::model::ErrorCause::SessionLost).
@@ -200,9 +199,7 @@ impl Wire for HttpWire {
                 let id = id.clone();
                 shared.cancel(frame, &id).await
             }
-            FrameKind::Notification { .. } | FrameKind::Response => {
-                shared.send_control(frame).await
-            }
+            _ => shared.send_control(frame).await,
         };
         sent.map_err(|error| self.shared.redactor.redact_error(error))
     }

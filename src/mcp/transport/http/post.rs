@@ -17,6 +17,7 @@ use super::arrival_queue::LargeMessagePermit;
 use super::exchanges::{ExchangeStage, HttpExchange};
 use super::headers;
 use super::status::session_lost;
+use crate::mcp::message::Incoming;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, Error, ErrorKind};
 use crate::net::address::display_url;
@@ -30,13 +31,13 @@ use crate::util::units::show_duration;
 pub(super) enum PostResponse {
     Success(Box<OriginResponse>),
     /// A JSON-RPC error, and what its status says.
-    Error(Bytes, Error),
+    Error(Incoming, Error),
 }
 
 enum AcceptedBody {
     Json(ResponseBody, Bytes),
     Events(ResponseBody),
-    Error(Bytes, Error),
+    Error(Incoming, Error),
 }
 
 impl HttpShared {
@@ -206,7 +207,10 @@ impl HttpShared {
                 // Held until the body was handed over.
                 let mut permit = self.arrival_sender.large_message_permit();
                 let whole = self.read_json(body, begun, &mut permit, exchange).await?;
-                self.push_answer(whole, id, None).await
+                if whole.iter().all(u8::is_ascii_whitespace) {
+                    return Err(empty_body_error());
+                }
+                self.push_answer(Incoming::read(whole), id, None).await
             }
         }
     }
@@ -248,16 +252,13 @@ impl HttpShared {
     /// Pushes a body that should be the answer; `meaning` is what its status says otherwise.
     async fn push_answer(
         &self,
-        body: Bytes,
+        incoming: Incoming,
         id: &Value,
         meaning: Option<Error>,
     ) -> Result<(), Error> {
-        if body.iter().all(u8::is_ascii_whitespace) {
-            return Err(empty_body_error());
-        }
-        let verdict = match_answer(&body, id);
-        self.head_tracer.tracer.received(&body, Some(id));
-        self.push(Arrival::Message { bytes: body, stream_of: Some(id.clone()) }).await;
+        let verdict = match_answer(&incoming, id);
+        self.head_tracer.tracer.received(&incoming, Some(id));
+        self.push(Arrival::Message { incoming, stream_of: Some(id.clone()) }).await;
         match verdict {
             AnswerMatch::Answer => Ok(()),
             other => Err(meaning.unwrap_or_else(|| unexpected_answer(&other, id))),
@@ -308,18 +309,19 @@ impl HttpShared {
         }
         let OriginResponse { status, headers, url, mut body } = response;
         let body = self.read_beginning(&mut body).await;
-        let is_final = matches!(status.as_u16(), 401 | 403 | 404 | 429) || !is_error(&body);
-        if is_final {
-            self.head_tracer.trace_non_message(&body, frame.call.as_ref());
+        let incoming = Incoming::read(body);
+        let is_error = is_error(&incoming);
+        if matches!(status.as_u16(), 401 | 403 | 404 | 429) || !is_error {
+            self.head_tracer.trace_non_message(&incoming.bytes, frame.call.as_ref());
         }
-        let error = self.refusal(status, &headers, &body, &url);
+        let error = self.refusal(status, &headers, &incoming.bytes, &url);
         if let Some(lost) = session_lost(status, in_session) {
             return Err(lost);
         }
         let is_about_the_call =
             status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 429);
-        if is_about_the_call && is_error(&body) {
-            return Ok(PostResponse::Error(body, error));
+        if is_about_the_call && is_error {
+            return Ok(PostResponse::Error(incoming, error));
         }
         Err(error)
     }
@@ -339,7 +341,7 @@ impl HttpShared {
         for _ in 0..=redirect::MAX_REDIRECTS {
             let sending = async {
                 let body = frame.map(|frame| {
-                    self.head_tracer.tracer.sent(&frame.bytes, call);
+                    self.head_tracer.tracer.sent(frame);
                     let departed = exchange.map(|exchange| -> DepartureListener {
                         let exchange = Arc::clone(exchange);
                         Box::new(move || exchange.set_stage(ExchangeStage::Sent))
@@ -379,7 +381,9 @@ pub(super) fn unexpected_answer(verdict: &AnswerMatch, id: &Value) -> Error {
             Error::protocol(format!("response to unknown id {other}"))
                 .with_detail(format!("the request has the id {id}"))
         }
-        AnswerMatch::Unreadable(why) => Error::protocol(format!("the response is not JSON: {why}")),
+        AnswerMatch::Unreadable(text) => {
+            Error::protocol(format!("the response is not JSON: {text}"))
+        }
         AnswerMatch::Answer | AnswerMatch::NotAnAnswer => {
             Error::protocol("the server sent another message instead of the response")
         }
@@ -391,7 +395,7 @@ fn is_method(frame: &OutgoingFrame, name: &str) -> bool {
         FrameKind::Request { method, .. } | FrameKind::Notification { method, .. } => {
             method == name
         }
-        FrameKind::Response => false,
+        FrameKind::Response { .. } | FrameKind::Other => false,
     }
 }
 

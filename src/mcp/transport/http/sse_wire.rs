@@ -11,7 +11,6 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use url::Url;
 
-use super::answer_match::answered_ids;
 use super::arrival_queue::ArrivalReceiver;
 use super::events::{SseStream, SseStreamEnd};
 use super::exchanges::{ExchangeStage, HttpExchange};
@@ -19,6 +18,7 @@ use super::post::{PostResponse, headers_timeout_error};
 use super::sse::{SseEvent, SseItem};
 use super::target::HttpTarget;
 use super::{HttpShared, closed_error, headers};
+use crate::mcp::message::Incoming;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::model::{Era, Error};
 use crate::net::address::display_url;
@@ -94,11 +94,12 @@ impl SseShared {
                 continue;
             }
             let Some(bytes) = event.message() else { continue };
-            self.shared.head_tracer.tracer.received(&bytes, None);
-            for id in answered_ids(&bytes) {
-                self.shared.exchanges.cancel(&id);
+            let incoming = Incoming::read(bytes);
+            self.shared.head_tracer.tracer.received(&incoming, None);
+            for (id, _) in incoming.answers() {
+                self.shared.exchanges.cancel(id);
             }
-            self.shared.push(Arrival::Message { bytes, stream_of: None }).await;
+            self.shared.push(Arrival::Message { incoming, stream_of: None }).await;
         }
     }
 
@@ -231,7 +232,7 @@ impl Wire for SseWire {
         }
         let exchange = match &frame.kind {
             FrameKind::Request { id, .. } => Some(shared.exchanges.begin(id, &shared.closed)),
-            FrameKind::Notification { .. } | FrameKind::Response => None,
+            _ => None,
         };
         if let FrameKind::Notification { cancels: Some(id), .. } = &frame.kind {
             shared.exchanges.cancel(id);

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,13 +12,13 @@ use http_body_util::Full;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::MAX_MESSAGE;
 use super::http_answer::{HttpAnswer, json, text};
 use super::http_sessions::{HttpSessions, SessionError};
 use super::text_transport;
+use crate::mcp::message::Envelope;
 use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
 use crate::serve::shared_room::{LARGE, MessageRoom, SharedRoom};
 
@@ -107,10 +106,6 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 fn is_initialize(body: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct MessageHead<'a> {
-        #[serde(borrow)]
-        method: Cow<'a, str>,
-    }
-    serde_json::from_slice::<MessageHead<'_>>(body).is_ok_and(|head| head.method == "initialize")
+    let envelope = std::str::from_utf8(body).ok().and_then(|text| Envelope::read(text).ok());
+    envelope.and_then(|envelope| envelope.method).is_some_and(|method| method == "initialize")
 }

@@ -222,8 +222,8 @@ async fn the_servers_own_stream_is_read_and_continued() {
     wire.send(initialized()).await.unwrap();
     for part in ["list_changed", "ping"] {
         match wire.receive().await {
-            Arrival::Message { bytes, stream_of: None } => {
-                assert!(String::from_utf8_lossy(&bytes).contains(part));
+            Arrival::Message { incoming, stream_of: None } => {
+                assert!(String::from_utf8_lossy(&incoming.bytes).contains(part));
             }
             other => panic!("{other:?}"),
         }

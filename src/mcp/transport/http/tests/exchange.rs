@@ -81,8 +81,8 @@ async fn the_modern_era_has_its_headers_and_neither_get_nor_delete() {
         headers.push(("Mcp-Param-Region".to_owned(), "eu".to_owned()));
     }
     wire.send(frame).await.unwrap();
-    let Arrival::Message { bytes, .. } = wire.receive().await else { panic!("no answer") };
-    assert_eq!(bytes, answer(&json!(1)));
+    let Arrival::Message { incoming, .. } = wire.receive().await else { panic!("no answer") };
+    assert_eq!(incoming.bytes, answer(&json!(1)));
     wire.send(initialized()).await.unwrap();
     assert_eq!(call(&wire, 2, "tools/list").await.messages.len(), 1);
     wire.close().await;

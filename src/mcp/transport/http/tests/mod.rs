@@ -104,8 +104,8 @@ pub(super) async fn call(wire: &HttpWire, id: u64, method: &str) -> WireCallOutc
     }
     loop {
         match wire.receive().await {
-            Arrival::Message { bytes, .. } => {
-                let text = String::from_utf8_lossy(&bytes).into_owned();
+            Arrival::Message { incoming, .. } => {
+                let text = String::from_utf8_lossy(&incoming.bytes).into_owned();
                 let value: Value = serde_json::from_str(&text).unwrap_or_default();
                 outcome.messages.push(text);
                 if value["id"] == id && value.get("method").is_none() {

@@ -61,10 +61,10 @@ async fn messages_are_posted_where_the_first_event_says_and_answers_come_on_the_
     let wire = SseWire::connect(target).unwrap();
     wire.send(request(1, "initialize")).await.unwrap();
     for part in ["\"id\":1", "notifications/message"] {
-        let Arrival::Message { bytes, stream_of: None } = wire.receive().await else {
+        let Arrival::Message { incoming, stream_of: None } = wire.receive().await else {
             panic!("no message")
         };
-        assert!(String::from_utf8_lossy(&bytes).contains(part));
+        assert!(String::from_utf8_lossy(&incoming.bytes).contains(part));
     }
     wire.set_agreement(Era::Legacy, "2024-11-05");
     wire.send(initialized()).await.unwrap();
