@@ -29,7 +29,7 @@ pub async fn call(
         params.insert("task".to_owned(), json!({ "ttl": tasks::TIME_TO_LIVE }));
     }
     // A task reports progress under the token of its call until it ends.
-    let RequestResult { result, raw, progress: _until_the_end } =
+    let RequestResult { result, raw, request: _until_the_end } =
         rounds::request(connection, "tools/call", params, options).await?;
     let kind = result.get("resultType").map(|t| t.as_str().unwrap_or_default());
     let result = match kind {

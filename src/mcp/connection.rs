@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::handshake::Handshake;
 use super::lifecycle::Agreement;
 use super::message::RawJson;
-use super::session::{McpSession, OwnedSession, ProgressRegistration, SentRequest};
+use super::session::{McpSession, OwnedSession, SentRequest};
 use crate::model::{CallId, Error, ErrorKind, ErrorPhase, JsonObject, QuestionAbilities, Signal};
 
 pub use super::handshake::{ConnectOptions, WireOpener};
@@ -132,16 +132,16 @@ impl Connection {
             Value::Object(params) => params,
             _ => JsonObject::new(),
         };
-        self.request_with_progress(method, &params, options).await.map(|(answer, _)| answer)
+        self.request_held(method, &params, options).await.map(|(answer, _)| answer)
     }
 
-    /// The same; the listener of its progress stays until the registration is dropped.
-    pub(super) async fn request_with_progress(
+    /// The same, with the request: its progress is heard until that is dropped.
+    pub(super) async fn request_held(
         &self,
         method: &str,
         params: &JsonObject,
         options: &RequestOptions,
-    ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
+    ) -> Result<(RawJson, SentRequest), Error> {
         // A wire that could not connect says so: nothing was sent then.
         let named = |error: Error| match error.phase() {
             Some(ErrorPhase::Start) => error.with_server(&self.server),
@@ -168,7 +168,7 @@ impl Connection {
         if let Err(error) = &verdict {
             Box::pin(request.cancel(error.message())).await;
         }
-        verdict.map(|answer| (answer, request.take_progress())).map_err(named)
+        verdict.map(|answer| (answer, request)).map_err(named)
     }
 
     async fn wait(

@@ -7,7 +7,7 @@ use super::connection::{Connection, RequestOptions};
 use super::message::RawJson;
 use super::responder::{QuestionContext, QuestionRefusal, needs_person};
 use super::rpc_code::{MISSING_CAPABILITY, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
-use super::session::ProgressRegistration;
+use super::session::SentRequest;
 use crate::model::{Error, ErrorKind, JsonObject, QuestionAbilities, QuestionOutcome, Signal};
 use crate::util::text::truncate;
 
@@ -21,7 +21,8 @@ pub(super) const HOW_TO_ANSWER: &str = "answer on a terminal, or with --answers 
 pub struct RequestResult {
     pub result: JsonObject,
     pub raw: RawJson,
-    pub progress: Option<ProgressRegistration>,
+    /// Held, its progress is heard.
+    pub request: SentRequest,
 }
 
 /// Sends a request, answers what the server asks before it answers, and returns what comes then.
@@ -35,8 +36,8 @@ pub async fn request(
     let mut rounds = InputRounds::default();
     let mut pages_were_asked_for = false;
     loop {
-        let sent = connection.request_with_progress(method, &params, options).await;
-        let (raw, progress) = match sent {
+        let sent = connection.request_held(method, &params, options).await;
+        let (raw, request) = match sent {
             Ok(answer) => answer,
             Err(error)
                 if error.rpc_code() == Some(URL_ELICITATION_REQUIRED) && !pages_were_asked_for =>
@@ -48,7 +49,7 @@ pub async fn request(
             Err(error) => return Err(named(with_hint(error))),
         };
         match RoundReply::read(raw, method).map_err(named)? {
-            RoundReply::Final(result, raw) => return Ok(RequestResult { result, raw, progress }),
+            RoundReply::Final(result, raw) => return Ok(RequestResult { result, raw, request }),
             RoundReply::Questions { requests, state } => {
                 let answers = Box::pin(rounds.answer(connection, &requests, options)).await;
                 let answers = answers.map_err(named)?;

@@ -105,6 +105,18 @@ pub trait ToolProvider: Send + Sync {
         None
     }
 
+    /// The same for a client session, where each session has a connection of its own.
+    ///
+    /// # Errors
+    /// When too many sessions have one.
+    #[doc(hidden)] // an ability of the kinds of this program
+    fn offerings_of_session(
+        &self,
+        _session: &str,
+    ) -> Result<Option<Arc<dyn OfferingSupport>>, Error> {
+        Ok(None)
+    }
+
     /// The ability to log in, for servers that may require it.
     #[doc(hidden)] // an ability of the kinds of this program
     fn as_login(&self) -> Option<&dyn LoginSupport> {

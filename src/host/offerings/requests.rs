@@ -186,7 +186,11 @@ impl ToolHost {
                 let context =
                     self.sessions.offering_context(request, id.clone(), offers.context_env());
                 let context = request::masked_for_server(context, &self.pipeline.masker);
-                match provider.while_registered(ask(offers, &context, query, &item)).await {
+                let request = async {
+                    let own = provider.inner.offerings_of_session(&context.session_id)?;
+                    ask(own.as_deref().unwrap_or(offers), &context, query, &item).await
+                };
+                match provider.while_registered(request).await {
                     // Nothing of it was sent.
                     Err(error) if failover.passes_on(owner.routing.as_ref(), &error) => {}
                     answer => return Ok((answer?, owner.routing)),

@@ -285,7 +285,6 @@ impl McpSession {
     ) -> SentRequest {
         let (sender, answer) = oneshot::channel();
         let news = Arc::new(Notify::new());
-        let listens = listener.is_some();
         {
             let mut state = self.state();
             let pending = PendingRequest {
@@ -300,9 +299,7 @@ impl McpSession {
             }
             state.progress.extend(listener.map(|listener| (id, listener)));
         }
-        let progress =
-            listens.then(|| ProgressRegistration { session: Arc::clone(self), token: id });
-        let request = SentRequest { session: Arc::clone(self), id, answer, news, progress };
+        let request = SentRequest { session: Arc::clone(self), id, answer, news };
         let session = Arc::clone(self);
         let mut sending = Box::pin(async move {
             if let Err(error) = session.wire.send(frame).await {
@@ -329,6 +326,7 @@ impl McpSession {
             }
             state.retired.push_back(id);
         }
+        state.progress.remove(&id);
         state.questions.request_ended(id);
         drop(state);
         self.request_ended.notify_waiters();
@@ -503,13 +501,13 @@ impl McpSession {
     }
 }
 
-/// A request that was sent. Dropped, it is forgotten, and the server is not told.
+/// A request that was sent. Dropped, it is forgotten, and the server is not told. Until then its
+/// progress is heard, which goes on after the answer when that is a task.
 pub struct SentRequest {
     session: Arc<McpSession>,
     pub id: i64,
     answer: oneshot::Receiver<Result<RequestOutcome, Error>>,
     news: Arc<Notify>,
-    progress: Option<ProgressRegistration>,
 }
 
 /// What happened to a request that is not answered yet.
@@ -518,18 +516,6 @@ pub struct RequestNews {
     pub unmatched_response: Option<String>,
     pub has_progressed: bool,
     pub waits_for_person: bool,
-}
-
-/// Keeps the listener of a request's progress, which goes on after the answer when that is a task.
-pub struct ProgressRegistration {
-    session: Arc<McpSession>,
-    token: i64,
-}
-
-impl Drop for ProgressRegistration {
-    fn drop(&mut self) {
-        self.session.state().progress.remove(&self.token);
-    }
 }
 
 impl SentRequest {
@@ -578,10 +564,6 @@ impl SentRequest {
             has_progressed: std::mem::take(&mut pending.has_progressed),
             waits_for_person,
         }
-    }
-
-    pub fn take_progress(&mut self) -> Option<ProgressRegistration> {
-        self.progress.take()
     }
 
     pub fn is_open(&self) -> bool {
