@@ -1,12 +1,9 @@
-//! A finished run: its report, its environment, its findings, and its exports.
+//! A finished run: its report, its environment and its findings.
 
 use super::environment::BenchEnvironment;
-use super::export;
 use super::findings::BenchFindings;
-use super::json::RunJson;
 use super::report::BenchReport;
 use crate::model::{Error, ErrorKind};
-use crate::util::json::pretty;
 
 /// A run that is over.
 #[derive(Debug, Clone)]
@@ -52,21 +49,6 @@ impl BenchResult {
     pub fn failure(&self) -> Option<Error> {
         let lost = self.report.lost_record.clone();
         lost.or_else(|| self.findings.failure()).or_else(|| most_common_failure(&self.report))
-    }
-
-    /// The run in this form.
-    pub fn render(&self, form: ExportFormat) -> String {
-        let report = &self.report;
-        match form {
-            ExportFormat::Json => {
-                pretty(&RunJson::from((report, &self.environment, &self.findings))) + "\n"
-            }
-            ExportFormat::Csv => export::csv::csv(report),
-            ExportFormat::Markdown => {
-                export::markdown::markdown(report, &self.findings.comparisons)
-            }
-            ExportFormat::Html => export::html::html(report, &self.environment, &self.findings),
-        }
     }
 }
 

@@ -183,7 +183,7 @@ impl TimelineSlice {
     }
 
     /// Slices that follow each other as one; `None` without any.
-    pub(super) fn joined(slices: &[Self]) -> Option<Self> {
+    pub fn joined(slices: &[Self]) -> Option<Self> {
         let mut response = Durations::coarse();
         for slice in slices {
             response.merge(&slice.response);

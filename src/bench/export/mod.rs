@@ -1,7 +1,6 @@
 //! Exports of a run in the formats of other programs.
 
 pub mod csv;
-pub mod html;
 pub mod locust;
 pub mod markdown;
 

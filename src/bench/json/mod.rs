@@ -411,7 +411,7 @@ fn unsure(of: &Durations, percentiles: &[(&'static str, f64)]) -> Vec<&'static s
     unsure.map(|(name, _)| *name).collect()
 }
 
-pub(super) fn timestamp(unix: Duration) -> Option<String> {
+pub fn timestamp(unix: Duration) -> Option<String> {
     let millis = i64::try_from(unix.as_millis()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_millisecond(millis).ok().map(|time| time.to_string())
 }

@@ -1,21 +1,21 @@
 //! The stdio transport: a server as a child process, one JSON message per line.
 //!
 //! What is sent is queued, and one task writes all that is there at once: many callers share a system
-//! call, and nobody who gives up leaves half a line behind. Reading is on demand: a line is taken from the pipe when the connection asks for the next
-//! arrival, so a flooding server is slowed by its own pipe instead of filling our memory. The exit
-//! of the process is watched separately, because a grandchild may hold the pipe open for ever.
+//! call, and nobody who gives up leaves half a line behind. Reading is on demand: a line is taken from
+//! the pipe when the connection asks for the next arrival, so a flooding server is slowed by its own
+//! pipe instead of filling our memory. The exit of the process is watched separately, because a
+//! grandchild may hold the pipe open for ever.
 
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
-use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -36,9 +36,13 @@ const ERROR_LINES: usize = 3;
 /// How many raw NUL bytes may come between two lines.
 const NUL_LIMIT: usize = 64 * 1024;
 const CHUNK: usize = 64 * 1024;
+/// How many messages wait to be written before their senders wait.
+const QUEUE: usize = 256;
 
 pub struct StdioWire {
-    stdin: Arc<StdinQueue>,
+    stdin: mpsc::Sender<OutgoingFrame>,
+    /// Why nothing is written any more.
+    failure: Arc<OnceLock<Error>>,
     reader: Mutex<StdoutReader>,
     stderr: Arc<StdMutex<LineTail>>,
     stderr_done: CancellationToken,
@@ -48,30 +52,11 @@ pub struct StdioWire {
     tracer: Tracer,
 }
 
-#[derive(Default)]
-struct StdinQueue {
-    lines: StdMutex<QueuedLines>,
-    /// Woken when there is a line to write.
-    filled: Notify,
-    /// Woken when everything was taken.
-    emptied: Notify,
-    /// Woken when a line cannot be written.
-    failed: Notify,
-    closed: CancellationToken,
-}
-
-#[derive(Default)]
-struct QueuedLines {
-    bytes: Vec<u8>,
-    requests: Vec<Value>,
-    /// Why nothing is written any more.
-    failure: Option<Error>,
-    failed_requests: Vec<Value>,
-}
-
 struct StdoutReader {
     process: Option<Process>,
     stdout: Option<ChildStdout>,
+    /// The requests that could not be written.
+    unwritten: mpsc::UnboundedReceiver<Arrival>,
     buffer: BytesMut,
     /// How much of `buffer` is known to hold no line end.
     scanned: usize,
@@ -100,16 +85,21 @@ impl StdioWire {
             let lines = StderrLines::new(stderr_tracer);
             tokio::spawn(drain_stderr(pipe, Arc::clone(&stderr), lines, stderr_done.clone()));
         }
-        let (stdin, closing) = (Arc::<StdinQueue>::default(), CancellationToken::new());
+        let (stdin, frames) = mpsc::channel(QUEUE);
+        let (failed, unwritten) = mpsc::unbounded_channel();
+        let (failure, closing) = (Arc::default(), CancellationToken::new());
         if let Some(pipe) = process.stdin.take() {
-            tokio::spawn(Arc::clone(&stdin).write_to(pipe, closing.clone()));
+            let why = Arc::clone(&failure);
+            tokio::spawn(write_lines(pipe, frames, closing.clone(), why, failed));
         }
         Ok(Self {
             stdin,
+            failure,
             pid: process.pid(),
             reader: Mutex::new(StdoutReader {
                 stdout: process.stdout.take(),
                 process: Some(process),
+                unwritten,
                 buffer: BytesMut::with_capacity(CHUNK),
                 scanned: 0,
                 nuls: 0,
@@ -130,9 +120,9 @@ impl StdioWire {
         self.stderr.lock().unwrap_or_else(PoisonError::into_inner).excerpt(ERROR_LINES)
     }
 
-    /// Waits until more has come, or until `closed` says that nothing will. Every whole line has
-    /// been taken out of the buffer before.
-    async fn wait_for_input(&self, reader: &mut StdoutReader) {
+    /// Waits until more has come, or until `closed` says that nothing will, or for a request that could
+    /// not be written. Every whole line has been taken out of the buffer before.
+    async fn wait_for_input(&self, reader: &mut StdoutReader) -> Option<Arrival> {
         while reader.close_reason.is_none() {
             let excess = if reader.nuls > NUL_LIMIT {
                 let kib = NUL_LIMIT >> 10;
@@ -144,27 +134,26 @@ impl StdioWire {
             if let Some(excess) = excess {
                 let error = Error::protocol(format!("limit: {excess}"));
                 self.tracer.closed(error.message());
-                return reader.close(error);
+                reader.close(error);
+                break;
             }
             let drain_until = reader.drain_until;
             let watching = reader.exited.is_none();
             let woken = tokio::select! {
                 biased;
                 () = self.closing.cancelled() => ReaderWake::Closing,
-                () = self.stdin.failed.notified() => return,
+                Some(failed) = reader.unwritten.recv() => return Some(failed),
                 read = read_more(&mut reader.stdout, &mut reader.buffer) => ReaderWake::Read(read),
                 status = wait(&mut reader.process), if watching => ReaderWake::Exited(status),
                 () = sleep_until(drain_until), if drain_until.is_some() => ReaderWake::Drained,
             };
             match woken {
-                ReaderWake::Read(Ok(n)) if n > 0 => return,
+                ReaderWake::Read(Ok(n)) if n > 0 => break,
                 ReaderWake::Exited(Ok(status)) => {
                     reader.exited = Some(status);
                     reader.drain_until = Some(Instant::now() + DRAIN_TIMEOUT);
                 }
-                ReaderWake::Closing => {
-                    return reader.close(Error::unreachable("the connection is closed"));
-                }
+                ReaderWake::Closing => reader.close(closed_error()),
                 ReaderWake::Read(_) | ReaderWake::Exited(Err(_)) | ReaderWake::Drained => {
                     let error = self.exit_report(reader).await;
                     if !reader.buffer.is_empty() {
@@ -177,6 +166,7 @@ impl StdioWire {
                 }
             }
         }
+        None
     }
 
     async fn exit_report(&self, reader: &mut StdoutReader) -> Error {
@@ -210,99 +200,6 @@ impl StdioWire {
         } else {
             error.with_details(lines.into_iter().map(|line| format!("stderr: {line}")))
         }
-    }
-}
-
-impl StdinQueue {
-    fn lines(&self) -> MutexGuard<'_, QueuedLines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn wait_for_room(&self, closing: &CancellationToken) -> Result<(), Error> {
-        loop {
-            let emptied = self.emptied.notified();
-            {
-                let lines = self.lines();
-                if let Some(failure) = &lines.failure {
-                    return Err(failure.clone());
-                }
-                if lines.bytes.len() < CHUNK && !closing.is_cancelled() {
-                    return Ok(());
-                }
-            }
-            tokio::select! {
-                biased;
-                () = closing.cancelled() => {
-                    return Err(Error::unreachable("the connection is closed"));
-                }
-                () = emptied => {}
-            }
-        }
-    }
-
-    fn push(&self, frame: OutgoingFrame) {
-        let mut lines = self.lines();
-        lines.bytes.extend_from_slice(&frame.bytes);
-        lines.bytes.push(b'\n');
-        if let FrameKind::Request { id, .. } = frame.kind {
-            lines.requests.push(id);
-        }
-        drop(lines);
-        self.filled.notify_one();
-    }
-
-    /// Writes what is queued until it cannot be written, or the connection is being closed; what is
-    /// queued then is still written if the pipe has room for it.
-    async fn write_to(self: Arc<Self>, mut pipe: ChildStdin, closing: CancellationToken) {
-        let mut batch = QueuedLines::default();
-        let failure = loop {
-            let is_closing = tokio::select! {
-                biased;
-                () = closing.cancelled() => true,
-                () = self.filled.notified() => false,
-            };
-            {
-                let mut lines = self.lines();
-                std::mem::swap(&mut lines.bytes, &mut batch.bytes);
-                std::mem::swap(&mut lines.requests, &mut batch.requests);
-            }
-            self.emptied.notify_waiters();
-            if is_closing {
-                let _full = pipe.write_all(&batch.bytes).now_or_never();
-                break None;
-            }
-            let written = tokio::select! {
-                biased;
-                written = pipe.write_all(&batch.bytes) => written.map_err(|error| stdin_not_read_error(&error)),
-                () = closing.cancelled() => break None,
-                () = tokio::time::sleep(WRITE_TIMEOUT) => Err(Error::timeout(format!(
-                    "it did not read its stdin for {} s", WRITE_TIMEOUT.as_secs()
-                ))),
-            };
-            if let Err(error) = written {
-                break Some(error);
-            }
-            batch.bytes.clear();
-            batch.requests.clear();
-        };
-        drop(pipe);
-        if let Some(error) = failure {
-            let mut lines = self.lines();
-            let queued = std::mem::take(&mut lines.requests);
-            lines.failed_requests = batch.requests.into_iter().chain(queued).collect();
-            lines.failure = Some(error);
-        }
-        self.emptied.notify_waiters();
-        self.failed.notify_one();
-        self.closed.cancel();
-    }
-
-    /// The next request that could not be written.
-    fn next_failed(&self) -> Option<Arrival> {
-        let mut lines = self.lines();
-        let id = lines.failed_requests.pop()?;
-        let error = lines.failure.clone()?;
-        Some(Arrival::Failed { id, error })
     }
 }
 
@@ -360,19 +257,18 @@ enum ReaderWake {
 #[async_trait]
 impl Wire for StdioWire {
     async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
-        self.stdin.wait_for_room(&self.closing).await?;
+        let Ok(place) = self.stdin.reserve().await else {
+            return Err(self.failure.get().cloned().unwrap_or_else(closed_error));
+        };
         // Before it is written: its answer may be here before the write returns.
         self.tracer.sent(&frame);
-        self.stdin.push(frame);
+        place.send(frame);
         Ok(())
     }
 
     async fn receive(&self) -> Arrival {
         let mut reader = self.reader.lock().await;
         loop {
-            if let Some(failed) = self.stdin.next_failed() {
-                return failed;
-            }
             if let Some(line) = reader.next_line() {
                 let incoming = Incoming::read(line);
                 self.tracer.received(&incoming, None);
@@ -384,7 +280,9 @@ impl Wire for StdioWire {
                     None => Arrival::Closed(error),
                 };
             }
-            self.wait_for_input(&mut reader).await;
+            if let Some(failed) = self.wait_for_input(&mut reader).await {
+                return failed;
+            }
         }
     }
 
@@ -396,11 +294,11 @@ impl Wire for StdioWire {
     async fn close(&self) {
         self.closing.cancel();
         // Both come free at once: their holders watch `closing`.
-        self.stdin.closed.cancelled().await;
+        self.stdin.closed().await;
         let mut reader = self.reader.lock().await;
         reader.stdout = None;
         if reader.close_reason.is_none() {
-            reader.close(Error::unreachable("the connection is closed"));
+            reader.close(closed_error());
         }
         if let Some(process) = reader.process.take() {
             let status = process.shut_down(self.grace).await;
@@ -417,8 +315,65 @@ impl Drop for StdioWire {
     }
 }
 
-fn stdin_not_read_error(error: &std::io::Error) -> Error {
-    Error::unreachable(format!("it no longer reads its stdin: {error}"))
+fn closed_error() -> Error {
+    Error::unreachable("the connection is closed")
+}
+
+/// Writes what is queued until it cannot be written, or the connection is being closed; what is
+/// queued then is still written if the pipe has room for it.
+async fn write_lines(
+    mut pipe: ChildStdin,
+    mut frames: mpsc::Receiver<OutgoingFrame>,
+    closing: CancellationToken,
+    failure: Arc<OnceLock<Error>>,
+    failed: mpsc::UnboundedSender<Arrival>,
+) {
+    let (mut bytes, mut batch) = (Vec::new(), Vec::new());
+    let error = loop {
+        let first = tokio::select! {
+            biased;
+            () = closing.cancelled() => None,
+            first = frames.recv() => first,
+        };
+        let is_closing = first.is_none();
+        let mut next = first.or_else(|| frames.try_recv().ok());
+        while let Some(frame) = next {
+            bytes.extend_from_slice(&frame.bytes);
+            bytes.push(b'\n');
+            batch.push(frame.kind);
+            next = if bytes.len() < CHUNK { frames.try_recv().ok() } else { None };
+        }
+        if is_closing {
+            let _full = pipe.write_all(&bytes).now_or_never();
+            return;
+        }
+        let written = tokio::select! {
+            biased;
+            written = pipe.write_all(&bytes) => written.map_err(|error| {
+                Error::unreachable(format!("it no longer reads its stdin: {error}"))
+            }),
+            () = closing.cancelled() => return,
+            () = tokio::time::sleep(WRITE_TIMEOUT) => Err(Error::timeout(format!(
+                "it did not read its stdin for {} s", WRITE_TIMEOUT.as_secs()
+            ))),
+        };
+        if let Err(error) = written {
+            break error;
+        }
+        bytes.clear();
+        batch.clear();
+    };
+    drop(pipe);
+    let error = failure.get_or_init(|| error);
+    frames.close();
+    while let Some(frame) = frames.recv().await {
+        batch.push(frame.kind);
+    }
+    for kind in batch {
+        if let FrameKind::Request { id, .. } = kind {
+            let _ended = failed.send(Arrival::Failed { id, error: error.clone() });
+        }
+    }
 }
 
 async fn read_more(
@@ -467,6 +422,8 @@ async fn drain_stderr(
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use serde_json::Value;
 
     use super::*;
     use crate::model::ErrorKind;
@@ -540,9 +497,13 @@ mod tests {
         let wire = server("cat");
         let long = "x".repeat(1 << 20);
         wire.send(frame(&long)).await.unwrap();
-        // It waits for room, and is given up.
-        assert!(futures_util::FutureExt::now_or_never(wire.send(frame("second"))).is_none());
+        // The last one waits for room, and is given up.
+        let sent = std::iter::repeat_with(|| wire.send(frame("next")).now_or_never());
+        let queued = sent.take_while(Option::is_some).count();
         assert_eq!(message(&wire).await, long);
+        for _ in 0..queued {
+            assert_eq!(message(&wire).await, "next");
+        }
         wire.send(frame("third")).await.unwrap();
         assert_eq!(message(&wire).await, "third");
         wire.close().await;

@@ -1,17 +1,33 @@
-//! The benchmark report as a page. Its JSON is in `bench::json`.
+//! The benchmark report as a page, and in the forms it is saved in. Its JSON is in `bench::json`.
 
 mod comparison;
+mod html;
 mod latency_table;
 pub(crate) mod live;
 mod target;
 
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::BenchFindings;
+use crate::bench::json::RunJson;
 use crate::bench::report::{BenchReport, TargetReport};
-use crate::bench::run_facts;
 use crate::bench::steps::{self, StepRow};
 use crate::bench::summary::{LineTone, summarize};
+use crate::bench::{BenchResult, ExportFormat, export, run_facts};
 use crate::present::{Line, Page, Role, Table, TableColumn};
+use crate::util::json::pretty;
+
+impl BenchResult {
+    /// The run in this form.
+    pub fn render(&self, form: ExportFormat) -> String {
+        let Self { report, environment, findings } = self;
+        match form {
+            ExportFormat::Json => pretty(&RunJson::from((report, environment, findings))) + "\n",
+            ExportFormat::Csv => export::csv::csv(report),
+            ExportFormat::Markdown => export::markdown::markdown(report, &findings.comparisons),
+            ExportFormat::Html => html::html(report, environment, findings),
+        }
+    }
+}
 
 /// The report: the results of each tool, how they compare, what limits them, and what
 /// to know before believing it.

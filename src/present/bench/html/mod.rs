@@ -2,15 +2,15 @@
 
 mod plots;
 mod scale;
-mod tables;
 
 use std::fmt::Write as _;
 
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::BenchFindings;
+use crate::bench::json;
 use crate::bench::report::BenchReport;
-use crate::bench::summary::{LineTone, ReportLine, summarize};
-use crate::bench::{json, run_facts};
+use crate::bench::summary::summarize;
+use crate::present::{Page, Role};
 use crate::util::text::safe_line;
 
 /// The page may use only its own styles, regardless of its content.
@@ -31,11 +31,7 @@ padding:.1rem .8rem;overflow-wrap:anywhere}\
 ul.said .good{border-color:var(--good)}ul.said .warn{border-color:var(--warn)}\
 ul.said .bad{border-color:var(--bad);color:var(--bad)}.weak{color:var(--dim)}\
 figure{margin:1rem 0;overflow-x:auto}figure svg{max-width:100%;height:auto}\
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}\
-th,td{padding:.25rem .7rem;border-bottom:1px solid var(--rule);text-align:right;\
-white-space:nowrap}th{font-weight:600}\
-th:first-child,td:first-child,td.words{text-align:left;white-space:normal;overflow-wrap:anywhere;\
-min-width:10rem}td.bad{color:var(--bad)}td.good{color:var(--good)}td.warn{color:var(--warn)}\
+pre{font-size:.875rem;overflow-x:auto}pre:empty{display:none}.bad{color:var(--bad)}.good{color:var(--good)}.warn{color:var(--warn)}\
 svg text{font-size:12px;fill:var(--dim)}svg .head{font-size:14px;font-weight:600;fill:var(--ink)}\
 .end{text-anchor:end}.mid{text-anchor:middle}\
 svg path{fill:none}.grid{stroke:var(--rule);stroke-opacity:.5}.axis{stroke:var(--dim)}\
@@ -44,8 +40,11 @@ svg path{fill:none}.grid{stroke:var(--rule);stroke-opacity:.5}.axis{stroke:var(-
 svg .area{stroke:none;fill-opacity:.15}.area.c0{fill:var(--c0)}.area.c1{fill:var(--c1)}\
 .area.c2{fill:var(--c2)}.area.c3{fill:var(--c3)}.line{stroke-width:2}svg .failed{stroke:var(--bad)}";
 
+/// The width of the report, in cells.
+const CELLS: usize = 100;
+
 /// A run as a page.
-pub fn html(
+pub(super) fn html(
     report: &BenchReport,
     environment: &BenchEnvironment,
     findings: &BenchFindings,
@@ -62,31 +61,44 @@ pub fn html(
         title = escaped(&title),
         began = escaped(&json::timestamp(report.began).unwrap_or_default()),
     );
-    lines(&mut page, &summarize(report, findings));
-    tables::steps(&mut page, report);
+    page.push_str("<ul class=\"said\">\n");
+    for line in summarize(report, findings) {
+        let _infallible = writeln!(page, "<li{}</li>", marked(super::style(line.tone), &line.text));
+    }
+    page.push_str("</ul>\n");
     for plot in plots::all(report) {
         let _infallible = write!(page, "<figure>\n{plot}</figure>\n");
     }
-    tables::latencies(&mut page, report);
-    tables::failures(&mut page, report);
-    tables::comparisons(&mut page, &findings.comparisons);
-    tables::baseline(&mut page, findings.baseline.as_ref());
-    tables::thresholds(&mut page, &findings.thresholds);
-    for (heading, all, tone) in [
-        ("Bottlenecks", &findings.bottlenecks, LineTone::Plain),
-        ("Caveats", &findings.warnings, LineTone::Warning),
-    ] {
-        if !all.is_empty() {
-            let _infallible = writeln!(page, "<h2>{heading}</h2>");
-            let line = |text: &String| ReportLine { tone, text: text.clone() };
-            lines(&mut page, &all.iter().map(line).collect::<Vec<_>>());
-        }
-    }
-    tables::facts(
-        &mut page,
-        run_facts::facts(report).into_iter().chain(run_facts::machine(environment)),
-    );
+    text(&mut page, &super::page(report, environment, findings, Some(CELLS)));
     page + "</main>\n</body>\n</html>\n"
+}
+
+/// The report as a terminal shows it, its headings as those of the page.
+fn text(page: &mut String, report: &Page) {
+    page.push_str("<pre>\n");
+    for line in report.lines() {
+        if let [(Role::Title, heading)] = line.spans() {
+            let _infallible = writeln!(page, "</pre>\n<h2>{}</h2>\n<pre>", escaped(heading));
+            continue;
+        }
+        for (role, text) in line.spans() {
+            let _infallible = write!(page, "<span{}</span>", marked(*role, text));
+        }
+        page.push('\n');
+    }
+    page.push_str("</pre>\n");
+}
+
+/// The rest of an element of this role after its name.
+fn marked(role: Role, text: &str) -> String {
+    let class = match role {
+        Role::Dim => "weak",
+        Role::Success => "good",
+        Role::Warning => "warn",
+        Role::Error => "bad",
+        _ => return format!(">{}", escaped(text)),
+    };
+    format!(" class=\"{class}\">{}", escaped(text))
 }
 
 fn escaped(text: &str) -> String {
@@ -102,25 +114,6 @@ fn escaped(text: &str) -> String {
         }
     }
     out
-}
-
-fn lines(page: &mut String, lines: &[ReportLine]) {
-    page.push_str("<ul class=\"said\">\n");
-    for line in lines {
-        let text = escaped(&line.text);
-        let _infallible = writeln!(page, "<li class=\"{}\">{text}</li>", class(line.tone));
-    }
-    page.push_str("</ul>\n");
-}
-
-fn class(tone: LineTone) -> &'static str {
-    match tone {
-        LineTone::Plain => "plain",
-        LineTone::Dim => "weak",
-        LineTone::Good => "good",
-        LineTone::Warning => "warn",
-        LineTone::Bad => "bad",
-    }
 }
 
 #[cfg(test)]
