@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::formatting::{calls, percent};
-use super::plan::{Arrivals, LoadModel};
-use super::report::{BenchReport, RunStatus, TargetReport, throughput};
+use super::plan::{Arrivals, LoadModel, OverflowPolicy};
+use super::report::{BenchReport, RunStatus, TargetReport};
 use crate::util::histogram::Durations;
 use crate::util::units::float;
 use crate::util::units::{show_count, show_duration};
@@ -69,18 +69,46 @@ fn unanswered_calls(target: &TargetReport) -> Option<String> {
 }
 
 fn rate_not_reached(report: &BenchReport) -> Option<String> {
-    let LoadModel::Open { arrivals, .. } = &report.plan.model else { return None };
-    let made = report.total(|target| target.requests);
-    if report.status != RunStatus::Complete || made < 20 {
+    let LoadModel::Open { arrivals, in_flight, overflow: over } = &report.plan.model else {
+        return None;
+    };
+    if report.status != RunStatus::Complete {
         return None;
     }
-    let (achieved, requested) = (throughput(made, report.elapsed), arrivals.rate());
-    let noise = match arrivals {
-        Arrivals::Poisson { .. } => 3.0 / float(made).sqrt(),
-        Arrivals::Constant { .. } => 0.0,
+    let made = report.total(|target| target.requests);
+    let dropped = report.total(|target| target.dropped);
+    let seconds = report.elapsed.as_secs_f64();
+    if made < 20 || seconds == 0.0 {
+        return None;
+    }
+    let (achieved, noise) = (float(made) / seconds, 3.0 / float(made).sqrt());
+    let requested = arrivals.rate();
+    let floor = match arrivals {
+        Arrivals::Poisson { .. } => MIN_RATE_SHARE - noise,
+        Arrivals::Constant { .. } => MIN_RATE_SHARE,
     };
-    (achieved < requested * (MIN_RATE_SHARE - noise))
-        .then(|| format!("{achieved:.0} of {requested:.0} calls/s were made"))
+    if achieved >= requested * floor && dropped == 0 {
+        return None;
+    }
+    let rates = format!("{achieved:.0} of {requested:.0} calls/s were made");
+    let generator = &report.generator;
+    if dropped + generator.queued > (made + dropped) / 100 {
+        let lost = match over {
+            OverflowPolicy::Drop => format!("; {} not made", count(dropped, "call was")),
+            OverflowPolicy::Queue if dropped > 0 => {
+                format!("; {} still waiting at the end", count(dropped, "call was"))
+            }
+            OverflowPolicy::Queue => String::new(),
+        };
+        return Some(format!(
+            "{rates}: the tool cannot handle more with {in_flight} calls in flight{lost}"
+        ));
+    }
+    let late = generator.lag.quantile(0.99).unwrap_or_default();
+    Some(format!(
+        "{rates}: this machine cannot send them faster (p99 of the delay: {})",
+        show_duration(late)
+    ))
 }
 
 fn generator_lag(report: &BenchReport) -> Option<String> {
@@ -178,9 +206,10 @@ pub(super) fn clock_step(wall: Duration, elapsed: Duration) -> Option<String> {
 }
 
 fn count(many: u64, what: &str) -> String {
-    match many {
-        1 => format!("1 {what}"),
-        many => format!("{} {what}s", show_count(many)),
+    match (many, what) {
+        (1, what) => format!("1 {what}"),
+        (many, "call was") => format!("{} calls were", show_count(many)),
+        (many, what) => format!("{} {what}s", show_count(many)),
     }
 }
 

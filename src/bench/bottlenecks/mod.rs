@@ -19,6 +19,8 @@ const MANY_QUEUED: f64 = 0.05;
 /// Lateness of the generator beyond this share of the median disturbs what is measured.
 const LATENESS: f64 = 0.1;
 const LONG_TAIL: f64 = 10.0;
+/// A first call this many times the median was a cold one.
+const COLD: f64 = 10.0;
 /// Below this, what a machine needs to wake up two processes is a good part of a call.
 const WAKEUP_COST: Duration = Duration::from_micros(200);
 /// Medians of the ends of a run that differ by this factor mean that something changed.
@@ -67,6 +69,7 @@ fn of_target(report: &BenchReport, target: &TargetReport) -> Vec<String> {
     });
     sentences.extend(drift(target));
     sentences.extend(long_tail(target));
+    sentences.extend(cold_start(target));
     sentences
 }
 
@@ -252,6 +255,22 @@ fn long_tail(target: &TargetReport) -> Option<String> {
             "Long tail: 1% of calls take {} or more, {:.0} times the median.",
             show_duration(tail),
             ratio(tail, middle)
+        )
+    })
+}
+
+fn cold_start(target: &TargetReport) -> Option<String> {
+    let middle = target.service.quantile(0.5)?;
+    let connect = target.cold.connect.unwrap_or_default();
+    let first = target.cold.first_call.unwrap_or_default();
+    let whole = connect + first;
+    let dominated = ratio(whole, middle) > COLD && whole > Duration::from_millis(1);
+    dominated.then(|| {
+        format!(
+            "Cold start: connecting took {} and the first call {}, {:.0} times a warm call.",
+            show_duration(connect),
+            show_duration(first),
+            ratio(whole, middle)
         )
     })
 }

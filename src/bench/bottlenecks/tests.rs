@@ -121,10 +121,13 @@ fn errors_come_first() {
 }
 
 #[test]
-fn tails_and_changes_are_told() {
+fn tails_cold_starts_and_changes_are_told() {
     let mut report = steady(1_000);
     report.targets[0].response.record_many(Duration::from_millis(50), 30);
     says(&report, "1% of calls take 50 ms or more, 49 times the median");
+    report.targets[0].cold.connect = Some(Duration::from_millis(300));
+    report.targets[0].cold.first_call = Some(Duration::from_millis(20));
+    says(&report, "connecting took 300 ms and the first call 20 ms, 317 times a warm call");
     let slower = (0..2_000).map(|n| Duration::from_micros(if n < 1_000 { 1_000 } else { 3_000 }));
     says(&super::super::fixtures::report(vec![target("a", slower)]), "Calls became slower");
 }

@@ -16,6 +16,7 @@ use futures_util::FutureExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{Mutex, mpsc};
+use tokio::task::unconstrained;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -257,7 +258,8 @@ enum ReaderWake {
 #[async_trait]
 impl Wire for StdioWire {
     async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
-        let Ok(place) = self.stdin.reserve().await else {
+        // A queue with room takes it at once, however much this task has done already.
+        let Ok(place) = unconstrained(self.stdin.reserve()).await else {
             return Err(self.failure.get().cloned().unwrap_or_else(closed_error));
         };
         // Before it is written: its answer may be here before the write returns.
