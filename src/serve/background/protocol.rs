@@ -42,7 +42,7 @@ pub struct Payload<T> {
 }
 
 /// What a person is asked at a front end; `A` is an
-/// [`ApprovalRequest`](crate::host::approval::ApprovalRequest), or a reference to one.
+/// [`ApprovalRequest`](crate::host::policy::ApprovalRequest), or a reference to one.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FrontEndQuestion<A> {
     Server(Question),
