@@ -212,8 +212,12 @@ impl<'a> OpenCall<'a> {
         self.abandon(error);
     }
 
-    /// Records how it ended.
-    pub(super) fn close(mut self, result: &mut Result<ToolResult, Error>, bytes: u64) {
+    /// Records how it ended; gives why it is missing in a record.
+    pub(super) fn close(
+        mut self,
+        result: &mut Result<ToolResult, Error>,
+        bytes: u64,
+    ) -> Option<String> {
         let error = result.as_ref().map_or_else(Some, |result| result.error.as_ref());
         let written = self.write(error, result.as_ref().ok(), bytes);
         if let Err(cause) = written {
@@ -229,10 +233,12 @@ impl<'a> OpenCall<'a> {
             }
         }
         let warnings = std::mem::take(&mut self.warnings);
+        let unrecorded = warnings.first().cloned();
         match result {
             Ok(result) => result.warnings.extend(warnings),
             Err(error) => *error = error.clone().with_details(warnings),
         }
+        unrecorded
     }
 
     /// Records a call that ended without a result, which nobody hears of but by this.

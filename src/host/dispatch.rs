@@ -164,7 +164,7 @@ impl ToolHost {
             }
         }
         open.questions = self.pipeline.questions.end_call(&open.id);
-        let metadata = CallMetadata {
+        let mut metadata = CallMetadata {
             call_id: open.id.clone(),
             duration: open.duration(),
             person_wait: open.person_wait(),
@@ -178,9 +178,10 @@ impl ToolHost {
                 .filter(|_| !(goes_elsewhere && was_edited))
                 .map(|routing| self.pipeline.masked_routing(routing)),
             host_pid: None,
+            unrecorded: None,
         };
         let bytes = result.as_ref().map_or(0, content::size);
-        open.close(&mut result, bytes);
+        metadata.unrecorded = open.close(&mut result, bytes);
         Ok(CallOutcome { definition: Arc::clone(&tool.definition), result, metadata })
     }
 

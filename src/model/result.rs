@@ -106,6 +106,9 @@ pub struct CallMetadata {
     pub routing: Option<Routing>,
     /// The process of the background host that made the call; `None` when this process did.
     pub host_pid: Option<u32>,
+    /// Why the call is missing in a record, as its result warns; `None` when it was recorded.
+    #[serde(default)]
+    pub unrecorded: Option<String>,
 }
 
 /// The router's choice between servers that offer one tool.

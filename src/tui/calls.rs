@@ -113,10 +113,8 @@ impl ConsoleCalls {
                 "Recording is off. Set {key}: {{ enabled: true }} to turn it on."
             ));
         }
-        let ended = |call: &ConsoleCall| call.outcome.clone();
-        let outcome = self.all.iter().rev().find_map(ended)?;
-        let warnings = &outcome.as_ref().as_ref().ok()?.result.as_ref().ok()?.warnings;
-        warnings.iter().find(|warning| warning.starts_with("not recorded: ")).cloned()
+        let outcome = self.all.iter().rev().find_map(|call| call.outcome.as_deref())?;
+        outcome.as_ref().ok()?.metadata.unrecorded.clone()
     }
 
     pub fn newest_of(&self, tool: &str) -> Option<&ConsoleCall> {

@@ -229,6 +229,7 @@ mod tests {
                 protocol: None,
                 routing: None,
                 host_pid: None,
+                unrecorded: None,
             },
         }
     }

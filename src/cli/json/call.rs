@@ -145,6 +145,7 @@ mod tests {
             protocol: Some("2025-11-25".to_owned()),
             routing: None,
             host_pid: None,
+            unrecorded: None,
         };
         CallOutcome { definition: Arc::new(definition), result, metadata }
     }

@@ -37,6 +37,16 @@ fn call(state: &AppState, run: ConsoleCallId) -> &ConsoleCall {
 }
 
 pub fn ended(state: &mut AppState, run: ConsoleCallId, result: ToolResult) {
+    ended_unrecorded(state, run, result, None);
+}
+
+/// A call ended that is missing in a record for this reason.
+pub fn ended_unrecorded(
+    state: &mut AppState,
+    run: ConsoleCallId,
+    result: ToolResult,
+    unrecorded: Option<String>,
+) {
     let definition = Arc::clone(&state.tools.catalogue.find_by_name("calculator").unwrap().tool);
     let metadata = CallMetadata {
         call_id: CallId(format!("call-{}", run.0).into()),
@@ -47,6 +57,7 @@ pub fn ended(state: &mut AppState, run: ConsoleCallId, result: ToolResult) {
         protocol: None,
         routing: None,
         host_pid: None,
+        unrecorded,
     };
     let outcome = CallOutcome { definition, result: Ok(result), metadata };
     state.update(AppEvent::CallFinished { run, outcome: Box::new(Ok(outcome)) });
