@@ -24,11 +24,30 @@ pub enum TraceStream {
     Stderr,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceStyle {
+    /// A block for each item, for people.
+    Blocks,
+    /// A line for each item, for people.
+    Lines,
+    Json,
+}
+
+impl TraceStyle {
+    pub fn of(format: Format, is_one_line: bool) -> Self {
+        match (format, is_one_line) {
+            (Format::Json, _) => Self::Json,
+            (_, true) => Self::Lines,
+            _ => Self::Blocks,
+        }
+    }
+}
+
 pub struct TracePrinter {
     output: Arc<Output>,
     filter: TrafficFilter,
     stream: TraceStream,
-    json: bool,
+    style: TraceStyle,
     started: Duration,
     stop_error: Mutex<Option<CommandError>>,
     pub wake: Notify,
@@ -39,10 +58,10 @@ impl TracePrinter {
         output: Arc<Output>,
         filter: TrafficFilter,
         stream: TraceStream,
-        json: bool,
+        style: TraceStyle,
     ) -> Arc<Self> {
         let (started, stop_error) = (SystemClock.unix(), Mutex::default());
-        Arc::new(Self { output, filter, stream, json, started, stop_error, wake: Notify::new() })
+        Arc::new(Self { output, filter, stream, style, started, stop_error, wake: Notify::new() })
     }
 
     /// Why nothing can be shown any more, once; signalled by [`TracePrinter::wake`].
@@ -64,10 +83,12 @@ impl TracePrinter {
 
     fn print(&self, traffic: &Traffic) -> Result<(), CommandError> {
         let page = |width| {
-            let look = TrafficLayout { verbose: self.output.verbosity() > 0, width };
+            let (is_one_line, verbose) =
+                (self.style == TraceStyle::Lines, self.output.verbosity() > 0);
+            let look = TrafficLayout { is_one_line, verbose, width };
             page(traffic, traffic.at.saturating_sub(self.started), look)
         };
-        match (self.stream, self.json) {
+        match (self.stream, self.style == TraceStyle::Json) {
             (TraceStream::Stdout, true) => return self.output.line(&TraceRow::of(traffic)),
             (TraceStream::Stdout, false) => return self.output.page(&page(self.output.width())),
             (TraceStream::Stderr, true) => self.output.stderr_value(&TraceRow::of(traffic)),
@@ -92,8 +113,8 @@ impl TraceOutputs {
             let everything = methods.iter().any(|method| method == ALL_METHODS);
             let methods = if everything { Vec::new() } else { methods.clone() };
             let filter = TrafficFilter { methods, direction: None };
-            let json = global.format() == Format::Json;
-            TracePrinter::new(Arc::clone(output), filter, TraceStream::Stderr, json)
+            let style = TraceStyle::of(global.format(), false);
+            TracePrinter::new(Arc::clone(output), filter, TraceStream::Stderr, style)
         });
         let save = global.rare.trace_save.clone();
         Self { viewer: Mutex::new(viewer), file: Mutex::default(), save }
@@ -155,7 +176,7 @@ mod tests {
             Arc::new(output),
             TrafficFilter::default(),
             TraceStream::Stderr,
-            false,
+            TraceStyle::Blocks,
         );
         viewer.show(&item(TrafficKind::Opened("there".to_owned())));
         assert!(err.text().contains("** opened: there") && out.text().is_empty());
@@ -164,7 +185,7 @@ mod tests {
             Arc::new(output),
             TrafficFilter::default(),
             TraceStream::Stdout,
-            true,
+            TraceStyle::Json,
         );
         viewer.show(&item(TrafficKind::Opened("there".to_owned())));
         assert!(out.text().trim_end().ends_with(r#""what":"opened","text":"there"}"#));

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::model::Traffic;
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::present::{Line, Page, Role, plural};
@@ -19,8 +21,14 @@ const LONG: usize = 300;
 /// JSON larger than this is not pretty-printed: that would take many times its size.
 const LAID_OUT: usize = 1 << 20;
 
+/// The largest message that is looked into for its summary, in bytes.
+pub const MAX_PARSED_BYTES: usize = 16 * 1024;
+pub const MAX_SUMMARY: usize = 160;
+
 #[derive(Debug, Clone, Copy)]
 pub struct TrafficLayout {
+    /// A line for each item, with its summary.
+    pub is_one_line: bool,
     /// Everything: all lines, all headers, the call.
     pub verbose: bool,
     pub width: Option<usize>,
@@ -29,7 +37,14 @@ pub struct TrafficLayout {
 /// The block of an item that passed `since` the start.
 pub fn page(traffic: &Traffic, since: Duration, look: TrafficLayout) -> Page {
     let mut page = Page::default();
-    page.push(headline(traffic, since, look));
+    let mut headline = headline(traffic, since, look);
+    if look.is_one_line {
+        if let TrafficKind::Message { .. } = &traffic.kind {
+            headline.push(Role::Plain, format!("  {}", summary(&traffic.kind).0).trim_end());
+        }
+        return headline.truncate(look.width.unwrap_or(usize::MAX)).into();
+    }
+    page.push(headline);
     let body = match &traffic.kind {
         TrafficKind::Message { bytes, .. } => body(bytes, look.verbose),
         TrafficKind::HttpHead { headers, .. } if look.verbose => {
@@ -131,18 +146,24 @@ fn named(message: &MessageInfo) -> (Role, String) {
         MessageInfo::Response { is_error: false, .. } => Role::Success,
         MessageInfo::Response { is_error: true, .. } | MessageInfo::Unknown => Role::Error,
     };
-    let what = match message.id_text() {
+    let what = match shown_id(message) {
         Some(number) => format!("{} #{number}", message.label()),
         None => message.label().to_owned(),
     };
     (label, what)
 }
 
+/// The number of a message as a person is to see it. Requests that toolhost makes of its own accord are
+/// numbered from the end of the range, which says nothing.
+pub fn shown_id(message: &MessageInfo) -> Option<String> {
+    let is_own = |id: &String| id.parse::<u64>().is_ok_and(|id| id >= 2_147_483_000);
+    message.id_text().filter(|id| !is_own(id))
+}
+
 /// The lines of a message: pretty-printed if it is JSON of reasonable size, otherwise unchanged.
 fn body(bytes: &[u8], verbose: bool) -> Vec<String> {
-    let parsed = (bytes.len() <= LAID_OUT)
-        .then(|| serde_json::from_slice::<serde_json::Value>(bytes).ok())
-        .flatten();
+    let parsed =
+        (bytes.len() <= LAID_OUT).then(|| serde_json::from_slice::<Value>(bytes).ok()).flatten();
     match parsed {
         Some(value) if verbose => json::pretty(&value).lines().map(str::to_owned).collect(),
         Some(value) => json::pretty(&abridged(value)).lines().map(str::to_owned).collect(),
@@ -152,7 +173,7 @@ fn body(bytes: &[u8], verbose: bool) -> Vec<String> {
 
 /// A message without the parts that every message repeats: `jsonrpc` is omitted, and `_meta`, where
 /// the modern era has the client introduce itself in each request, becomes `…`.
-fn abridged(mut message: serde_json::Value) -> serde_json::Value {
+fn abridged(mut message: Value) -> Value {
     if let Some(members) = message.as_object_mut() {
         members.shift_remove("jsonrpc");
         for part in ["params", "result"] {
@@ -165,6 +186,73 @@ fn abridged(mut message: serde_json::Value) -> serde_json::Value {
     message
 }
 
+/// What an item is about, in a line, and whether it reports an error: the tool and its arguments, or
+/// the error.
+pub fn summary(kind: &TrafficKind) -> (String, bool) {
+    let (summary, is_error) = match kind {
+        TrafficKind::Message { bytes, info, .. } => message(bytes, info),
+        TrafficKind::HttpHead { direction, line, .. } => {
+            let failed = *direction == Direction::Received && line.starts_with(['4', '5']);
+            (line.clone(), failed)
+        }
+        TrafficKind::Stderr(text) | TrafficKind::NonJsonLine(text) => (first_line(text), false),
+        TrafficKind::Opened(to) => (format!("opened: {}", first_line(to)), false),
+        TrafficKind::Closed(why) => (format!("closed: {}", first_line(why)), false),
+    };
+    (text::shorten(&summary, MAX_SUMMARY).into_owned(), is_error)
+}
+
+fn first_line(text: &str) -> String {
+    text::shorten(text.lines().next().unwrap_or_default(), MAX_SUMMARY).into_owned()
+}
+
+fn message(bytes: &[u8], info: &MessageInfo) -> (String, bool) {
+    if *info == MessageInfo::Unknown {
+        let beginning = bytes.get(..MAX_SUMMARY * 4).unwrap_or(bytes);
+        return (String::from_utf8_lossy(beginning).into_owned(), true);
+    }
+    let error = matches!(info, MessageInfo::Response { is_error: true, .. });
+    let looked_into = bytes.len() <= MAX_PARSED_BYTES;
+    let parsed = looked_into.then(|| serde_json::from_slice::<Value>(bytes).ok()).flatten();
+    let Some(parsed) = parsed else { return (String::new(), error) };
+    match info {
+        MessageInfo::Response { is_error: true, .. } => {
+            let error = &parsed["error"];
+            let text = error["message"].as_str().unwrap_or_default();
+            (format!("{} {text}", error["code"]), true)
+        }
+        MessageInfo::Response { .. } => result(&parsed["result"]),
+        MessageInfo::Request { .. } | MessageInfo::Notification { .. } | MessageInfo::Unknown => {
+            (parameters(&parsed["params"]), false)
+        }
+    }
+}
+
+fn result(result: &Value) -> (String, bool) {
+    for list in ["tools", "resources", "prompts", "content", "contents", "messages"] {
+        let Some(items) = result[list].as_array() else { continue };
+        let failed = result["isError"] == true;
+        let first = items.first().and_then(|item| item["text"].as_str()).unwrap_or_default();
+        return match (failed, list) {
+            (true, _) => (format!("isError {first}"), true),
+            (false, "content" | "contents") => (format!("{list}[{}] {first}", items.len()), false),
+            (false, _) => (format!("{list}[{}]", items.len()), false),
+        };
+    }
+    (String::new(), false)
+}
+
+/// The summary of a request or notification: its name or address and its parameters.
+fn parameters(params: &Value) -> String {
+    let named = ["name", "uri", "level", "progress", "requestId"];
+    let name = named.iter().find_map(|key| params.get(key));
+    let rest = ["arguments", "data", "message", "reason"];
+    let rest = rest.iter().find_map(|key| params.get(key));
+    let parts = [name, rest].into_iter().flatten();
+    let parts = parts.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
@@ -175,6 +263,10 @@ mod tests {
     use crate::present::page::LineRenderer;
 
     fn show(what: TrafficKind, verbose: bool, width: Option<usize>) -> String {
+        show_as(what, TrafficLayout { verbose, width, is_one_line: false })
+    }
+
+    fn show_as(what: TrafficKind, look: TrafficLayout) -> String {
         let traffic = Traffic {
             server: "notes".to_owned(),
             sequence: 1,
@@ -183,7 +275,7 @@ mod tests {
             kind: what,
         };
         let since = Duration::from_micros(12_340);
-        LineRenderer::default().page(&page(&traffic, since, TrafficLayout { verbose, width }))
+        LineRenderer::default().page(&page(&traffic, since, look))
     }
 
     fn message(direction: Direction, text: &str, glance: MessageInfo) -> TrafficKind {
@@ -256,6 +348,38 @@ mod tests {
              12.3 ms notes .. two
             lines
              12.3 ms notes ** closed: the process exited with 1
+        "#);
+    }
+
+    #[test]
+    fn an_item_is_one_line_with_what_it_is_about_where_that_is_wanted() {
+        use Direction::{Received, Sent};
+        let request = |id: u64, method: &str| MessageInfo::Request {
+            id: id.into(),
+            method: method.to_owned(),
+        };
+        let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}"#;
+        let error = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no path"}}"#;
+        let failed = MessageInfo::Response { id: 3.into(), method: None, is_error: true };
+        let mut text = String::new();
+        for kind in [
+            TrafficKind::Opened("sh -c true".to_owned()),
+            message(Sent, "{}", request(2_147_483_001, "server/discover")),
+            message(Sent, call, request(3, "tools/call")),
+            message(Received, error, failed),
+            TrafficKind::Stderr("two\nlines".to_owned()),
+        ] {
+            text.push_str(&show_as(
+                kind,
+                TrafficLayout { verbose: false, width: Some(60), is_one_line: true },
+            ));
+        }
+        assert_snapshot!(text, @r#"
+             12.3 ms notes ** opened: sh -c true
+             12.3 ms notes → server/discover  2 B
+             12.3 ms notes → tools/call #3  90 B  add {"a":1}
+             12.3 ms notes ← error #3  12 ms  68 B  -32602 no path
+             12.3 ms notes !! stderr: two
         "#);
     }
 

@@ -104,6 +104,12 @@ fn the_trace_of_a_server_lists_its_tools_and_can_be_filtered() {
     let run = room.with_servers(["trace", "srv", "--filter", "tools/*", "--only", "sent"]).check();
     let out = run.exits(0).out();
     assert!(out.contains("→ tools/list") && !out.contains("initialize") && !out.contains('←'));
+    let run = room.with_servers(["trace", "srv", "--one-line"]).check();
+    let out = run.exits(0).out();
+    assert!(out.lines().any(|line| line.contains("→ tools/list #")), "{run}");
+    let result = out.lines().find(|line| line.contains(" of tools/list")).unwrap();
+    assert!(result.ends_with("  tools[3]"), "{run}");
+    assert!(!out.contains('{') && out.lines().all(|line| line.contains(" srv ")), "{run}");
     let both = ["trace", "srv", "--save", "a.jsonl", "--trace-save", "b.jsonl"];
     room.with_servers(both).check().exits(2);
     let run = room.with_servers(["trace", "nobody"]).check();

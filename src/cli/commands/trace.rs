@@ -3,7 +3,7 @@
 use tokio::sync::{Notify, mpsc};
 
 use super::prelude::*;
-use crate::cli::trace::{TracePrinter, TraceStream};
+use crate::cli::trace::{TracePrinter, TraceStream, TraceStyle};
 use crate::host::link::{LinkError, Observation, ObservationSink, ObserveRequest};
 use crate::model::traffic::{Direction, TrafficFilter};
 use crate::model::{ListKind, ServerStatus, SubscriptionFilter};
@@ -30,6 +30,9 @@ pub struct TraceArgs {
     /// Keep printing what the server sends, until Ctrl-C
     #[arg(long)]
     pub follow: bool,
+    /// Print one line for each message, with what it is about
+    #[arg(long)]
+    pub one_line: bool,
     /// Also save everything, unfiltered, to this file, for 'toolhost replay'
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: Option<PathBuf>,
@@ -52,8 +55,8 @@ const CHANGE_QUEUE: usize = 16;
 pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::STREAM)?;
     let filter = TrafficFilter { methods: args.filter.clone(), direction: args.only };
-    let json = format == Format::Json;
-    let viewer = TracePrinter::new(Arc::clone(&context.output), filter, TraceStream::Stdout, json);
+    let style = TraceStyle::of(format, args.one_line);
+    let viewer = TracePrinter::new(Arc::clone(&context.output), filter, TraceStream::Stdout, style);
     context.trace_outputs.show(Arc::clone(&viewer));
     let file = context.trace_outputs.file(args.save.as_ref())?;
     let name = args.server.as_slice();

@@ -1,6 +1,7 @@
 //! Draws the trace view: one line for each frame, and the selected frame.
 
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
+use crate::present::traffic::shown_id;
 use crate::tui::prelude::*;
 use crate::tui::views::trace::frame::FrameScope;
 use crate::tui::views::trace::item::TraceItem;
@@ -75,8 +76,7 @@ fn whole(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         pen.open(area, "Frame");
         return;
     };
-    let number = item.glance().and_then(MessageInfo::id_text);
-    let title = match number {
+    let title = match item.glance().and_then(shown_id) {
         Some(number) => format!("Frame #{number}  {}", item.traffic.server),
         None => format!("Frame  {}", item.traffic.server),
     };
@@ -173,10 +173,7 @@ fn what(item: &TraceItem) -> String {
     let about = &item.about;
     match &item.traffic.kind {
         TrafficKind::Message { info, .. } => {
-            let number = info
-                .id_text()
-                .filter(|id| !is_own(id))
-                .map(|id| format!("#{} ", shorten_name(&id)));
+            let number = shown_id(info).map(|id| format!("#{} ", shorten_name(&id)));
             let number = number.unwrap_or_default();
             let word = shorten_name(info.label());
             let (gap, of) = match info {
@@ -195,12 +192,6 @@ fn what(item: &TraceItem) -> String {
         },
         _ => about.clone(),
     }
-}
-
-/// Whether it is the number of a request that toolhost makes of its own accord: those are from the
-/// end of the range and say nothing to a person.
-fn is_own(id: &str) -> bool {
-    id.parse::<u64>().is_ok_and(|id| id >= 2_147_483_000)
 }
 
 fn shorten_name(name: &str) -> &str {

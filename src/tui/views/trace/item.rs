@@ -3,15 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CapturedTraffic, Traffic};
+use crate::present::traffic::{MAX_PARSED_BYTES, MAX_SUMMARY, summary};
 use crate::util::text;
 
-/// The largest message that is looked into for its line, in bytes.
-const MAX_PARSED_BYTES: usize = 16 * 1024;
-const ABOUT: usize = 160;
 /// The memory of an item beside its content, in bytes.
 const OVERHEAD: usize = 400;
 
@@ -37,7 +33,7 @@ const UNSUPPORTED_VERSION: &str = "-32022 ";
 impl TraceItem {
     pub fn of(seen: CapturedTraffic) -> Self {
         let CapturedTraffic { traffic, size, is_cut } = seen;
-        let (about, is_bad) = about(&traffic.kind);
+        let (about, is_bad) = summary(&traffic.kind);
         // The two eras find each other by a question that the other one refuses: nothing is wrong.
         let is_probe = match traffic.kind.method() {
             Some("server/discover") => true,
@@ -45,7 +41,6 @@ impl TraceItem {
             _ => false,
         };
         let is_error = is_bad && !is_probe;
-        let about = text::shorten(&about, ABOUT).into_owned();
         Self { traffic, level: None, size, is_cut, about, is_error, pair: None, client: None }
     }
 
@@ -55,7 +50,8 @@ impl TraceItem {
         let kind = TrafficKind::NonJsonLine(kept.to_owned());
         let traffic = Traffic { server: origin.to_owned(), sequence: 0, at, call: None, kind };
         let (size, is_cut) = (text.len(), text.len() > MAX_PARSED_BYTES);
-        let (about, level) = (text::shorten(text, ABOUT).into_owned(), Some(level.to_owned()));
+        let (about, level) =
+            (text::shorten(text, MAX_SUMMARY).into_owned(), Some(level.to_owned()));
         Self { traffic, level, size, is_cut, about, is_error, pair: None, client: None }
     }
 
@@ -96,71 +92,6 @@ impl TraceItem {
         let texts = self.traffic.server.len() + self.about.len() + self.bytes().len();
         OVERHEAD + texts + headers.sum::<usize>()
     }
-}
-
-/// The summary of the content, and whether it reports an error.
-fn about(what: &TrafficKind) -> (String, bool) {
-    match what {
-        TrafficKind::Message { bytes, info: glance, .. } => message(bytes, glance),
-        TrafficKind::HttpHead { direction, line, .. } => {
-            let failed = *direction == Direction::Received && line.starts_with(['4', '5']);
-            (line.clone(), failed)
-        }
-        TrafficKind::Stderr(text) | TrafficKind::NonJsonLine(text) => (first_line(text), false),
-        TrafficKind::Opened(to) => (format!("opened: {}", first_line(to)), false),
-        TrafficKind::Closed(why) => (format!("closed: {}", first_line(why)), false),
-    }
-}
-
-fn first_line(text: &str) -> String {
-    text::shorten(text.lines().next().unwrap_or_default(), ABOUT).into_owned()
-}
-
-fn message(bytes: &[u8], info: &MessageInfo) -> (String, bool) {
-    if *info == MessageInfo::Unknown {
-        let beginning = bytes.get(..ABOUT * 4).unwrap_or(bytes);
-        return (String::from_utf8_lossy(beginning).into_owned(), true);
-    }
-    let error = matches!(info, MessageInfo::Response { is_error: true, .. });
-    let looked_into = bytes.len() <= MAX_PARSED_BYTES;
-    let parsed = looked_into.then(|| serde_json::from_slice::<Value>(bytes).ok()).flatten();
-    let Some(parsed) = parsed else { return (String::new(), error) };
-    match info {
-        MessageInfo::Response { is_error: true, .. } => {
-            let error = &parsed["error"];
-            let text = error["message"].as_str().unwrap_or_default();
-            (format!("{} {text}", error["code"]), true)
-        }
-        MessageInfo::Response { .. } => result(&parsed["result"]),
-        MessageInfo::Request { .. } | MessageInfo::Notification { .. } | MessageInfo::Unknown => {
-            (parameters(&parsed["params"]), false)
-        }
-    }
-}
-
-fn result(result: &Value) -> (String, bool) {
-    for list in ["tools", "resources", "prompts", "content", "contents", "messages"] {
-        let Some(items) = result[list].as_array() else { continue };
-        let failed = result["isError"] == true;
-        let first = items.first().and_then(|item| item["text"].as_str()).unwrap_or_default();
-        return match (failed, list) {
-            (true, _) => (format!("isError {first}"), true),
-            (false, "content" | "contents") => (format!("{list}[{}] {first}", items.len()), false),
-            (false, _) => (format!("{list}[{}]", items.len()), false),
-        };
-    }
-    (String::new(), false)
-}
-
-/// The summary of a request or notification: its name or address and its parameters.
-fn parameters(params: &Value) -> String {
-    let named = ["name", "uri", "level", "progress", "requestId"];
-    let name = named.iter().find_map(|key| params.get(key));
-    let rest = ["arguments", "data", "message", "reason"];
-    let rest = rest.iter().find_map(|key| params.get(key));
-    let parts = [name, rest].into_iter().flatten();
-    let parts = parts.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-    parts.collect::<Vec<_>>().join(" ")
 }
 
 pub const MAX_ITEMS: usize = 10_000;
