@@ -31,3 +31,40 @@ pub fn table(hosts: &[HostStatus], width: Option<usize>) -> Page {
     }
     table.layout(width)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::present::page::LineRenderer;
+
+    #[test]
+    fn a_time_that_goes_on_is_told_as_a_person_tells_it() {
+        for (micros, shown) in [
+            (6_140, "under 1 s"),
+            (6_140_000, "6 s"),
+            (150_000_000, "2 min"),
+            (7_200_000_000, "2 h"),
+        ] {
+            let uptime = Duration::from_micros(micros);
+            let host = HostStatus {
+                pid: 7,
+                version: String::new(),
+                directory: PathBuf::from("/p"),
+                uptime,
+                servers: Vec::new(),
+                calls: 0,
+                running: 0,
+                memory: None,
+                idle_limit: Duration::ZERO,
+                idle_left: Some(uptime),
+            };
+            let page = LineRenderer::default().page(&table(&[host], None));
+            let row = page.lines().last().unwrap();
+            assert_eq!(row.matches(&format!(" {shown}")).count(), 2, "{page}");
+            assert!(!row.contains("ms"), "{page}");
+        }
+    }
+}

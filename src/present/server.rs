@@ -12,7 +12,7 @@ use crate::util::json;
 use crate::util::tail::reports_error;
 use crate::util::text::shorten;
 use crate::util::timestamp::local_time;
-use crate::util::units::{show_duration, show_size};
+use crate::util::units::{show_duration, show_size, show_span};
 
 /// Maximum number of characters of instructions to show; JSON has all of them.
 const MAX_INSTRUCTIONS: usize = 2_000;
@@ -66,7 +66,7 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> P
             Line::plain(server.memory.map(show_size).unwrap_or_default()),
             duration(server.connect),
             duration(server.ping),
-            duration(server.uptime.filter(|uptime| *uptime >= WORTH_TELLING)),
+            Line::plain(uptime(server).unwrap_or_default()),
             Line::plain(restarts(server).map(|count| count.to_string()).unwrap_or_default()),
             Line::plain(server.weight.map(|weight| weight.to_string()).unwrap_or_default()),
             count(server.tools),
@@ -104,6 +104,10 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> P
 /// Minimum uptime worth a column: in a short run every server is younger than this.
 const WORTH_TELLING: Duration = Duration::from_secs(5);
 const TAIL: usize = 5;
+
+fn uptime(server: &ServerStatus) -> Option<String> {
+    server.uptime.filter(|uptime| *uptime >= WORTH_TELLING).map(show_span)
+}
 
 fn is_failed(server: &ServerStatus) -> bool {
     server.state.error().is_some()
@@ -225,7 +229,7 @@ pub fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
     .flatten()
     .collect();
     fact("offers", Some(counts.join(", ")));
-    fact("uptime", server.uptime.filter(|uptime| *uptime >= WORTH_TELLING).map(show_duration));
+    fact("uptime", uptime(server));
     fact("restarts", restarts(server).map(|count| count.to_string()));
     fact("connections", server.connections.map(|open| format!("{open}, one per client session")));
     fact("routing", server.weight.map(|weight| format!("weight {weight}")));
@@ -405,7 +409,7 @@ mod tests {
         let error = Error::unreachable("exited with status 1");
         let recovered = ServerStatus {
             starts: 3,
-            uptime: Some(Duration::from_secs(90)),
+            uptime: Some(Duration::from_secs(9_000)),
             weight: Some(1.5),
             last_error: Some(PastError { at: Duration::from_secs(1_795_304_776), error }),
             ..ready()
@@ -413,7 +417,7 @@ mod tests {
         let at = local_time(1_795_304_776.0);
         let table =
             LineRenderer::default().page(&table(std::slice::from_ref(&recovered), true, None));
-        for part in ["RESTARTS", "1.5", "90 s", "stderr: listening"] {
+        for part in ["RESTARTS", "1.5", "2 h", "stderr: listening"] {
             assert!(table.contains(part), "{part} is not in\n{table}");
         }
         let cause = format!("last error, {at}: exited with status 1");

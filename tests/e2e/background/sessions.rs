@@ -47,7 +47,7 @@ fn a_server_that_is_not_shared_is_one_for_each_client_and_ends_with_it() {
     assert_eq!(count(&room, &["--session", "mine"]), (named, 2, used));
     assert_eq!(connections(&room), 2);
     let table = room.toolhost(["ps"]).go();
-    assert!(table.out().contains("1/1 (2 own)"), "{table}");
+    assert!(table.out().contains("1/1 (2 own)") && !table.out().contains(" ms"), "{table}");
     let again = editor.call(2, "counter-count", json!({}))["structuredContent"].clone();
     assert_eq!((&again["pid"], &again["calls"]), (&of_editor["pid"], &2.into()));
     drop(editor);
