@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::host::example;
 use crate::tui::calls::{self, OtherClients};
+use crate::tui::keys::Binding;
 use crate::tui::prelude::*;
 use crate::tui::tasks::{Recollection, recall};
 use crate::tui::views::bench::BenchView;
@@ -108,13 +109,24 @@ impl AppState {
         places.flat_map(at_form).collect()
     }
 
-    /// Whether an action currently has no effect, wherever it is bound.
-    pub fn is_unavailable(&self, action: Action) -> bool {
+    pub fn view_key_contexts(&self) -> Vec<KeyContext> {
         let view = self.view_state(self.context.view);
-        if ROW_ACTIONS.contains(&action) && !self.has_overlay() && view.is_list_empty() {
-            return true;
+        if view.filter().is_some_and(|filter| filter.is_typed) {
+            return vec![KeyContext::Text];
         }
-        match (action, &self.trust.window) {
+        view.key_contexts(self.context.focus)
+    }
+
+    /// Whether a key does something with a row, and there is none.
+    pub fn lacks_row(&self, binding: &Binding) -> bool {
+        binding.needs_row && self.view_state(self.context.view).is_list_empty()
+    }
+
+    /// Whether a key currently has no effect.
+    pub fn is_unavailable(&self, binding: &Binding) -> bool {
+        let view = self.view_state(self.context.view);
+        match (binding.action, &self.trust.window) {
+            _ if self.lacks_row(binding) && !self.has_overlay() => true,
             (Action::Trust, _) => self.trust.question.is_none(),
             (Action::Add | Action::Remove, _) => {
                 let form = view.form(self.context.focus);
@@ -155,36 +167,6 @@ impl AppState {
         (view, &mut self.context)
     }
 }
-
-/// What is done with the chosen row of a list.
-const ROW_ACTIONS: [Action; 26] = [
-    Action::Open,
-    Action::Fill,
-    Action::Run,
-    Action::Detail,
-    Action::ChangeFormat,
-    Action::Copy,
-    Action::CopyCommand,
-    Action::Export,
-    Action::SaveCall,
-    Action::Bench,
-    Action::Pin,
-    Action::Breakpoint,
-    Action::ShowTools,
-    Action::ShowTrace,
-    Action::ShowHistory,
-    Action::Connect,
-    Action::Restart,
-    Action::Stop,
-    Action::Log,
-    Action::Diff,
-    Action::Mark,
-    Action::Rerun,
-    Action::RerunEdited,
-    Action::Subscribe,
-    Action::No,
-    Action::CancelQuestion,
-];
 
 pub trait View {
     /// Performs an action; `false` when the view has no use for it.

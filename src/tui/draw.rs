@@ -299,8 +299,7 @@ pub fn footer(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let happens = state.context.keys.action(binding.key, &places) == Some(binding.action);
         let is_shown =
             here.iter().any(|shown| shown.key == binding.key || shown.action == binding.action);
-        if binding.label.is_some() && happens && !is_shown && !state.is_unavailable(binding.action)
-        {
+        if binding.label.is_some() && happens && !is_shown && !state.is_unavailable(binding) {
             here.push(binding);
         }
     }

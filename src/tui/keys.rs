@@ -65,6 +65,8 @@ pub struct Binding {
     pub label: Option<&'static str>,
     /// What it does, for the help; empty for a second key of the same action.
     pub about: &'static str,
+    /// Whether it does something with the chosen row of a list.
+    pub needs_row: bool,
 }
 
 /// What a table says of an action: its keys, the one that is shown first.
@@ -75,6 +77,7 @@ pub struct KeyRow {
     /// How the footer calls it; `None` where only the help shows it.
     label: Option<&'static str>,
     about: &'static str,
+    needs_row: bool,
 }
 
 pub const fn row(
@@ -84,15 +87,24 @@ pub const fn row(
     about: &'static str,
 ) -> KeyRow {
     let label = if label.is_empty() { None } else { Some(label) };
-    KeyRow { keys, action, label, about }
+    KeyRow { keys, action, label, about, needs_row: false }
+}
+
+/// What is done with the chosen row of the list in front; offered while there is one.
+pub const fn on_row(
+    keys: &'static [KeyPress],
+    action: Action,
+    label: &'static str,
+    about: &'static str,
+) -> KeyRow {
+    KeyRow { needs_row: true, ..row(keys, action, label, about) }
 }
 
 impl KeyRow {
     fn bindings(&self) -> impl Iterator<Item = Binding> + '_ {
-        let action = self.action;
-        self.keys.iter().enumerate().map(move |(at, &key)| {
+        self.keys.iter().enumerate().map(|(at, &key)| {
             let (label, about) = if at == 0 { (self.label, self.about) } else { (None, "") };
-            Binding { key, action, label, about }
+            Binding { key, action: self.action, label, about, needs_row: self.needs_row }
         })
     }
 }
@@ -300,15 +312,12 @@ impl Action {
         rows.find(|row| row.action.name() == name).map(|row| row.action)
     }
 
-    /// How the tables call it: its word in the footer and what it does. Those of this place, else
-    /// of any.
-    fn labels(self, when: KeyContext) -> (Option<&'static str>, &'static str) {
-        if matches!(self, Self::Program(_)) {
-            return (None, "start a program of console.yaml");
-        }
+    /// What the table of this place says of it, else that of any.
+    fn row(self, when: KeyContext) -> KeyRow {
         let here = KEY_TABLES.iter().filter(|table| table.context == when);
         let mut rows = here.chain(KEY_TABLES).flat_map(|table| table.rows);
-        rows.find(|row| row.action == self).map_or((None, ""), |row| (row.label, row.about))
+        let program = row(&[], self, "", "start a program of console.yaml");
+        rows.find(|row| row.action == self).copied().unwrap_or(program)
     }
 }
 
@@ -544,7 +553,7 @@ pub const ANYWHERE: KeyTable = KeyTable { context: KeyContext::Anywhere, name: "
     row(&[Char('+')], Action::GrowPane, "", "upper pane larger"),
     row(&[Char('=')], Action::ResetPanes, "", "reset pane sizes"),
     row(&[Ctrl('x')], Action::Running, "", "show running calls"),
-    row(&[Char('y')], Action::Copy, "copy", "copy what is shown"),
+    on_row(&[Char('y')], Action::Copy, "copy", "copy what is shown"),
     row(&[Char('1')], Action::Show(ViewId::Tools), "", "show tools"),
     row(&[Char('2')], Action::Show(ViewId::Servers), "", "show servers"),
     row(&[Char('3')], Action::Show(ViewId::Trace), "", "show the trace"),
@@ -618,13 +627,14 @@ impl Keymap {
         let orphan = lost.map(|lost| lost.action);
         let orphan = orphan.filter(|lost| !bindings.iter().any(|b| b.action == *lost));
         if let Some(action) = action {
-            let (word, about) = action.labels(when);
             let first = bindings.iter().position(|binding| binding.action == action);
             // A person's own key is the one that is shown.
             for other in bindings.iter_mut().filter(|other| other.action == action) {
                 (other.label, other.about) = (None, "");
             }
-            bindings.insert(first.unwrap_or(0), Binding { key, action, label: word, about });
+            let KeyRow { label, about, needs_row, .. } = action.row(when);
+            let own = Binding { key, action, label, about, needs_row };
+            bindings.insert(first.unwrap_or(0), own);
         }
         orphan
     }

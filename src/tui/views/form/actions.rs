@@ -163,39 +163,6 @@ fn untick(node: &mut FormNode, at: usize) {
 }
 
 impl SchemaForm {
-    pub fn key_contexts(&self) -> Vec<KeyContext> {
-        if self.json.is_some() {
-            return vec![KeyContext::MultilineText];
-        }
-        let Some(node) = self.node().filter(|_| self.part() == RowPart::Field) else {
-            return [self.last(), vec![KeyContext::FormItems, KeyContext::Form]].concat();
-        };
-        let own: &[KeyContext] = match node.field.kind {
-            _ if self.takes_lines() => &[KeyContext::FormLines],
-            FieldKind::Choice(_) => &[KeyContext::FormChoice],
-            FieldKind::Boolean | FieldKind::Variants(_) => {
-                &[KeyContext::FormChoice, KeyContext::FormItems]
-            }
-            _ if node.is_text_input() => &[],
-            _ => &[KeyContext::FormItems],
-        };
-        [self.last(), own.to_vec(), vec![KeyContext::Form]].concat()
-    }
-
-    fn last(&self) -> Vec<KeyContext> {
-        let is_last = self.at + 1 >= self.fields.len();
-        is_last.then_some(KeyContext::FormLast).into_iter().collect()
-    }
-
-    /// Whether the chosen field takes text of several lines.
-    pub fn takes_lines(&self) -> bool {
-        let takes = |node: &FormNode| {
-            matches!(node.input, FieldInput::Json(_))
-                || matches!(node.field.kind, FieldKind::Text | FieldKind::Any | FieldKind::Json)
-        };
-        self.part() == RowPart::Field && self.node().is_some_and(takes)
-    }
-
     /// The text of the chosen field, as it is typed.
     pub(super) fn draft(&mut self) -> &mut TextInput {
         let fresh = self.node().map(|node| self.fresh_draft(node)).unwrap_or_default();
@@ -243,23 +210,6 @@ impl SchemaForm {
             }
         }
         self.step(by);
-    }
-
-    /// Selects the only choice that starts with what was typed.
-    pub fn complete_choice(&mut self) {
-        let Some(node) = self.node_mut() else { return };
-        let (FieldInput::Text(text), FieldKind::Choice(all)) = (&node.input, &node.field.kind)
-        else {
-            return;
-        };
-        let begun = text.to_lowercase();
-        let mut choices =
-            (0..all.len()).filter(|at| all[*at].title.to_lowercase().starts_with(&begun));
-        if let (false, Some(only), None) = (begun.is_empty(), choices.next(), choices.next()) {
-            node.input = FieldInput::Choice(only);
-            self.written = None;
-            self.changed();
-        }
     }
 }
 

@@ -185,7 +185,7 @@ impl FieldLine<'_> {
         match (&node.input, &node.field.kind) {
             (FieldInput::Null, _) => (vec![styler.span(Role::Warning, "null")], Some(0)),
             (FieldInput::Json(_), _) => self.written(width),
-            (FieldInput::Choice(_) | FieldInput::Text(_), FieldKind::Choice(_)) => {
+            (FieldInput::Choice(_), FieldKind::Choice(_)) => {
                 plain(format!("< {} >", node.text().unwrap_or_default()))
             }
             (FieldInput::Choice(at), FieldKind::Boolean) => plain(format!("< {} >", *at == 1)),

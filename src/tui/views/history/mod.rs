@@ -366,20 +366,20 @@ impl HistoryView {
 
 #[rustfmt::skip]
 pub const HISTORY: KeyTable = KeyTable { context: KeyContext::History, name: "history", title: "History", rows: &[
-    row(&[Enter], Action::Open, "open", "show the call"),
+    on_row(&[Enter], Action::Open, "open", "show the call"),
     row(&[Char('/')], Action::Filter, "filter",
         "filter: words tool:GLOB failed:yes since:1h session:this !word"),
-    row(&[Char('r')], Action::Rerun, "rerun",
+    on_row(&[Char('r')], Action::Rerun, "rerun",
         "call again with the same arguments (asks for secrets)"),
-    row(&[Char('R')], Action::RerunEdited, "edit and rerun", "edit the arguments, then call again"),
-    row(&[Char('m')], Action::Mark, "mark", "mark the call for a diff"),
-    row(&[Char('d'), Char('D')], Action::Diff, "diff",
+    on_row(&[Char('R')], Action::RerunEdited, "edit and rerun", "edit the arguments, then call again"),
+    on_row(&[Char('m')], Action::Mark, "mark", "mark the call for a diff"),
+    on_row(&[Char('d'), Char('D')], Action::Diff, "diff",
         "diff with the marked call, or the tool's previous call"),
-    row(&[Char('t')], Action::ChangeFormat, "text/json/raw", "change the format"),
-    row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy the call as a command"),
+    on_row(&[Char('t')], Action::ChangeFormat, "text/json/raw", "change the format"),
+    on_row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy the call as a command"),
     row(&[Char('P')], Action::AllProjects, "", "show calls of all projects or this one"),
     row(&[Char('T')], Action::SaveTest, "", "add to tests.yaml as a test"),
-    row(&[Char('E')], Action::Export, "", "export the listed calls as JSON lines"),
+    on_row(&[Char('E')], Action::Export, "", "export the listed calls as JSON lines"),
     row(&[Char('u')], Action::Refresh, "", "reload the history"),
 ] };
 

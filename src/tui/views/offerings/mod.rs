@@ -325,13 +325,13 @@ impl OfferingsView {
 
 #[rustfmt::skip]
 pub const OFFERINGS: KeyTable = KeyTable { context: KeyContext::Offerings, name: "offers", title: "Resources and prompts", rows: &[
-    row(&[Enter], Action::Open, "open", "read, fill in or fold"),
+    on_row(&[Enter], Action::Open, "open", "read, fill in or fold"),
     row(&[Char('/')], Action::Filter, "filter", "filter by name: words !word"),
-    row(&[Char('S')], Action::Subscribe, "watch", "watch or unwatch the resource"),
-    row(&[Char('t')], Action::ChangeFormat, "text/raw", "switch between text and raw"),
-    row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy as a command"),
-    row(&[Char('E')], Action::Export, "write", "save to a file"),
-    row(&[Char('e')], Action::Fill, "", "edit the arguments"),
+    on_row(&[Char('S')], Action::Subscribe, "watch", "watch or unwatch the resource"),
+    on_row(&[Char('t')], Action::ChangeFormat, "text/raw", "switch between text and raw"),
+    on_row(&[Char('Y')], Action::CopyCommand, "copy as command", "copy as a command"),
+    on_row(&[Char('E')], Action::Export, "write", "save to a file"),
+    on_row(&[Char('e')], Action::Fill, "", "edit the arguments"),
     row(&[Char('u')], Action::Refresh, "", "reload from all servers"),
 ] };
 

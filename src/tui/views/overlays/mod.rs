@@ -18,14 +18,6 @@ use crate::tui::views::trust;
 use crate::tui::widgets::filter::Picker;
 
 impl AppState {
-    pub fn view_key_contexts(&self) -> Vec<KeyContext> {
-        let view = self.view_state(self.context.view);
-        if view.filter().is_some_and(|filter| filter.is_typed) {
-            return vec![KeyContext::Text];
-        }
-        view.key_contexts(self.context.focus)
-    }
-
     pub fn open_window(&mut self, action: Action) -> bool {
         let overlay = match action {
             Action::Help => Overlay::Help(Box::default()),
@@ -43,8 +35,7 @@ impl AppState {
                 if !places.contains(&KeyContext::Anywhere) {
                     places.push(KeyContext::Anywhere);
                 }
-                let tools = &self.tools.catalogue.rows;
-                let entries = palette::entries(&self.context.keys, &places, tools);
+                let entries = palette::entries(self, &places);
                 Overlay::Palette(Box::new(Picker::of(entries)))
             }
             _ => return false,

@@ -1,9 +1,8 @@
 //! The command palette: fuzzy search over everything that can be done in the current view.
 
-use crate::tui::keys::{KeyPress, Keymap};
+use crate::tui::keys::KeyPress;
 use crate::tui::prelude::*;
 use crate::tui::theme::ColourScheme;
-use crate::tui::views::tools::list::ToolRow;
 use crate::tui::widgets::filter::{Fuzzy, Picker};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,12 +24,14 @@ pub struct PaletteEntry {
     pub about: String,
 }
 
-pub fn entries(keys: &Keymap, places: &[KeyContext], tools: &[Arc<ToolRow>]) -> Vec<PaletteEntry> {
+pub fn entries(state: &AppState, places: &[KeyContext]) -> Vec<PaletteEntry> {
+    let keys = &state.context.keys;
     let mut entries: Vec<PaletteEntry> = Vec::new();
     for binding in places.iter().flat_map(|place| keys.bindings(*place)) {
         let command = PaletteCommand::Action(binding.action);
         let is_there = entries.iter().any(|entry| entry.command == command);
-        if binding.about.is_empty() || binding.action == Action::Palette || is_there {
+        let is_left_out = binding.about.is_empty() || binding.action == Action::Palette;
+        if is_left_out || is_there || state.lacks_row(binding) {
             continue;
         }
         entries.push(PaletteEntry {
@@ -49,7 +50,7 @@ pub fn entries(keys: &Keymap, places: &[KeyContext], tools: &[Arc<ToolRow>]) -> 
             about: format!("use the {} colours", palette.name()),
         });
     }
-    entries.extend(tools.iter().map(|row| PaletteEntry {
+    entries.extend(state.tools.catalogue.rows.iter().map(|row| PaletteEntry {
         command: PaletteCommand::Tool(row.name.clone()),
         key: None,
         name: row.name.clone(),

@@ -282,15 +282,15 @@ impl ServersView {
 
 #[rustfmt::skip]
 pub const SERVERS: KeyTable = KeyTable { context: KeyContext::Servers, name: "servers", title: "Servers", rows: &[
-    row(&[Enter], Action::Open, "open", "connect; in the details: show the trace"),
+    on_row(&[Enter], Action::Open, "open", "connect; in the details: show the trace"),
     row(&[Char('/')], Action::Filter, "filter", "filter by name: words !word"),
-    row(&[Char('c'), Char('P')], Action::Connect, "connect", "connect or ping"),
-    row(&[Char('R')], Action::Restart, "restart", "restart the server"),
-    row(&[Char('x')], Action::Stop, "stop", "stop the server; the next call starts it"),
-    row(&[Char('l')], Action::Log, "log", "switch between log and health"),
-    row(&[Char('d')], Action::Diff, "diff", "compare declared and advertised tools"),
-    row(&[Char('t')], Action::ShowTools, "tools", "show the tools of this server"),
-    row(&[Char('T')], Action::ShowTrace, "trace", "show its trace"),
+    on_row(&[Char('c'), Char('P')], Action::Connect, "connect", "connect or ping"),
+    on_row(&[Char('R')], Action::Restart, "restart", "restart the server"),
+    on_row(&[Char('x')], Action::Stop, "stop", "stop the server; the next call starts it"),
+    on_row(&[Char('l')], Action::Log, "log", "switch between log and health"),
+    on_row(&[Char('d')], Action::Diff, "diff", "compare declared and advertised tools"),
+    on_row(&[Char('t')], Action::ShowTools, "tools", "show the tools of this server"),
+    on_row(&[Char('T')], Action::ShowTrace, "trace", "show its trace"),
     row(&[Char('L')], Action::Level, "", "change the log level"),
     row(&[Char('A')], Action::Attach, "", "use the background host"),
     row(&[Char('u')], Action::Refresh, "", "reload its tools"),

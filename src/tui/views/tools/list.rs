@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use indexmap::IndexMap;
 
 use crate::catalogue::Catalogue;
-use crate::model::{ToolDefinition, ToolSource, ToolStatus};
+use crate::model::{ToolDefinition, ToolSource};
 use crate::stats::count::ToolKey;
 use crate::tui::prelude::*;
 use crate::tui::widgets::filter::{FilterTerms, Fuzzy, is_yes};
@@ -363,17 +363,6 @@ impl ToolRow {
     pub fn source(&self) -> &str {
         self.server().unwrap_or(self.tool.kind)
     }
-
-    pub fn status_mark(&self) -> char {
-        match self.tool.status {
-            ToolStatus::Unavailable => 'x',
-            ToolStatus::Drifted | ToolStatus::Changed => '~',
-            _ if self.tool.requires_approval || self.tool.annotations.destructive == Some(true) => {
-                'A'
-            }
-            _ => ' ',
-        }
-    }
 }
 
 /// What is searched for: letters in their order, and fields that narrow it.
@@ -414,7 +403,7 @@ impl ToolSearch {
         let component = row.tool.name.component().unwrap_or_default().to_lowercase();
         let is_of_source = self.sources.is_empty()
             || self.sources.iter().any(|s| source.contains(s) || component.contains(s));
-        let asks = row.status_mark() == 'A';
+        let asks = row.tool.requires_approval || row.tool.annotations.destructive == Some(true);
         let is_excluded = || {
             let text = row.secondary_text().unwrap_or_else(|| row.name.clone()).to_lowercase();
             self.without.iter().any(|word| text.contains(word) || source.contains(word))

@@ -490,22 +490,22 @@ impl ToolsView {
 
 #[rustfmt::skip]
 pub const TOOLS: KeyTable = KeyTable { context: KeyContext::Tools, name: "tools", title: "Tools", rows: &[
-    row(&[Enter, Char('e')], Action::Fill, "call", "fill in the arguments and call"),
+    on_row(&[Enter, Char('e')], Action::Fill, "call", "fill in the arguments and call"),
     row(&[Char('/')], Action::Filter, "filter",
         "filter: words src:NAME kind:NAME approval:yes !word"),
-    row(&[Char('Y')], Action::CopyCommand, "", "copy the call as a command"),
-    row(&[Char('b')], Action::Bench, "bench", "benchmark this tool"),
-    row(&[Char('h')], Action::ShowHistory, "history", "show the history of this tool"),
-    row(&[Char('d')], Action::Detail, "docs", "switch between form, documentation and schema"),
+    on_row(&[Char('Y')], Action::CopyCommand, "", "copy the call as a command"),
+    on_row(&[Char('b')], Action::Bench, "bench", "benchmark this tool"),
+    on_row(&[Char('h')], Action::ShowHistory, "history", "show the history of this tool"),
+    on_row(&[Char('d')], Action::Detail, "docs", "switch between form, documentation and schema"),
     row(&[Char('t')], Action::Wire, "trace", "open or close the trace"),
-    row(&[Char('v')], Action::ChangeFormat, "", "show the result as text, JSON tree, table or raw"),
-    row(&[Char('E')], Action::Export, "save", "save the shown result to a file"),
-    row(&[Char('S')], Action::SaveCall, "save call",
+    on_row(&[Char('v')], Action::ChangeFormat, "", "show the result as text, JSON tree, table or raw"),
+    on_row(&[Char('E')], Action::Export, "save", "save the shown result to a file"),
+    on_row(&[Char('S')], Action::SaveCall, "save call",
         "save the call under a name, for 'toolhost run NAME'"),
     row(&[Char('s')], Action::Sort, "", "change the sort order"),
-    row(&[Char('p')], Action::Pin, "", "compare with the pin, then pin it"),
-    row(&[Char('B')], Action::Breakpoint, "", "stop calls of the tool for you to decide, or not"),
-    row(&[Char('T')], Action::ShowTrace, "", "show the trace of its newest call"),
+    on_row(&[Char('p')], Action::Pin, "", "compare with the pin, then pin it"),
+    on_row(&[Char('B')], Action::Breakpoint, "", "stop calls of the tool for you to decide, or not"),
+    on_row(&[Char('T')], Action::ShowTrace, "", "show the trace of its newest call"),
     row(&[Char('u')], Action::Refresh, "reload", "reload the tools of all sources"),
 ] };
 

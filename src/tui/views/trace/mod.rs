@@ -377,11 +377,11 @@ pub const TRACE: KeyTable = KeyTable { context: KeyContext::Trace, name: "trace"
     row(&[Char(' ')], Action::Pause, "pause", "pause or resume; new lines are kept"),
     row(&[Char('/')], Action::Filter, "filter",
         "filter: words srv:NAME method:tools/* way:sent error:yes call:ID !word"),
-    row(&[Enter], Action::Open, "pair", "show the frame with its request or response"),
-    row(&[Char('t'), Left, Right], Action::ChangeFormat, "view", "show request, response or both"),
+    on_row(&[Enter], Action::Open, "pair", "show the frame with its request or response"),
+    on_row(&[Char('t'), Left, Right], Action::ChangeFormat, "view", "show request, response or both"),
     row(&[Char('f')], Action::Follow, "follow", "follow the newest line"),
-    row(&[Char('Y')], Action::CopyCommand, "", "copy the request and its response"),
-    row(&[Char('E')], Action::Export, "export", "export for replay"),
+    on_row(&[Char('Y')], Action::CopyCommand, "", "copy the request and its response"),
+    on_row(&[Char('E')], Action::Export, "export", "export for replay"),
     row(&[Char('C')], Action::Reset, "", "clear the trace"),
 ] };
 

@@ -403,7 +403,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
 fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
     let shown = state.context.keys.bindings(KeyContext::Trust).iter();
     shown
-        .filter(|binding| binding.label.is_some() && !state.is_unavailable(binding.action))
+        .filter(|binding| binding.label.is_some() && !state.is_unavailable(binding))
         .map(|binding| styler.answer(binding.key, 3, binding.about))
         .collect()
 }
