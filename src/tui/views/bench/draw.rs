@@ -29,7 +29,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
         _ => inner,
     };
     match shown {
-        Pane::Plan => bench::plan::draw(pen, bench, inner),
+        Pane::Plan => bench::plan::draw(pen, state, inner),
         Pane::Run => {
             let lines = run_lines(pen.styler, bench, inner.width, inner.height);
             pen.page(&lines, &bench.run_position, inner);

@@ -294,7 +294,7 @@ fn pick(side: TargetSide, context: &mut AppContext) {
 #[rustfmt::skip]
 pub const BENCH: KeyTable = KeyTable { context: KeyContext::Bench, name: "bench", title: "Benchmark", rows: &[
     row(&[Enter, F(5)], Action::Run, "start", "start the run"),
-    row(&[Char('a')], Action::TargetA, "tool A", "choose tool A"),
+    row(&[Char('a'), Char('/')], Action::TargetA, "tool A", "choose tool A"),
     row(&[Char('b')], Action::TargetB, "tool B", "choose tool B, to compare with A"),
     row(&[Char('e')], Action::Fill, "edit", "edit the plan entry"),
     row(&[Char('x')], Action::Stop, "stop", "stop the run and keep its results"),

@@ -10,6 +10,7 @@ use crate::tui::views::bench::BenchView;
 use crate::tui::views::bench::tasks::BenchRunSpec;
 use crate::tui::views::form::draw::input_spans;
 use crate::tui::views::form::object;
+use crate::tui::views::tools::draw::marks;
 use crate::tui::views::tools::list::ToolRow;
 use crate::tui::widgets::filter::Picker;
 use crate::util::text::shell_quoted;
@@ -295,10 +296,10 @@ pub fn title(bench: &BenchView) -> String {
     }
 }
 
-pub fn draw(pen: &mut Pen<'_>, bench: &BenchView, area: Rect) {
-    match &bench.picker {
-        Some(picker) => pick(pen, &picker.tools, area),
-        None => form(pen, &bench.form, area),
+pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
+    match &state.bench.picker {
+        Some(picker) => pick(pen, state, &picker.tools, area),
+        None => form(pen, &state.bench.form, area),
     }
 }
 
@@ -373,16 +374,16 @@ fn foot(styler: Styler, form: &PlanForm) -> Vec<Line<'static>> {
     vec![styler.line(Role::Dim, form.command_line())]
 }
 
-fn pick(pen: &mut Pen<'_>, tools: &Picker<Arc<ToolRow>>, area: Rect) {
+fn pick(pen: &mut Pen<'_>, state: &AppState, tools: &Picker<Arc<ToolRow>>, area: Rect) {
     let area = pen.input_row(area, "find: ", &tools.list.filter.line);
     let styler = pen.styler;
     let rows: Vec<_> = tools.found().collect();
     pen.list(area, tools.list.cursor, rows.len(), |at| {
         let row = rows[at];
-        Line::from(vec![
-            styler.plain(&row.name),
-            styler.span(Role::Warning, format!(" {}", row.status_mark())),
-            styler.dim(format!(" {}", row.source())),
-        ])
+        let marks = marks(state, row).into_iter();
+        let mut line = Line::from(vec![styler.plain(&row.name)]);
+        line.extend(marks.flat_map(|(role, word)| [styler.plain("  "), styler.chip(role, word)]));
+        line.push_span(styler.dim(format!("  {}", row.source())));
+        line
     });
 }

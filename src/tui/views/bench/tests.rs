@@ -264,3 +264,13 @@ fn no_size_is_too_small() {
         picture(&state, ASCII);
     }
 }
+
+#[test]
+fn a_slash_finds_the_tool_that_is_measured() {
+    let mut state = sample();
+    press(&mut state, &["5", "/", "websea"]);
+    let seen = picture(&state, ASCII);
+    assert!(seen.contains("web-search") && !seen.contains("clock"), "{seen}");
+    press(&mut state, &["<enter>"]);
+    assert_eq!(state.bench.form.text(PlanField::ToolA), "web-search");
+}

@@ -57,6 +57,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let lines = pen.empty("No questions.", &keys, inner.height);
         return pen.paragraph(inner, &lines);
     }
+    let inner = pen.filter(inner, &inbox.list.filter, None);
     let [above, rows] = top(inner, inbox.approvals.len().min(3));
     for (pending, place) in inbox.approvals.iter().zip(above.rows()) {
         let (role, kind) = match pending.prompt.held {
@@ -66,20 +67,19 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         let text = format!("  {kind}  {}", pending.prompt.tool.name.full());
         pen.put(pen.line(role, text), place);
     }
-    let styler = pen.styler;
-    pen.list(rows, inbox.list, inbox.questions.len(), |at| {
-        row(styler, state, &inbox.questions[at])
-    });
+    if !inbox.questions.is_empty() {
+        let styler = pen.styler;
+        pen.filtered(rows, &inbox.list, |at| row(styler, state, &inbox.questions[at]));
+    }
 }
 
 /// One question: who asks, its kind, how long it has waited, and its first line.
 fn row(styler: Styler, state: &AppState, pending: &PendingQuestion) -> Line<'static> {
     let body = &pending.question.body;
     let waited = pending.time_waiting(state.context.now).as_secs();
-    let kind = if pending.hold.is_some() { "stopped" } else { body.kind() };
     Line::from(vec![
         styler.plain(styler.cell(&pending.question.server, 12) + " "),
-        styler.plain(format!("{kind:<9}")),
+        styler.plain(format!("{:<9}", pending.kind())),
         styler.dim(format!("{:>4} ", format!("{waited}s"))),
         styler.plain(text::cut(body.message(), 200)),
     ])

@@ -117,7 +117,7 @@ impl InboxView {
         };
         let (kind, text) = value.map_or_else(|| (kind, String::new()), written);
         let name = held.definition.name.full();
-        self.questions.push(PendingQuestion::of_held(id, held, kind, &text));
+        self.add(PendingQuestion::of_held(id, held, kind, &text));
         if matches!(action, Action::CancelQuestion | Action::Cancel) {
             let key = context.keys.key_of(Action::Show(ViewId::Inbox), &[KeyContext::Anywhere]);
             let way = key.map(|key| format!(": {key} opens it")).unwrap_or_default();
@@ -188,7 +188,8 @@ impl InboxView {
     pub fn forget_held(&mut self) {
         self.approvals.retain(|pending| pending.prompt.held.is_none());
         self.questions.retain(|pending| pending.hold.is_none());
-        self.list.choose(0, self.questions.len());
+        self.list.cursor = ListCursor::default();
+        self.list.show(self.find(), None);
     }
 }
 

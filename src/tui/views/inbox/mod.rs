@@ -23,6 +23,7 @@ use crate::tui::keys::KeyPress::{AltEnter, Char, Ctrl, Enter, Esc, F, PageDown, 
 use crate::tui::prelude::*;
 use crate::tui::views::inbox::approval::PendingApproval;
 use crate::tui::views::inbox::held::HoldDraft;
+use crate::tui::widgets::filter::{FilteredList, WordMatcher};
 
 /// How much of a question is said when it comes, in characters.
 const MAX_SUMMARY_CHARS: usize = 60;
@@ -33,7 +34,7 @@ pub struct InboxView {
     /// Calls that wait for a person, the oldest first.
     pub approvals: VecDeque<PendingApproval>,
     pub questions: Vec<PendingQuestion>,
-    pub list: ListCursor,
+    pub list: FilteredList,
     pub position: ScrollPosition,
     session_approvals: approval::SessionApprovals,
 }
@@ -49,17 +50,33 @@ impl InboxView {
     }
 
     pub fn chosen(&self) -> Option<&PendingQuestion> {
-        self.questions.get(self.list.chosen())
+        self.questions.get(self.list.chosen()?)
     }
 
     fn chosen_mut(&mut self) -> Option<&mut PendingQuestion> {
-        self.questions.get_mut(self.list.chosen())
+        self.questions.get_mut(self.list.chosen()?)
+    }
+
+    fn find(&self) -> Vec<usize> {
+        let mut words = WordMatcher::read(self.list.filter.text());
+        let found = self.questions.iter().enumerate().filter(|(_, pending)| {
+            let PendingQuestion { question, .. } = pending;
+            let texts = [&question.server, pending.kind(), question.body.message()];
+            words.admits(&question.server, &texts.join("\n"))
+        });
+        found.map(|(at, _)| at).collect()
+    }
+
+    /// Adds a question to the list; what was chosen stays so.
+    fn add(&mut self, pending: PendingQuestion) {
+        self.questions.push(pending);
+        self.list.show(self.find(), self.list.chosen());
     }
 
     /// The answer being written, where it has the focus.
     fn draft(&mut self, focus: Pane) -> Option<&mut AnswerDraft> {
-        let pending = self.questions.get_mut(self.list.chosen());
-        pending.filter(|_| focus == Pane::Question).map(|pending| &mut pending.answer)
+        let pending = self.chosen_mut().filter(|_| focus == Pane::Question);
+        pending.map(|pending| &mut pending.answer)
     }
 
     /// A server asks something. During a call that somebody waits for it is shown at once, if it
@@ -88,13 +105,14 @@ impl InboxView {
             let way = way.unwrap_or_default();
             context.show_status(format!("{} asks: {words}{way}", question.server));
         }
-        self.questions.push(PendingQuestion::new(id, question));
+        self.add(PendingQuestion::new(id, question));
     }
 
     /// Goes from the window of a question to its answer.
     pub fn open(&mut self, id: AskId, context: &mut AppContext) {
         let at = self.questions.iter().position(|pending| pending.id == id);
-        self.list.choose(at.unwrap_or_default(), self.questions.len());
+        self.list.filter.set("");
+        self.list.show(self.find(), at);
         context.focus = Pane::Question;
     }
 
@@ -152,13 +170,14 @@ impl InboxView {
     /// Takes a question out of the list; what was chosen stays so.
     fn remove_question(&mut self, id: AskId, context: &mut AppContext) -> Option<PendingQuestion> {
         let at = self.questions.iter().position(|pending| pending.id == id)?;
+        let chosen = self.list.chosen();
         let pending = self.questions.remove(at);
+        let again = chosen.filter(|chosen| *chosen != at);
+        self.list.show(self.find(), again.map(|chosen| chosen - usize::from(at < chosen)));
         if context.overlay == Some(Overlay::Question(id)) {
             context.overlay = None;
         }
-        let chosen = self.list.chosen();
-        self.list.choose(if at < chosen { chosen - 1 } else { chosen }, self.questions.len());
-        if at == chosen {
+        if chosen == Some(at) {
             self.position.reset();
             if context.view == ViewId::Inbox && context.focus == Pane::Question {
                 context.focus = Pane::Questions;
@@ -246,20 +265,32 @@ impl View for InboxView {
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
         if pane == Pane::Questions {
-            self.list.step(by, self.questions.len());
+            self.list.step(by);
             self.position.reset();
         } else {
             self.position.scroll(by);
         }
     }
 
-    fn is_list_empty(&self) -> bool {
-        self.questions.is_empty()
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.list.filter)
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) {
-        if let Some(PendingQuestion { answer: AnswerDraft::Form(form), is_sending, .. }) =
-            self.chosen_mut()
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.list.filter)
+    }
+
+    fn is_list_empty(&self) -> bool {
+        self.chosen().is_none()
+    }
+
+    fn on_text_changed(&mut self, context: &mut AppContext) {
+        if context.focus == Pane::Questions {
+            self.list.narrow(self.find());
+            self.position.reset();
+        } else if let Some(PendingQuestion {
+            answer: AnswerDraft::Form(form), is_sending, ..
+        }) = self.chosen_mut()
         {
             form.on_text_changed();
             *is_sending = false;
@@ -295,10 +326,11 @@ impl View for InboxView {
 
 #[rustfmt::skip]
 pub const INBOX: KeyTable = KeyTable { context: KeyContext::Inbox, name: "inbox", title: "Inbox", rows: &[
-    row(&[Enter], Action::Open, "answer", "open the question"),
-    row(&[F(5), Ctrl('r')], Action::Run, "send", "send the answer, or confirm the visit"),
-    row(&[Char('d')], Action::No, "decline", "decline the question"),
-    row(&[Char('x')], Action::CancelQuestion, "cancel", "cancel the question without an answer"),
+    on_row(&[Enter], Action::Open, "answer", "open the question"),
+    on_row(&[F(5), Ctrl('r')], Action::Run, "send", "send the answer, or confirm the visit"),
+    on_row(&[Char('d')], Action::No, "decline", "decline the question"),
+    on_row(&[Char('x')], Action::CancelQuestion, "cancel", "cancel the question without an answer"),
+    row(&[Char('/')], Action::Filter, "filter", "filter by server and text: words !word"),
 ] };
 
 // Nothing that is typed somewhere else answers.
@@ -374,6 +406,11 @@ pub enum AnswerSubmission {
 }
 
 impl PendingQuestion {
+    /// What it is, in a word.
+    pub fn kind(&self) -> &'static str {
+        if self.hold.is_some() { "stopped" } else { self.question.body.kind() }
+    }
+
     pub fn new(id: AskId, question: Question) -> Self {
         let answer = match &question.body {
             QuestionBody::Form { schema, .. } => {

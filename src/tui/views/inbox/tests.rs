@@ -260,6 +260,43 @@ fn many_questions_stay_in_order_and_one_that_goes_moves_no_other() {
     assert!(state.inbox.is_empty());
 }
 
+#[test]
+fn the_questions_are_filtered_like_every_list() {
+    let mut state = sample();
+    press(&mut state, &[KeyPress::Char('3')]);
+    let ask = |message: &str| QuestionBody::Form {
+        message: message.to_owned(),
+        schema: json!({ "type": "object", "properties": { "n": { "type": "string" } } }),
+    };
+    asks(&mut state, 1, "mail", ask("Where?"));
+    asks(&mut state, 2, "shop", ask("Many?"));
+    asks(&mut state, 3, "mail", ask("Whose?"));
+    typed(&mut state, "8");
+    let seen = picture(&state, Theme::default());
+    assert!(["Where?", "Many?", "Whose?"].iter().all(|text| seen.contains(text)), "{seen}");
+    typed(&mut state, "/many");
+    let seen = picture(&state, Theme::default());
+    assert!(seen.contains("Many?") && !seen.contains("Where?"), "{seen}");
+    assert_eq!(state.inbox.chosen().unwrap().id, AskId(2));
+    // Enter opens the row that is seen, and what comes meanwhile moves nothing.
+    press(&mut state, &[KeyPress::Enter]);
+    asks(&mut state, 4, "shop", ask("More?"));
+    typed(&mut state, "7");
+    assert_eq!(state.inbox.form(Pane::Question).unwrap().arguments()["n"], "7");
+    press(&mut state, &[KeyPress::Esc]);
+    typed(&mut state, "/!shop");
+    assert_eq!(state.inbox.chosen().unwrap().id, AskId(1));
+    press(&mut state, &[KeyPress::Down, KeyPress::Enter, KeyPress::Ctrl('d')]);
+    let left: Vec<u64> = state.inbox.questions.iter().map(|pending| pending.id.0).collect();
+    assert_eq!(left, [1, 2, 4], "the third was declined");
+    assert_eq!(state.inbox.chosen().unwrap().id, AskId(1));
+    typed(&mut state, "/nothing");
+    let seen = picture(&state, Theme::default());
+    assert!(seen.contains("No matches") && state.inbox.chosen().is_none(), "{seen}");
+    press(&mut state, &[KeyPress::Esc]);
+    assert!(picture(&state, Theme::default()).contains("More?"));
+}
+
 fn approval(state: &mut AppState, id: u64, identity: &str, about: Option<&str>) -> Vec<AppEffect> {
     let mut tool = tool("clock", json!({}));
     tool.description = about.map(str::to_owned);

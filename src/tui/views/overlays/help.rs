@@ -75,7 +75,7 @@ fn sections(
     tables.into_iter().map(section).filter(|lines| lines.len() > 2).collect()
 }
 
-const MARKS: [(&str, &str); 7] = [
+const MARKS: [(&str, &str); 9] = [
     ("RO", "only reads, as its definition says"),
     ("WRITE", "may change something"),
     ("DESTRUCTIVE", "may destroy something"),
@@ -83,6 +83,8 @@ const MARKS: [(&str, &str); 7] = [
     ("CHANGED", "differs from its declaration or pin"),
     ("SLOW", "slower than declared; see its documentation"),
     ("UNAVAILABLE", "cannot be called; see its documentation"),
+    ("A", "of a server: asks before each call of its tools"),
+    ("~3", "of a server: so many tools differ from their declaration or pin"),
 ];
 
 /// Two columns of about the same length, each with whole sections.
