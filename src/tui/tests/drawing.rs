@@ -2,6 +2,8 @@
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
 use serde_json::json;
 
 use crate::tui::app::AppState;
@@ -20,6 +22,27 @@ pub fn picture(state: &AppState, theme: Theme) -> String {
         })
         .unwrap();
     terminal.backend().to_string()
+}
+
+/// The screen as cells.
+pub fn cells(state: &AppState, theme: Theme) -> Buffer {
+    let (width, height) = state.context.size;
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    console(&mut buffer, state, theme);
+    buffer
+}
+
+/// The cells of the first place in an area where this stands.
+pub fn cells_of(buffer: &Buffer, area: Rect, words: &str) -> Vec<Cell> {
+    for row in area.rows() {
+        let row: Vec<Cell> = row.positions().map(|at| buffer[at].clone()).collect();
+        let text: String = row.iter().map(Cell::symbol).collect();
+        if let Some(at) = text.find(words) {
+            let first = text[..at].chars().count();
+            return row[first..first + words.chars().count()].to_vec();
+        }
+    }
+    panic!("'{words}' is not on the screen")
 }
 
 pub fn sized(width: u16, height: u16) -> AppState {

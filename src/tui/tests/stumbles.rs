@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use ratatui::layout::Rect;
 use serde_json::json;
 
-use crate::host::form::FormNode;
+use crate::host::form::FieldInput;
 use crate::host::validate::{ValuePath, Violation};
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{
-    CallId, Error, HostEvent, Question, QuestionBody, QuestionReply, ServerState, ToolResult,
+    CallId, Error, ErrorKind, HostEvent, Question, QuestionBody, QuestionReply, ServerState,
+    Signal, ToolResult,
 };
 use crate::stats::count::ToolKey;
 use crate::tui::app::AppState;
@@ -16,13 +18,13 @@ use crate::tui::event::{AppEffect, AppEvent, AskId, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::{Pane, ViewId};
 use crate::tui::tests::craft::{begun, ended, shown_text};
-use crate::tui::tests::drawing::picture;
+use crate::tui::tests::drawing::{cells, cells_of, picture};
 use crate::tui::tests::{listed, press, sample, tool, with_sum};
-use crate::tui::theme::Theme;
+use crate::tui::theme::{ColourDepth, Role, Theme};
 use crate::tui::views::offerings::tests as offerings;
-use crate::tui::views::tools::list::UsageFigures;
+use crate::tui::views::tools::list::{ToolLine, UsageFigures};
 use crate::tui::views::trace::tests::crossed;
-use crate::tui::views::{bench, servers, stats};
+use crate::tui::views::{bench, history, servers, stats, trace};
 
 fn sized(mut state: AppState, width: u16, height: u16) -> AppState {
     state.update(AppEvent::Input(UserInput::Resize { width, height }));
@@ -100,6 +102,82 @@ fn names_are_whole_where_there_is_room_and_columns_have_headings() {
         assert!(seen.contains(name), "{width}: {seen}");
         assert!(width < 160 || seen.contains(" p50 "), "{seen}");
     }
+    // Where names leave room, columns have headings on a smaller screen, too.
+    let mut state = sized(sample(), 120, 40);
+    let tool = ToolKey { name: "clock".to_owned(), ..ToolKey::default() };
+    let usage = vec![(tool, UsageFigures { calls: 3, ..UsageFigures::default() })];
+    state.tools.catalogue.set_usage([("clock".to_owned(), usage)].into());
+    let seen = shown(&state);
+    let heading = seen.lines().find(|line| line.contains("Tools 4")).unwrap();
+    assert!([" p50 ", " calls ", " err "].iter().all(|title| heading.contains(title)), "{seen}");
+}
+
+#[test]
+fn what_a_mark_means_is_in_the_help() {
+    let mut asks = tool("web-x", json!({ "type": "object" }));
+    asks.requires_approval = true;
+    asks.annotations.destructive = Some(true);
+    let mut state = sized(sample(), 160, 45);
+    state.update(listed(vec![asks, tool("b", json!({ "type": "object" }))]));
+    let seen = shown(&state);
+    let row = seen.lines().find(|line| line.contains("     x ")).unwrap();
+    assert!(row.contains(" DESTRUCTIVE ") && row.contains(" ASKS "), "{seen}");
+    // The same words wherever a tool is chosen.
+    press(&mut state, &["5", "a", "webx"]);
+    let seen = shown(&state);
+    let row = seen.lines().find(|line| line.contains("web-x")).unwrap();
+    assert!(row.contains(" DESTRUCTIVE ") && row.contains(" ASKS "), "{seen}");
+    press(&mut state, &["<esc>", "?", "/", "marks of tools", "<enter>"]);
+    let help = shown(&state);
+    for (mark, meaning) in [
+        ("DESTRUCTIVE", "may destroy something"),
+        ("ASKS", "asks for approval before a call"),
+        (" A ", "of a server: asks before each call"),
+    ] {
+        let line = help.lines().find(|line| line.contains(mark));
+        assert!(line.is_some_and(|line| line.contains(meaning)), "{mark}: {help}");
+    }
+}
+
+/// Whether the chosen row of a pane, which contains these words, is one bar from end to end.
+fn assert_bar(state: &AppState, pane: Pane, words: &str) {
+    for depth in [ColourDepth::Sixteen, ColourDepth::True] {
+        let theme = Theme { depth, ..Theme::default() };
+        let buffer = cells(state, theme);
+        let inner = state.context.inside(state.context.area_of(pane).unwrap());
+        let symbols = |row: &Rect| row.positions().map(|at| buffer[at].symbol().to_owned());
+        let row = inner.rows().find(|row| symbols(row).collect::<String>().contains(words));
+        let row = row.unwrap_or_else(|| panic!("{words}: {}", shown(state)));
+        let bar = theme.style(Role::Selected);
+        for at in row.positions() {
+            let cell = &buffer[at];
+            assert_eq!(cell.bg, bar.bg.unwrap_or_default(), "{words}, {depth:?}: {at}");
+            assert!(cell.modifier.contains(bar.add_modifier), "{words}, {depth:?}: {at}");
+        }
+    }
+}
+
+#[test]
+fn the_selection_covers_the_whole_row_also_of_what_failed() {
+    let mut state = servers::tests::sample();
+    press(&mut state, &["j"]);
+    assert_bar(&state, Pane::Servers, "connection refused");
+    press(&mut state, &["1", "j"]);
+    state.tools.catalogue.folded.insert("web".to_owned());
+    state.tools.catalogue.fold(Some(false));
+    let at = state
+        .tools
+        .catalogue
+        .lines
+        .iter()
+        .position(|line| matches!(line, ToolLine::Group(group) if group.name == "web"));
+    let length = state.tools.catalogue.lines.len();
+    state.tools.catalogue.list.choose(at.unwrap(), length);
+    assert_bar(&state, Pane::Catalogue, "connection refused");
+    assert_bar(&history::tests::shown(), Pane::HistoryList, "expression=1/0");
+    let mut state = trace::tests::sample();
+    press(&mut state, &["3", "/", "escapes", "<enter>", "<tab>"]);
+    assert_bar(&state, Pane::TraceList, "path escapes root");
 }
 
 #[test]
@@ -116,11 +194,55 @@ fn a_form_leaves_the_result_half_of_the_height() {
         form.fields.iter().map(|row| row.key.clone()).collect()
     };
     let before = keys(&state);
+    // Required fields first, else as the schema has them.
+    assert_eq!(before, ["expression", "precision", "mode"]);
     // What is only typed is no choice yet, and no field moves.
-    press(&mut state, &["1", "<down>", "2", "<down>", "x"]);
+    press(&mut state, &["1", "<down>", "2", "<down>"]);
+    for typed in ["x", "e"] {
+        press(&mut state, &[typed]);
+        assert_eq!(keys(&state), before);
+        let form = state.tools.form.as_ref().unwrap();
+        let mode = form.node_of(&form.fields[2]).unwrap();
+        assert!(matches!(mode.input, FieldInput::Text(_)), "{:?}", mode.input);
+        let seen = shown(&state);
+        let row = seen.lines().find(|line| line.contains("mode  ")).unwrap();
+        assert!(row.contains(typed) && !row.contains('<'), "{seen}");
+        assert!(!seen.contains("> exact") && !seen.contains("> float"), "{seen}");
+        press(&mut state, &["^u"]);
+    }
+    press(&mut state, &["f"]);
+    assert!(shown(&state).contains("  float"), "it is offered: {}", shown(&state));
+    press(&mut state, &["<tab>"]);
+    let seen = shown(&state);
+    assert!(seen.contains("< float >"), "and taken when the field is left: {seen}");
     assert_eq!(keys(&state), before);
-    let form = state.tools.form.as_ref().unwrap();
-    assert!(form.fields.iter().filter_map(|row| form.node_of(row)).any(FormNode::is_text_input));
+}
+
+#[test]
+fn what_is_still_to_be_filled_in_does_not_look_done() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "a": { "type": "string" }, "b": { "type": "string" } },
+        "required": ["a", "b"],
+    });
+    let mut state = sample();
+    state.update(listed(vec![tool("sum", schema)]));
+    state.tools.choose("sum");
+    press(&mut state, &["<enter>"]);
+    let theme = Theme { depth: ColourDepth::True, ..Theme::default() };
+    let role_of = |state: &AppState, words: &str| {
+        let buffer = cells(state, theme);
+        let styles: Vec<_> =
+            cells_of(&buffer, buffer.area, words).iter().map(|cell| cell.fg).collect();
+        assert!(styles.iter().all(|fg| *fg == styles[0]), "{words}: {styles:?}");
+        styles[0]
+    };
+    let warning = theme.style(Role::Warning).fg.unwrap();
+    assert_eq!(role_of(&state, "0/2 required"), warning);
+    press(&mut state, &["1"]);
+    assert_eq!(role_of(&state, "1/2 required"), warning);
+    press(&mut state, &["<down>", "2"]);
+    assert!(!shown(&state).contains("required"), "{}", shown(&state));
 }
 
 #[test]
@@ -134,6 +256,13 @@ fn a_message_leaves_when_what_it_says_is_over() {
         assert_eq!(message(&state), "");
     }
     let mut state = sample();
+    let run = begun(&mut state, "1");
+    press(&mut state, &["^c"]);
+    assert_eq!(message(&state), "cancelling calculator…");
+    let cancelled =
+        Box::new(Err(Error::new(ErrorKind::Interrupted(Signal::Interrupt), "cancelled")));
+    state.update(AppEvent::CallFinished { run, outcome: cancelled });
+    assert_eq!(message(&state), "");
     state.update(listed(vec![tool("only", json!({ "type": "object" }))]));
     assert!(shown(&state).contains("1 tool ") && !shown(&state).contains("1 tools"));
     press(&mut state, &["^c"]);
@@ -172,11 +301,36 @@ fn what_toolhost_asks_of_its_own_accord_is_no_failure_of_a_server() {
     assert!(!refused(2_147_483_001, "server/discover", -32601));
     press(&mut state, &["3", "<enter>"]);
     assert!(!state.trace.chosen().unwrap().is_error);
+    // The number says nothing, but the message is shown as it was sent.
     let seen = shown(&state);
-    assert!(!seen.lines().any(|line| line.contains("#2147483001 error")), "{seen}");
-    assert!(seen.contains("\"jsonrpc\": \"2.0\""), "{seen}");
-    let roles = state.trace.frame.lines().iter().flat_map(|line| &line.spans);
-    assert!(roles.into_iter().any(|(role, _)| *role == crate::present::Role::JsonKey));
+    assert!(!seen.contains("#21474830"), "{seen}");
+    assert!(seen.contains("\"jsonrpc\": \"2.0\"") && seen.contains("\"id\": 2147483001"), "{seen}");
+}
+
+#[test]
+fn json_in_the_trace_has_its_colours() {
+    let mut state = sized(sample(), 160, 45);
+    let result = json!({ "text": "hi", "all": true });
+    state.update(crossed("web", trace::tests::asked(41, "tools/call", &json!({}))));
+    state.update(crossed("web", trace::tests::answered(41, "tools/call", &result)));
+    press(&mut state, &["3"]);
+    let theme = Theme { depth: ColourDepth::True, ..Theme::default() };
+    let buffer = cells(&state, theme);
+    let frame = state.context.area_of(Pane::Frame).unwrap();
+    for (words, role) in [
+        ("\"text\"", Role::JsonKey),
+        ("\"hi\"", Role::JsonText),
+        ("41", Role::JsonNumber),
+        ("true", Role::JsonWord),
+    ] {
+        // Not the number in the title.
+        let inner = state.context.inside(frame);
+        let colour = theme.style(role).fg.unwrap();
+        let cells = cells_of(&buffer, inner, words);
+        assert!(cells.iter().all(|cell| cell.fg == colour), "{words}: {cells:?}");
+    }
+    let seen = shown(&state);
+    assert!(seen.contains("#41 tools/call") && seen.contains("Frame #41"), "{seen}");
 }
 
 #[test]
@@ -242,6 +396,19 @@ fn a_server_that_failed_says_its_last_words_where_it_is_listed() {
     state.update(AppEvent::Host(failed));
     press(&mut state, &["2"]);
     assert!(shown(&state).contains("exited with 1: no database"), "{}", shown(&state));
+}
+
+#[test]
+fn a_server_that_failed_is_named_in_red_in_the_header() {
+    let theme = Theme { depth: ColourDepth::True, ..Theme::default() };
+    for (width, height, words) in [(160, 45, "✗ 1 failed: web"), (80, 24, "✗ 1 failed")] {
+        let state = sized(servers::tests::sample(), width, height);
+        let buffer = cells(&state, theme);
+        let top = Rect { height: 1, ..buffer.area };
+        let error = theme.style(Role::Error).fg.unwrap();
+        let cells = cells_of(&buffer, top, words);
+        assert!(cells.iter().all(|cell| cell.fg == error), "{width}: {cells:?}");
+    }
 }
 
 #[test]
