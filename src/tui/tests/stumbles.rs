@@ -14,6 +14,7 @@ use crate::model::{
 };
 use crate::stats::count::ToolKey;
 use crate::tui::app::AppState;
+use crate::tui::context::Overlay;
 use crate::tui::event::{AppEffect, AppEvent, AskId, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::layout::{Pane, ViewId};
@@ -528,6 +529,12 @@ fn a_footer_offers_nothing_to_do_with_a_row_that_is_not_there() {
         let footer = seen.lines().last().unwrap();
         for word in words {
             assert!(!footer.contains(word), "{view:?}: {footer}");
+        }
+        press(&mut state, &[":"]);
+        let Some(Overlay::Palette(palette)) = &state.context.overlay else { panic!("{view:?}") };
+        for entry in palette.found() {
+            let name = entry.name.as_str();
+            assert!(!["copy", "bench", "restart", "rerun"].contains(&name), "{view:?}: {name}");
         }
     }
 }
