@@ -34,7 +34,7 @@ pub mod traffic;
 pub mod trust;
 
 pub use page::{Line, Page, Role};
-pub use table::{Table, TableColumn};
+pub use table::{Table, TableColumn, TableLayout};
 
 use crate::util::units::show_count;
 

@@ -3,7 +3,8 @@
 use crate::present::{Line, Page, Role};
 use crate::util::text;
 
-const GAP: usize = 2;
+/// The cells between two columns.
+pub const GAP: usize = 2;
 /// Maximum cell width if nothing else limits it: every row is padded to the widest one,
 /// so a text of one megabyte in a table of a thousand rows would add a gigabyte of blanks.
 const MAX_CELL_WIDTH: usize = 1_000;
@@ -93,22 +94,14 @@ impl Table {
         if self.rows.is_empty() {
             return page;
         }
-        let widths = self.widths(width);
-        let mut head = Line::default();
-        for (column, cells) in self.columns.iter().zip(&widths) {
-            if let Some(cells) = *cells {
-                place(&mut head, Line::styled(Role::Title, &column.title), cells, column.right);
-            }
-        }
-        page.push(head);
+        let widest =
+            |at| self.rows.iter().filter_map(|row| row.cells.get(at)).map(Line::width).max();
+        let columns = self.columns.into_iter().enumerate();
+        let columns = columns.map(|(at, column)| (column, widest(at).unwrap_or(0)));
+        let layout = TableLayout::of(columns, width);
+        page.push(layout.head());
         for row in self.rows {
-            let mut line = Line::default();
-            for ((column, cells), cell) in self.columns.iter().zip(&widths).zip(row.cells) {
-                if let Some(cells) = *cells {
-                    place(&mut line, cell, cells, column.right);
-                }
-            }
-            page.push(line);
+            page.push(layout.line(row.cells));
             for below in row.details {
                 let below = below.indented(GAP);
                 page.push(below.truncate(width.unwrap_or(usize::MAX)));
@@ -116,66 +109,87 @@ impl Table {
         }
         page
     }
-
-    /// The width of each column; `None` omits it.
-    fn widths(&self, width: Option<usize>) -> Vec<Option<usize>> {
-        let mut widths: Vec<Option<usize>> =
-            (0..self.columns.len()).map(|index| self.natural_width(index)).collect();
-        let Some(room) = width else { return widths };
-        loop {
-            let soon = |index: usize| {
-                self.columns.get(index).filter(|c| !c.shrinks_last).and_then(|c| c.min)
-            };
-            shrink(&mut widths, room, soon);
-            if total(&widths) <= room {
-                return widths;
-            }
-            let candidates = self.columns.iter().enumerate();
-            let next = candidates
-                .filter(|(index, column)| {
-                    column.drop_rank > 0 && widths.get(*index).copied().flatten().is_some()
-                })
-                .max_by_key(|(_, column)| column.drop_rank)
-                .map(|(index, _)| index);
-            if let Some(slot) = next.and_then(|index| widths.get_mut(index)) {
-                // The space this frees goes back to the truncated columns.
-                *slot = None;
-                for (index, slot) in widths.iter_mut().enumerate() {
-                    *slot = slot.and_then(|_| self.natural_width(index));
-                }
-            } else {
-                shrink(&mut widths, room, |index| self.columns.get(index).and_then(|c| c.min));
-                shrink(&mut widths, room, |_| Some(1));
-                return widths;
-            }
-        }
-    }
-
-    /// The width of a column that has room; `None` for one without any text.
-    fn natural_width(&self, index: usize) -> Option<usize> {
-        let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
-        let widest = cells.map(Line::width).max().unwrap_or(0).min(MAX_CELL_WIDTH);
-        let title = self.columns.get(index).map_or(0, |column| text::width(&column.title));
-        (widest > 0).then(|| widest.max(title))
-    }
 }
 
-/// Shrinks the widest column that is above its minimum until all fit or none can shrink.
-fn shrink(widths: &mut [Option<usize>], room: usize, minimum: impl Fn(usize) -> Option<usize>) {
-    loop {
-        let over = total(widths).saturating_sub(room);
-        if over == 0 {
-            return;
+/// The columns of a table as they fit the width.
+#[derive(Debug)]
+pub struct TableLayout {
+    columns: Vec<TableColumn>,
+    /// The width that each has when there is room; `None` for one without any text.
+    natural: Vec<Option<usize>>,
+    /// The width that each gets; `None` omits it.
+    widths: Vec<Option<usize>>,
+}
+
+impl TableLayout {
+    /// Columns, each with the width of its widest cell, in at most `room` cells.
+    pub fn of(
+        columns: impl IntoIterator<Item = (TableColumn, usize)>,
+        room: Option<usize>,
+    ) -> Self {
+        let natural = |(column, widest): (TableColumn, usize)| {
+            let widest = widest.min(MAX_CELL_WIDTH);
+            let natural = (widest > 0).then(|| widest.max(text::width(&column.title)));
+            (column, natural)
+        };
+        let (columns, natural): (Vec<_>, Vec<_>) = columns.into_iter().map(natural).unzip();
+        let mut layout = Self { columns, widths: natural.clone(), natural };
+        if let Some(room) = room {
+            layout.fit(room);
         }
-        let widest = widths
-            .iter()
-            .enumerate()
-            .filter_map(|(index, cells)| Some((index, (*cells)?, minimum(index)?)))
-            .filter(|(_, cells, min)| cells > min)
-            .max_by_key(|(_, cells, _)| *cells);
-        let Some((index, cells, min)) = widest else { return };
-        if let Some(slot) = widths.get_mut(index) {
-            *slot = Some(cells.saturating_sub(over).max(min));
+        layout
+    }
+
+    pub fn head(&self) -> Line {
+        self.line(self.columns.iter().map(|column| Line::styled(Role::Title, &column.title)))
+    }
+
+    /// A row: one line of text for each column.
+    pub fn line(&self, cells: impl IntoIterator<Item = Line>) -> Line {
+        let mut line = Line::default();
+        for ((column, width), cell) in self.columns.iter().zip(&self.widths).zip(cells) {
+            if let Some(width) = *width {
+                place(&mut line, cell, width, column.right);
+            }
+        }
+        line
+    }
+
+    fn fit(&mut self, room: usize) {
+        loop {
+            let soon = |column: &TableColumn| column.min.filter(|_| !column.shrinks_last);
+            self.shrink(room, soon);
+            if total(&self.widths) <= room {
+                return;
+            }
+            let shown = |at: &usize| self.widths[*at].is_some();
+            let rank = |at: &usize| self.columns[*at].drop_rank;
+            let next =
+                (0..self.columns.len()).filter(|at| shown(at) && rank(at) > 0).max_by_key(rank);
+            let Some(next) = next else {
+                self.shrink(room, |column| column.min);
+                return self.shrink(room, |_| Some(1));
+            };
+            // The space this frees goes back to the truncated columns.
+            self.widths[next] = None;
+            for (width, natural) in self.widths.iter_mut().zip(&self.natural) {
+                *width = width.and(*natural);
+            }
+        }
+    }
+
+    /// Shrinks the widest column that is above its minimum until all fit or none can shrink.
+    fn shrink(&mut self, room: usize, minimum: impl Fn(&TableColumn) -> Option<usize>) {
+        loop {
+            let over = total(&self.widths).saturating_sub(room);
+            let columns = self.widths.iter_mut().zip(&self.columns);
+            let shrinkable = columns.filter_map(|(width, column)| {
+                let (cells, min) = ((*width)?, minimum(column)?);
+                (cells > min).then_some((width, cells, min))
+            });
+            let widest = shrinkable.max_by_key(|(_, cells, _)| *cells).filter(|_| over > 0);
+            let Some((width, cells, min)) = widest else { return };
+            *width = Some(cells.saturating_sub(over).max(min));
         }
     }
 }

@@ -149,6 +149,7 @@ async fn an_outcome_that_was_lost_is_told_where_a_record_is_required() {
     let open = host(&[&tools()]).recorder(Arc::new(lost())).build();
     let outcome = open.call(call("t")).await.unwrap();
     assert!(outcome.error().is_none());
+    assert_eq!(outcome.metadata.unrecorded.as_deref(), Some("not recorded: disk full"));
     assert_eq!(outcome.result.unwrap().warnings, ["not recorded: disk full"]);
 }
 

@@ -8,6 +8,7 @@ use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
 use ratatui::widgets::{Block, Clear, Padding, Widget};
 
+use crate::present::TableLayout;
 use crate::tui::keys::KeyPress;
 use crate::tui::layout;
 use crate::tui::prelude::*;
@@ -256,6 +257,11 @@ pub fn pointed(
         return line;
     };
     line.spans.insert(0, styler.span(Role::Key, styler.theme.pointer()));
+    filled(styler, line, role, width)
+}
+
+/// A row that is one bar to its end.
+pub fn filled(styler: Styler, mut line: Line<'static>, role: Role, width: u16) -> Line<'static> {
     let room = usize::from(width).saturating_sub(line.width());
     line.spans.push(styler.plain(" ".repeat(room)));
     let style = styler.theme.style(role);
@@ -279,10 +285,30 @@ pub struct Styler {
 
 impl Styler {
     pub fn document(self, page: &Page) -> Vec<Line<'static>> {
-        let spans = |line: &present::Line| {
-            line.spans().iter().map(|(role, text)| self.span(*role, text)).collect()
+        page.lines().iter().map(|line| self.styled(line)).collect()
+    }
+
+    pub fn styled(self, line: &present::Line) -> Line<'static> {
+        line.spans().iter().map(|(role, text)| self.span(*role, text)).collect()
+    }
+
+    /// A row of a table. Its cells have their room on the screen also where what is not ASCII is
+    /// longer there, and the mark of a cut cell is never longer.
+    pub fn row(
+        self,
+        layout: &TableLayout,
+        cells: impl IntoIterator<Item = present::Line>,
+    ) -> Line<'static> {
+        let cut =
+            |text: &str| if self.theme.ascii { text.replace('…', "~") } else { text.to_owned() };
+        let shown = |cell: present::Line| {
+            let spans = cell.spans().iter();
+            spans.fold(present::Line::default(), |line, (role, text)| {
+                line.then(*role, self.plain(cut(text)).content)
+            })
         };
-        page.lines().iter().map(spans).collect()
+        let row = layout.line(cells.into_iter().map(shown));
+        row.spans().iter().map(|(role, text)| self.span(*role, cut(text))).collect()
     }
 
     pub fn new(theme: Theme) -> Self {

@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use crate::present::page::json_role;
+use crate::present::table::GAP;
+use crate::present::{TableColumn, TableLayout};
 use crate::tui::prelude::*;
 use crate::tui::widgets::json_tree::step;
 use crate::util::json;
@@ -263,23 +265,51 @@ mod tests {
     }
 }
 
-const GAP: usize = 2;
-
 pub fn draw(pen: &mut Pen<'_>, table: &ResultTable, area: Rect) {
     let shown = columns_in(table, usize::from(area.width));
+    let columns = || table.columns[shown.clone()].iter().enumerate();
+    let title = |(at, column): (usize, &ResultColumn)| {
+        let order = table.sorted.filter(|order| order.column == shown.start + at);
+        let mark = match order.map(|order| order.is_descending) {
+            Some(true) => " ▼",
+            Some(false) => " ▲",
+            None => "",
+        };
+        let role = pen.mark(shown.start + at == table.column).unwrap_or(Role::Title);
+        present::Line::styled(role, format!("{}{mark}", column.key))
+    };
+    let layout = columns().map(|(_, column)| {
+        let shown = TableColumn::new("");
+        (if column.is_number { shown.right() } else { shown }, column.width)
+    });
+    let layout = TableLayout::of(layout, None);
     let mut places = area.rows();
     let Some(head) = places.next() else { return };
-    pen.put(titles(pen, table, shown.clone()), head);
+    pen.put(pen.row(&layout, columns().map(title)), head);
     let height = usize::from(area.height).saturating_sub(1);
     let first = table.list.first(height, table.row_count());
     for ((number, row), place) in table.rows_from(first).enumerate().zip(places) {
-        let role = pen.mark(first + number == table.list.chosen());
-        let cells = table.columns[shown.clone()].iter();
-        let spans = cells.flat_map(|column| cell(pen.styler, column, row, role));
-        pen.put(spans.collect::<Line<'static>>(), place);
+        let cells = columns().map(|(_, column)| cell(row.get(&column.key)));
+        let line = pen.row(&layout, cells);
+        pen.put(
+            match pen.mark(first + number == table.list.chosen()) {
+                Some(role) => pane::filled(pen.styler, line, role, place.width),
+                None => line,
+            },
+            place,
+        );
     }
     let left = table.row_count().saturating_sub(first + height) + table.left_out;
     pen.more(area, left);
+}
+
+fn cell(value: Option<&Value>) -> present::Line {
+    let text = value.map(cell_text).unwrap_or_default();
+    let role = match value {
+        Some(Value::String(_)) | None => Role::Plain,
+        Some(_) => json_role(&text),
+    };
+    present::Line::styled(role, text)
 }
 
 /// What the title of the pane says of the table: which column of how many, and its order.
@@ -306,149 +336,4 @@ fn columns_in(table: &ResultTable, width: usize) -> std::ops::Range<usize> {
         end += 1;
     }
     first..end
-}
-
-fn titles(pen: &Pen<'_>, table: &ResultTable, shown: std::ops::Range<usize>) -> Line<'static> {
-    let title = |at: usize| {
-        let column = &table.columns[at];
-        let order = table.sorted.filter(|order| order.column == at);
-        let mark = match order.map(|order| order.is_descending) {
-            Some(true) => " ▼",
-            Some(false) => " ▲",
-            None => "",
-        };
-        let role = pen.mark(at == table.column).unwrap_or(Role::Title);
-        let text = format!("{}{mark}", column.key);
-        [pen.span(role, fitted(pen.styler, column, &text)), Span::raw(" ".repeat(GAP))]
-    };
-    shown.flat_map(title).collect()
-}
-
-fn cell(
-    styler: Styler,
-    column: &ResultColumn,
-    row: &Value,
-    chosen: Option<Role>,
-) -> [Span<'static>; 2] {
-    let value = row.get(&column.key);
-    let text = value.map(cell_text).unwrap_or_default();
-    let role = chosen.unwrap_or_else(|| match value {
-        Some(Value::String(_)) | None => Role::Plain,
-        Some(_) => json_role(&text),
-    });
-    [
-        styler.span(role, fitted(styler, column, &text)),
-        styler.span(chosen.unwrap_or(Role::Plain), " ".repeat(GAP)),
-    ]
-}
-
-/// A cell in the width of its column: numbers stand at its right end.
-fn fitted(styler: Styler, column: &ResultColumn, text: &str) -> String {
-    let cell = styler.cell(text, column.width);
-    if !column.is_number {
-        return cell;
-    }
-    let number = cell.trim_end();
-    format!("{}{number}", " ".repeat(column.width.saturating_sub(text::width(number))))
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct ColumnSpec<C> {
-    pub what: C,
-    /// The heading; one that starts with a space is left-aligned.
-    pub title: &'static str,
-    /// The width in cells, with the blank before the column.
-    pub width: usize,
-    /// Which column goes first where there is little room: the highest first, 0 never.
-    pub drop_priority: u8,
-}
-
-/// The columns of a list that there is room for, behind its first one.
-pub struct TableLayout<C> {
-    pub first: usize,
-    pub columns: Vec<ColumnSpec<C>>,
-}
-
-impl<C: Copy> TableLayout<C> {
-    /// The columns that fit when the first one gets at least `first` cells; it gets all they leave.
-    pub fn of(columns: &[ColumnSpec<C>], room: usize, first: usize) -> Self {
-        let mut columns = columns.to_vec();
-        loop {
-            let taken: usize = columns.iter().map(|column| column.width).sum();
-            let most = columns.iter().map(|column| column.drop_priority).max().unwrap_or(0);
-            if taken + first <= room || most == 0 {
-                return Self { first: room.saturating_sub(taken), columns };
-            }
-            columns.retain(|column| column.drop_priority != most);
-        }
-    }
-
-    /// The headings above rows behind a pointer; `last` stands behind the columns.
-    pub fn heading(&self, styler: Styler, first: &str, last: &str) -> Line<'static> {
-        let mut text = format!("  {}", styler.cell(first, self.first));
-        text.extend(self.columns.iter().map(|column| column.aligned(styler, column.title)));
-        styler.line(Role::Dim, text + last)
-    }
-
-    pub fn cells(
-        &self,
-        styler: Styler,
-        cell: impl Fn(&ColumnSpec<C>) -> (String, Role),
-    ) -> impl Iterator<Item = Span<'static>> {
-        self.columns.iter().map(move |column| {
-            let (text, role) = cell(column);
-            styler.span(role, column.aligned(styler, &text))
-        })
-    }
-}
-
-impl<C> ColumnSpec<C> {
-    pub const fn new(title: &'static str, width: usize, drop_priority: u8, what: C) -> Self
-    where
-        C: Copy,
-    {
-        Self { what, title, width, drop_priority }
-    }
-
-    fn aligned(&self, styler: Styler, text: &str) -> String {
-        if self.title.starts_with(' ') {
-            format!(" {}", styler.cell(text.trim_start(), self.width - 1))
-        } else {
-            right(text, self.width)
-        }
-    }
-}
-
-/// A text right-aligned in this many cells; longer text is cut.
-pub fn right(text: &str, cells: usize) -> String {
-    let cut = text::cut(text, cells.saturating_sub(1));
-    let pad = cells.saturating_sub(text::width(&cut));
-    format!("{}{cut}", " ".repeat(pad))
-}
-
-#[cfg(test)]
-mod columns_tests {
-    use super::*;
-
-    #[test]
-    fn what_can_be_spared_is_left_out_first() {
-        let column =
-            |what, width, spare| ColumnSpec { what, title: "", width, drop_priority: spare };
-        let all = [column('a', 6, 0), column('b', 8, 2), column('c', 8, 1)];
-        let seen = |room| {
-            let TableLayout { columns, first } = TableLayout::of(&all, room, 10);
-            (columns.iter().map(|column| column.what).collect::<String>(), first)
-        };
-        assert_eq!(seen(40), ("abc".to_owned(), 18));
-        assert_eq!(seen(31), ("ac".to_owned(), 17));
-        assert_eq!(seen(20), ("a".to_owned(), 14));
-        assert_eq!(seen(3), ("a".to_owned(), 0));
-    }
-
-    #[test]
-    fn cells_have_their_width() {
-        assert_eq!(right("abc", 5), "  abc");
-        assert_eq!(text::width(&right("a long name", 6)), 6);
-        assert_eq!(right("x", 0), "");
-    }
 }

@@ -1,9 +1,9 @@
 //! Draws the history view: recorded calls, and the selected one.
 
+use crate::present::{TableColumn, TableLayout};
 use crate::tui::prelude::*;
 use crate::tui::views::history::HistoryView;
 use crate::tui::views::history::tasks::{PastCall, PastCalls};
-use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
     match shown {
@@ -40,52 +40,49 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let (room, styler) = (usize::from(rows.width).saturating_sub(2), pen.styler);
     // How much of the time is shown: all of it, without the year, or the time of day.
     let skipped = [0, 5, 11].into_iter().find(|skipped| WHEN - skipped <= room / 5).unwrap_or(11);
-    let first = WHEN + 1 - skipped;
-    let widest = history.found().map(|call| text::width(&call.tool)).max().unwrap_or(0);
-    let mut columns = COLUMNS.to_vec();
-    let kinds = history.found().filter_map(|call| call.error.as_deref());
-    columns[1].width = kinds.map(text::width).max().unwrap_or(0).clamp(8, 12) + 1;
+    let widest = |text: fn(&PastCall) -> &str| {
+        history.found().map(|call| text::width(text(call))).max().unwrap_or(0)
+    };
+    let column = TableColumn::new;
     // Beside the result and the arguments; all else goes before names are cut.
-    let beside = first + 1 + columns[1].width + ARGUMENTS;
-    columns[0].width = widest.clamp(10, 36).min(room.saturating_sub(beside).max(12)) + 1;
-    let clients = history.found().filter_map(|call| call.client.as_deref());
-    match clients.map(text::width).max() {
-        Some(widest) => columns[CLIENT].width = widest.clamp(6, 16) + 1,
-        None => drop(columns.remove(CLIENT)),
-    }
-    let layout = TableLayout { first, ..TableLayout::of(&columns, room, first + ARGUMENTS) };
-    pen.put(layout.heading(styler, " WHEN", "  ARGUMENTS"), head);
+    let columns = [
+        (column(" WHEN"), WHEN + 1 - skipped),
+        (column("TOOL").shrinks_last_to(12), widest(|call| &call.tool).min(36)),
+        (column("RESULT"), widest(|call| call.error.as_deref().unwrap_or("ok")).min(12)),
+        (column("TOOK").right().droppable(2), 7),
+        (column("FROM").droppable(4), widest(|call| &call.source).min(11)),
+        (
+            column("CLIENT").droppable(3),
+            widest(|call| call.client.as_deref().unwrap_or("")).min(16),
+        ),
+        (column("ARGUMENTS").shrinks_to(ARGUMENTS), room),
+    ];
+    let layout = TableLayout::of(columns, Some(room));
+    pen.put(pen.styled(&layout.head().indented(2)), head);
     pen.filtered(rows, &history.list, |at| {
         let call = &history.calls()[at];
         let mark = if history.marked.as_ref() == Some(&call.id) { "*" } else { " " };
+        let result = match &call.error {
+            None => present::Line::styled(Role::Success, "ok"),
+            Some(kind) => present::Line::styled(Role::Error, kind),
+        };
         let time = call.time.get(skipped..).unwrap_or_default();
-        let mut spans = vec![styler.plain(mark), styler.dim(styler.cell(time, first - 1))];
-        spans.extend(layout.cells(styler, |column| (column.what)(call)));
-        let left = room.saturating_sub(spans.iter().map(Span::width).sum::<usize>() + 2);
-        spans.push(styler.dim(format!("  {}", styler.cell(&call.arguments, left))));
-        Line::from(spans)
+        let cells = [
+            present::Line::plain(mark).then(Role::Dim, time),
+            present::Line::styled(Role::Name, &call.tool),
+            result,
+            present::Line::plain(show_duration(call.duration)),
+            present::Line::styled(Role::Dim, &call.source),
+            present::Line::styled(Role::Name, call.client.as_deref().unwrap_or_default()),
+            present::Line::styled(Role::Dim, &call.arguments),
+        ];
+        styler.row(&layout, cells)
     });
 }
 
 /// The characters of a time such as `2026-11-27 00:33:19`.
 const WHEN: usize = 19;
 const ARGUMENTS: usize = 11;
-
-/// Which of them says whose call it was; left out where all calls are this program's.
-const CLIENT: usize = 4;
-
-type HistoryCell = fn(&PastCall) -> (String, Role);
-
-const COLUMNS: [ColumnSpec<HistoryCell>; 5] = [
-    ColumnSpec::new(" TOOL", 0, 0, |call| (call.tool.clone(), Role::Name)),
-    ColumnSpec::new(" RESULT", 9, 0, |call| match &call.error {
-        None => ("ok".to_owned(), Role::Success),
-        Some(kind) => (kind.clone(), Role::Error),
-    }),
-    ColumnSpec::new("TOOK", 9, 2, |call| (show_duration(call.duration), Role::Plain)),
-    ColumnSpec::new(" FROM", 12, 4, |call| (call.source.clone(), Role::Dim)),
-    ColumnSpec::new(" CLIENT", 0, 3, |call| (call.client.clone().unwrap_or_default(), Role::Name)),
-];
 
 fn recording_problem(state: &AppState) -> Option<String> {
     let Some(Ok(PastCalls { is_recording, .. })) = &state.history.file else { return None };

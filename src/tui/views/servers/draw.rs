@@ -6,14 +6,13 @@ use ratatui::layout::{Constraint, Layout};
 use serde_json::Value;
 
 use crate::model::{ServerState, ServerStatus};
-use crate::present::messages;
 use crate::present::server::state_label;
+use crate::present::{TableColumn, TableLayout, messages};
 use crate::tui::prelude::*;
 use crate::tui::views::servers::ServerTab;
 use crate::tui::views::servers::activity::{ServerActivity, ServerToolLists};
 use crate::tui::views::trace;
 use crate::tui::views::trace::draw::TraceColumns;
-use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 use crate::util::timestamp;
 
 pub fn dot(server: &ServerStatus) -> (&'static str, Role) {
@@ -39,21 +38,25 @@ pub fn clock(time: std::time::Duration) -> String {
 
 type ServerCell = fn(&AppState, &ServerStatus) -> String;
 
-/// What comes between the state and the process or address, which takes what is left.
-const COLUMNS: [ColumnSpec<ServerCell>; 8] = [
-    ColumnSpec::new(" TRANSPORT", 11, 5, |_, server| server.transport.to_owned()),
-    ColumnSpec::new(" PROTOCOL", 11, 3, |_, server| server.protocol.clone().unwrap_or_else(none)),
-    ColumnSpec::new("TOOLS", 8, 1, tools),
-    ColumnSpec::new("PING p50/p95", 16, 8, pings),
-    ColumnSpec::new("CALLS", 6, 2, |state, server| calls(state, server).0),
-    ColumnSpec::new("ERR%", 6, 6, |state, server| calls(state, server).1),
-    ColumnSpec::new("RESTARTS", 10, 9, |_, server| server.starts.saturating_sub(1).to_string()),
-    ColumnSpec::new("UP", 9, 7, |_, server| server.uptime.map_or_else(none, clock)),
-];
+/// What comes between the state and the process or address, and how many cells it takes.
+fn columns() -> [(TableColumn, usize, ServerCell); 8] {
+    let text = |title, rank| TableColumn::new(title).droppable(rank);
+    let number = |title, rank| text(title, rank).right();
+    [
+        (text("TRANSPORT", 5), 9, |_, server| server.transport.to_owned()),
+        (text("PROTOCOL", 3), 10, |_, server| server.protocol.clone().unwrap_or_else(none)),
+        (number("TOOLS", 1), 6, tools),
+        (number("PING p50/p95", 8), 14, pings),
+        (number("CALLS", 2), 5, |state, server| calls(state, server).0),
+        (number("ERR%", 6), 4, |state, server| calls(state, server).1),
+        (number("RESTARTS", 9), 8, |_, server| server.starts.saturating_sub(1).to_string()),
+        (number("UP", 7), 7, |_, server| server.uptime.map_or_else(none, clock)),
+    ]
+}
 
 /// The least width of the last column, the process ID or the address.
 const LAST: usize = 10;
-const STATE: usize = 13;
+const STATE: usize = 12;
 
 pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let servers = &state.servers;
@@ -67,42 +70,40 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let inner = pen.filter(inner, &servers.list.filter, None);
     let [head, rows] = top(inner, 1);
     let width = usize::from(inner.width);
-    let widest = servers.rows.iter().map(|server| text::width(&server.name) + 1).max().unwrap_or(0);
-    let least = if width >= 100 { 16 } else { 14 };
+    let widest = servers.rows.iter().map(|server| text::width(&server.name)).max().unwrap_or(0);
     // Columns go before names are cut.
-    let name = widest.min(width.saturating_sub(2 + STATE + LAST)).clamp(least, 40);
-    let first = name + STATE;
-    let layout = TableLayout { first, ..TableLayout::of(&COLUMNS, width, 2 + first + LAST) };
-    let title = pen.cell("NAME", name) + "STATE";
-    pen.put(layout.heading(pen.styler, &title, "  PID/URL"), head);
+    let name = TableColumn::new("NAME").shrinks_last_to(if width >= 100 { 15 } else { 13 });
+    let first = [(name, widest.min(40)), (TableColumn::new("STATE"), STATE)].into_iter();
+    let last = (TableColumn::new("PID/URL").shrinks_to(LAST), width);
+    let columns = columns().map(|(column, cells, _)| (column, cells));
+    let layout = TableLayout::of(first.chain(columns).chain([last]), Some(width.saturating_sub(2)));
+    pen.put(pen.styled(&layout.head().indented(2)), head);
     let styler = pen.styler;
-    pen.filtered(rows, &servers.list, |at| row(styler, state, &servers.rows[at], name, &layout));
+    pen.filtered(rows, &servers.list, |at| row(styler, state, &servers.rows[at], &layout));
 }
 
 fn row(
     styler: Styler,
     state: &AppState,
     server: &ServerStatus,
-    name: usize,
-    layout: &TableLayout<ServerCell>,
+    layout: &TableLayout,
 ) -> Line<'static> {
-    let padded = |text: &str, cells: usize| styler.cell(text, cells - 1) + " ";
     let (dot, meaning) = dot(server);
     let word = format!("{dot} {}", server.state.as_str());
-    let mut spans = vec![
-        styler.span(Role::of_server(&server.name), padded(&server.name, name)),
-        styler.span(meaning, padded(&word, STATE)),
+    let mut cells = vec![
+        present::Line::styled(Role::of_server(&server.name), &server.name),
+        present::Line::styled(meaning, word),
     ];
     if let Some(error) = state.servers.error(server) {
-        let text = format!("{}: {}", error.kind().as_str(), messages::in_one_line(error));
-        spans.push(styler.span(Role::Error, text));
-    } else {
-        spans.extend(layout.cells(styler, |column| ((column.what)(state, server), Role::Plain)));
-        let process = server.pid.map(|pid| pid.to_string());
-        let last = process.unwrap_or_else(|| address(&server.endpoint));
-        spans.push(styler.plain(format!("  {last}")));
+        let text = format!("  {}: {}", error.kind().as_str(), messages::in_one_line(error));
+        let mut row = styler.row(layout, cells);
+        row.push_span(styler.span(Role::Error, text));
+        return row;
     }
-    Line::from(spans)
+    cells.extend(columns().iter().map(|(.., cell)| cell(state, server).into()));
+    let process = server.pid.map(|pid| pid.to_string());
+    cells.push(process.unwrap_or_else(|| address(&server.endpoint)).into());
+    styler.row(layout, cells)
 }
 
 fn address(endpoint: &str) -> String {

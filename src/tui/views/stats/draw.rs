@@ -2,14 +2,13 @@
 
 use ratatui::layout::{Constraint, Layout};
 
-use crate::present::stats::{QUANTILES, time};
+use crate::present::stats::{QUANTILES, quantile, share, time};
+use crate::present::{TableColumn, TableLayout};
 use crate::stats::Usage;
 use crate::stats::comparison::UsageChange;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::prelude::*;
 use crate::tui::widgets::chart::sparkline;
-use crate::tui::widgets::table::{ColumnSpec, TableLayout};
-use crate::util::histogram::Durations;
 use crate::util::histogram::{linear, logarithmic};
 
 pub fn draw(pen: &mut Pen<'_>, state: &AppState, shown: Pane, area: Rect) {
@@ -51,52 +50,46 @@ pub fn per_second(rate: f64) -> String {
     crate::bench::formatting::per_second(rate)
 }
 
-/// A percentile, and how it is to be seen: one of too few calls is dim, and marked.
-pub fn quantile(durations: &Durations, share: f64) -> (String, Role) {
-    cell(&present::stats::quantile(durations, share))
+type StatsCell = fn(&AppState, &Usage) -> present::Line;
+
+/// What stands behind the name of a row, and how many cells it takes.
+fn columns(source_cells: usize) -> [(TableColumn, usize, StatsCell); 13] {
+    let text = |title, rank| TableColumn::new(title).droppable(rank);
+    let number = |title, rank| text(title, rank).right();
+    [
+        (text("FROM", 4), source_cells, |_, usage| present::Line::styled(Role::Dim, source(usage))),
+        (number("CALLS", 0), 5, |_, usage| usage.counts.calls().to_string().into()),
+        (number("NOW", 9), 3, running),
+        (number("OK%", 1), 5, |_, usage| share(&usage.counts)),
+        (number("ERR", 3), 4, |_, usage| match usage.counts.failed() {
+            0 => present::Line::styled(Role::Dim, "0"),
+            failed => present::Line::styled(Role::Error, failed.to_string()),
+        }),
+        (number("P50", 2), 7, |_, usage| quantile(&usage.counts.durations, 0.5)),
+        (number("P90", 10), 7, |_, usage| quantile(&usage.counts.durations, 0.9)),
+        (number("P95", 0), 7, |_, usage| quantile(&usage.counts.durations, 0.95)),
+        (number("P99", 7), 7, |_, usage| quantile(&usage.counts.durations, 0.99)),
+        (number("MAX", 8), 7, |_, usage| time(usage.counts.durations.max()).into()),
+        (number("MEAN", 11), 7, |_, usage| time(usage.counts.durations.mean()).into()),
+        (number("RATE/S", 5), 6, |state, usage| {
+            per_second(state.stats.rate_of(usage).unwrap_or_default()).into()
+        }),
+        (text("P95 TREND", 6), TREND, |state, usage| {
+            let timeline = state.stats.timeline_of(&usage.tool).iter();
+            let times = timeline.map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
+            present::Line::styled(Role::Name, sparkline(&times.collect::<Vec<_>>(), TREND))
+        }),
+    ]
 }
 
-fn cell(line: &present::Line) -> (String, Role) {
-    let first = line.spans().first().map(|(role, text)| (text.clone(), *role));
-    first.unwrap_or((String::new(), Role::Dim))
-}
-
-type StatsCell = fn(&AppState, &Usage, usize) -> (String, Role);
-
-const SOURCE: &str = " FROM";
-
-const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
-    ColumnSpec::new(SOURCE, 10, 4, |_, usage, _| (source(usage).to_owned(), Role::Dim)),
-    ColumnSpec::new("CALLS", 7, 0, |_, usage, _| (usage.counts.calls().to_string(), Role::Plain)),
-    ColumnSpec::new("NOW", 5, 9, running),
-    ColumnSpec::new("OK%", 7, 1, |_, usage, _| cell(&present::stats::share(&usage.counts))),
-    ColumnSpec::new("ERR", 6, 3, |_, usage, _| match usage.counts.failed() {
-        0 => ("0".to_owned(), Role::Dim),
-        failed => (failed.to_string(), Role::Error),
-    }),
-    ColumnSpec::new("P50", 9, 2, |_, usage, _| quantile(&usage.counts.durations, 0.5)),
-    ColumnSpec::new("P90", 9, 10, |_, usage, _| quantile(&usage.counts.durations, 0.9)),
-    ColumnSpec::new("P95", 9, 0, |_, usage, _| quantile(&usage.counts.durations, 0.95)),
-    ColumnSpec::new("P99", 9, 7, |_, usage, _| quantile(&usage.counts.durations, 0.99)),
-    ColumnSpec::new("MAX", 9, 8, |_, u, _| (time(u.counts.durations.max()), Role::Plain)),
-    ColumnSpec::new("MEAN", 9, 11, |_, u, _| (time(u.counts.durations.mean()), Role::Plain)),
-    ColumnSpec::new("RATE/S", 8, 5, |state, usage, _| {
-        (per_second(state.stats.rate_of(usage).unwrap_or_default()), Role::Plain)
-    }),
-    ColumnSpec::new(" P95 TREND", 12, 6, |state, usage, width| {
-        let timeline = state.stats.timeline_of(&usage.tool).iter();
-        let times = timeline.map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
-        (sparkline(&times.collect::<Vec<_>>(), width - 1), Role::Name)
-    }),
-];
-
+const TREND: usize = 11;
 const NAME: usize = 12;
 
 fn source(usage: &Usage) -> &str {
     usage.tool.server.as_deref().unwrap_or("local")
 }
 
-fn running(state: &AppState, usage: &Usage, _: usize) -> (String, Role) {
+fn running(state: &AppState, usage: &Usage) -> present::Line {
     let is_own = |tool: &str| match &usage.tool.server {
         Some(server) if state.stats.by_server => {
             tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('-'))
@@ -104,8 +97,8 @@ fn running(state: &AppState, usage: &Usage, _: usize) -> (String, Role) {
         _ => tool == usage.tool.name,
     };
     match state.context.calls.running().filter(|call| is_own(&call.tool)).count() {
-        0 => (String::new(), Role::Dim),
-        running => (running.to_string(), Role::Warning),
+        0 => present::Line::default(),
+        running => present::Line::styled(Role::Warning, running.to_string()),
     }
 }
 
@@ -153,26 +146,28 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         y += 1;
     }
     let room = usize::from(area.width).saturating_sub(2);
-    let mut all: Vec<ColumnSpec<StatsCell>> =
-        COLUMNS.into_iter().filter(|c| !(stats.by_server && c.title == SOURCE)).collect();
-    let sources = stats.rows().iter().map(|usage| text::width(source(usage)) + 1);
-    let longest = sources.max().unwrap_or(0).clamp(10, 20);
-    all.iter_mut().filter(|c| c.title == SOURCE).for_each(|c| c.width = longest);
+    let sources = stats.rows().iter().map(|usage| text::width(source(usage)));
+    // By server it would say the same as the name.
+    let sources = if stats.by_server { 0 } else { sources.max().unwrap_or(0).min(20) };
+    let behind = columns(sources);
     // Columns go before the parts of names that tell them apart.
     let names = stats.rows().iter().map(|usage| text::width(name_of(usage, stats.by_server)));
     let widest = names.max().unwrap_or(0).min(36);
-    let layout = TableLayout::of(&all, room, NAME.max(widest));
+    let name = TableColumn::new(if stats.by_server { "SERVER" } else { "TOOL" });
+    let name = (name.shrinks_to(NAME.max(widest)), room);
+    let columns = behind.iter().map(|(column, cells, _)| (column.clone(), *cells));
+    let layout = TableLayout::of(std::iter::once(name).chain(columns), Some(room));
     if y < area.bottom() {
-        let name = if stats.by_server { "SERVER" } else { "TOOL" };
-        pen.put(layout.heading(pen.styler, name, ""), Rect { y, height: 1, ..area });
+        let head = pen.styled(&layout.head().indented(2));
+        pen.put(head, Rect { y, height: 1, ..area });
         y += 1;
     }
     let (styler, rows) = (pen.styler, Rect { y, height: area.bottom().saturating_sub(y), ..area });
     pen.filtered(rows, &stats.list, |at| {
         let usage = &stats.rows()[at];
-        let name = styler.cell(name_of(usage, stats.by_server), layout.first);
-        let cells = layout.cells(styler, |column| (column.what)(state, usage, column.width));
-        std::iter::once(styler.plain(name)).chain(cells).collect()
+        let name = present::Line::plain(name_of(usage, stats.by_server));
+        let cells = behind.iter().map(|(.., cell)| cell(state, usage));
+        styler.row(&layout, std::iter::once(name).chain(cells))
     });
 }
 
@@ -245,9 +240,9 @@ fn facts(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec<Lin
     let mut lines = Vec::new();
     let mut figures = Vec::new();
     for (name, share) in QUANTILES {
-        let (text, meaning) = quantile(durations, share);
         figures.push(styler.dim(format!("{name} ")));
-        figures.push(styler.span(meaning, format!("{text}  ")));
+        figures.extend(styler.styled(&quantile(durations, share)));
+        figures.push(styler.plain("  "));
     }
     if durations.count() > 0 {
         lines.push(Line::from(figures));

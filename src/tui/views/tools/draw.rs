@@ -1,20 +1,37 @@
 //! Draws the tools as a tree of their servers and kinds, or as what a filter finds.
 
 use crate::model::{ServerState, ToolStatus};
-use crate::present::messages;
+use crate::present::table::GAP;
+use crate::present::{TableColumn, TableLayout, messages};
 use crate::tui::prelude::*;
 use crate::tui::views::servers;
 use crate::tui::views::tools::list::{ToolGroup, ToolLine, ToolRow, ToolSort, UsageFigures};
 use crate::tui::views::trust;
-use crate::tui::widgets::table::{ColumnSpec, TableLayout};
 
 /// What is shown of the use of a tool behind its name; of one that is slow or not.
-type UsageCell = fn(UsageFigures, bool) -> (String, Role);
-const COLUMNS: [ColumnSpec<UsageCell>; 3] = [
-    ColumnSpec::new("p50", 9, 1, |usage, is_slow| time(usage.p50, is_slow)),
-    ColumnSpec::new("calls", 7, 3, |usage, _| (show_count(usage.calls), Role::Plain)),
-    ColumnSpec::new("err", 5, 2, |usage, _| errors(usage.failed)),
-];
+type UsageCell = fn(UsageFigures, bool) -> present::Line;
+
+fn columns(sort: ToolSort) -> [(TableColumn, usize, UsageCell); 3] {
+    let column = |title, rank| TableColumn::new(title).right().droppable(rank);
+    let times: (TableColumn, usize, UsageCell) = match sort {
+        ToolSort::P95 => (column("p95", 1), 7, |usage, is_slow| time(usage.p95, is_slow)),
+        _ => (column("p50", 1), 7, |usage, is_slow| time(usage.p50, is_slow)),
+    };
+    [
+        times,
+        (column("calls", 3), 5, |usage, _| show_count(usage.calls).into()),
+        (column("err", 2), 3, |usage, _| errors(usage.failed)),
+    ]
+}
+
+/// The names of tools and what stands behind them.
+struct ToolColumns {
+    /// The cells of a name, with what is before it.
+    name: usize,
+    cells: [(TableColumn, usize, UsageCell); 3],
+    layout: TableLayout,
+}
+
 /// The cells before a name: the pointer and the indentation.
 const BEFORE: usize = 4;
 
@@ -26,16 +43,15 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     }
     let inner = pen.open(area, &title);
     // Columns go before names are cut.
-    let first = catalogue.widest_name().min(usize::from(inner.width).saturating_sub(BEFORE));
-    let figures = if catalogue.usage.is_empty() { &[] } else { &COLUMNS[..] };
-    let mut layout = TableLayout::of(figures, usize::from(inner.width), first + BEFORE + 1);
-    if catalogue.sort == ToolSort::P95
-        && let Some(column) = layout.columns.first_mut()
-    {
-        let p95: UsageCell = |usage, is_slow| time(usage.p95, is_slow);
-        (column.what, column.title) = (p95, "p95");
-    }
-    headings(pen, &layout.columns, area, text::width(&title));
+    let width = usize::from(inner.width);
+    let first = catalogue.widest_name().min(width.saturating_sub(BEFORE)) + BEFORE + 1;
+    let cells = columns(catalogue.sort);
+    let figures = if catalogue.usage.is_empty() { &[] } else { &cells[..] };
+    let figures = figures.iter().map(|(column, cells, _)| (column.clone(), *cells));
+    let layout = TableLayout::of(figures, Some(width.saturating_sub(first + GAP)));
+    let name = width - figures_width(&layout);
+    let columns = ToolColumns { name, cells, layout };
+    headings(pen, &columns.layout, area, text::width(&title));
     activity(pen, state, area);
     let rows = pen.filter(inner, &catalogue.filter, None);
     let rows = trust::notice(pen, state, rows);
@@ -51,26 +67,34 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let styler = pen.styler;
     pen.list(rows, catalogue.list, lines.len(), |at| match &lines[at] {
         ToolLine::Group(group) => heading(styler, state, group),
-        ToolLine::Tool(row) => tool(styler, state, row, &layout),
+        ToolLine::Tool(row) => tool(styler, state, row, &columns),
     });
 }
 
-fn headings(pen: &mut Pen<'_>, columns: &[ColumnSpec<UsageCell>], area: Rect, title: usize) {
-    let titles: String = columns.iter().map(|c| table::right(c.title, c.width)).collect();
-    let width = cells(titles.len());
-    if !pen.frames || columns.is_empty() || usize::from(area.width) < titles.len() + title + 6 {
+/// The cells that the figures take with the gap before them.
+fn figures_width(layout: &TableLayout) -> usize {
+    match layout.head().width() {
+        0 => 0,
+        width => width + GAP,
+    }
+}
+
+/// The headings of the figures, in the frame.
+fn headings(pen: &mut Pen<'_>, layout: &TableLayout, area: Rect, title: usize) {
+    let head = layout.head();
+    if !pen.frames || head.is_empty() || usize::from(area.width) < head.width() + title + 8 {
         return;
     }
-    let mut x = area.right().saturating_sub(width + 2);
-    for column in columns {
-        let own = cells(column.title.len()) + 1;
-        let end = x + cells(column.width);
-        // Up to the corner, which stays.
-        let width = (own + 1).min(area.right().saturating_sub(end - own + 1));
-        let place = Rect { x: end.saturating_sub(own), y: area.y, width, height: 1 };
-        let text = format!(" {} ", column.title);
-        pen.put(pen.line(Role::Dim, text), place);
-        x = end;
+    let mut x = area.right().saturating_sub(cells(head.width()) + 2);
+    for (role, text) in head.spans() {
+        let width = cells(text::width(text));
+        if *role == Role::Title {
+            // Up to the corner, which stays.
+            let width = (width + 2).min((area.right() - 1).saturating_sub(x - 1));
+            let place = Rect { x: x - 1, y: area.y, width, height: 1 };
+            pen.put(pen.line(Role::Dim, format!(" {text} ")), place);
+        }
+        x += width;
     }
 }
 
@@ -121,12 +145,7 @@ fn heading(styler: Styler, state: &AppState, group: &ToolGroup) -> Line<'static>
 }
 
 /// One tool: its name, what it does to the world, and how it was used.
-fn tool(
-    styler: Styler,
-    state: &AppState,
-    row: &ToolRow,
-    layout: &TableLayout<UsageCell>,
-) -> Line<'static> {
+fn tool(styler: Styler, state: &AppState, row: &ToolRow, columns: &ToolColumns) -> Line<'static> {
     let catalogue = &state.tools.catalogue;
     let is_tree = catalogue.is_tree();
     let name = if is_tree { row.short_name() } else { &row.name };
@@ -135,13 +154,13 @@ fn tool(
         ToolStatus::Unavailable | ToolStatus::Untrusted => Role::Dim,
         _ => Role::Plain,
     };
-    let name = format!("{indent}{}", text::cut(name, layout.first.saturating_sub(BEFORE)));
+    let name = format!("{indent}{}", text::cut(name, columns.name.saturating_sub(BEFORE)));
     let mut spans = vec![styler.span(role, name)];
     let usage = catalogue.usage_of(row);
     // What was not used has no figures, which leaves their room to its marks.
-    let figures = if usage.is_some() { 0 } else { layout.columns.iter().map(|c| c.width).sum() };
+    let figures = if usage.is_some() { 0 } else { figures_width(&columns.layout) };
     // Behind the pointer.
-    let room = (layout.first + figures).saturating_sub(2);
+    let room = (columns.name + figures).saturating_sub(2);
     let width = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
     for (role, word) in marks(state, row) {
@@ -152,7 +171,9 @@ fn tool(
     }
     spans.push(styler.plain(" ".repeat(room.saturating_sub(width(&spans)))));
     if let Some(usage) = usage {
-        spans.extend(layout.cells(styler, |column| (column.what)(usage, is_slow)));
+        let cells = columns.cells.iter().map(|(.., cell)| cell(usage, is_slow));
+        spans.push(styler.plain(" ".repeat(GAP)));
+        spans.extend(styler.row(&columns.layout, cells));
     }
     Line::from(spans)
 }
@@ -184,13 +205,17 @@ pub fn marks(state: &AppState, row: &ToolRow) -> Vec<(Role, &'static str)> {
     marks
 }
 
-fn time(time: Option<Duration>, is_slow: bool) -> (String, Role) {
+fn time(time: Option<Duration>, is_slow: bool) -> present::Line {
     let role = if is_slow { Role::Warning } else { Role::Plain };
-    time.map_or(("-".to_owned(), Role::Dim), |time| (show_duration(time), role))
+    time.map_or_else(nothing, |time| present::Line::styled(role, show_duration(time)))
 }
 
-fn errors(failed: u64) -> (String, Role) {
-    if failed == 0 { ("-".to_owned(), Role::Dim) } else { (show_count(failed), Role::Error) }
+fn errors(failed: u64) -> present::Line {
+    if failed == 0 { nothing() } else { present::Line::styled(Role::Error, show_count(failed)) }
+}
+
+fn nothing() -> present::Line {
+    present::Line::styled(Role::Dim, "-")
 }
 
 /// What there is to say of the group under the cursor: its server's health.
