@@ -18,36 +18,17 @@ use crate::util::clock::{Clock as _, SystemClock};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceStream {
-    /// It is the result of the command.
-    Stdout,
+    /// It is the result of the command, a line for each item or a block.
+    Stdout { is_one_line: bool },
     /// It is shown beside the result.
     Stderr,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceStyle {
-    /// A block for each item, for people.
-    Blocks,
-    /// A line for each item, for people.
-    Lines,
-    Json,
-}
-
-impl TraceStyle {
-    pub fn of(format: Format, is_one_line: bool) -> Self {
-        match (format, is_one_line) {
-            (Format::Json, _) => Self::Json,
-            (_, true) => Self::Lines,
-            _ => Self::Blocks,
-        }
-    }
 }
 
 pub struct TracePrinter {
     output: Arc<Output>,
     filter: TrafficFilter,
     stream: TraceStream,
-    style: TraceStyle,
+    json: bool,
     started: Duration,
     stop_error: Mutex<Option<CommandError>>,
     pub wake: Notify,
@@ -58,10 +39,10 @@ impl TracePrinter {
         output: Arc<Output>,
         filter: TrafficFilter,
         stream: TraceStream,
-        style: TraceStyle,
+        json: bool,
     ) -> Arc<Self> {
         let (started, stop_error) = (SystemClock.unix(), Mutex::default());
-        Arc::new(Self { output, filter, stream, style, started, stop_error, wake: Notify::new() })
+        Arc::new(Self { output, filter, stream, json, started, stop_error, wake: Notify::new() })
     }
 
     /// Why nothing can be shown any more, once; signalled by [`TracePrinter::wake`].
@@ -83,14 +64,15 @@ impl TracePrinter {
 
     fn print(&self, traffic: &Traffic) -> Result<(), CommandError> {
         let page = |width| {
-            let (is_one_line, verbose) =
-                (self.style == TraceStyle::Lines, self.output.verbosity() > 0);
-            let look = TrafficLayout { is_one_line, verbose, width };
+            let is_one_line = self.stream == TraceStream::Stdout { is_one_line: true };
+            let look = TrafficLayout { is_one_line, verbose: self.output.verbosity() > 0, width };
             page(traffic, traffic.at.saturating_sub(self.started), look)
         };
-        match (self.stream, self.style == TraceStyle::Json) {
-            (TraceStream::Stdout, true) => return self.output.line(&TraceRow::of(traffic)),
-            (TraceStream::Stdout, false) => return self.output.page(&page(self.output.width())),
+        match (self.stream, self.json) {
+            (TraceStream::Stdout { .. }, true) => return self.output.line(&TraceRow::of(traffic)),
+            (TraceStream::Stdout { .. }, false) => {
+                return self.output.page(&page(self.output.width()));
+            }
             (TraceStream::Stderr, true) => self.output.stderr_value(&TraceRow::of(traffic)),
             (TraceStream::Stderr, false) => {
                 self.output.stderr_page(&page(self.output.stderr_width()));
@@ -113,8 +95,8 @@ impl TraceOutputs {
             let everything = methods.iter().any(|method| method == ALL_METHODS);
             let methods = if everything { Vec::new() } else { methods.clone() };
             let filter = TrafficFilter { methods, direction: None };
-            let style = TraceStyle::of(global.format(), false);
-            TracePrinter::new(Arc::clone(output), filter, TraceStream::Stderr, style)
+            let json = global.format() == Format::Json;
+            TracePrinter::new(Arc::clone(output), filter, TraceStream::Stderr, json)
         });
         let save = global.rare.trace_save.clone();
         Self { viewer: Mutex::new(viewer), file: Mutex::default(), save }
@@ -176,7 +158,7 @@ mod tests {
             Arc::new(output),
             TrafficFilter::default(),
             TraceStream::Stderr,
-            TraceStyle::Blocks,
+            false,
         );
         viewer.show(&item(TrafficKind::Opened("there".to_owned())));
         assert!(err.text().contains("** opened: there") && out.text().is_empty());
@@ -184,8 +166,8 @@ mod tests {
         let viewer = TracePrinter::new(
             Arc::new(output),
             TrafficFilter::default(),
-            TraceStream::Stdout,
-            TraceStyle::Json,
+            TraceStream::Stdout { is_one_line: false },
+            true,
         );
         viewer.show(&item(TrafficKind::Opened("there".to_owned())));
         assert!(out.text().trim_end().ends_with(r#""what":"opened","text":"there"}"#));

@@ -3,7 +3,7 @@
 use crate::present::{Line, Page, Role};
 use crate::util::histogram::Durations;
 use crate::util::histogram::logarithmic;
-use crate::util::units::{float, float_len};
+use crate::util::units::float;
 use crate::util::units::{show_count, show_duration};
 
 /// The most bars of a histogram.
@@ -11,29 +11,32 @@ const CLASSES: usize = 10;
 /// From little to much; each is one cell wide.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Numbers as a line of at most `cells` marks, scaled so that the maximum gets the highest mark.
-/// Neighbours are averaged when there are more numbers than cells.
-pub fn sparkline(numbers: &[f64], cells: usize) -> String {
+/// Numbers reduced to at most `cells`: the maximum of each group of neighbours.
+pub fn downsample(numbers: &[f64], cells: usize) -> Vec<f64> {
     if cells == 0 || numbers.is_empty() {
-        return String::new();
+        return Vec::new();
     }
     let each = numbers.len().div_ceil(cells);
-    let means: Vec<f64> = numbers
-        .chunks(each)
-        .map(|chunk| chunk.iter().sum::<f64>() / float_len(chunk.len()))
-        .collect();
-    let most = means.iter().copied().fold(0.0, f64::max);
-    means.iter().map(|mean| level(*mean, most)).collect()
+    numbers.chunks(each).map(|chunk| chunk.iter().copied().fold(0.0, f64::max)).collect()
 }
 
-fn level(number: f64, most: f64) -> char {
-    if number.is_nan() || number <= 0.0 || most <= 0.0 {
-        return ' ';
-    }
-    let share = (number / most).clamp(0.0, 1.0);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 8")]
-    let index = (share * 8.0).ceil() as usize;
-    LEVELS[index.clamp(1, LEVELS.len()) - 1]
+/// Numbers as a line of at most `cells` marks; the maximum is the highest mark, and nothing is a
+/// blank.
+pub fn sparkline(numbers: &[f64], cells: usize) -> String {
+    let fitted = downsample(numbers, cells);
+    let most = fitted.iter().copied().fold(0.0, f64::max);
+    fitted.iter().map(|number| mark(to_eighths(*number, most, LEVELS.len()))).collect()
+}
+
+/// The mark of so many eighths, of which no more than a whole is seen.
+pub fn mark(eighths: usize) -> char {
+    eighths.checked_sub(1).map_or(' ', |level| LEVELS[level.min(LEVELS.len() - 1)])
+}
+
+/// How many eighths of the greatest number a number fills of so many; at least one when it is
+/// anything.
+pub fn to_eighths(number: f64, most: f64, all: usize) -> usize {
+    if most > 0.0 { filled(number / most, all) } else { 0 }
 }
 
 /// A bar that fills a share of `cells` cells; a value above zero gets at least one.
@@ -93,7 +96,7 @@ mod tests {
     #[test]
     fn a_line_rises_to_the_greatest_number_and_shows_what_is_little() {
         assert_eq!(sparkline(&[0.0, 1.0, 50.0, 100.0], 4), " ▁▄█");
-        assert_eq!(sparkline(&[1.0, 1.0, 4.0, 4.0], 2), "▂█");
+        assert_eq!(sparkline(&[1.0, 0.0, 4.0, 4.0], 2), "▂█");
         assert_eq!(sparkline(&[f64::NAN, 0.0], 9), "  ");
         assert_eq!(sparkline(&[], 9), "");
         assert_eq!(sparkline(&[1.0], 0), "");

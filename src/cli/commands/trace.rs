@@ -3,7 +3,7 @@
 use tokio::sync::{Notify, mpsc};
 
 use super::prelude::*;
-use crate::cli::trace::{TracePrinter, TraceStream, TraceStyle};
+use crate::cli::trace::{TracePrinter, TraceStream};
 use crate::host::link::{LinkError, Observation, ObservationSink, ObserveRequest};
 use crate::model::traffic::{Direction, TrafficFilter};
 use crate::model::{ListKind, ServerStatus, SubscriptionFilter};
@@ -55,8 +55,9 @@ const CHANGE_QUEUE: usize = 16;
 pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::STREAM)?;
     let filter = TrafficFilter { methods: args.filter.clone(), direction: args.only };
-    let style = TraceStyle::of(format, args.one_line);
-    let viewer = TracePrinter::new(Arc::clone(&context.output), filter, TraceStream::Stdout, style);
+    let stream = TraceStream::Stdout { is_one_line: args.one_line };
+    let json = format == Format::Json;
+    let viewer = TracePrinter::new(Arc::clone(&context.output), filter, stream, json);
     context.trace_outputs.show(Arc::clone(&viewer));
     let file = context.trace_outputs.file(args.save.as_ref())?;
     let name = args.server.as_slice();

@@ -93,7 +93,7 @@ fn trend(page: &mut Page, slices: &[TimeSlice]) {
     fact(page, "", Line::styled(Role::Dim, text));
 }
 
-fn span(length: Duration) -> String {
+pub fn span(length: Duration) -> String {
     let seconds = length.as_secs();
     for (unit, name) in [(86_400, "day"), (3_600, "hour"), (60, "minute")] {
         if seconds >= unit && seconds.is_multiple_of(unit) {

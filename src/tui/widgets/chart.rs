@@ -2,31 +2,10 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
+pub use crate::present::chart::sparkline;
+use crate::present::chart::{downsample, mark, to_eighths};
 use crate::tui::prelude::*;
 use crate::util::histogram::Distribution;
-
-/// From little to much, one cell each; all marks here have others in ASCII.
-const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Numbers reduced to at most `cells`: the maximum of each group of neighbours.
-pub fn downsample(numbers: &[f64], cells: usize) -> Vec<f64> {
-    if cells == 0 || numbers.is_empty() {
-        return Vec::new();
-    }
-    let each = numbers.len().div_ceil(cells);
-    numbers.chunks(each).map(|chunk| chunk.iter().copied().fold(0.0, f64::max)).collect()
-}
-
-/// Numbers as a line of at most `cells` marks; the maximum is the highest mark, and nothing is
-/// a blank.
-pub fn sparkline(numbers: &[f64], cells: usize) -> String {
-    let fitted = downsample(numbers, cells);
-    let most = fitted.iter().copied().fold(0.0, f64::max);
-    let mark = |number: &f64| match to_eighths(*number, most, 8) {
-        0 => ' ',
-        level => BLOCKS[level.min(8) - 1],
-    };
-    fitted.iter().map(mark).collect()
-}
 
 /// Counts as columns of this many rows, the top row first; each column is `wide` cells, and one of
 /// `most` reaches the top.
@@ -35,10 +14,7 @@ pub fn columns(counts: &[u64], most: f64, height: usize, wide: usize) -> Vec<Str
         counts.iter().map(|count| to_eighths(float(*count), most, height * 8)).collect();
     let row = |row: usize| {
         let below = (height - 1 - row) * 8;
-        let cell = |filled: &usize| match filled.saturating_sub(below) {
-            0 => ' ',
-            level => BLOCKS[level.min(8) - 1],
-        };
+        let cell = |filled: &usize| mark(filled.saturating_sub(below));
         filled.iter().flat_map(|filled| std::iter::repeat_n(cell(filled), wide)).collect()
     };
     (0..height).map(row).collect()
@@ -133,27 +109,12 @@ pub fn labels<T: AsRef<str>>(places: &[(usize, T)], cells: usize) -> String {
     line
 }
 
-/// How many eighths of the greatest number a number fills of so many; at least one when it is
-/// anything.
-fn to_eighths(number: f64, most: f64, all: usize) -> usize {
-    if most > 0.0 { present::chart::filled(number / most, all) } else { 0 }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::tui::theme::Theme;
-
-    #[test]
-    fn a_line_rises_to_the_greatest_number_and_shows_what_is_little() {
-        assert_eq!(sparkline(&[0.0, 1.0, 50.0, 100.0], 4), " ▁▄█");
-        assert_eq!(sparkline(&[1.0, 0.0, 4.0, 4.0], 2), "▂█");
-        assert_eq!(sparkline(&[f64::NAN, 0.0], 9), "  ");
-        assert_eq!(sparkline(&[], 9), "");
-        assert_eq!(sparkline(&[1.0], 0), "");
-    }
 
     #[test]
     fn columns_stand_on_their_axis() {

@@ -299,16 +299,27 @@ impl Styler {
         layout: &TableLayout,
         cells: impl IntoIterator<Item = present::Line>,
     ) -> Line<'static> {
-        let cut =
-            |text: &str| if self.theme.ascii { text.replace('…', "~") } else { text.to_owned() };
         let shown = |cell: present::Line| {
             let spans = cell.spans().iter();
             spans.fold(present::Line::default(), |line, (role, text)| {
-                line.then(*role, self.plain(cut(text)).content)
+                line.then(*role, self.plain(self.with_short_marks(text)).content)
             })
         };
-        let row = layout.line(cells.into_iter().map(shown));
-        row.spans().iter().map(|(role, text)| self.span(*role, cut(text))).collect()
+        self.laid_out(&layout.line(cells.into_iter().map(shown)))
+    }
+
+    /// The titles of a table, above rows behind a pointer.
+    pub fn titles(self, layout: &TableLayout) -> Line<'static> {
+        self.laid_out(&layout.head().indented(2))
+    }
+
+    fn laid_out(self, row: &present::Line) -> Line<'static> {
+        let spans = row.spans().iter();
+        spans.map(|(role, text)| self.span(*role, self.with_short_marks(text))).collect()
+    }
+
+    fn with_short_marks(self, text: &str) -> String {
+        if self.theme.ascii { text.replace('…', "~") } else { text.to_owned() }
     }
 
     pub fn new(theme: Theme) -> Self {

@@ -8,6 +8,7 @@ use crate::bench::plan::{Arrivals, BenchPlan, LoadModel};
 use crate::bench::report::{RunStatus, TargetReport, throughput};
 use crate::bench::snapshot::{BenchSnapshot, rates, total_limits};
 use crate::bench::{run_facts, steps};
+use crate::present::stats::QUANTILES;
 use crate::tui::draw::fitting;
 use crate::tui::prelude::*;
 use crate::tui::views::bench::plan::{PlanField, PlanForm};
@@ -112,7 +113,6 @@ const RATE: usize = 60;
 const CHARTS_BESIDE: usize = 80;
 const HIGHEST: usize = 14;
 const CLASSES: usize = 24;
-const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 fn run_title(bench: &BenchView) -> String {
     let Some(run) = &bench.run else { return "Run".to_owned() };
@@ -278,7 +278,7 @@ fn of_target(
         lines.push(rest_of(styler, "service", &target.service, width));
     }
     lines.extend(kinds(styler, target));
-    let mut marks: Vec<_> = PERCENTILES
+    let mut marks: Vec<_> = QUANTILES
         .iter()
         .filter(|(name, _)| *name != "p90")
         .filter_map(|(name, share)| Some((*name, response.quantile(*share)?)))
@@ -340,7 +340,7 @@ fn rest_of(styler: Styler, name: &str, times: &Durations, width: usize) -> Line<
         parts.push(part(name.to_owned()));
     }
     let is_shown = |percentile: &str| name == "service" || !matches!(percentile, "p50" | "p99");
-    for (percentile, share) in PERCENTILES.into_iter().filter(|(name, _)| is_shown(name)) {
+    for (percentile, share) in QUANTILES.into_iter().filter(|(name, _)| is_shown(name)) {
         let time = show_duration(times.quantile(share).unwrap_or_default());
         parts.push(part(format!("{percentile} {time}{}", unsure(times, share))));
     }

@@ -58,7 +58,7 @@ fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         (column("ARGUMENTS").shrinks_to(ARGUMENTS), room),
     ];
     let layout = TableLayout::of(columns, Some(room));
-    pen.put(pen.styled(&layout.head().indented(2)), head);
+    pen.put(pen.titles(&layout), head);
     pen.filtered(rows, &history.list, |at| {
         let call = &history.calls()[at];
         let mark = if history.marked.as_ref() == Some(&call.id) { "*" } else { " " };

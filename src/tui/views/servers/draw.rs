@@ -77,7 +77,7 @@ pub fn list(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let last = (TableColumn::new("PID/URL").shrinks_to(LAST), width);
     let columns = columns().map(|(column, cells, _)| (column, cells));
     let layout = TableLayout::of(first.chain(columns).chain([last]), Some(width.saturating_sub(2)));
-    pen.put(pen.styled(&layout.head().indented(2)), head);
+    pen.put(pen.titles(&layout), head);
     let styler = pen.styler;
     pen.filtered(rows, &servers.list, |at| row(styler, state, &servers.rows[at], &layout));
 }

@@ -2,6 +2,7 @@
 
 use ratatui::layout::{Constraint, Layout};
 
+use crate::present::stats::detail::span;
 use crate::present::stats::{QUANTILES, quantile, share, time};
 use crate::present::{TableColumn, TableLayout};
 use crate::stats::Usage;
@@ -65,10 +66,10 @@ fn columns(source_cells: usize) -> [(TableColumn, usize, StatsCell); 13] {
             0 => present::Line::styled(Role::Dim, "0"),
             failed => present::Line::styled(Role::Error, failed.to_string()),
         }),
-        (number("P50", 2), 7, |_, usage| quantile(&usage.counts.durations, 0.5)),
-        (number("P90", 10), 7, |_, usage| quantile(&usage.counts.durations, 0.9)),
-        (number("P95", 0), 7, |_, usage| quantile(&usage.counts.durations, 0.95)),
-        (number("P99", 7), 7, |_, usage| quantile(&usage.counts.durations, 0.99)),
+        (number("P50", 2), 8, |_, usage| quantile(&usage.counts.durations, 0.5)),
+        (number("P90", 10), 8, |_, usage| quantile(&usage.counts.durations, 0.9)),
+        (number("P95", 0), 8, |_, usage| quantile(&usage.counts.durations, 0.95)),
+        (number("P99", 7), 8, |_, usage| quantile(&usage.counts.durations, 0.99)),
         (number("MAX", 8), 7, |_, usage| time(usage.counts.durations.max()).into()),
         (number("MEAN", 11), 7, |_, usage| time(usage.counts.durations.mean()).into()),
         (number("RATE/S", 5), 6, |state, usage| {
@@ -158,7 +159,7 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     let columns = behind.iter().map(|(column, cells, _)| (column.clone(), *cells));
     let layout = TableLayout::of(std::iter::once(name).chain(columns), Some(room));
     if y < area.bottom() {
-        let head = pen.styled(&layout.head().indented(2));
+        let head = pen.titles(&layout);
         pen.put(head, Rect { y, height: 1, ..area });
         y += 1;
     }
@@ -341,12 +342,4 @@ fn over_time(styler: Styler, state: &AppState, usage: &Usage, width: u16) -> Vec
     let text = format!("        last {}, {} per bar", span(length * slices), span(length));
     lines.push(styler.line(Role::Dim, text));
     lines
-}
-
-fn span(length: std::time::Duration) -> String {
-    let seconds = length.as_secs();
-    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
-    let unit =
-        units.into_iter().find(|(unit, _)| seconds >= *unit && seconds.is_multiple_of(*unit));
-    unit.map_or_else(|| format!("{seconds}s"), |(unit, name)| format!("{}{name}", seconds / unit))
 }
