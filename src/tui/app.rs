@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 
 use crate::host::example;
 use crate::tui::calls::{self, OtherClients};
-use crate::tui::keys::Binding;
+use crate::tui::keys::{self, Binding};
 use crate::tui::prelude::*;
 use crate::tui::tasks::{Recollection, recall};
 use crate::tui::views::bench::BenchView;
 use crate::tui::views::bench::plan::PlanField;
+use crate::tui::views::form;
 use crate::tui::views::history::HistoryView;
-use crate::tui::views::inbox::InboxView;
+use crate::tui::views::inbox::{self, InboxView};
 use crate::tui::views::offerings::OfferingsView;
 use crate::tui::views::overlays::ConfigurationProblems;
 use crate::tui::views::pins::PinWindow;
@@ -78,32 +79,32 @@ impl AppState {
 
     pub fn key_contexts(&self) -> Vec<KeyContext> {
         if let Some(pending) = self.inbox.approvals.front() {
-            return vec![pending.key_context(), KeyContext::Pane];
+            return vec![pending.key_context(), &PANE];
         }
         if self.trust.window.is_some() {
-            return vec![KeyContext::Trust, KeyContext::Pane];
+            return vec![&inbox::TRUST, &PANE];
         }
         if let Some(overlay) = &self.context.overlay {
             let own = match overlay {
-                Overlay::Help(window) if window.filter.is_typed => return vec![KeyContext::Text],
-                Overlay::Palette(_) => return vec![KeyContext::Palette],
-                Overlay::SaveCall(_) => return vec![KeyContext::SaveCall],
-                Overlay::Question(_) => return vec![KeyContext::Question],
-                Overlay::Help(_) => Some(KeyContext::Help),
-                Overlay::Running(_) => Some(KeyContext::Running),
-                Overlay::Pin => Some(KeyContext::PinReview),
-                Overlay::Problems => Some(KeyContext::Problems),
+                Overlay::Help(window) if window.filter.is_typed => return vec![&keys::TEXT],
+                Overlay::Palette(_) => return vec![&keys::PALETTE],
+                Overlay::SaveCall(_) => return vec![&keys::SAVE_CALL],
+                Overlay::Question(_) => return vec![&inbox::QUESTION],
+                Overlay::Help(_) => Some(&keys::HELP),
+                Overlay::Running(_) => Some(&keys::RUNNING),
+                Overlay::Pin => Some(&keys::PIN_REVIEW),
+                Overlay::Problems => Some(&keys::PROBLEMS),
                 Overlay::ConfirmQuit => None,
             };
             // A key never acts on what is behind.
-            let shared = [KeyContext::Overlay, KeyContext::Pane];
+            let shared = [&keys::OVERLAY, &PANE];
             return own.into_iter().chain(shared).collect();
         }
         let places = self.view_key_contexts().into_iter();
         // A form knows best which keys it takes at the moment.
         let form = self.view_state(self.context.view).form(self.context.focus);
-        let at_form = |place| match (place, form) {
-            (KeyContext::Form, Some(form)) => form.key_contexts(),
+        let at_form = |place| match form {
+            Some(form) if place == &form::FORM => form.key_contexts(),
             _ => vec![place],
         };
         places.flat_map(at_form).collect()
@@ -112,7 +113,7 @@ impl AppState {
     pub fn view_key_contexts(&self) -> Vec<KeyContext> {
         let view = self.view_state(self.context.view);
         if view.filter().is_some_and(|filter| filter.is_typed) {
-            return vec![KeyContext::Text];
+            return vec![&keys::TEXT];
         }
         view.key_contexts(self.context.focus)
     }

@@ -250,7 +250,7 @@ fn motion(styler: Styler, state: &AppState) -> Line<'static> {
         say(role, format!("{}{key}", problems.summary()));
     }
     if let [first, more @ ..] = state.trust.changed_files.as_slice() {
-        let key = state.context.keys.key_of(Action::Reload, &[KeyContext::Anywhere]);
+        let key = state.context.keys.key_of(Action::Reload, &[&ANYWHERE]);
         let way = key.map(|key| format!(" ({key} reloads)")).unwrap_or_default();
         let more =
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };

@@ -13,49 +13,6 @@ use crate::tui::keys::KeyPress::{
 use crate::tui::layout::ViewId;
 use crate::tui::views::{bench, form, history, inbox, offerings, servers, stats, tools, trace};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum KeyContext {
-    /// Everywhere, unless something nearer has the key.
-    Anywhere,
-    Pane,
-    Tools,
-    ToolTree,
-    Result,
-    ResultTable,
-    Servers,
-    Trace,
-    Stats,
-    Bench,
-    History,
-    Offerings,
-    OfferingForm,
-    Inbox,
-    Question,
-    Form,
-    FormLast,
-    /// While arguments are filled in, in a line where nothing is typed.
-    FormItems,
-    FormLines,
-    /// While arguments are filled in, in a field whose values are listed.
-    FormChoice,
-    MultilineText,
-    Answer,
-    Text,
-    /// While something is chosen or named that is to be used at once.
-    Picker,
-    Approval,
-    Breakpoint,
-    Trust,
-    Help,
-    Palette,
-    SaveCall,
-    Running,
-    Problems,
-    PinReview,
-    /// While something lies over the screen.
-    Overlay,
-}
-
 /// One key in one place, by default or as a person bound it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
@@ -112,49 +69,57 @@ impl KeyRow {
 /// What holds in one place, the most important first; of two for one key the first counts.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyTable {
-    pub context: KeyContext,
     /// The name in `console.yaml`, which is a contract.
     pub name: &'static str,
     pub title: &'static str,
     pub rows: &'static [KeyRow],
 }
 
+/// A place where keys hold, by the table that says which.
+pub type KeyContext = &'static KeyTable;
+
+impl PartialEq for KeyTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
 /// All places, as the help shows them.
-pub const KEY_TABLES: &[KeyTable] = &[
-    tools::TOOL_TREE,
-    tools::TOOLS,
-    tools::RESULT,
-    tools::RESULT_TABLE,
-    servers::SERVERS,
-    trace::TRACE,
-    stats::STATS,
-    bench::BENCH,
-    history::HISTORY,
-    offerings::OFFERINGS,
-    offerings::OFFERING_FORM,
-    inbox::INBOX,
-    form::FORM_LAST,
-    form::FORM,
-    form::FORM_ITEMS,
-    form::FIELD_LINES,
-    form::CHOICE,
-    form::LINES,
-    inbox::QUESTION,
-    inbox::ANSWER,
-    inbox::APPROVAL,
-    inbox::held::BREAKPOINT,
-    inbox::TRUST,
-    TEXT,
-    PICKER,
-    HELP,
-    PALETTE,
-    SAVE_CALL,
-    RUNNING,
-    PROBLEMS,
-    PIN_REVIEW,
-    OVERLAY,
-    PANE,
-    ANYWHERE,
+pub const KEY_TABLES: &[KeyContext] = &[
+    &tools::TOOL_TREE,
+    &tools::TOOLS,
+    &tools::RESULT,
+    &tools::RESULT_TABLE,
+    &servers::SERVERS,
+    &trace::TRACE,
+    &stats::STATS,
+    &bench::BENCH,
+    &history::HISTORY,
+    &offerings::OFFERINGS,
+    &offerings::OFFERING_FORM,
+    &inbox::INBOX,
+    &form::FORM_LAST,
+    &form::FORM,
+    &form::FORM_ITEMS,
+    &form::FIELD_LINES,
+    &form::CHOICE,
+    &form::LINES,
+    &inbox::QUESTION,
+    &inbox::ANSWER,
+    &inbox::APPROVAL,
+    &inbox::held::BREAKPOINT,
+    &inbox::TRUST,
+    &TEXT,
+    &PICKER,
+    &HELP,
+    &PALETTE,
+    &SAVE_CALL,
+    &RUNNING,
+    &PROBLEMS,
+    &PIN_REVIEW,
+    &OVERLAY,
+    &PANE,
+    &ANYWHERE,
 ];
 
 /// Something a person can do. What it does in a place is said where it is bound.
@@ -314,8 +279,7 @@ impl Action {
 
     /// What the table of this place says of it, else that of any.
     fn row(self, when: KeyContext) -> KeyRow {
-        let here = KEY_TABLES.iter().filter(|table| table.context == when);
-        let mut rows = here.chain(KEY_TABLES).flat_map(|table| table.rows);
+        let mut rows = when.rows.iter().chain(KEY_TABLES.iter().flat_map(|table| table.rows));
         let program = row(&[], self, "", "start a program of console.yaml");
         rows.find(|row| row.action == self).copied().unwrap_or(program)
     }
@@ -453,7 +417,7 @@ mod tests {
         for place in KEY_TABLES {
             let mut seen = HashSet::new();
             for binding in place.rows.iter().flat_map(KeyRow::bindings) {
-                assert!(seen.insert(binding.key), "{:?}: {binding:?}", place.context);
+                assert!(seen.insert(binding.key), "{}: {binding:?}", place.name);
             }
         }
     }
@@ -463,7 +427,7 @@ mod tests {
         for place in KEY_TABLES {
             let mut seen = HashSet::new();
             for row in place.rows {
-                assert!(seen.insert(row.action), "{:?}: {row:?}", place.context);
+                assert!(seen.insert(row.action), "{}: {row:?}", place.name);
                 assert!(!row.about.is_empty() && !row.keys.is_empty(), "{row:?}");
             }
         }
@@ -471,7 +435,7 @@ mod tests {
 }
 
 #[rustfmt::skip]
-pub const TEXT: KeyTable = KeyTable { context: KeyContext::Text, name: "text", title: "Text input", rows: &[
+pub const TEXT: KeyTable = KeyTable { name: "text", title: "Text input", rows: &[
     row(&[Enter], Action::Open, "open", "open what is chosen"),
     row(&[Esc], Action::Back, "clear", "clear the text and go back"),
     row(&[Down], Action::Down, "", "down"),
@@ -479,7 +443,7 @@ pub const TEXT: KeyTable = KeyTable { context: KeyContext::Text, name: "text", t
 ] };
 
 #[rustfmt::skip]
-pub const PICKER: KeyTable = KeyTable { context: KeyContext::Picker, name: "choosing", title: "Choosing", rows: &[
+pub const PICKER: KeyTable = KeyTable { name: "choosing", title: "Choosing", rows: &[
     row(&[Enter], Action::Open, "select", "select"),
     row(&[Esc], Action::Back, "cancel", "go back without changes"),
     row(&[Down], Action::Down, "", "down"),
@@ -489,18 +453,18 @@ pub const PICKER: KeyTable = KeyTable { context: KeyContext::Picker, name: "choo
 ] };
 
 #[rustfmt::skip]
-pub const OVERLAY: KeyTable = KeyTable { context: KeyContext::Overlay, name: "overlay", title: "Windows", rows: &[
+pub const OVERLAY: KeyTable = KeyTable { name: "overlay", title: "Windows", rows: &[
     row(&[Esc, Char('q'), Char('n'), Char('?')], Action::Back, "close", "close"),
     row(&[Char('y')], Action::Yes, "", "yes"),
 ] };
 
 #[rustfmt::skip]
-pub const HELP: KeyTable = KeyTable { context: KeyContext::Help, name: "help", title: "Help", rows: &[
+pub const HELP: KeyTable = KeyTable { name: "help", title: "Help", rows: &[
     row(&[Char('/')], Action::Filter, "search", "search in the help"),
 ] };
 
 #[rustfmt::skip]
-pub const PALETTE: KeyTable = KeyTable { context: KeyContext::Palette, name: "palette", title: "Commands", rows: &[
+pub const PALETTE: KeyTable = KeyTable { name: "palette", title: "Commands", rows: &[
     row(&[Enter], Action::Open, "run", "run the chosen command"),
     row(&[Esc], Action::Back, "close", "close"),
     row(&[Down, Ctrl('n')], Action::Down, "", "down"),
@@ -510,29 +474,29 @@ pub const PALETTE: KeyTable = KeyTable { context: KeyContext::Palette, name: "pa
 ] };
 
 #[rustfmt::skip]
-pub const SAVE_CALL: KeyTable = KeyTable { context: KeyContext::SaveCall, name: "save-call", title: "Saving a call", rows: &[
+pub const SAVE_CALL: KeyTable = KeyTable { name: "save-call", title: "Saving a call", rows: &[
     row(&[Enter], Action::Open, "save", "save the call under this name"),
     row(&[Esc], Action::Back, "cancel", "go back without saving"),
 ] };
 
 #[rustfmt::skip]
-pub const RUNNING: KeyTable = KeyTable { context: KeyContext::Running, name: "running", title: "Running calls", rows: &[
+pub const RUNNING: KeyTable = KeyTable { name: "running", title: "Running calls", rows: &[
     row(&[Enter, Char('x'), Delete], Action::Stop, "cancel", "cancel the chosen call"),
 ] };
 
 #[rustfmt::skip]
-pub const PROBLEMS: KeyTable = KeyTable { context: KeyContext::Problems, name: "problems", title: "Configuration problems", rows: &[
+pub const PROBLEMS: KeyTable = KeyTable { name: "problems", title: "Configuration problems", rows: &[
     row(&[Char('y')], Action::Copy, "copy", "copy the whole list"),
 ] };
 
 #[rustfmt::skip]
-pub const PIN_REVIEW: KeyTable = KeyTable { context: KeyContext::PinReview, name: "pin", title: "Pin", rows: &[
+pub const PIN_REVIEW: KeyTable = KeyTable { name: "pin", title: "Pin", rows: &[
     row(&[Char('y')], Action::Yes, "accept", "pin exactly this (after reading to the end)"),
     row(&[Char(' ')], Action::PageDown, "", "page down"),
 ] };
 
 #[rustfmt::skip]
-pub const PANE: KeyTable = KeyTable { context: KeyContext::Pane, name: "pane", title: "Panes", rows: &[
+pub const PANE: KeyTable = KeyTable { name: "pane", title: "Panes", rows: &[
     row(&[Char('j'), Down], Action::Down, "", "down"),
     row(&[Char('k'), Up], Action::Up, "", "up"),
     row(&[PageDown], Action::PageDown, "", "page down"),
@@ -542,7 +506,7 @@ pub const PANE: KeyTable = KeyTable { context: KeyContext::Pane, name: "pane", t
 ] };
 
 #[rustfmt::skip]
-pub const ANYWHERE: KeyTable = KeyTable { context: KeyContext::Anywhere, name: "anywhere", title: "Everywhere", rows: &[
+pub const ANYWHERE: KeyTable = KeyTable { name: "anywhere", title: "Everywhere", rows: &[
     row(&[Tab], Action::NextPane, "pane", "next pane"),
     row(&[BackTab], Action::PreviousPane, "", "previous pane"),
     row(&[Char('z')], Action::Zoom, "", "zoom the pane"),
@@ -582,8 +546,8 @@ pub struct Keymap {
 
 impl Default for Keymap {
     fn default() -> Self {
-        let bindings = |table: &KeyTable| table.rows.iter().flat_map(KeyRow::bindings).collect();
-        let contexts = KEY_TABLES.iter().map(|table| (table.context, bindings(table)));
+        let bindings = |table: KeyContext| table.rows.iter().flat_map(KeyRow::bindings).collect();
+        let contexts = KEY_TABLES.iter().map(|table| (*table, bindings(table)));
         Self { contexts: contexts.collect(), programs: Vec::new() }
     }
 }
@@ -640,14 +604,9 @@ impl Keymap {
     }
 }
 
-impl KeyContext {
-    pub fn name(self) -> &'static str {
-        KEY_TABLES.iter().find(|table| table.context == self).map_or("", |table| table.name)
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        KEY_TABLES.iter().find(|table| table.name == name).map(|table| table.context)
-    }
+/// The place with this name in `console.yaml`.
+pub fn context_of(name: &str) -> Option<KeyContext> {
+    KEY_TABLES.iter().find(|table| table.name == name).copied()
 }
 
 #[cfg(test)]
@@ -667,18 +626,18 @@ mod remap_tests {
             assert_eq!(Action::from_name(&name), Some(row.action), "{name}");
         }
         for place in KEY_TABLES {
-            assert_eq!(KeyContext::from_name(place.context.name()), Some(place.context));
+            assert_eq!(context_of(place.name), Some(*place));
         }
     }
 
     #[test]
     fn a_key_of_ones_own_is_the_one_that_is_shown() {
-        let (keys, orphan) = remap(KeyContext::Tools, KeyPress::Char('c'), Some(Action::Fill));
+        let (keys, orphan) = remap(&tools::TOOLS, KeyPress::Char('c'), Some(Action::Fill));
         assert_eq!(orphan, None);
-        assert_eq!(keys.key_of(Action::Fill, &[KeyContext::Tools]), Some(KeyPress::Char('c')));
-        assert_eq!(keys.action(KeyPress::Enter, &[KeyContext::Tools]), Some(Action::Fill));
+        assert_eq!(keys.key_of(Action::Fill, &[&tools::TOOLS]), Some(KeyPress::Char('c')));
+        assert_eq!(keys.action(KeyPress::Enter, &[&tools::TOOLS]), Some(Action::Fill));
         let shown: Vec<KeyPress> = keys
-            .bindings(KeyContext::Tools)
+            .bindings(&tools::TOOLS)
             .iter()
             .filter(|binding| binding.action == Action::Fill && binding.label.is_some())
             .map(|binding| binding.key)
@@ -688,13 +647,13 @@ mod remap_tests {
 
     #[test]
     fn what_loses_its_last_key_is_told_and_a_second_key_inherits_the_words() {
-        let (keys, orphan) = remap(KeyContext::Tools, KeyPress::Char('s'), Some(Action::Fill));
+        let (keys, orphan) = remap(&tools::TOOLS, KeyPress::Char('s'), Some(Action::Fill));
         assert_eq!(orphan, Some(Action::Sort));
-        assert_eq!(keys.key_of(Action::Sort, &[KeyContext::Tools]), None);
-        let (keys, orphan) = remap(KeyContext::Tools, KeyPress::Enter, None);
+        assert_eq!(keys.key_of(Action::Sort, &[&tools::TOOLS]), None);
+        let (keys, orphan) = remap(&tools::TOOLS, KeyPress::Enter, None);
         assert_eq!(orphan, None);
         let successor =
-            keys.bindings(KeyContext::Tools).iter().find(|b| b.action == Action::Fill).unwrap();
+            keys.bindings(&tools::TOOLS).iter().find(|b| b.action == Action::Fill).unwrap();
         assert_eq!((successor.key, successor.label), (KeyPress::Char('e'), Some("call")));
     }
 }
@@ -710,7 +669,7 @@ mod page_tests {
             "# Keys of the console\n\nGenerated from the tables of the console. `keys` of \
                         [console.yaml](console-yaml.md) binds others.\n"
                 .to_owned();
-        for KeyTable { name, title, rows, .. } in KEY_TABLES {
+        for KeyTable { name, title, rows } in KEY_TABLES {
             let head = "| key | does | action |\n|---|---|---|";
             writeln!(page, "\n## {title}\n\nIn `console.yaml`: `{name}`.\n\n{head}").unwrap();
             for KeyRow { keys, action, about, .. } in *rows {

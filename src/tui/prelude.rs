@@ -13,7 +13,7 @@ pub use crate::present::{Page, plural};
 pub use crate::tui::app::{AppState, View};
 pub use crate::tui::context::{AppContext, Overlay};
 pub use crate::tui::event::{AppEffect, AppEvent, Effects, Navigation};
-pub use crate::tui::keys::{Action, KeyContext, KeyTable, on_row, row};
+pub use crate::tui::keys::{ANYWHERE, Action, KeyContext, KeyTable, PANE, on_row, row};
 pub use crate::tui::layout::{Pane, ViewId, bottom, cells, top};
 pub use crate::tui::tasks::{Task, TaskContext};
 pub use crate::tui::theme::Role;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::config::node::{ConfigNode, SourceText};
 use crate::config::parse;
 use crate::model::Diagnostic;
-use crate::tui::keys::{KEY_TABLES, KeyPress, Keymap};
+use crate::tui::keys::{self, KEY_TABLES, KeyPress, Keymap};
 use crate::tui::prelude::*;
 use crate::tui::theme::{Appearance, ColourScheme, OwnColours, ROLES};
 
@@ -124,7 +124,7 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
     let mut remapped: Vec<(KeyContext, KeyPress, String)> = Vec::new();
     let mut lost: Vec<(KeyContext, Action, Diagnostic)> = Vec::new();
     for (place, bindings) in all.entries() {
-        let Some(when) = KeyContext::from_name(&place.text) else {
+        let Some(when) = keys::context_of(&place.text) else {
             let problem = Diagnostic::error(format!("unknown context '{}'", place.text));
             let names = KEY_TABLES.iter().map(|table| table.name);
             let hint = format!("expected one of {}", names.collect::<Vec<_>>().join(", "));
@@ -152,7 +152,7 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
             let before = remapped.iter().find(|(place, old, _)| (*place, *old) == (when, key));
             if let Some((_, _, before)) = before {
                 let clash =
-                    format!("{key} is already bound to {before} in {}, not {word}", when.name());
+                    format!("{key} is already bound to {before} in {}, not {word}", when.name);
                 problems.push(Diagnostic::error(clash).with_location(at));
                 continue;
             }
@@ -162,7 +162,7 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
             {
                 let message = format!(
                     "{key} is now {word} in {}, and no key is left for {}",
-                    when.name(),
+                    when.name,
                     orphan.name()
                 );
                 let problem = Diagnostic::warning(message)
@@ -212,6 +212,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::tui::views::tools;
 
     fn settings(text: &str) -> (ConsoleSettings, Vec<String>) {
         let source = SourceText::new("console.yaml", text);
@@ -232,14 +233,8 @@ mod tests {
         let look = settings.look;
         assert_eq!(look.palette, ColourScheme::Light);
         assert!(!look.mouse && look.has_reduced_motion && look.ascii);
-        assert_eq!(
-            settings.keys.action(KeyPress::F(2), &[KeyContext::Anywhere]),
-            Some(Action::Palette)
-        );
-        assert_eq!(
-            settings.keys.key_of(Action::Fill, &[KeyContext::Tools]),
-            Some(KeyPress::Char('c'))
-        );
+        assert_eq!(settings.keys.action(KeyPress::F(2), &[&ANYWHERE]), Some(Action::Palette));
+        assert_eq!(settings.keys.key_of(Action::Fill, &[&tools::TOOLS]), Some(KeyPress::Char('c')));
     }
 
     #[test]
@@ -277,7 +272,7 @@ mod tests {
         );
         assert_eq!(own.look.own.0[5], Some(Color::Rgb(255, 0, 0)));
         assert_eq!(own.look.own.0[20], Some(Color::Indexed(208)));
-        let bound = |key| own.keys.action(KeyPress::F(key), &[KeyContext::Tools]);
+        let bound = |key| own.keys.action(KeyPress::F(key), &[&tools::TOOLS]);
         assert_eq!((bound(5), bound(6)), (Some(Action::Program(0)), Some(Action::Program(1))));
         assert_eq!(own.keys.programs, [vec!["jq", ".tool"], vec!["true"]]);
     }
@@ -312,14 +307,14 @@ mod tests {
         let source = SourceText::new("console.yaml", text);
         let (settings, _) = read(&source, text, Appearance::default());
         assert!(
-            settings.keys.action(KeyPress::Ctrl('c'), &[KeyContext::Anywhere]).is_some()
+            settings.keys.action(KeyPress::Ctrl('c'), &[&ANYWHERE]).is_some()
                 || text.contains("any")
         );
     }
 }
 
 pub fn schema() -> Value {
-    let context = |table: &KeyTable| {
+    let context = |table: &KeyContext| {
         let about = format!("Keys of '{}'", table.title);
         let bindings = json!({ "$ref": "#/$defs/bindings", "description": about });
         (table.name.to_owned(), bindings)

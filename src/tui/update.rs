@@ -6,7 +6,7 @@ use crate::catalogue::Catalogue;
 use crate::model::{ErrorKind, HostEvent, ListKind, ListOwner, ServerState, ServerStatus};
 use crate::tui::event::UserInput;
 use crate::tui::external_editor::EditorDraft;
-use crate::tui::keys::KeyPress;
+use crate::tui::keys::{self, KeyPress};
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;
 use crate::tui::user_program;
@@ -14,6 +14,7 @@ use crate::tui::views::form;
 use crate::tui::views::overlays;
 use crate::tui::views::overlays::ConfigurationProblems;
 use crate::tui::views::result::presentation::result_of;
+use crate::tui::views::servers;
 use crate::tui::views::tools::detail;
 use crate::tui::widgets::list::action_step;
 use crate::tui::widgets::reading::Readiness;
@@ -166,7 +167,7 @@ impl AppState {
     pub fn detached(&mut self, pid: u32) {
         self.forget_host();
         self.context.attached_host = None;
-        let key = self.context.keys.key_of(Action::Attach, &[KeyContext::Servers]);
+        let key = self.context.keys.key_of(Action::Attach, &[&servers::SERVERS]);
         let way = key.map(|key| format!("; {key} in Servers attaches again")).unwrap_or_default();
         self.context.show_error(format!(
             "the background host (pid {pid}) ended; servers now start here{way}"
@@ -267,7 +268,7 @@ impl AppState {
         let mut places = self.key_contexts();
         if matches!(key, KeyPress::Ctrl(_) | KeyPress::F(_)) {
             // No letter is written with it, so what holds anywhere holds here too.
-            places.push(KeyContext::Anywhere);
+            places.push(&ANYWHERE);
         }
         if let Some(action) = self.context.keys.action(key, &places) {
             return self.act(action);
@@ -404,7 +405,7 @@ impl AppState {
 
     /// Whether the text of a filter or a search is typed.
     pub fn is_filtering(&self) -> bool {
-        self.view_key_contexts().first() == Some(&KeyContext::Text)
+        self.view_key_contexts().first() == Some(&&keys::TEXT)
     }
 
     /// Whether something lies over the view and has the keys.

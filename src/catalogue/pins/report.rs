@@ -30,7 +30,7 @@ impl PinReportState {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolReport {
     pub name: String,
     /// The MCP server; `None` for internal tools.
@@ -56,7 +56,7 @@ impl ToolReport {
 
 /// A server whose instructions or location differ from what was pinned; all its tools count as
 /// changed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ServerReport {
     pub name: String,
     /// `entry`, `endpoint` and `instructions`, as far as they changed.

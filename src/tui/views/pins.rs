@@ -4,7 +4,8 @@ use crate::assembly::pin_update::PinUpdate;
 use crate::assembly::pins::PinFile;
 use crate::catalogue::Catalogue;
 use crate::catalogue::changes::DefinitionChange;
-use crate::catalogue::pins::{PinReport, PinReportState};
+use crate::catalogue::pins::report::ServerReport;
+use crate::catalogue::pins::{PinReport, PinReportState, ToolReport};
 use crate::config::environment::Environment;
 use crate::host::ToolHost;
 use crate::host::request::{ListScope, LookupScope};
@@ -21,12 +22,12 @@ pub struct PinWindow {
 
 impl PinWindow {
     pub fn is_question(&self) -> bool {
-        self.review.state != PinReportState::Same
+        self.review.tool.state != PinReportState::Same
     }
 
     /// Asks to pin the tool as it was shown, when a yes counts.
     pub fn accept(&self, context: &mut AppContext) {
-        let tool = &self.review.tool;
+        let tool = &self.review.tool.name;
         let command = format!("toolhost pin {tool}");
         if self.text.accepts(&command, context) && self.is_question() {
             context.overlay = None;
@@ -56,13 +57,13 @@ impl AppState {
     pub fn accepted(&mut self, accepted: Result<Accepted, Error>) {
         match accepted {
             Ok(Accepted::ChangedMeanwhile(review)) => {
-                self.context.show_error(format!("{} changed again: not pinned", review.tool));
+                self.context.show_error(format!("{} changed again: not pinned", review.tool.name));
                 self.show_pin(review);
             }
             Ok(Accepted::Pinned(review)) => {
-                self.context.show_status(format!("pinned {} as it is now", review.tool));
+                self.context.show_status(format!("pinned {} as it is now", review.tool.name));
                 self.context.emit(AppEffect::ListDeclared);
-                self.context.effects.extend(review.server.map(AppEffect::ListServer));
+                self.context.effects.extend(review.tool.server.map(AppEffect::ListServer));
             }
             Err(error) => self.context.show_error(error_message(&error)),
         }
@@ -71,7 +72,7 @@ impl AppState {
 
 fn page(review: &PinReview) -> ScrollText {
     let mut page = ScrollText::with_indent(6);
-    match review.state {
+    match review.tool.state {
         PinReportState::Same => page.line(Role::Success, "It matches its pin."),
         PinReportState::New => {
             page.line(Role::Plain, "Not pinned yet. Once pinned, calls stop when its");
@@ -79,12 +80,12 @@ fn page(review: &PinReview) -> ScrollText {
         }
         _ => page.line(Role::Warning, "It differs from its pin:"),
     }
-    if let (Some(server), false) = (&review.server, review.server_changes.is_empty()) {
-        page.heading(format!("server {server} (applies to all its tools)"));
-        parts(&mut page, &review.server_changes);
+    for ServerReport { name, changes } in &review.servers {
+        page.heading(format!("server {name} (applies to all its tools)"));
+        parts(&mut page, changes);
     }
-    parts(&mut page, &review.changes);
-    if let Some(now) = &review.now {
+    parts(&mut page, &review.tool.changes);
+    if let Some(now) = &review.tool.now {
         page.gap();
         page.fact("fingerprint", now);
     }
@@ -99,18 +100,12 @@ fn parts(page: &mut ScrollText, changes: &[DefinitionChange]) {
     page.page(&parts);
 }
 
-/// A tool compared with its pin, as shown to the user; secrets masked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A tool compared with its pin, and its server if that changed, as shown to the user; secrets
+/// masked.
+#[derive(Debug, Clone, PartialEq)]
 pub struct PinReview {
-    pub tool: String,
-    /// The server of the tool; `None` for internal tools.
-    pub server: Option<String>,
-    /// How it compares: new, same or changed.
-    pub state: PinReportState,
-    pub now: Option<String>,
-    /// What changed of the whole server: its entry, endpoint or instructions.
-    pub server_changes: Vec<DefinitionChange>,
-    pub changes: Vec<DefinitionChange>,
+    pub tool: ToolReport,
+    servers: Vec<ServerReport>,
 }
 
 #[derive(Debug)]
@@ -164,14 +159,7 @@ async fn compare_now(tool: &str, host: &ToolHost) -> Result<Comparison, Error> {
             Error::denied(format!("'{tool}' cannot be pinned: it is not currently listed"))
         }));
     };
-    let review = PinReview {
-        tool: tool.to_owned(),
-        server,
-        state: compared.state,
-        now: compared.now.clone(),
-        server_changes: report.servers.iter().flat_map(|server| server.changes.clone()).collect(),
-        changes: compared.changes.clone(),
-    };
+    let review = PinReview { tool: compared.clone(), servers: report.servers.clone() };
     Ok(Comparison { review, report, catalogue })
 }
 
@@ -180,7 +168,7 @@ async fn accept_now(
     host: &ToolHost,
     environment: &dyn Environment,
 ) -> Result<Accepted, Error> {
-    let Comparison { review, report, catalogue } = compare_now(&shown.tool, host).await?;
+    let Comparison { review, report, catalogue } = compare_now(&shown.tool.name, host).await?;
     if review != shown {
         return Ok(Accepted::ChangedMeanwhile(review));
     }

@@ -10,10 +10,12 @@ use crate::bench::RunControl;
 use crate::bench::bench_result::{BenchResult, ExportFormat};
 use crate::bench::snapshot::BenchSnapshot;
 use crate::tui::keys::KeyPress::{Char, Delete, Enter, F};
+use crate::tui::keys::PICKER;
 use crate::tui::prelude::*;
 use crate::tui::tasks::write_file;
 use crate::tui::views::bench::plan::{PlanField, PlanForm, TargetSide, ToolPicker};
 use crate::tui::views::bench::tasks::BenchRunSpec;
+use crate::tui::views::form::FORM;
 use crate::tui::views::tools::list::{ToolRow, ToolSearch};
 use crate::tui::widgets::filter::Picker;
 
@@ -73,12 +75,12 @@ impl View for BenchView {
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
         if self.file.is_some() || self.picker.is_some() {
-            return vec![KeyContext::Picker];
+            return vec![&PICKER];
         }
         if self.form.is_writing && focus == Pane::Plan {
-            return vec![KeyContext::Form];
+            return vec![&FORM];
         }
-        vec![KeyContext::Bench, KeyContext::Pane, KeyContext::Anywhere]
+        vec![&BENCH, &PANE, &ANYWHERE]
     }
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
@@ -292,7 +294,7 @@ fn pick(side: TargetSide, context: &mut AppContext) {
 }
 
 #[rustfmt::skip]
-pub const BENCH: KeyTable = KeyTable { context: KeyContext::Bench, name: "bench", title: "Benchmark", rows: &[
+pub const BENCH: KeyTable = KeyTable { name: "bench", title: "Benchmark", rows: &[
     row(&[Enter, F(5)], Action::Run, "start", "start the run"),
     row(&[Char('a'), Char('/')], Action::TargetA, "tool A", "choose tool A"),
     row(&[Char('b')], Action::TargetB, "tool B", "choose tool B, to compare with A"),

@@ -146,26 +146,24 @@ impl SchemaForm {
 
     pub fn key_contexts(&self) -> Vec<KeyContext> {
         if self.json.is_some() {
-            return vec![KeyContext::MultilineText];
+            return vec![&LINES];
         }
         let Some(node) = self.node().filter(|_| self.part() == RowPart::Field) else {
-            return [self.last(), vec![KeyContext::FormItems, KeyContext::Form]].concat();
+            return [self.last(), vec![&FORM_ITEMS, &FORM]].concat();
         };
         let own: &[KeyContext] = match node.field.kind {
-            _ if self.takes_lines() => &[KeyContext::FormLines],
-            FieldKind::Choice(_) => &[KeyContext::FormChoice],
-            FieldKind::Boolean | FieldKind::Variants(_) => {
-                &[KeyContext::FormChoice, KeyContext::FormItems]
-            }
+            _ if self.takes_lines() => &[&FIELD_LINES],
+            FieldKind::Choice(_) => &[&CHOICE],
+            FieldKind::Boolean | FieldKind::Variants(_) => &[&CHOICE, &FORM_ITEMS],
             _ if node.is_text_input() => &[],
-            _ => &[KeyContext::FormItems],
+            _ => &[&FORM_ITEMS],
         };
-        [self.last(), own.to_vec(), vec![KeyContext::Form]].concat()
+        [self.last(), own.to_vec(), vec![&FORM]].concat()
     }
 
     fn last(&self) -> Vec<KeyContext> {
         let is_last = self.at + 1 >= self.fields.len();
-        is_last.then_some(KeyContext::FormLast).into_iter().collect()
+        is_last.then_some(&FORM_LAST).into_iter().collect()
     }
 
     /// Whether the chosen field takes text of several lines.
@@ -509,7 +507,7 @@ fn key(root: &FormNode, place: &FieldRow) -> String {
 }
 
 #[rustfmt::skip]
-pub const FORM: KeyTable = KeyTable { context: KeyContext::Form, name: "form", title: "Arguments", rows: &[
+pub const FORM: KeyTable = KeyTable { name: "form", title: "Arguments", rows: &[
     row(&[Enter, Tab, Down], Action::NextField, "next", "next field; on the last one run"),
     row(&[F(5), AltEnter, Ctrl('j'), Ctrl('r')], Action::Run, "run", "run the call"),
     row(&[BackTab, Up], Action::PreviousField, "", "previous field"),
@@ -528,32 +526,32 @@ pub const FORM: KeyTable = KeyTable { context: KeyContext::Form, name: "form", t
 ] };
 
 #[rustfmt::skip]
-pub const FORM_LAST: KeyTable = KeyTable { context: KeyContext::FormLast, name: "last-field", title: "The last field of arguments", rows: &[
+pub const FORM_LAST: KeyTable = KeyTable { name: "last-field", title: "The last field of arguments", rows: &[
     row(&[Enter], Action::Run, "run", "run the call"),
 ] };
 
 #[rustfmt::skip]
-pub const FORM_ITEMS: KeyTable = KeyTable { context: KeyContext::FormItems, name: "items", title: "Arguments without text", rows: &[
+pub const FORM_ITEMS: KeyTable = KeyTable { name: "items", title: "Arguments without text", rows: &[
     row(&[Char('+')], Action::Add, "add", "add an item"),
     row(&[Char('-')], Action::Remove, "remove", "remove the item"),
     row(&[Char(' ')], Action::NextChoice, "", "next choice, unfold or select"),
 ] };
 
 #[rustfmt::skip]
-pub const FIELD_LINES: KeyTable = KeyTable { context: KeyContext::FormLines, name: "field-lines", title: "Text in arguments", rows: &[
+pub const FIELD_LINES: KeyTable = KeyTable { name: "field-lines", title: "Text in arguments", rows: &[
     row(&[Ctrl('g')], Action::NewLine, "new line", "start a new line"),
     row(&[Up], Action::Up, "", "line up, or previous field"),
     row(&[Down], Action::Down, "", "line down, or next field"),
 ] };
 
 #[rustfmt::skip]
-pub const CHOICE: KeyTable = KeyTable { context: KeyContext::FormChoice, name: "field-choice", title: "Choices in arguments", rows: &[
+pub const CHOICE: KeyTable = KeyTable { name: "field-choice", title: "Choices in arguments", rows: &[
     row(&[Right], Action::NextChoice, "next choice", "next choice"),
     row(&[Left], Action::PreviousChoice, "", "previous choice (or type its start)"),
 ] };
 
 #[rustfmt::skip]
-pub const LINES: KeyTable = KeyTable { context: KeyContext::MultilineText, name: "lines", title: "Multi-line text", rows: &[
+pub const LINES: KeyTable = KeyTable { name: "lines", title: "Multi-line text", rows: &[
     row(&[F(5), AltEnter, Ctrl('j'), Ctrl('r')], Action::Run, "run",
         "run the call or send the answer"),
     row(&[Enter], Action::Add, "", "new line"),

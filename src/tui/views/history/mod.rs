@@ -83,7 +83,7 @@ impl View for HistoryView {
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
-        vec![KeyContext::History, KeyContext::Pane, KeyContext::Anywhere]
+        vec![&HISTORY, &PANE, &ANYWHERE]
     }
 
     fn scroll(&mut self, pane: Pane, by: isize, context: &mut AppContext) {
@@ -365,7 +365,7 @@ impl HistoryView {
 }
 
 #[rustfmt::skip]
-pub const HISTORY: KeyTable = KeyTable { context: KeyContext::History, name: "history", title: "History", rows: &[
+pub const HISTORY: KeyTable = KeyTable { name: "history", title: "History", rows: &[
     on_row(&[Enter], Action::Open, "open", "show the call"),
     row(&[Char('/')], Action::Filter, "filter",
         "filter: words tool:GLOB failed:yes since:1h session:this !word"),

@@ -10,7 +10,7 @@ use crate::model::ToolDefinition;
 use crate::present::Line as PageLine;
 use crate::tui::event::{ApprovalPrompt, AskId};
 use crate::tui::prelude::*;
-use crate::tui::views::inbox::{InboxView, held};
+use crate::tui::views::inbox::{APPROVAL, InboxView, held};
 use crate::tui::widgets::reading::{QuestionText, Readiness};
 use crate::util::{diff, json};
 
@@ -34,8 +34,8 @@ impl PendingApproval {
 
     pub fn key_context(&self) -> KeyContext {
         match self.prompt.held {
-            Some(_) => KeyContext::Breakpoint,
-            None => KeyContext::Approval,
+            Some(_) => &held::BREAKPOINT,
+            None => &APPROVAL,
         }
     }
 

@@ -119,7 +119,7 @@ impl InboxView {
         let name = held.definition.name.full();
         self.add(PendingQuestion::of_held(id, held, kind, &text));
         if matches!(action, Action::CancelQuestion | Action::Cancel) {
-            let key = context.keys.key_of(Action::Show(ViewId::Inbox), &[KeyContext::Anywhere]);
+            let key = context.keys.key_of(Action::Show(ViewId::Inbox), &[&ANYWHERE]);
             let way = key.map(|key| format!(": {key} opens it")).unwrap_or_default();
             context.show_status(format!("{name} still waits in the inbox{way}"));
         } else {
@@ -241,7 +241,7 @@ fn newest_result(held: &HeldCall, context: &AppContext) -> Option<Value> {
 pub const ANSWERS: usize = 7;
 
 #[rustfmt::skip]
-pub const BREAKPOINT: KeyTable = KeyTable { context: KeyContext::Breakpoint, name: "breakpoint", title: "Breakpoint", rows: &[
+pub const BREAKPOINT: KeyTable = KeyTable { name: "breakpoint", title: "Breakpoint", rows: &[
     row(&[Char('y')], Action::Yes, "go on", "let the call go on unchanged"),
     row(&[Char('e')], Action::Fill, "edit", "edit the arguments, or the result, and go on"),
     row(&[Char('r')], Action::Answer, "answer", "write the result, and do not call the tool"),

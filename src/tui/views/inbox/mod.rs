@@ -21,6 +21,7 @@ use crate::tui::event::AskId;
 use crate::tui::keys::KeyPress;
 use crate::tui::keys::KeyPress::{AltEnter, Char, Ctrl, Enter, Esc, F, PageDown, PageUp};
 use crate::tui::prelude::*;
+use crate::tui::views::form::{FORM, LINES};
 use crate::tui::views::inbox::approval::PendingApproval;
 use crate::tui::views::inbox::held::HoldDraft;
 use crate::tui::widgets::filter::{FilteredList, WordMatcher};
@@ -96,7 +97,7 @@ impl InboxView {
             context.overlay = Some(Overlay::Question(id));
         } else {
             let words = shorten(question.body.message(), MAX_SUMMARY_CHARS);
-            let key = context.keys.bindings(KeyContext::Anywhere).iter().find(|binding| {
+            let key = context.keys.bindings(&ANYWHERE).iter().find(|binding| {
                 let writes = matches!(binding.key, KeyPress::Char(_));
                 binding.action == Action::Show(ViewId::Inbox) && !(writes && is_typing)
             });
@@ -255,10 +256,10 @@ impl View for InboxView {
     }
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
-        let around = [KeyContext::Inbox, KeyContext::Pane, KeyContext::Anywhere];
+        let around = [&INBOX, &PANE, &ANYWHERE];
         match self.chosen().map(|pending| &pending.answer).filter(|_| focus == Pane::Question) {
-            Some(AnswerDraft::Form(_)) => vec![KeyContext::Answer, KeyContext::Form],
-            Some(AnswerDraft::Text(_)) => vec![KeyContext::Answer, KeyContext::MultilineText],
+            Some(AnswerDraft::Form(_)) => vec![&ANSWER, &FORM],
+            Some(AnswerDraft::Text(_)) => vec![&ANSWER, &LINES],
             _ => around.to_vec(),
         }
     }
@@ -325,7 +326,7 @@ impl View for InboxView {
 }
 
 #[rustfmt::skip]
-pub const INBOX: KeyTable = KeyTable { context: KeyContext::Inbox, name: "inbox", title: "Inbox", rows: &[
+pub const INBOX: KeyTable = KeyTable { name: "inbox", title: "Inbox", rows: &[
     on_row(&[Enter], Action::Open, "answer", "open the question"),
     on_row(&[F(5), Ctrl('r')], Action::Run, "send", "send the answer, or confirm the visit"),
     on_row(&[Char('d')], Action::No, "decline", "decline the question"),
@@ -335,14 +336,14 @@ pub const INBOX: KeyTable = KeyTable { context: KeyContext::Inbox, name: "inbox"
 
 // Nothing that is typed somewhere else answers.
 #[rustfmt::skip]
-pub const QUESTION: KeyTable = KeyTable { context: KeyContext::Question, name: "question", title: "Question", rows: &[
+pub const QUESTION: KeyTable = KeyTable { name: "question", title: "Question", rows: &[
     row(&[Enter], Action::Open, "answer", "answer the question"),
     row(&[Esc], Action::Back, "later", "leave it in the inbox"),
     row(&[Char('8'), Ctrl('q')], Action::Show(ViewId::Inbox), "", "show the inbox"),
 ] };
 
 #[rustfmt::skip]
-pub const ANSWER: KeyTable = KeyTable { context: KeyContext::Answer, name: "answer", title: "Answer", rows: &[
+pub const ANSWER: KeyTable = KeyTable { name: "answer", title: "Answer", rows: &[
     row(&[F(5), AltEnter, Ctrl('j'), Ctrl('r')], Action::Run, "send", "send the answer"),
     row(&[Ctrl('d')], Action::No, "decline", "decline the question"),
     row(&[Ctrl('x')], Action::CancelQuestion, "cancel", "cancel the question without an answer"),
@@ -351,7 +352,7 @@ pub const ANSWER: KeyTable = KeyTable { context: KeyContext::Answer, name: "answ
 ] };
 
 #[rustfmt::skip]
-pub const APPROVAL: KeyTable = KeyTable { context: KeyContext::Approval, name: "approval", title: "Approval", rows: &[
+pub const APPROVAL: KeyTable = KeyTable { name: "approval", title: "Approval", rows: &[
     row(&[Enter, Char('n')], Action::No, "deny", "deny the call"),
     row(&[Char('y')], Action::Yes, "allow once", "allow this call once"),
     row(&[Char('s')], Action::YesForSession, "allow these arguments",
@@ -363,7 +364,7 @@ pub const APPROVAL: KeyTable = KeyTable { context: KeyContext::Approval, name: "
 ] };
 
 #[rustfmt::skip]
-pub const TRUST: KeyTable = KeyTable { context: KeyContext::Trust, name: "trust", title: "Trust", rows: &[
+pub const TRUST: KeyTable = KeyTable { name: "trust", title: "Trust", rows: &[
     row(&[Char('y')], Action::Yes, "trust", "trust exactly this (after reading to the end)"),
     row(&[Char('n'), Char('N')], Action::No, "refuse",
         "do not trust it (remembered until it changes)"),

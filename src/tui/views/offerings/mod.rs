@@ -15,6 +15,7 @@ use crate::host::command;
 use crate::model::{HostEvent, ListKind, ListOwner, SubscriptionEvent};
 use crate::tui::keys::KeyPress::{Char, Enter, Right};
 use crate::tui::prelude::*;
+use crate::tui::views::form::FORM;
 use crate::tui::views::offerings::form::OfferingForm;
 use crate::tui::views::offerings::tree::{
     OfferingId, OfferingKind, OfferingRow, OfferingTree, ServerOfferings,
@@ -99,9 +100,9 @@ impl View for OfferingsView {
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
         if self.is_asking(focus) {
-            return vec![KeyContext::OfferingForm, KeyContext::Form];
+            return vec![&OFFERING_FORM, &FORM];
         }
-        vec![KeyContext::Offerings, KeyContext::Pane, KeyContext::Anywhere]
+        vec![&OFFERINGS, &PANE, &ANYWHERE]
     }
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
@@ -324,7 +325,7 @@ impl OfferingsView {
 }
 
 #[rustfmt::skip]
-pub const OFFERINGS: KeyTable = KeyTable { context: KeyContext::Offerings, name: "offers", title: "Resources and prompts", rows: &[
+pub const OFFERINGS: KeyTable = KeyTable { name: "offers", title: "Resources and prompts", rows: &[
     on_row(&[Enter], Action::Open, "open", "read, fill in or fold"),
     row(&[Char('/')], Action::Filter, "filter", "filter by name: words !word"),
     on_row(&[Char('S')], Action::Subscribe, "watch", "watch or unwatch the resource"),
@@ -336,7 +337,7 @@ pub const OFFERINGS: KeyTable = KeyTable { context: KeyContext::Offerings, name:
 ] };
 
 #[rustfmt::skip]
-pub const OFFERING_FORM: KeyTable = KeyTable { context: KeyContext::OfferingForm, name: "asking", title: "Template and prompt arguments", rows: &[
+pub const OFFERING_FORM: KeyTable = KeyTable { name: "asking", title: "Template and prompt arguments", rows: &[
     row(&[Right], Action::NextChoice, "suggestion", "accept the next suggestion, or cursor right"),
 ] };
 

@@ -37,15 +37,14 @@ fn sections(
     width: usize,
 ) -> Vec<Vec<Line<'static>>> {
     let here = state.view_key_contexts();
-    let rank = |place: &&KeyTable| {
-        here.iter().position(|when| *when == place.context).unwrap_or(usize::MAX)
-    };
-    let mut places: Vec<&KeyTable> = KEY_TABLES.iter().collect();
+    let rank =
+        |place: &KeyContext| here.iter().position(|when| when == place).unwrap_or(usize::MAX);
+    let mut places = KEY_TABLES.to_vec();
     places.sort_by_key(rank);
     let problems = state.context.problems.iter().map(|text| (String::new(), text.as_str()));
     let mut tables = vec![("Settings problems", problems.collect::<Vec<_>>())];
     tables.extend(places.into_iter().map(|place| {
-        let bindings = state.context.keys.bindings(place.context);
+        let bindings = state.context.keys.bindings(place);
         let shown = bindings.iter().filter(|binding| !binding.about.is_empty());
         let row = |binding: &Binding| {
             let same = bindings.iter().filter(|other| other.action == binding.action);

@@ -32,8 +32,8 @@ impl AppState {
             }
             Action::Palette => {
                 let mut places = self.view_key_contexts();
-                if !places.contains(&KeyContext::Anywhere) {
-                    places.push(KeyContext::Anywhere);
+                if !places.contains(&&ANYWHERE) {
+                    places.push(&ANYWHERE);
                 }
                 let entries = palette::entries(self, &places);
                 Overlay::Palette(Box::new(Picker::of(entries)))
@@ -199,13 +199,13 @@ pub fn problems(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
 }
 
 pub fn pin(pen: &mut Pen<'_>, state: &AppState, window: &PinWindow, area: Rect) {
-    let title = format!("Pin  {}", window.review.tool);
+    let title = format!("Pin  {}", window.review.tool.name);
     let inner = pen.open_over(area, page_size(area), &title);
-    let question = match window.review.state {
+    let question = match window.review.tool.state {
         PinReportState::New => "Pin this definition? [y/N]",
         _ => "Accept all of these changes? [y/N]",
     };
-    let command = format!("toolhost pin {}", window.review.tool);
+    let command = format!("toolhost pin {}", window.review.tool.name);
     window.text.draw(pen, inner, state.context.now, |readiness| {
         if window.is_question() {
             readiness.line(question, &command)

@@ -188,7 +188,7 @@ pub fn lines(
 }
 
 fn cancel_key(state: &AppState) -> String {
-    let key = state.context.keys.key_of(Action::Cancel, &[KeyContext::Anywhere]);
+    let key = state.context.keys.key_of(Action::Cancel, &[&ANYWHERE]);
     key.map_or_else(|| "^C".to_owned(), |key| key.to_string())
 }
 

@@ -104,7 +104,7 @@ impl View for ServersView {
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
-        vec![KeyContext::Servers, KeyContext::Pane, KeyContext::Anywhere]
+        vec![&SERVERS, &PANE, &ANYWHERE]
     }
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
@@ -281,7 +281,7 @@ impl ServersView {
 }
 
 #[rustfmt::skip]
-pub const SERVERS: KeyTable = KeyTable { context: KeyContext::Servers, name: "servers", title: "Servers", rows: &[
+pub const SERVERS: KeyTable = KeyTable { name: "servers", title: "Servers", rows: &[
     on_row(&[Enter], Action::Open, "open", "connect; in the details: show the trace"),
     row(&[Char('/')], Action::Filter, "filter", "filter by name: words !word"),
     on_row(&[Char('c'), Char('P')], Action::Connect, "connect", "connect or ping"),

@@ -134,7 +134,7 @@ impl View for StatsView {
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
-        vec![KeyContext::Stats, KeyContext::Pane, KeyContext::Anywhere]
+        vec![&STATS, &PANE, &ANYWHERE]
     }
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
@@ -305,7 +305,7 @@ impl StatsView {
 }
 
 #[rustfmt::skip]
-pub const STATS: KeyTable = KeyTable { context: KeyContext::Stats, name: "stats", title: "Statistics", rows: &[
+pub const STATS: KeyTable = KeyTable { name: "stats", title: "Statistics", rows: &[
     row(&[Char('w')], Action::Window, "window", "change the window: 1m 5m 1h session all"),
     row(&[Char('s')], Action::Sort, "sort", "change the sort order"),
     row(&[Char('/')], Action::Filter, "filter", "filter by name: words !word"),

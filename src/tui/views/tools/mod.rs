@@ -11,7 +11,9 @@ use crate::model::{Origin, ToolStatus};
 use crate::tui::calls::ConsoleCall;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::keys::KeyPress::{Char, Enter, Left, Right};
+use crate::tui::keys::TEXT;
 use crate::tui::prelude::*;
+use crate::tui::views::form::FORM;
 use crate::tui::views::overlays::SaveCallWindow;
 use crate::tui::views::pins;
 use crate::tui::views::result::presentation::{FilterInput, ResultFormat, result_of};
@@ -133,20 +135,20 @@ impl View for ToolsView {
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
         if self.form.is_some() && focus == Pane::Detail {
-            return vec![KeyContext::Form];
+            return vec![&FORM];
         }
         if self.viewer.typing.is_some() && focus == Pane::Result {
-            return vec![KeyContext::Text];
+            return vec![&TEXT];
         }
         let near = match focus {
             Pane::Result if self.viewer.table().is_some() => {
-                vec![KeyContext::ResultTable, KeyContext::Result]
+                vec![&RESULT_TABLE, &RESULT]
             }
-            Pane::Result => vec![KeyContext::Result],
-            Pane::Catalogue => vec![KeyContext::ToolTree],
+            Pane::Result => vec![&RESULT],
+            Pane::Catalogue => vec![&TOOL_TREE],
             _ => Vec::new(),
         };
-        [near, vec![KeyContext::Tools, KeyContext::Pane, KeyContext::Anywhere]].concat()
+        [near, vec![&TOOLS, &PANE, &ANYWHERE]].concat()
     }
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
@@ -489,7 +491,7 @@ impl ToolsView {
 }
 
 #[rustfmt::skip]
-pub const TOOLS: KeyTable = KeyTable { context: KeyContext::Tools, name: "tools", title: "Tools", rows: &[
+pub const TOOLS: KeyTable = KeyTable { name: "tools", title: "Tools", rows: &[
     on_row(&[Enter, Char('e')], Action::Fill, "call", "fill in the arguments and call"),
     row(&[Char('/')], Action::Filter, "filter",
         "filter: words src:NAME kind:NAME approval:yes !word"),
@@ -511,14 +513,14 @@ pub const TOOLS: KeyTable = KeyTable { context: KeyContext::Tools, name: "tools"
 
 /// What holds in the tree only: elsewhere these keys scroll.
 #[rustfmt::skip]
-pub const TOOL_TREE: KeyTable = KeyTable { context: KeyContext::ToolTree, name: "tree", title: "Tree of tools", rows: &[
+pub const TOOL_TREE: KeyTable = KeyTable { name: "tree", title: "Tree of tools", rows: &[
     row(&[Char('g')], Action::Group, "", "group by server or kind, by category, or not"),
     row(&[Left], Action::PreviousChoice, "", "fold"),
     row(&[Right], Action::NextChoice, "", "unfold"),
 ] };
 
 #[rustfmt::skip]
-pub const RESULT: KeyTable = KeyTable { context: KeyContext::Result, name: "result", title: "Result", rows: &[
+pub const RESULT: KeyTable = KeyTable { name: "result", title: "Result", rows: &[
     row(&[Enter, Char(' ')], Action::Open, "fold",
         "fold or unfold, or show a long text whole; in text: call again"),
     row(&[Char('/')], Action::Filter, "search", "search in the result"),
@@ -532,7 +534,7 @@ pub const RESULT: KeyTable = KeyTable { context: KeyContext::Result, name: "resu
 ] };
 
 #[rustfmt::skip]
-pub const RESULT_TABLE: KeyTable = KeyTable { context: KeyContext::ResultTable, name: "table", title: "Result as a table", rows: &[
+pub const RESULT_TABLE: KeyTable = KeyTable { name: "table", title: "Result as a table", rows: &[
     row(&[Enter], Action::Open, "row", "show the row in the JSON tree"),
     row(&[Left], Action::PreviousColumn, "column", "column to the left"),
     row(&[Right], Action::NextColumn, "", "column to the right"),

@@ -75,7 +75,7 @@ impl View for TraceView {
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
-        vec![KeyContext::Trace, KeyContext::Pane, KeyContext::Anywhere]
+        vec![&TRACE, &PANE, &ANYWHERE]
     }
 
     fn scroll(&mut self, pane: Pane, by: isize, _context: &mut AppContext) {
@@ -373,7 +373,7 @@ impl TraceView {
 }
 
 #[rustfmt::skip]
-pub const TRACE: KeyTable = KeyTable { context: KeyContext::Trace, name: "trace", title: "Trace", rows: &[
+pub const TRACE: KeyTable = KeyTable { name: "trace", title: "Trace", rows: &[
     row(&[Char(' ')], Action::Pause, "pause", "pause or resume; new lines are kept"),
     row(&[Char('/')], Action::Filter, "filter",
         "filter: words srv:NAME method:tools/* way:sent error:yes call:ID !word"),

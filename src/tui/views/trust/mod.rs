@@ -13,6 +13,7 @@ use crate::tui::keys::KeyPress;
 use crate::tui::layout;
 use crate::tui::prelude::*;
 use crate::tui::tasks::error_message;
+use crate::tui::views::inbox::TRUST;
 use crate::tui::views::trust::tasks::FilesRead;
 use crate::tui::widgets::reading::QuestionText;
 
@@ -342,7 +343,7 @@ impl TrustStatus {
 }
 
 fn way_back(context: &AppContext) -> String {
-    let key = context.keys.key_of(Action::Trust, &[KeyContext::Anywhere]);
+    let key = context.keys.key_of(Action::Trust, &[&ANYWHERE]);
     key.map(|key| format!("; {key} asks again")).unwrap_or_default()
 }
 
@@ -401,7 +402,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, window: &TrustWindow, area: Rec
 }
 
 fn answers(styler: Styler, state: &AppState) -> Vec<Line<'static>> {
-    let shown = state.context.keys.bindings(KeyContext::Trust).iter();
+    let shown = state.context.keys.bindings(&TRUST).iter();
     shown
         .filter(|binding| binding.label.is_some() && !state.is_unavailable(binding))
         .map(|binding| styler.answer(binding.key, 3, binding.about))
