@@ -11,6 +11,7 @@ use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;
 use crate::tui::user_program;
 use crate::tui::views::form;
+use crate::tui::views::inbox::approval::PendingApproval;
 use crate::tui::views::overlays;
 use crate::tui::views::overlays::ConfigurationProblems;
 use crate::tui::views::result::presentation::result_of;
@@ -262,7 +263,10 @@ impl AppState {
         if key == KeyPress::Ctrl('c') {
             return self.act(Action::Cancel);
         }
-        if self.inbox.approval_readiness(self.context.now) == Some(Readiness::TooSoon) {
+        let is_too_soon = |pending: &PendingApproval| {
+            pending.request.readiness(self.context.now) == Readiness::TooSoon
+        };
+        if self.inbox.approvals.front().is_some_and(is_too_soon) {
             return;
         }
         let mut places = self.key_contexts();
@@ -374,7 +378,6 @@ impl AppState {
             return;
         }
         let (view, context) = self.active_view();
-        let first = context.view.panes()[0];
         if let Some(filter) = view.filter_mut().filter(|filter| filter.is_typed) {
             match action {
                 Action::Open => filter.is_typed = false,
@@ -385,17 +388,17 @@ impl AppState {
                 _ => {}
             }
         }
-        let has_filter = view.filter().is_some_and(|filter| !filter.text().is_empty());
         if view.act(action, context) {
             return;
         }
+        let first = context.view.panes()[0];
         match (action, view.filter_mut()) {
             (Action::Filter, Some(filter)) => {
                 filter.start();
                 context.focus = first;
             }
             (Action::Back, _) if context.focus != first => context.focus = first,
-            (Action::Back, Some(filter)) if has_filter => {
+            (Action::Back, Some(filter)) if !filter.text().is_empty() => {
                 filter.set("");
                 view.on_text_changed(context);
             }

@@ -208,7 +208,7 @@ mod tests {
         [####################...............................]  40 %  640 of 1,600 calls
         158 calls/s  8 in flight  0 failed
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
+        rate ▁▁▁▁▁▁▂▂▂▃▃▃▃▄▄▄▄▅▅▅▆▆▆▆▇▇▇▇██   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
         ");
         let shown = LineRenderer { ascii: true, colour: false }.page(&block(&one, &plan(), 40));
         assert_snapshot!(shown, @"
@@ -216,7 +216,7 @@ mod tests {
         [####.......]  40 %  640 of 1,600 calls
         158 calls/s  8 in flight  0 failed
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ____....---::::====+++****####
+        rate ______...----::::===++++****##
         ");
     }
 
@@ -229,10 +229,10 @@ mod tests {
         315 calls/s  16 in flight  3 failed
         demo-echo
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
+        rate ▁▁▁▁▁▁▂▂▂▃▃▃▃▄▄▄▄▅▅▅▆▆▆▆▇▇▇▇██   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
         demo-a_tool_with_a_long_name
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
-        rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
+        rate ▁▁▁▁▁▁▂▂▂▃▃▃▃▄▄▄▄▅▅▅▆▆▆▆▇▇▇▇██   800 µs ▁ █   ▆       ▁       ▁▁ 50 ms
         timeout 3
         ");
     }

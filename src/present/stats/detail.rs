@@ -148,7 +148,7 @@ mod tests {
             "timeout      2\n",
             "tool         30\n  timeout",
             "Over time, 1 hour per character",
-            "calls         ▂▄█▇█\n",
+            "calls         ▂▃█▆█\n",
             "failures        █\n",
             "1970-01-01 ",
         ] {

@@ -103,12 +103,6 @@ impl InboxView {
         self.approvals.push_back(PendingApproval::new(id, prompt, request));
     }
 
-    /// Whether the approval that is shown can be answered with a yes now; nothing is shown when
-    /// there is none.
-    pub fn approval_readiness(&self, now: Duration) -> Option<Readiness> {
-        self.approvals.front().map(|pending| pending.request.readiness(now))
-    }
-
     /// Performs an action while an approval is shown; `false` when the window has no use for it.
     pub fn decide(&mut self, action: Action, context: &mut AppContext) -> bool {
         let Some(front) = self.approvals.front_mut() else { return false };
@@ -201,11 +195,11 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, pending: &PendingApproval, area
 
 /// The possible answers, from the key table; none while what was typed ahead may still come in.
 fn answers(styler: Styler, state: &AppState, pending: &PendingApproval) -> Vec<Line<'static>> {
-    let readiness = state.inbox.approval_readiness(state.context.now);
-    if readiness == Some(Readiness::TooSoon) {
+    let readiness = pending.request.readiness(state.context.now);
+    if readiness == Readiness::TooSoon {
         return vec![styler.line(Role::Dim, "One moment… (ignoring keys typed ahead)")];
     }
-    let is_ready = readiness == Some(Readiness::Ready) || pending.prompt.held.is_some();
+    let is_ready = readiness == Readiness::Ready || pending.prompt.held.is_some();
     let shown = state.context.keys.bindings(pending.key_context()).iter();
     let has_result = pending.prompt.held.as_ref().is_some_and(|held| held.result.is_some());
     let answers = shown.filter(|binding| !(has_result && binding.action == Action::Answer));

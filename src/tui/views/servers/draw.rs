@@ -43,14 +43,14 @@ fn columns() -> [(TableColumn, usize, ServerCell); 8] {
     let text = |title, rank| TableColumn::new(title).droppable(rank);
     let number = |title, rank| text(title, rank).right();
     [
-        (text("TRANSPORT", 5), 9, |_, server| server.transport.to_owned()),
+        (text("TRANSPORT", 5), 10, |_, server| server.transport.to_owned()),
         (text("PROTOCOL", 3), 10, |_, server| server.protocol.clone().unwrap_or_else(none)),
-        (number("TOOLS", 1), 6, tools),
-        (number("PING p50/p95", 8), 14, pings),
+        (number("TOOLS", 1), 7, tools),
+        (number("PING p50/p95", 8), 15, pings),
         (number("CALLS", 2), 5, |state, server| calls(state, server).0),
-        (number("ERR%", 6), 4, |state, server| calls(state, server).1),
+        (number("ERR%", 6), 5, |state, server| calls(state, server).1),
         (number("RESTARTS", 9), 8, |_, server| server.starts.saturating_sub(1).to_string()),
-        (number("UP", 7), 7, |_, server| server.uptime.map_or_else(none, clock)),
+        (number("UP", 7), 8, |_, server| server.uptime.map_or_else(none, clock)),
     ]
 }
 

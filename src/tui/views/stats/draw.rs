@@ -9,6 +9,7 @@ use crate::stats::Usage;
 use crate::stats::comparison::UsageChange;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::prelude::*;
+use crate::tui::views::stats::StatsView;
 use crate::tui::widgets::chart::sparkline;
 use crate::util::histogram::{linear, logarithmic};
 
@@ -54,28 +55,40 @@ pub fn per_second(rate: f64) -> String {
 type StatsCell = fn(&AppState, &Usage) -> present::Line;
 
 /// What stands behind the name of a row, and how many cells it takes.
-fn columns(source_cells: usize) -> [(TableColumn, usize, StatsCell); 13] {
-    let text = |title, rank| TableColumn::new(title).droppable(rank);
-    let number = |title, rank| text(title, rank).right();
+fn columns(stats: &StatsView) -> [(TableColumn, usize, StatsCell); 13] {
+    let widest = |text: fn(&Usage) -> String| {
+        stats.rows().iter().map(|usage| text::width(&text(usage))).max().unwrap_or(0)
+    };
+    // By server it would say the same as the name.
+    let sources =
+        if stats.by_server { 0 } else { widest(|usage| source(usage).to_owned()).min(20) };
+    let column = |title, rank| TableColumn::new(title).droppable(rank);
+    let number = |title, rank| column(title, rank).right();
     [
-        (text("FROM", 4), source_cells, |_, usage| present::Line::styled(Role::Dim, source(usage))),
-        (number("CALLS", 0), 5, |_, usage| usage.counts.calls().to_string().into()),
+        (column("FROM", 4), sources, |_, usage| present::Line::styled(Role::Dim, source(usage))),
+        (number("CALLS", 0), widest(|usage| usage.counts.calls().to_string()), |_, usage| {
+            usage.counts.calls().to_string().into()
+        }),
         (number("NOW", 9), 3, running),
         (number("OK%", 1), 5, |_, usage| share(&usage.counts)),
-        (number("ERR", 3), 4, |_, usage| match usage.counts.failed() {
-            0 => present::Line::styled(Role::Dim, "0"),
-            failed => present::Line::styled(Role::Error, failed.to_string()),
-        }),
+        (
+            number("ERR", 3),
+            widest(|usage| usage.counts.failed().to_string()),
+            |_, usage| match usage.counts.failed() {
+                0 => present::Line::styled(Role::Dim, "0"),
+                failed => present::Line::styled(Role::Error, failed.to_string()),
+            },
+        ),
         (number("P50", 2), 8, |_, usage| quantile(&usage.counts.durations, 0.5)),
         (number("P90", 10), 8, |_, usage| quantile(&usage.counts.durations, 0.9)),
         (number("P95", 0), 8, |_, usage| quantile(&usage.counts.durations, 0.95)),
         (number("P99", 7), 8, |_, usage| quantile(&usage.counts.durations, 0.99)),
         (number("MAX", 8), 7, |_, usage| time(usage.counts.durations.max()).into()),
         (number("MEAN", 11), 7, |_, usage| time(usage.counts.durations.mean()).into()),
-        (number("RATE/S", 5), 6, |state, usage| {
+        (number("RATE/S", 5), 7, |state, usage| {
             per_second(state.stats.rate_of(usage).unwrap_or_default()).into()
         }),
-        (text("P95 TREND", 6), TREND, |state, usage| {
+        (column("P95 TREND", 6), TREND, |state, usage| {
             let timeline = state.stats.timeline_of(&usage.tool).iter();
             let times = timeline.map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
             present::Line::styled(Role::Name, sparkline(&times.collect::<Vec<_>>(), TREND))
@@ -147,10 +160,7 @@ pub fn usage_table(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
         y += 1;
     }
     let room = usize::from(area.width).saturating_sub(2);
-    let sources = stats.rows().iter().map(|usage| text::width(source(usage)));
-    // By server it would say the same as the name.
-    let sources = if stats.by_server { 0 } else { sources.max().unwrap_or(0).min(20) };
-    let behind = columns(sources);
+    let behind = columns(stats);
     // Columns go before the parts of names that tell them apart.
     let names = stats.rows().iter().map(|usage| text::width(name_of(usage, stats.by_server)));
     let widest = names.max().unwrap_or(0).min(36);

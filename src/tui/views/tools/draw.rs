@@ -5,22 +5,30 @@ use crate::present::table::GAP;
 use crate::present::{TableColumn, TableLayout, messages};
 use crate::tui::prelude::*;
 use crate::tui::views::servers;
-use crate::tui::views::tools::list::{ToolGroup, ToolLine, ToolRow, ToolSort, UsageFigures};
+use crate::tui::views::tools::list::{
+    ToolGroup, ToolLine, ToolListState, ToolRow, ToolSort, UsageFigures,
+};
 use crate::tui::views::trust;
 
 /// What is shown of the use of a tool behind its name; of one that is slow or not.
 type UsageCell = fn(UsageFigures, bool) -> present::Line;
 
-fn columns(sort: ToolSort) -> [(TableColumn, usize, UsageCell); 3] {
+fn columns(catalogue: &ToolListState) -> [(TableColumn, usize, UsageCell); 3] {
+    let figures = || catalogue.usage.values().flatten().map(|(_, figures)| figures);
+    let widest = |count: fn(&UsageFigures) -> u64| {
+        figures().map(|figures| show_count(count(figures)).len()).max().unwrap_or(0)
+    };
     let column = |title, rank| TableColumn::new(title).right().droppable(rank);
-    let times: (TableColumn, usize, UsageCell) = match sort {
+    let times: (TableColumn, usize, UsageCell) = match catalogue.sort {
         ToolSort::P95 => (column("p95", 1), 7, |usage, is_slow| time(usage.p95, is_slow)),
         _ => (column("p50", 1), 7, |usage, is_slow| time(usage.p50, is_slow)),
     };
     [
         times,
-        (column("calls", 3), 5, |usage, _| show_count(usage.calls).into()),
-        (column("err", 2), 3, |usage, _| errors(usage.failed)),
+        (column("calls", 3), widest(|figures| figures.calls), |usage, _| {
+            show_count(usage.calls).into()
+        }),
+        (column("err", 2), widest(|figures| figures.failed), |usage, _| errors(usage.failed)),
     ]
 }
 
@@ -45,7 +53,7 @@ pub fn draw(pen: &mut Pen<'_>, state: &AppState, area: Rect) {
     // Columns go before names are cut.
     let width = usize::from(inner.width);
     let first = catalogue.widest_name().min(width.saturating_sub(BEFORE)) + BEFORE + 1;
-    let cells = columns(catalogue.sort);
+    let cells = columns(catalogue);
     let figures = if catalogue.usage.is_empty() { &[] } else { &cells[..] };
     let figures = figures.iter().map(|(column, cells, _)| (column.clone(), *cells));
     let layout = TableLayout::of(figures, Some(width.saturating_sub(first + GAP)));
