@@ -83,7 +83,7 @@ fn headline(traffic: &Traffic, since: Duration, look: TrafficLayout) -> Line {
         .then(Role::Plain, " ");
     let mut line = match &traffic.kind {
         TrafficKind::Message { direction, bytes, info: glance, latency } => {
-            let (label, what) = named(glance);
+            let (label, what) = named(glance, look);
             let line = line.then(Role::Plain, arrow(*direction)).then(label, what);
             let line = timed(line, *latency);
             let line = line.then(Role::Dim, format!("  {}", show_size(bytes.len() as u64)));
@@ -140,20 +140,21 @@ fn first(text: &str, look: TrafficLayout) -> String {
     if look.verbose { line.to_owned() } else { text::shorten(line, LONG).into_owned() }
 }
 
-fn named(message: &MessageInfo) -> (Role, String) {
+fn named(message: &MessageInfo, look: TrafficLayout) -> (Role, String) {
     let label = match message {
         MessageInfo::Request { .. } | MessageInfo::Notification { .. } => Role::Title,
         MessageInfo::Response { is_error: false, .. } => Role::Success,
         MessageInfo::Response { is_error: true, .. } | MessageInfo::Unknown => Role::Error,
     };
-    let what = match shown_id(message) {
+    let number = if look.is_one_line { shown_id(message) } else { message.id_text() };
+    let what = match number {
         Some(number) => format!("{} #{number}", message.label()),
         None => message.label().to_owned(),
     };
     (label, what)
 }
 
-/// The number of a message as a person is to see it. Requests that toolhost makes of its own accord are
+/// The number of a message in its line. Requests that toolhost makes of its own accord are
 /// numbered from the end of the range, which says nothing.
 pub fn shown_id(message: &MessageInfo) -> Option<String> {
     let is_own = |id: &String| id.parse::<u64>().is_ok_and(|id| id >= 2_147_483_000);
