@@ -29,6 +29,7 @@ pub struct RecordArgs {
 }
 
 pub async fn run(args: &RecordArgs, context: &CommandContext) -> CommandResult {
+    context.format(formats::TEXT)?;
     context.require_piped_stdout("record")?;
     let file = context.trace_outputs.file(Some(&args.save))?;
     let traffic = context.trace_outputs.sink(&context.output)?;

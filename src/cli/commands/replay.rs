@@ -20,6 +20,7 @@ pub struct ReplayArgs {
 }
 
 pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
+    context.format(formats::TEXT)?;
     context.require_piped_stdout("replay")?;
     let output = &context.output;
     let recorded = trace::read_file(&args.file)?;

@@ -109,6 +109,7 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     if let Some(ServeAction::Token(args)) = &args.action {
         return serve_token::run(args, context);
     }
+    context.format(formats::TEXT)?;
     let is_alone = args.http.is_none() && args.ws.is_none() && args.unix.is_none();
     let uses_stdio = args.stdio || is_alone;
     if uses_stdio {
