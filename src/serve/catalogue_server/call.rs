@@ -23,7 +23,8 @@ impl CatalogueServer {
         request: ClientRequest,
         front_end_call: Option<CallRequest>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (key, client_name) = (request.key.clone(), request.sender.name.clone());
+        let key = request.key.clone();
+        let client_name = request.context.client_info().map(|client| client.name);
         let answer = self.exchange(request, |server, item| async move {
             let result = match front_end_call {
                 Some(call) => {

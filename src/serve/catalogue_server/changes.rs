@@ -1,25 +1,30 @@
 //! Sending changes behind the catalogue to clients.
+#![expect(deprecated, reason = "log lines are part of the older era, and deprecated in the newer")]
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rmcp::model::{
-    Notification, NotificationNoParam, ResourceUpdatedNotificationParam, ServerNotification,
-    SubscriptionFilter,
+    LoggingMessageNotificationParam, Notification, NotificationNoParam,
+    ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter,
 };
+use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::log_line;
 use crate::host::ToolHost;
 use crate::host::offerings::ServerChange;
 use crate::host::request::LookupScope;
-use crate::model::{self, ListKind, LogLevel};
+use crate::model::event::{LOG_LEVELS, ListOwner};
+use crate::model::{self, HostEvent, ListKind};
 use crate::util::lock::lock;
 
 /// How many changes of servers wait before servers are read more slowly.
 const WATCH_QUEUE: usize = 64;
+/// The minimum log level for clients of the older era that set none.
+pub(super) const DEFAULT_LEVEL: &str = "info";
 
 /// The resources that clients want to hear of, each watched once.
 #[derive(Clone, Default)]
@@ -111,55 +116,49 @@ async fn watch_anew<F: Future<Output = ()>>(
     }
 }
 
-/// What clients may want to hear of.
-#[derive(Debug, Clone)]
-pub(super) enum CatalogueChange {
-    /// Items of a list were added, removed or changed.
-    List(ListKind),
-    Resource(String),
-    /// A server or a tool logged a line that belongs to no call.
-    Log {
-        origin: String,
-        level: LogLevel,
-        text: String,
-    },
-}
-
 pub(super) struct Subscription {
     pub(super) accepted: SubscriptionFilter,
     pub(super) watches: Vec<ResourceWatch>,
 }
 
 impl Subscription {
-    pub(super) fn includes(&self, change: &CatalogueChange) -> bool {
+    pub(super) fn includes(&self, change: &HostEvent) -> bool {
         let accepted = &self.accepted;
         match change {
-            CatalogueChange::List(ListKind::Tools) => accepted.tools_list_changed == Some(true),
-            CatalogueChange::List(ListKind::Prompts) => accepted.prompts_list_changed == Some(true),
-            CatalogueChange::List(ListKind::Resources) => {
-                accepted.resources_list_changed == Some(true)
+            HostEvent::ListChanged { list, .. } => {
+                let is_accepted = match list {
+                    ListKind::Tools => accepted.tools_list_changed,
+                    ListKind::Prompts => accepted.prompts_list_changed,
+                    ListKind::Resources => accepted.resources_list_changed,
+                };
+                is_accepted == Some(true)
             }
-            CatalogueChange::Resource(uri) => self.watches.iter().any(|watch| watch.uri == *uri),
-            CatalogueChange::Log { .. } => false,
+            HostEvent::ResourceUpdated { uri, .. } => {
+                self.watches.iter().any(|watch| watch.uri == *uri)
+            }
+            _ => false,
         }
     }
 }
 
 /// Hands what a client wants to hear to `send`, until that fails.
 pub(super) async fn forward<E, F: Future<Output = Result<(), E>>>(
-    mut changes: broadcast::Receiver<CatalogueChange>,
-    is_wanted: impl Fn(&CatalogueChange) -> bool,
+    mut changes: broadcast::Receiver<HostEvent>,
+    is_wanted: impl Fn(&HostEvent) -> bool,
     send: impl Fn(ServerNotification) -> F,
 ) {
     loop {
         let news = match changes.recv().await {
             Ok(change) => vec![change],
             // Too much was missed to say what changed: all lists must be requested again.
-            Err(RecvError::Lagged(_)) => ListKind::ALL.map(CatalogueChange::List).to_vec(),
+            Err(RecvError::Lagged(_)) => {
+                let changed = |list| HostEvent::ListChanged { owner: ListOwner::Program, list };
+                ListKind::ALL.map(changed).to_vec()
+            }
             Err(RecvError::Closed) => return,
         };
         for change in news.into_iter().filter(|change| is_wanted(change)) {
-            if let Some(notification) = change.notification()
+            if let Some(notification) = notification(change)
                 && send(notification).await.is_err()
             {
                 return;
@@ -168,23 +167,77 @@ pub(super) async fn forward<E, F: Future<Output = Result<(), E>>>(
     }
 }
 
-impl CatalogueChange {
-    /// What a client is sent of it; `None` for a line whose level is not one of the protocol.
-    fn notification(self) -> Option<ServerNotification> {
-        Some(match self {
-            Self::List(ListKind::Tools) => {
-                ServerNotification::ToolListChangedNotification(NotificationNoParam::default())
+/// What a client is sent of an event; `None` for a line whose level is not one of the protocol.
+pub(super) fn notification(event: HostEvent) -> Option<ServerNotification> {
+    Some(match event {
+        HostEvent::ListChanged { list: ListKind::Tools, .. } => {
+            ServerNotification::ToolListChangedNotification(NotificationNoParam::default())
+        }
+        HostEvent::ListChanged { list: ListKind::Prompts, .. } => {
+            ServerNotification::PromptListChangedNotification(NotificationNoParam::default())
+        }
+        HostEvent::ListChanged { list: ListKind::Resources, .. } => {
+            ServerNotification::ResourceListChangedNotification(NotificationNoParam::default())
+        }
+        HostEvent::ResourceUpdated { uri, .. } => ServerNotification::ResourceUpdatedNotification(
+            Notification::new(ResourceUpdatedNotificationParam::new(uri)),
+        ),
+        HostEvent::Log { origin, level, text, .. } => {
+            let level = serde_json::from_value(Value::String(level.0)).ok()?;
+            let line = LoggingMessageNotificationParam::new(level, Value::String(text));
+            let line = Notification::new(line.with_logger(origin));
+            ServerNotification::LoggingMessageNotification(line)
+        }
+        _ => return None,
+    })
+}
+
+pub(super) fn known_level(level: rmcp::model::LoggingLevel) -> Option<&'static str> {
+    let word = serde_json::to_value(level).ok()?;
+    LOG_LEVELS.into_iter().find(|name| word.as_str() == Some(name))
+}
+
+/// Which notifications a client of the older era wants.
+pub(super) struct ClientState {
+    takes_logs: bool,
+    level: Mutex<Option<&'static str>>,
+    watched: Mutex<HashMap<String, ResourceWatch>>,
+    is_ready: AtomicBool,
+}
+
+impl ClientState {
+    /// A client that set nothing. `takes_logs`: it gets every line a server logs, in addition to those
+    /// of its own requests.
+    pub(super) fn new(takes_logs: bool) -> Self {
+        let (level, watched) = (Mutex::default(), Mutex::default());
+        Self { takes_logs, level, watched, is_ready: AtomicBool::new(false) }
+    }
+
+    /// Notes that the client is ready; `false` when it had said so already.
+    pub(super) fn make_ready(&self) -> bool {
+        !self.is_ready.swap(true, Ordering::Relaxed)
+    }
+
+    pub(super) fn level(&self) -> Option<&'static str> {
+        *lock(&self.level)
+    }
+
+    pub(super) fn set_level(&self, level: Option<&'static str>) {
+        *lock(&self.level) = level;
+    }
+
+    pub(super) fn watched(&self) -> MutexGuard<'_, HashMap<String, ResourceWatch>> {
+        lock(&self.watched)
+    }
+
+    pub(super) fn includes(&self, change: &HostEvent) -> bool {
+        match change {
+            HostEvent::ListChanged { .. } => true,
+            HostEvent::ResourceUpdated { uri, .. } => self.watched().contains_key(uri),
+            HostEvent::Log { level, .. } => {
+                self.takes_logs && !level.is_below(self.level().unwrap_or(DEFAULT_LEVEL))
             }
-            Self::List(ListKind::Prompts) => {
-                ServerNotification::PromptListChangedNotification(NotificationNoParam::default())
-            }
-            Self::List(ListKind::Resources) => {
-                ServerNotification::ResourceListChangedNotification(NotificationNoParam::default())
-            }
-            Self::Resource(uri) => ServerNotification::ResourceUpdatedNotification(
-                Notification::new(ResourceUpdatedNotificationParam::new(uri)),
-            ),
-            Self::Log { origin, level, text } => log_line::notification(origin, level, text)?,
-        })
+            _ => false,
+        }
     }
 }

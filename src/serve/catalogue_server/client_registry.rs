@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::changes::CatalogueChange;
 use crate::audit::Masker;
 use crate::host::builder::ToolHostBuilder;
 use crate::host::policy::{Approval, ApprovalRequest, Approver};
@@ -27,7 +26,7 @@ const CHANGE_QUEUE: usize = 1_024;
 /// The clients that are connected, as the host's questions, approvals and events see them.
 pub struct ClientRegistry {
     calls: Mutex<HashMap<CallId, CallLink>>,
-    changes: broadcast::Sender<CatalogueChange>,
+    changes: broadcast::Sender<HostEvent>,
     /// Whether there are front ends of this program among them. Servers then have the roots of their
     /// entries only, as they have without a background host.
     serves_front_ends: bool,
@@ -95,7 +94,7 @@ impl ClientRegistry {
     }
 
     /// What changes from now on that clients may want to know.
-    pub(super) fn changes(&self) -> broadcast::Receiver<CatalogueChange> {
+    pub(super) fn changes(&self) -> broadcast::Receiver<HostEvent> {
         self.changes.subscribe()
     }
 
@@ -141,26 +140,22 @@ impl ClientRegistry {
                     let _slow_client = link.updates.try_send(event);
                 }
             }
-            HostEvent::ListChanged { list, .. } => self.announce(CatalogueChange::List(list)),
-            HostEvent::ResourceUpdated { uri, .. } => {
-                self.announce(CatalogueChange::Resource(uri));
+            HostEvent::Log { origin, call_id: Some(call_id), level, text } => {
+                let link = lock(&self.calls).get(&call_id).cloned();
+                let root = link.as_ref().map(|link| link.root.clone());
+                let line = HostEvent::Log { origin, call_id: root, level, text };
+                let _slow_client = match link {
+                    Some(link) => link.updates.try_send(line).is_ok(),
+                    None => self.changes.send(line).is_ok(),
+                };
             }
-            HostEvent::Log { origin, call_id, level, text } => {
-                match call_id.and_then(|call| lock(&self.calls).get(&call).cloned()) {
-                    Some(CallLink { root, updates, .. }) => {
-                        let call_id = Some(root);
-                        let line = HostEvent::Log { origin, call_id, level, text };
-                        let _slow_client = updates.try_send(line);
-                    }
-                    None => self.announce(CatalogueChange::Log { origin, level, text }),
-                }
+            HostEvent::ListChanged { .. }
+            | HostEvent::ResourceUpdated { .. }
+            | HostEvent::Log { .. } => {
+                let _no_client = self.changes.send(event);
             }
             _ => {}
         }
-    }
-
-    fn announce(&self, change: CatalogueChange) {
-        let _no_client = self.changes.send(change);
     }
 
     async fn ask_client(

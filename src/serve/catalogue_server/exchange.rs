@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use rmcp::RoleServer;
 use rmcp::model::{
-    ClientCapabilities, ErrorData, InputRequests, InputRequiredResult, InputResponses,
-    Notification, ProgressNotificationParam, ServerNotification, ServerResult,
+    ClientCapabilities, ErrorData, GetExtensions as _, InputRequests, InputRequiredResult,
+    InputResponses, Notification, ProgressNotificationParam, ServerNotification, ServerResult,
 };
+use rmcp::service::{OriginatingRequestId, RequestContext};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
+use super::changes::DEFAULT_LEVEL;
 use super::client_registry::ClientQuestion;
-use super::log_line;
 use super::parked_requests::{ParkedRequest, RequestKey};
-use super::request_sender::RequestSender;
 use super::running_request::{RequestStep, RunningRequest};
-use super::{CatalogueServer, questions};
+use super::{CatalogueServer, changes, questions};
 use crate::host::link::Observation;
 use crate::host::request;
 use crate::host::request::ItemRequest;
@@ -23,10 +25,12 @@ use crate::model::{CallId, ClientAbilities, HostEvent, JsonObject, QuestionReply
 use crate::providers::mcp::call::{METADATA, SESSION, USER};
 use crate::serve::background::lifetime::RunningCallGuard;
 use crate::serve::background::service;
+use crate::serve::is_modern;
 use crate::serve::shared_room::MessagePlace;
 
-/// The minimum log level for clients of the older era that set none.
-pub(super) const DEFAULT_LEVEL: &str = "info";
+/// Fires when the session over HTTP that a request belongs to has ended.
+#[derive(Clone)]
+pub(in crate::serve) struct SessionEnded(pub(in crate::serve) CancellationToken);
 
 pub(super) struct ClientRequest {
     pub(super) key: RequestKey,
@@ -34,15 +38,13 @@ pub(super) struct ClientRequest {
     pub(super) state: Option<String>,
     /// Answers to questions, by their names.
     pub(super) answers: Option<InputResponses>,
-    pub(super) sender: RequestSender,
+    pub(super) context: RequestContext<RoleServer>,
     /// The minimum level of the lines that are logged for it, where its client says that.
     pub(super) level: Option<&'static str>,
     /// The id by which its client knows it; `None`: the host chooses one.
     pub(super) id: Option<CallId>,
     /// Whether its client is a front end of this program, which is told and asked in its own way.
     pub(super) is_front_end: bool,
-    /// The memory that it takes while its work goes on.
-    pub(super) place: Option<Arc<MessagePlace>>,
 }
 
 impl CatalogueServer {
@@ -56,9 +58,11 @@ impl CatalogueServer {
     where
         F: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
     {
-        let ClientRequest { key, state, answers, sender, level, id, is_front_end, place } = request;
+        let ClientRequest { key, state, answers, context, level, id, is_front_end } = request;
         let mut answers = answers.unwrap_or_default();
-        let is_modern = sender.is_modern;
+        let (is_modern, capabilities) = (is_modern(&context), context.client_capabilities());
+        let session_ended = context.extensions.get::<SessionEnded>();
+        let session_ended = session_ended.map(|ended| ended.0.clone()).unwrap_or_default();
         let log_level = level.or((!is_modern).then_some(DEFAULT_LEVEL));
         let mut waiting = Vec::new();
         let mut running = if let Some(state) = &state {
@@ -75,9 +79,10 @@ impl CatalogueServer {
             }
             parked.running
         } else {
-            let client = abilities(&sender, level);
-            let item = ItemRequest { id, client, ..self.item_request(&sender, &key.session) };
-            self.start(item, place, work)?
+            let questions = Some(questions::abilities(capabilities.as_ref()));
+            let client = ClientAbilities { log_level: level, questions };
+            let item = ItemRequest { id, client, ..self.item_request(&context, &key.session) };
+            self.start(item, place(&context), work)?
         };
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
         let mut pending = FuturesUnordered::new();
@@ -88,10 +93,10 @@ impl CatalogueServer {
                 return self.require_input(key, running, waiting);
             }
             let step = tokio::select! {
-                () = sender.cancelled.cancelled() => {
+                () = context.ct.cancelled() => {
                     return Err(ErrorData::internal_error("the request was cancelled", None));
                 }
-                () = sender.session_ended.cancelled() => {
+                () = session_ended.cancelled() => {
                     return Err(ErrorData::internal_error("the session ended", None));
                 }
                 Some(()) = pending.next(), if !pending.is_empty() => continue,
@@ -99,11 +104,11 @@ impl CatalogueServer {
             };
             match step {
                 RequestStep::Update(HostEvent::TaskStarted { .. }) => {
-                    let capabilities = sender.capabilities.clone();
                     let takes_tasks = key.method == "tools/call"
                         && is_modern
                         && capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks);
                     if takes_tasks {
+                        let capabilities = capabilities.clone();
                         match self.tasks.begin(&key.session, running, capabilities, &self.stop) {
                             Ok(task) => return Ok(ServerResult::CreateTaskResult(task)),
                             // One too many is waited for.
@@ -114,23 +119,23 @@ impl CatalogueServer {
                 RequestStep::Update(event) => {
                     let notification = if is_front_end {
                         updates += 1.0;
-                        front_end_update(&sender, event, updates)
+                        front_end_update(&context, event, updates)
                     } else {
-                        update(&sender, event, log_level, &mut progress_before)
+                        update(&context, event, log_level, &mut progress_before)
                     };
-                    if let Some(notification) = notification {
-                        sender.tell(notification).await;
+                    if let Some(mut notification) = notification {
+                        // Over HTTP that is what ties it to the stream of the request.
+                        let origin = OriginatingRequestId(context.id.clone());
+                        notification.extensions_mut().insert(origin);
+                        let _client_gone = context.peer.send_notification(notification).await;
                     }
                 }
                 RequestStep::Question(first) => {
                     for question in std::iter::once(first).chain(running.more_questions()) {
                         let answer = question.key.as_ref().and_then(|key| answers.remove(key));
                         if is_front_end {
-                            pending.push(questions::ask(sender.peer().clone(), question, true));
-                        } else if !questions::is_supported(
-                            &question.body,
-                            sender.capabilities.as_ref(),
-                        ) {
+                            pending.push(questions::ask(context.peer.clone(), question, true));
+                        } else if !questions::is_supported(&question.body, capabilities.as_ref()) {
                             let _gone = question.reply.send(QuestionReply::Unattended);
                         } else if let Some(answer) = answer.filter(Value::is_object) {
                             // A client may come back without a state, and a server may need none.
@@ -138,8 +143,7 @@ impl CatalogueServer {
                         } else if is_modern {
                             waiting.push(question);
                         } else {
-                            let peer = sender.peer().clone();
-                            pending.push(questions::ask(peer, question, false));
+                            pending.push(questions::ask(context.peer.clone(), question, false));
                         }
                     }
                 }
@@ -150,8 +154,12 @@ impl CatalogueServer {
 
     /// What a request of `own_session` says about its sender, which tools and servers may know: whose
     /// it is, the trace that it belongs to (W3C), and what else is in its `_meta`.
-    pub(super) fn item_request(&self, sender: &RequestSender, own_session: &str) -> ItemRequest {
-        let text = |key: &str| sender.meta_member(key).and_then(Value::as_str);
+    pub(super) fn item_request(
+        &self,
+        context: &RequestContext<RoleServer>,
+        own_session: &str,
+    ) -> ItemRequest {
+        let text = |key: &str| context.meta.get(key).and_then(Value::as_str);
         // No client with its own token enters the session of another by naming it.
         let session = match text(SESSION).filter(|name| request::check_user(name).is_ok()) {
             Some(name) if self.is_for_one_client => format!("{own_session}/{name}"),
@@ -159,15 +167,15 @@ impl CatalogueServer {
             None => own_session.to_owned(),
         };
         let mut metadata = JsonObject::new();
-        if let Some(name) = &sender.name {
-            metadata.insert("client".into(), Value::String(name.clone()));
+        if let Some(client) = context.client_info() {
+            metadata.insert("client".into(), Value::String(client.name));
         }
-        let plain = sender.meta_member(METADATA).and_then(Value::as_object).into_iter().flatten();
+        let plain = context.meta.get(METADATA).and_then(Value::as_object).into_iter().flatten();
         let is_of_protocol = |key: &str| {
             matches!(key, "progressToken" | "traceparent" | "tracestate")
                 || request::is_reserved(key)
         };
-        let members = sender.meta().iter().chain(plain).filter(|(key, _)| !is_of_protocol(key));
+        let members = context.meta.0.0.iter().chain(plain).filter(|(key, _)| !is_of_protocol(key));
         metadata.extend(members.map(|(key, value)| (key.clone(), value.clone())));
         let trace =
             text("traceparent").map(|parent| TraceContext::parse(parent, text("tracestate")));
@@ -176,7 +184,7 @@ impl CatalogueServer {
             user_id: self.user.clone().or_else(|| text(USER).map(str::to_owned)),
             metadata,
             trace: trace.and_then(Result::ok),
-            cancel: sender.cancelled.clone(),
+            cancel: context.ct.clone(),
             ..ItemRequest::default()
         }
     }
@@ -243,30 +251,28 @@ impl CatalogueServer {
 
 /// What the client of a request is told of an event: its progress, or what was logged.
 fn update(
-    sender: &RequestSender,
+    context: &RequestContext<RoleServer>,
     event: HostEvent,
     least: Option<&str>,
     progress_before: &mut f64,
 ) -> Option<ServerNotification> {
     match event {
         HostEvent::Progress { progress, total, message, .. } => {
-            let token = sender.progress_token()?;
+            let token = context.meta.get_progress_token()?;
             // It has to increase, and the tool does not know of the wait for a person.
             *progress_before = progress.max(progress_before.next_up());
             let mut update = ProgressNotificationParam::new(token, *progress_before);
             (update.total, update.message) = (total, message);
             Some(ServerNotification::ProgressNotification(Notification::new(update)))
         }
-        HostEvent::Log { origin, level, text, .. } if !level.is_below(least?) => {
-            log_line::notification(origin, level, text)
-        }
+        HostEvent::Log { ref level, .. } if !level.is_below(least?) => changes::notification(event),
         _ => None,
     }
 }
 
 /// The same for a front end of this program.
 fn front_end_update(
-    sender: &RequestSender,
+    context: &RequestContext<RoleServer>,
     event: HostEvent,
     number: f64,
 ) -> Option<ServerNotification> {
@@ -274,10 +280,13 @@ fn front_end_update(
         return None;
     }
     let lines = Observation::Event(event).line().to_string();
-    Some(service::observed(sender.progress_token()?, number, lines))
+    Some(service::observed(context.meta.get_progress_token()?, number, lines))
 }
 
-fn abilities(sender: &RequestSender, log_level: Option<&'static str>) -> ClientAbilities {
-    let questions = questions::abilities(sender.capabilities.as_ref());
-    ClientAbilities { log_level, questions: Some(questions) }
+/// The memory that a request takes while its work goes on; over HTTP its head has that.
+fn place(context: &RequestContext<RoleServer>) -> Option<Arc<MessagePlace>> {
+    match context.extensions.get::<http::request::Parts>() {
+        Some(head) => head.extensions.get().cloned(),
+        None => context.extensions.get().cloned(),
+    }
 }

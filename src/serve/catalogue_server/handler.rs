@@ -7,12 +7,12 @@ use futures_util::future::BoxFuture;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions,
-    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, ServerResult, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InputResponses,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, ServerResult, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -21,13 +21,10 @@ use serde::Deserialize as _;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::changes::{self, ResourceWatch, Subscription};
-use super::client_state::ClientState;
+use super::changes::{self, ClientState, ResourceWatch, Subscription, known_level};
 use super::exchange::ClientRequest;
 use super::lean::{self, LeanCall};
-use super::log_line::known_level;
 use super::parked_requests::RequestKey;
-use super::request_sender::RequestSender;
 use super::tool_list::{ServedTool, ServedTools, wire_tool};
 use super::{CatalogueServer, ServedIdentity, ended, mixed_up, questions};
 use crate::host::request::CallRequest;
@@ -35,7 +32,7 @@ use crate::model::JsonObject;
 use crate::serve::background::held_sessions::{ConnectionSessions, HeldSessions};
 use crate::serve::background::protocol;
 use crate::serve::is_modern;
-use crate::serve::shared_room::{MessagePlace, MessageRoom};
+use crate::serve::shared_room::MessageRoom;
 
 /// How many calls of one client may run or wait for their turn at once.
 const MAX_CALLS: usize = 256;
@@ -68,11 +65,12 @@ impl ServedClient {
     }
 
     /// The whole call that a front end of this program makes; `None` for any other client.
-    fn front_end_call(&self, sender: &RequestSender) -> Result<Option<CallRequest>, ErrorData> {
-        let Some(call) = sender.meta_member(protocol::CALL).filter(|_| self.server.is_background())
-        else {
-            return Ok(None);
-        };
+    fn front_end_call(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<CallRequest>, ErrorData> {
+        let call = context.meta.get(protocol::CALL).filter(|_| self.server.is_background());
+        let Some(call) = call else { return Ok(None) };
         let call = CallRequest::deserialize(call);
         let call = call.map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         if let (Some(sessions), Some(session)) = (&self.sessions, &call.session) {
@@ -109,19 +107,15 @@ impl ServedClient {
         (name, arguments): (String, Option<JsonObject>),
         (state, answers): (Option<String>, Option<InputResponses>),
     ) -> ClientRequest {
-        let (session, place) = (self.session(&context), place(&context.extensions));
-        let sender = RequestSender::of_connection(context);
-        ClientRequest {
-            key: RequestKey { session, method, name, arguments: arguments.unwrap_or_default() },
-            state,
-            answers,
-            // In the newer era what the request says, and none without.
-            level: if sender.is_modern { sender.log_level() } else { self.state.level() },
-            id: None,
-            is_front_end: false,
-            place,
-            sender,
-        }
+        let (session, arguments) = (self.session(&context), arguments.unwrap_or_default());
+        // In the newer era what the request says, and none without.
+        let level = if is_modern(&context) {
+            context.meta.log_level().and_then(known_level)
+        } else {
+            self.state.level()
+        };
+        let key = RequestKey { session, method, name, arguments };
+        ClientRequest { key, state, answers, level, id: None, is_front_end: false, context }
     }
 
     /// Answers a request by `work`, unless too many of this client run or the client is gone.
@@ -189,12 +183,6 @@ impl ServedClient {
     pub fn gone(&self) -> CancellationToken {
         self.gone.clone()
     }
-}
-
-/// The memory that a request takes; over HTTP its head has that.
-fn place(extensions: &Extensions) -> Option<Arc<MessagePlace>> {
-    let head = extensions.get::<http::request::Parts>();
-    head.map_or_else(|| extensions.get().cloned(), |head| head.extensions.get().cloned())
 }
 
 /// The name that a session over HTTP has in the host; `own` is that of all sessions with its token.
@@ -273,9 +261,9 @@ impl ServerHandler for ServedClient {
         } else {
             (name.into(), arguments)
         };
+        let front_end_call = self.front_end_call(&context)?;
         let (what, round) = ((name, arguments), (request_state, input_responses));
         let mut request = self.request(context, "tools/call", what, round);
-        let front_end_call = self.front_end_call(&request.sender)?;
         request.is_front_end = front_end_call.is_some();
         request.id = front_end_call.as_ref().and_then(|call| call.id.clone());
         self.bounded(self.server.answer_call(request, front_end_call)).await
@@ -467,8 +455,7 @@ impl ServerHandler for ServedClient {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let session = self.session(&context);
-        let item = self.server.item_request(&RequestSender::of_connection(context), &session);
+        let item = self.server.item_request(&context, &self.session(&context));
         Box::pin(self.server.complete(request, &item)).await
     }
 }

@@ -3,15 +3,12 @@
 mod call;
 mod changes;
 mod client_registry;
-mod client_state;
 mod exchange;
 mod handler;
 pub mod lean;
-mod log_line;
 mod offerings;
 mod parked_requests;
 mod questions;
-mod request_sender;
 mod result;
 mod running_request;
 mod tasks;
@@ -29,10 +26,10 @@ use crate::serve::background::service::BackgroundService;
 use crate::serve::shared_room::MessageRoom;
 use changes::WatchedResources;
 pub use client_registry::ClientRegistry;
+pub(in crate::serve) use exchange::SessionEnded;
 pub use handler::ServedClient;
 pub(in crate::serve) use handler::{ListenerClosing, served_session};
 use parked_requests::ParkedRequests;
-pub(in crate::serve) use request_sender::SessionEnded;
 use tasks::ServedTasks;
 use tool_list::ServedTools;
 

@@ -6,63 +6,56 @@
 //! a task is visible only to the session that created it. Never does: contact the server.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use rmcp::model::{
-    ClientCapabilities, CreateTaskResult, DetailedTask, ErrorData, GetTaskResult, InputRequests,
-    InputResponses, ServerResult, Task, TaskPayload, TaskStatus,
+    CallToolResult, ClientCapabilities, CreateTaskResult, ErrorData, GetTaskResult, InputResponses,
+    ServerResult,
 };
-use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use rmcp::task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use uuid::Uuid;
 
-use super::client_registry::ClientQuestion;
-use super::questions;
 use super::running_request::{RequestStep, RunningRequest};
-use crate::model::{HostEvent, JsonObject, QuestionReply};
-use crate::util::clock::{Clock as _, SystemClock};
+use super::{mixed_up, questions};
+use crate::model::{HostEvent, QuestionReply};
+use crate::serve::shared_room::SharedRoom;
 use crate::util::json;
 use crate::util::lock::lock;
-use crate::util::timestamp::rfc3339;
 use crate::util::units::show_size;
 
-/// How long a task and its result are kept, counted from its creation.
+/// How long a call may take as a task, and how long its result is kept.
 const TIME_TO_LIVE: Duration = Duration::from_hours(1);
-const POLL_INTERVAL: Duration = Duration::from_millis(500);
+const POLL_INTERVAL_MS: u64 = 500;
 const MAX_OF_SESSION: usize = 64;
 const MAX_TASKS: usize = 1_024;
 const MAX_RESULT_BYTES: usize = 64 << 20;
 
 pub(super) struct ServedTasks {
-    by_id: Arc<Mutex<HashMap<String, ServedTask>>>,
+    by_session: Mutex<HashMap<String, SessionTasks>>,
+    places: SharedRoom,
     /// The room for results, in bytes.
-    room: Arc<Semaphore>,
+    results: SharedRoom,
 }
 
 impl Default for ServedTasks {
     fn default() -> Self {
-        Self { by_id: Arc::default(), room: Arc::new(Semaphore::new(MAX_RESULT_BYTES)) }
+        Self {
+            by_session: Mutex::default(),
+            places: SharedRoom::new((MAX_TASKS, MAX_OF_SESSION)),
+            results: SharedRoom::new((MAX_RESULT_BYTES, MAX_RESULT_BYTES)),
+        }
     }
 }
 
-struct ServedTask {
-    session: String,
-    state: Arc<TaskState>,
-    /// Ends the call; the task stays.
-    cancel: CancellationToken,
-    _cancelled_when_dropped: DropGuard,
-}
-
-struct TaskState(Mutex<TaskContents>);
-
-struct TaskContents {
-    task: Task,
-    /// The questions without an answer yet, under the names by which the client answers.
-    questions: Vec<(String, ClientQuestion)>,
-    asked: usize,
-    ended: Option<(TaskPayload, Option<OwnedSemaphorePermit>)>,
+struct SessionTasks {
+    manager: TaskManager,
+    places: SharedRoom,
+    /// Ends the calls of its tasks.
+    ended: CancellationToken,
+    _ended_when_dropped: DropGuard,
 }
 
 impl ServedTasks {
@@ -74,47 +67,39 @@ impl ServedTasks {
         capabilities: Option<ClientCapabilities>,
         stop: &CancellationToken,
     ) -> Result<CreateTaskResult, RunningRequest> {
-        let mut tasks = lock(&self.by_id);
-        let of_session = tasks.values().filter(|task| task.session == session).count();
-        if tasks.len() >= MAX_TASKS || of_session >= MAX_OF_SESSION {
-            return Err(running);
-        }
-        let (id, now) = (Uuid::new_v4().simple().to_string(), now());
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let task = Task::new(id.clone(), TaskStatus::Working, now.clone(), now)
-            .with_ttl_ms(millis(TIME_TO_LIVE))
-            .with_poll_interval_ms(millis(POLL_INTERVAL));
-        let contents =
-            TaskContents { task: task.clone(), questions: Vec::new(), asked: 0, ended: None };
-        let state = Arc::new(TaskState(Mutex::new(contents)));
-        let dropped = stop.child_token();
-        let cancel = dropped.child_token();
-        let served = ServedTask {
-            session: session.to_owned(),
-            state: Arc::clone(&state),
-            cancel: cancel.clone(),
-            _cancelled_when_dropped: dropped.clone().drop_guard(),
-        };
-        tasks.insert(id.clone(), served);
-        drop(tasks);
-        let (all, room) = (Arc::clone(&self.by_id), Arc::clone(&self.room));
-        tokio::spawn(async move {
-            let life = async {
-                let ended = cancel.run_until_cancelled(state.follow(running, capabilities)).await;
-                state.end(ended.unwrap_or(TaskPayload::Cancelled), &room);
-                std::future::pending::<()>().await;
-            };
-            let life = tokio::time::timeout(TIME_TO_LIVE, life);
-            if dropped.run_until_cancelled(life).await.is_some() {
-                drop(lock(&all).remove(&id));
-            }
+        let mut sessions = lock(&self.by_session);
+        let tasks = sessions.entry(session.to_owned()).or_insert_with(|| {
+            let (ended, places) = (stop.child_token(), self.places.of_one_token());
+            let guard = ended.clone().drop_guard();
+            let manager = TaskManager::new();
+            SessionTasks { manager, places, ended, _ended_when_dropped: guard }
+        });
+        let Some(place) = tasks.places.try_take(1) else { return Err(running) };
+        let options = TaskOptions::new()
+            .with_ttl_ms(u64::try_from(TIME_TO_LIVE.as_millis()).ok())
+            .with_poll_interval_ms(POLL_INTERVAL_MS);
+        let (ended, results) = (tasks.ended.clone(), self.results.clone());
+        let task = tasks.manager.spawn(options, |context| {
+            Box::pin(async move {
+                let followed = follow(&context, running, capabilities);
+                let outcome = ended.run_until_cancelled(followed).await;
+                let outcome = outcome.unwrap_or(Err(TaskExit::Cancelled));
+                let bytes = |result| usize::try_from(json::size(result)).unwrap_or(usize::MAX);
+                let room = outcome.as_ref().ok().map(|result| results.try_take(bytes(result)));
+                let is_kept = !matches!(room, Some(None));
+                // What is kept of it takes its place as long.
+                tokio::spawn(ended.run_until_cancelled_owned(async move {
+                    tokio::time::sleep(TIME_TO_LIVE).await;
+                    drop((place, room));
+                }));
+                if is_kept { outcome } else { Err(too_much().into()) }
+            })
         });
         Ok(CreateTaskResult::new(task))
     }
 
     pub(super) fn get(&self, session: &str, id: &str) -> Result<GetTaskResult, ErrorData> {
-        let detailed = self.with(session, id, |task| task.state.detailed())?;
-        Ok(GetTaskResult::new(detailed?))
+        self.manager(session).get_task(id).map(GetTaskResult::new)
     }
 
     /// Takes the answers to questions of a task. What answers no open question is ignored.
@@ -124,127 +109,66 @@ impl ServedTasks {
         id: &str,
         answers: InputResponses,
     ) -> Result<(), ErrorData> {
-        self.with(session, id, |task| task.state.answer(answers))
+        let answers = answers.into_iter().filter(|(_, answer)| answer.is_object());
+        self.manager(session).update_task(id, answers)
     }
 
     pub(super) fn cancel(&self, session: &str, id: &str) -> Result<(), ErrorData> {
-        self.with(session, id, |task| task.cancel.cancel())
+        self.manager(session).cancel_task(id)
     }
 
     pub(super) fn end_session(&self, session: &str) {
-        lock(&self.by_id).retain(|_, task| task.session != session);
+        lock(&self.by_session).remove(session);
     }
 
-    fn with<T>(
-        &self,
-        session: &str,
-        id: &str,
-        work: impl FnOnce(&ServedTask) -> T,
-    ) -> Result<T, ErrorData> {
-        let tasks = lock(&self.by_id);
-        let task = tasks.get(id).filter(|task| task.session == session);
-        task.map(work).ok_or_else(|| {
-            ErrorData::invalid_params("this client has no task with this taskId", None)
-        })
+    /// The tasks of a session; of one that has none, no task is known.
+    fn manager(&self, session: &str) -> TaskManager {
+        let sessions = lock(&self.by_session);
+        sessions.get(session).map(|tasks| tasks.manager.clone()).unwrap_or_default()
     }
 }
 
-impl TaskState {
-    /// Takes in what happens to the call, until it ends.
-    async fn follow(
-        &self,
-        mut running: RunningRequest,
-        capabilities: Option<ClientCapabilities>,
-    ) -> TaskPayload {
-        loop {
-            match running.next().await {
-                RequestStep::Update(HostEvent::Progress { message, .. }) => {
-                    self.change(|contents| contents.task.status_message = message);
+/// Takes in what happens to the call, until it ends or its client cancels the task.
+async fn follow(
+    task: &TaskContext,
+    mut running: RunningRequest,
+    capabilities: Option<ClientCapabilities>,
+) -> Result<CallToolResult, TaskExit> {
+    let (mut pending, mut asked) = (FuturesUnordered::new(), 0);
+    loop {
+        let step = tokio::select! {
+            () = task.cancelled() => return Err(TaskExit::Cancelled),
+            Some(()) = pending.next(), if !pending.is_empty() => continue,
+            step = running.next() => step,
+        };
+        match step {
+            RequestStep::Update(HostEvent::Progress { message: Some(message), .. }) => {
+                task.set_status_message(message);
+            }
+            RequestStep::Update(_) => {}
+            RequestStep::Question(question) => {
+                if questions::is_supported(&question.body, capabilities.as_ref()) {
+                    // A name is used once: a client may ignore one that it has answered.
+                    asked += 1;
+                    let name = format!("input-{asked}");
+                    let request = questions::input_request_of(&question.body)?;
+                    pending.push(async move {
+                        if let Ok(answer) = task.request_input(name, request).await {
+                            questions::answer_question(question, answer);
+                        }
+                    });
+                } else {
+                    let _gone = question.reply.send(QuestionReply::Unattended);
                 }
-                RequestStep::Update(_) => {}
-                RequestStep::Question(question) => {
-                    if questions::is_supported(&question.body, capabilities.as_ref()) {
-                        self.change(|contents| contents.ask(question));
-                    } else {
-                        let _gone = question.reply.send(QuestionReply::Unattended);
-                    }
-                }
-                RequestStep::Ended(ended) => return payload(ended),
+            }
+            RequestStep::Ended(ended) => {
+                let ServerResult::CallToolResult(result) = ended? else {
+                    return Err(mixed_up().into());
+                };
+                return Ok(result);
             }
         }
     }
-
-    fn change(&self, change: impl FnOnce(&mut TaskContents)) {
-        let mut contents = lock(&self.0);
-        change(&mut contents);
-        contents.task.last_updated_at = now();
-    }
-
-    /// Keeps how the call ended; its result only if there is room for it.
-    fn end(&self, payload: TaskPayload, room: &Arc<Semaphore>) {
-        let ended = match payload {
-            TaskPayload::Completed { result } => {
-                let bytes = u32::try_from(json::size(&result)).unwrap_or(u32::MAX);
-                match Arc::clone(room).try_acquire_many_owned(bytes) {
-                    Ok(permit) => (TaskPayload::Completed { result }, Some(permit)),
-                    Err(_) => (failed(&too_much()), None),
-                }
-            }
-            other => (other, None),
-        };
-        self.change(|contents| {
-            // Dropped, they count as turned away from.
-            contents.questions.clear();
-            contents.ended = Some(ended);
-        });
-    }
-
-    fn answer(&self, mut answers: InputResponses) {
-        self.change(|contents| {
-            for (name, question) in std::mem::take(&mut contents.questions) {
-                match answers.remove(&name).filter(Value::is_object) {
-                    Some(answer) => questions::answer_question(question, answer),
-                    None => contents.questions.push((name, question)),
-                }
-            }
-        });
-    }
-
-    fn detailed(&self) -> Result<DetailedTask, ErrorData> {
-        let contents = lock(&self.0);
-        let payload = match &contents.ended {
-            Some((ended, _)) => ended.clone(),
-            None if contents.questions.is_empty() => TaskPayload::Working,
-            None => {
-                let mut input_requests = InputRequests::new();
-                for (name, question) in &contents.questions {
-                    input_requests
-                        .insert(name.clone(), questions::input_request_of(&question.body)?);
-                }
-                TaskPayload::InputRequired { input_requests }
-            }
-        };
-        Ok(DetailedTask::new(contents.task.clone(), payload))
-    }
-}
-
-impl TaskContents {
-    fn ask(&mut self, question: ClientQuestion) {
-        self.asked += 1;
-        // A name is used once: a client may ignore one that it has answered.
-        self.questions.push((format!("input-{}", self.asked), question));
-    }
-}
-
-fn payload(ended: Result<ServerResult, ErrorData>) -> TaskPayload {
-    match ended {
-        Ok(result) => TaskPayload::Completed { result: object(&result) },
-        Err(error) => failed(&error),
-    }
-}
-
-fn failed(error: &ErrorData) -> TaskPayload {
-    TaskPayload::Failed { error: object(error) }
 }
 
 fn too_much() -> ErrorData {
@@ -253,17 +177,6 @@ fn too_much() -> ErrorData {
         "the call is done, but its result was discarded: results of tasks take more than {room}"
     );
     ErrorData::internal_error(message, None)
-}
-
-fn object(value: &impl serde::Serialize) -> JsonObject {
-    match serde_json::to_value(value) {
-        Ok(Value::Object(object)) => object,
-        _ => JsonObject::new(),
-    }
-}
-
-fn now() -> String {
-    rfc3339(SystemClock.unix().as_secs_f64())
 }
 
 #[cfg(test)]
