@@ -22,7 +22,8 @@ const RETRY: Duration = Duration::from_secs(3);
 #[derive(Default)]
 pub(super) struct EventStream {
     /// The number that its events carry; the stream that belongs to no request has none.
-    number: Option<u64>,
+    pub(super) number: Option<u64>,
+    request: Option<RequestId>,
     client: Option<mpsc::Sender<ServerSseMessage>>,
     kept: VecDeque<KeptEvent>,
     next: u64,
@@ -38,8 +39,11 @@ struct KeptEvent {
 }
 
 impl EventStream {
-    pub(super) fn of_request(number: u64) -> (Self, mpsc::Receiver<ServerSseMessage>) {
-        let mut stream = Self { number: Some(number), ..Self::default() };
+    pub(super) fn of_request(
+        number: u64,
+        request: Option<RequestId>,
+    ) -> (Self, mpsc::Receiver<ServerSseMessage>) {
+        let mut stream = Self { number: Some(number), request, ..Self::default() };
         let reader = stream.open();
         let id = stream.event_id(0);
         stream.next = 1;
@@ -70,7 +74,7 @@ impl EventStream {
     /// far as `answers` has room.
     pub(super) fn push(
         &mut self,
-        message: Arc<ServerJsonRpcMessage>,
+        message: ServerJsonRpcMessage,
         answers: &SharedRoom,
     ) -> (ServerSseMessage, Option<mpsc::Sender<ServerSseMessage>>) {
         let event = self.keep(self.next, message);
@@ -89,10 +93,10 @@ impl EventStream {
         (event, self.client.clone())
     }
 
-    fn keep(&mut self, index: u64, message: Arc<ServerJsonRpcMessage>) -> ServerSseMessage {
+    fn keep(&mut self, index: u64, message: ServerJsonRpcMessage) -> ServerSseMessage {
         let mut event = ServerSseMessage::default();
         event.event_id = Some(self.event_id(index));
-        event.message = Some(message);
+        event.message = Some(Arc::new(message));
         if self.kept.len() >= KEPT {
             self.kept.pop_front();
         }
@@ -100,9 +104,9 @@ impl EventStream {
         event
     }
 
-    /// Ends it with the event that was added last, the answer to the request `id`. Whether it may be
-    /// forgotten: its client reads it.
-    pub(super) fn finish(&mut self, id: Option<&RequestId>) -> bool {
+    /// Ends it with the event that was added last, the answer. Whether it may be forgotten: its client
+    /// reads it.
+    pub(super) fn finish(&mut self) -> bool {
         self.answered = Some(Instant::now());
         let is_read = self.is_read();
         self.client = None;
@@ -111,9 +115,13 @@ impl EventStream {
             let message = "the response was dropped: the connection ended before it was read, and too \
                          much is waiting for other clients";
             let error = ErrorData::internal_error(message, None);
-            self.keep(last, Arc::new(ServerJsonRpcMessage::error(error, id.cloned())));
+            self.keep(last, ServerJsonRpcMessage::error(error, self.request.clone()));
         }
         is_read
+    }
+
+    pub(super) fn waits_for(&self, request: &RequestId) -> bool {
+        self.answered.is_none() && self.request.as_ref() == Some(request)
     }
 
     /// Since when the answer is there for a client that did not come back for it.

@@ -2,7 +2,6 @@
 
 mod event_stream;
 mod session;
-mod session_streams;
 #[cfg(test)]
 mod tests;
 
@@ -110,8 +109,7 @@ impl SessionManager for HttpSessions {
             return Err(SessionError::TooMany);
         }
         let id: SessionId = Uuid::new_v4().to_string().into();
-        let session = ServedSession::new(self.answers.clone());
-        let transport = ServedSessionTransport::begin(&session);
+        let (session, transport) = ServedSession::begin(self.answers.clone());
         lock(&self.sessions).insert(Arc::clone(&id), session);
         Ok((id, transport))
     }
@@ -156,7 +154,7 @@ impl SessionManager for HttpSessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        Ok(events(self.session(id)?.used().streams.listen()))
+        Ok(events(self.session(id)?.listen()))
     }
 
     async fn resume(
@@ -164,7 +162,7 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        self.session(id)?.used().streams.resume(&last_event_id).map(events)
+        self.session(id)?.resume(&last_event_id).map(events)
     }
 }
 

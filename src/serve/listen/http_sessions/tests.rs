@@ -66,7 +66,8 @@ async fn come_back(
     id: &SessionId,
     stream: u64,
 ) -> Result<Vec<String>, SessionError> {
-    let events = sessions.resume(id, format!("0/{stream}")).await?;
+    // The first is that of the handshake.
+    let events = sessions.resume(id, format!("0/{}", stream + 1)).await?;
     let messages = events.map(|event| serde_json::to_string(&event.message).unwrap());
     Ok(messages.collect().await)
 }
@@ -75,7 +76,7 @@ async fn come_back(
 async fn one_session_has_only_so_many_answers_that_its_client_did_not_read() {
     let sessions = sessions();
     let mut one = opened(&sessions).await;
-    let (first, last) = (0, session_streams::MAX_KEPT_ANSWERS as u64);
+    let (first, last) = (0, session::MAX_KEPT_ANSWERS as u64);
     for number in first..=last {
         ask_and_leave(&sessions, &mut one, number, 10).await;
     }
