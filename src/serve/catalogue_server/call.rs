@@ -52,7 +52,7 @@ impl CatalogueServer {
     ) -> Result<CallToolResult, ErrorData> {
         let ItemRequest { id, session, metadata, user_id, trace, client, cancel, .. } = item;
         let offered = self.latest_tools();
-        let name = offered.find(&key.name).map_or(key.name.as_str(), |tool| &tool.full_name);
+        let name = offered.get(&key.name).map_or(key.name.as_str(), |tool| &tool.full_name);
         let request = CallRequest {
             id,
             assume_yes: self.settings.assume_yes,

@@ -2,8 +2,8 @@
 #![expect(deprecated, reason = "log lines are part of the older era, and deprecated in the newer")]
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, Weak};
 
 use rmcp::model::{
     LoggingMessageNotificationParam, Notification, NotificationNoParam,
@@ -27,53 +27,37 @@ const WATCH_QUEUE: usize = 64;
 pub(super) const DEFAULT_LEVEL: &str = "info";
 
 /// The resources that clients want to hear of, each watched once.
-#[derive(Clone, Default)]
-pub(super) struct WatchedResources(Arc<Mutex<HashMap<String, WatchedUri>>>);
+#[derive(Default)]
+pub(super) struct WatchedResources(Mutex<HashMap<String, Weak<ResourceWatch>>>);
 
-struct WatchedUri {
-    clients: usize,
+/// What the clients that are interested in a resource share; dropped, it ends.
+pub(super) struct ResourceWatch {
+    uri: String,
     _cancelled_when_dropped: DropGuard,
 }
 
-/// A client's interest in a resource; dropped, it ends.
-pub(super) struct ResourceWatch {
-    uri: String,
-    all: WatchedResources,
-}
-
 impl WatchedResources {
-    pub(super) fn watch(&self, host: &Arc<ToolHost>, uri: &str) -> ResourceWatch {
+    pub(super) fn watch(&self, host: &Arc<ToolHost>, uri: &str) -> Arc<ResourceWatch> {
         let mut watched = lock(&self.0);
-        if let Some(existing) = watched.get_mut(uri) {
-            existing.clients += 1;
-        } else {
-            let cancel = CancellationToken::new();
-            let (host, uris, stop) = (Arc::clone(host), [uri.to_owned()], cancel.clone());
-            tokio::spawn(async move {
-                let scope = LookupScope::default();
-                // A resource that cannot be watched sends no changes; the client can read it instead.
-                let (host, uris, scope) = (&host, &uris, &scope);
-                watch_anew(host, &stop, |updates, stop| async move {
-                    let _unwatched = host.watch_resources(uris, scope, &updates, &stop).await;
-                })
-                .await;
-            });
-            let entry = WatchedUri { clients: 1, _cancelled_when_dropped: cancel.drop_guard() };
-            watched.insert(uri.to_owned(), entry);
+        watched.retain(|_, watch| watch.strong_count() > 0);
+        if let Some(watch) = watched.get(uri).and_then(Weak::upgrade) {
+            return watch;
         }
-        ResourceWatch { uri: uri.to_owned(), all: self.clone() }
-    }
-}
-
-impl Drop for ResourceWatch {
-    fn drop(&mut self) {
-        let mut watched = lock(&self.all.0);
-        if let Some(entry) = watched.get_mut(&self.uri) {
-            entry.clients -= 1;
-            if entry.clients == 0 {
-                watched.remove(&self.uri);
-            }
-        }
+        let cancel = CancellationToken::new();
+        let (host, uris, stop) = (Arc::clone(host), [uri.to_owned()], cancel.clone());
+        tokio::spawn(async move {
+            let scope = LookupScope::default();
+            // A resource that cannot be watched sends no changes; the client can read it instead.
+            let (host, uris, scope) = (&host, &uris, &scope);
+            watch_anew(host, &stop, |updates, stop| async move {
+                let _unwatched = host.watch_resources(uris, scope, &updates, &stop).await;
+            })
+            .await;
+        });
+        let (uri, guard) = (uri.to_owned(), cancel.drop_guard());
+        let watch = Arc::new(ResourceWatch { uri, _cancelled_when_dropped: guard });
+        watched.insert(watch.uri.clone(), Arc::downgrade(&watch));
+        watch
     }
 }
 
@@ -118,7 +102,7 @@ async fn watch_anew<F: Future<Output = ()>>(
 
 pub(super) struct Subscription {
     pub(super) accepted: SubscriptionFilter,
-    pub(super) watches: Vec<ResourceWatch>,
+    pub(super) watches: Vec<Arc<ResourceWatch>>,
 }
 
 impl Subscription {
@@ -198,44 +182,22 @@ pub(super) fn known_level(level: rmcp::model::LoggingLevel) -> Option<&'static s
 }
 
 /// Which notifications a client of the older era wants.
+#[derive(Default)]
 pub(super) struct ClientState {
-    takes_logs: bool,
-    level: Mutex<Option<&'static str>>,
-    watched: Mutex<HashMap<String, ResourceWatch>>,
-    is_ready: AtomicBool,
+    /// Whether it gets every line a server logs, in addition to those of its own requests.
+    pub(super) takes_logs: bool,
+    pub(super) level: Mutex<Option<&'static str>>,
+    pub(super) watched: Mutex<HashMap<String, Arc<ResourceWatch>>>,
+    pub(super) is_ready: AtomicBool,
 }
 
 impl ClientState {
-    /// A client that set nothing. `takes_logs`: it gets every line a server logs, in addition to those
-    /// of its own requests.
-    pub(super) fn new(takes_logs: bool) -> Self {
-        let (level, watched) = (Mutex::default(), Mutex::default());
-        Self { takes_logs, level, watched, is_ready: AtomicBool::new(false) }
-    }
-
-    /// Notes that the client is ready; `false` when it had said so already.
-    pub(super) fn make_ready(&self) -> bool {
-        !self.is_ready.swap(true, Ordering::Relaxed)
-    }
-
-    pub(super) fn level(&self) -> Option<&'static str> {
-        *lock(&self.level)
-    }
-
-    pub(super) fn set_level(&self, level: Option<&'static str>) {
-        *lock(&self.level) = level;
-    }
-
-    pub(super) fn watched(&self) -> MutexGuard<'_, HashMap<String, ResourceWatch>> {
-        lock(&self.watched)
-    }
-
     pub(super) fn includes(&self, change: &HostEvent) -> bool {
         match change {
             HostEvent::ListChanged { .. } => true,
-            HostEvent::ResourceUpdated { uri, .. } => self.watched().contains_key(uri),
+            HostEvent::ResourceUpdated { uri, .. } => lock(&self.watched).contains_key(uri),
             HostEvent::Log { level, .. } => {
-                self.takes_logs && !level.is_below(self.level().unwrap_or(DEFAULT_LEVEL))
+                self.takes_logs && !level.is_below(lock(&self.level).unwrap_or(DEFAULT_LEVEL))
             }
             _ => false,
         }

@@ -23,7 +23,6 @@ use crate::host::request;
 use crate::host::request::ItemRequest;
 use crate::model::{CallId, ClientAbilities, HostEvent, JsonObject, QuestionReply, TraceContext};
 use crate::providers::mcp::call::{METADATA, SESSION, USER};
-use crate::serve::background::lifetime::RunningCallGuard;
 use crate::serve::background::service;
 use crate::serve::is_modern;
 use crate::serve::shared_room::MessagePlace;
@@ -189,15 +188,6 @@ impl CatalogueServer {
         }
     }
 
-    /// Admits a call to a background host; `None` where the server is none.
-    ///
-    /// # Errors
-    /// That the host is about to end.
-    fn admit_call(&self) -> Result<Option<RunningCallGuard>, ErrorData> {
-        let Some(background) = &self.settings.background else { return Ok(None) };
-        background.lifetime.begin_call().map(Some).ok_or_else(service::ending)
-    }
-
     /// Begins a request.
     ///
     /// # Errors
@@ -211,7 +201,9 @@ impl CatalogueServer {
     where
         F: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
     {
-        let admitted = self.admit_call()?;
+        let background = self.settings.background.as_ref();
+        let admitted = background.map(|background| background.lifetime.begin_call());
+        let admitted = admitted.map(|guard| guard.ok_or_else(service::ending)).transpose()?;
         let id = item.id.clone().filter(|id| !self.clients.is_running(id));
         let call = id.unwrap_or_else(|| self.host.new_call_id());
         let is_heavy = place.as_ref().is_some_and(|place| place.is_heavy());

@@ -2,6 +2,7 @@
 #![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
 
@@ -32,7 +33,7 @@ use crate::model::JsonObject;
 use crate::serve::background::held_sessions::{ConnectionSessions, HeldSessions};
 use crate::serve::background::protocol;
 use crate::serve::is_modern;
-use crate::serve::shared_room::MessageRoom;
+use crate::util::lock::lock;
 
 /// How many calls of one client may run or wait for their turn at once.
 const MAX_CALLS: usize = 256;
@@ -46,8 +47,10 @@ pub struct ServedClient {
     server: Arc<CatalogueServer>,
     identity: ServedIdentity,
     state: Arc<ClientState>,
-    calls: TaskTracker,
-    gone: CancellationToken,
+    pub(in crate::serve) calls: TaskTracker,
+    /// Fires when the client is gone or the server ends; firing it cancels what the client waits
+    /// for.
+    pub(in crate::serve) gone: CancellationToken,
     _gone_when_dropped: DropGuard,
     /// Where it calls as a front end of this program.
     sessions: Option<ConnectionSessions>,
@@ -56,7 +59,8 @@ pub struct ServedClient {
 impl ServedClient {
     pub(super) fn new(server: Arc<CatalogueServer>, identity: ServedIdentity) -> Self {
         let gone = server.stop.child_token();
-        let state = Arc::new(ClientState::new(identity.is_alone));
+        let state = ClientState { takes_logs: identity.is_alone, ..ClientState::default() };
+        let state = Arc::new(state);
         let (guard, calls) = (gone.clone().drop_guard(), TaskTracker::new());
         let background = server.settings.background.as_ref();
         let sessions = background.and_then(|background| background.sessions.as_ref());
@@ -87,7 +91,7 @@ impl ServedClient {
     ) -> impl Iterator<Item = &'t ServedTool> + use<'t> {
         let can_ask = questions::can_fill_forms(context.client_capabilities().as_ref());
         let is_free = self.server.settings.assume_yes || can_ask;
-        offered.tools.iter().filter(move |tool| is_free || !tool.needs_approval)
+        offered.values().filter(move |tool| is_free || !tool.needs_approval)
     }
 
     /// The session that a request belongs to: over HTTP that of its header, which the older era has. In
@@ -112,7 +116,7 @@ impl ServedClient {
         let level = if is_modern(&context) {
             context.meta.log_level().and_then(known_level)
         } else {
-            self.state.level()
+            *lock(&self.state.level)
         };
         let key = RequestKey { session, method, name, arguments };
         ClientRequest { key, state, answers, level, id: None, is_front_end: false, context }
@@ -143,7 +147,7 @@ impl ServedClient {
 
     /// Sends a client of the newer era what it subscribed to, until it disconnects.
     async fn subscription(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut watches: Vec<ResourceWatch> = Vec::new();
+        let mut watches: Vec<Arc<ResourceWatch>> = Vec::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
             if self.server.host.has_resource(uri).await {
                 watches.push(self.server.watched.watch(&self.server.host, uri));
@@ -166,22 +170,8 @@ impl ServedClient {
         Ok(())
     }
 
-    pub(in crate::serve) fn messages(&self) -> MessageRoom {
-        self.server.messages().clone()
-    }
-
-    pub fn calls(&self) -> TaskTracker {
-        self.calls.clone()
-    }
-
-    pub fn session_guard(&self) -> SessionGuard {
+    pub(in crate::serve) fn session_guard(&self) -> SessionGuard {
         SessionGuard { server: Arc::clone(&self.server), session: self.identity.session.clone() }
-    }
-
-    /// Fires when the client is gone or the server ends; firing it cancels what the client waits
-    /// for.
-    pub fn gone(&self) -> CancellationToken {
-        self.gone.clone()
     }
 }
 
@@ -191,7 +181,7 @@ pub(in crate::serve) fn served_session(own: &str, id: &str) -> String {
 }
 
 /// When dropped, ends the session of a client that has its own connection.
-pub struct SessionGuard {
+pub(in crate::serve) struct SessionGuard {
     server: Arc<CatalogueServer>,
     session: String,
 }
@@ -240,7 +230,7 @@ impl ServerHandler for ServedClient {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.server.latest_tools().find(name).map(|tool| tool.wire.clone())
+        self.server.latest_tools().get(name).map(|tool| tool.wire.clone())
     }
 
     async fn call_tool(
@@ -270,7 +260,7 @@ impl ServerHandler for ServedClient {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if !self.state.make_ready() {
+        if self.state.is_ready.swap(true, Ordering::Relaxed) {
             return;
         }
         let (changes, client) = (self.server.clients.changes(), Arc::clone(&self.state));
@@ -286,7 +276,7 @@ impl ServerHandler for ServedClient {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.state.set_level(known_level(request.level));
+        *lock(&self.state.level) = known_level(request.level);
         Ok(())
     }
 
@@ -349,7 +339,7 @@ impl ServerHandler for ServedClient {
             let message = format!("no server lists the resource '{}'", request.uri);
             return Err(ErrorData::resource_not_found(message, None));
         }
-        let mut watched = self.state.watched();
+        let mut watched = lock(&self.state.watched);
         if watched.len() >= MAX_WATCHED {
             let message = format!("one client may watch {MAX_WATCHED} resources");
             return Err(ErrorData::invalid_params(message, None));
@@ -366,7 +356,7 @@ impl ServerHandler for ServedClient {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        drop(self.state.watched().remove(&request.uri));
+        drop(lock(&self.state.watched).remove(&request.uri));
         Ok(())
     }
 

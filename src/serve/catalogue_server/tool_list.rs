@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
@@ -16,24 +17,14 @@ use crate::model::ToolDefinition;
 use crate::util::lock::lock;
 use crate::util::text;
 
-#[derive(Default)]
-pub(super) struct ServedTools {
-    /// All of them, in the order of the catalogue.
-    pub(super) tools: Vec<ServedTool>,
-    places: HashMap<String, usize>,
-}
+/// By the names they are offered under, in the order of the catalogue.
+pub(super) type ServedTools = IndexMap<String, ServedTool>;
 
 pub(super) struct ServedTool {
     pub(super) wire: Tool,
     pub(super) definition: Arc<ToolDefinition>,
     pub(super) full_name: String,
     pub(super) needs_approval: bool,
-}
-
-impl ServedTools {
-    pub(super) fn find(&self, name: &str) -> Option<&ServedTool> {
-        self.places.get(name).and_then(|place| self.tools.get(*place))
-    }
 }
 
 impl CatalogueServer {
@@ -63,10 +54,9 @@ fn offered(host: &ToolHost, catalogue: &Catalogue, uses_bare_names: bool) -> Ser
         let (bare, full_name) = (definition.name.tool(), definition.name.full());
         let is_free = bare_names.get(bare) == Some(&1) && !full_names.contains(bare);
         let name = if uses_bare_names && is_free { bare.to_owned() } else { full_name.clone() };
-        list.places.insert(name.clone(), list.tools.len());
-        let (wire, needs_approval) = (wire_tool(definition, name), *needs_approval);
+        let (wire, needs_approval) = (wire_tool(definition, name.clone()), *needs_approval);
         let definition = Arc::clone(definition);
-        list.tools.push(ServedTool { wire, definition, full_name, needs_approval });
+        list.insert(name, ServedTool { wire, definition, full_name, needs_approval });
     }
     list
 }

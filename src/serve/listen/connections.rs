@@ -14,7 +14,7 @@ pub(super) async fn serve(
     transport: TextTransport,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
-    let (disconnected, calls) = (client.gone(), client.calls());
+    let (disconnected, calls) = (client.gone.clone(), client.calls.clone());
     let _session_ends = client.session_guard();
     let draining = async {
         stop.cancelled().await;

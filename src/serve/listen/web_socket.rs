@@ -73,10 +73,10 @@ async fn serve_client(
     let client = server.connect(ServedIdentity { session, is_alone: false });
     let (sink, frames) = stream.split();
     let sink = Arc::new(Mutex::new(sink));
-    reading.within(server.messages().clone());
-    let source = FrameSource::new(frames, &sink, reading);
-    let transport =
-        TextTransport::new(source.texts(), FrameSink(sink), client.messages(), client.gone());
+    let room = server.messages().clone();
+    reading.within(room.clone());
+    let texts = FrameSource::new(frames, &sink, reading).texts();
+    let transport = TextTransport::new(texts, FrameSink(sink), room, client.gone.clone());
     let invalid = async {
         match &identity {
             Some(client) => authenticator.until_invalid(client, || client.expires).await,

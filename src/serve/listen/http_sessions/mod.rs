@@ -82,13 +82,9 @@ impl HttpSessions {
 
     /// Forgets sessions of clients that seem to be gone, and answers that nobody came back for.
     fn sweep(&self) {
-        lock(&self.sessions).retain(|id, session| {
-            let is_abandoned = session.is_abandoned();
-            if is_abandoned {
-                self.end(id, session);
-            }
-            !is_abandoned
-        });
+        let mut sessions = lock(&self.sessions);
+        let abandoned = sessions.extract_if(|_, session| session.is_abandoned());
+        abandoned.for_each(|(id, session)| self.end(&id, &session));
     }
 }
 
