@@ -23,9 +23,8 @@ impl CatalogueServer {
         request: ClientRequest,
         front_end_call: Option<CallRequest>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let key = request.key.clone();
         let client_name = request.context.client_info().map(|client| client.name);
-        let answer = self.exchange(request, |server, item| async move {
+        let answer = self.exchange(request, |server, key, item| async move {
             let result = match front_end_call {
                 Some(call) => {
                     let ItemRequest { id, client, cancel, .. } = item;

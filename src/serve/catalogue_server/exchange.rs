@@ -52,7 +52,7 @@ impl CatalogueServer {
     pub(super) async fn exchange<F>(
         self: &Arc<Self>,
         request: ClientRequest,
-        work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
+        work: impl FnOnce(Arc<Self>, RequestKey, ItemRequest) -> F,
     ) -> Result<ServerResult, ErrorData>
     where
         F: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
@@ -81,7 +81,8 @@ impl CatalogueServer {
             let questions = Some(questions::abilities(capabilities.as_ref()));
             let client = ClientAbilities { log_level: level, questions };
             let item = ItemRequest { id, client, ..self.item_request(&context, &key.session) };
-            self.start(item, place(&context), work)?
+            let own = key.clone();
+            self.start(item, place(&context), |server, item| work(server, own, item))?
         };
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
         let mut pending = FuturesUnordered::new();

@@ -304,9 +304,8 @@ impl ServerHandler for ServedClient {
         let ReadResourceRequestParams { uri, input_responses, request_state, .. } = request;
         let round = (request_state, input_responses);
         let request = self.request(context, "resources/read", (uri, None), round);
-        let uri = request.key.name.clone();
-        let answer = self.server.exchange(request, |server, item| async move {
-            server.read_resource(&uri, &item).await.map(ServerResult::ReadResourceResult)
+        let answer = self.server.exchange(request, |server, key, item| async move {
+            server.read_resource(&key.name, &item).await.map(ServerResult::ReadResourceResult)
         });
         match self.bounded(answer).await? {
             ServerResult::ReadResourceResult(result) => Ok(result.into()),
@@ -377,8 +376,7 @@ impl ServerHandler for ServedClient {
             request;
         let round = (request_state, input_responses);
         let request = self.request(context, "prompts/get", (name, arguments), round);
-        let key = request.key.clone();
-        let answer = self.server.exchange(request, |server, item| async move {
+        let answer = self.server.exchange(request, |server, key, item| async move {
             server.get_prompt(&key, &item).await.map(ServerResult::GetPromptResult)
         });
         match self.bounded(answer).await? {

@@ -4,6 +4,7 @@
 //! that the model reads why; only a name that is not offered is an error of the protocol.
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::model::{Error, ToolResult};
@@ -50,8 +51,5 @@ pub(super) fn error_text(error: &Error) -> String {
 
 /// A block of a kind that the SDK does not know is sent as its JSON.
 fn block(block: &Value) -> ContentBlock {
-    match serde_json::from_value(block.clone()) {
-        Ok(block) => block,
-        Err(_unknown) => ContentBlock::text(block.to_string()),
-    }
+    ContentBlock::deserialize(block).unwrap_or_else(|_| ContentBlock::text(block.to_string()))
 }

@@ -17,7 +17,6 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde::Deserialize;
-use tokio::time::{Instant, Interval};
 
 use super::{DemoServer, tools};
 use crate::util::lock::lock;
@@ -50,8 +49,14 @@ static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
     serde_json::from_str(include_str!("definitions.json")).unwrap_or_default()
 });
 
-fn ticks() -> Interval {
-    tokio::time::interval_at(Instant::now() + TICK_INTERVAL, TICK_INTERVAL)
+/// Tells of the resource that changes until that fails.
+async fn tick<E, F: Future<Output = Result<(), E>>>(tell: impl Fn() -> F) {
+    loop {
+        tokio::time::sleep(TICK_INTERVAL).await;
+        if tell().await.is_err() {
+            return;
+        }
+    }
 }
 
 impl ServerHandler for DemoServer {
@@ -152,18 +157,12 @@ impl ServerHandler for DemoServer {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut ticks = ticks();
-        loop {
-            tokio::select! {
-                () = context.cancelled() => return Ok(()),
-                () = self.client_gone.cancelled() => return Ok(()),
-                _ = ticks.tick() => {
-                    if context.sink().notify_resource_updated(UPTIME_URI).await.is_err() {
-                        return Ok(());
-                    }
-                }
-            }
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.client_gone.cancelled() => {}
+            () = tick(|| context.sink().notify_resource_updated(UPTIME_URI)) => {}
         }
+        Ok(())
     }
 
     async fn subscribe(
@@ -178,14 +177,8 @@ impl ServerHandler for DemoServer {
         let stop = self.client_gone.child_token();
         *lock(&self.legacy_ticker) = Some(stop.clone().drop_guard());
         tokio::spawn(stop.run_until_cancelled_owned(async move {
-            let mut ticks = ticks();
-            loop {
-                ticks.tick().await;
-                let update = ResourceUpdatedNotificationParam::new(UPTIME_URI);
-                if context.peer.notify_resource_updated(update).await.is_err() {
-                    return;
-                }
-            }
+            let update = || ResourceUpdatedNotificationParam::new(UPTIME_URI);
+            tick(|| context.peer.notify_resource_updated(update())).await;
         }));
         Ok(())
     }
