@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResponse, CallToolResult, ErrorData, ServerResult};
 
 use super::exchange::ClientRequest;
-use super::parked_requests::RequestKey;
+use super::running_request::RequestKey;
 use super::{CatalogueServer, mixed_up, offerings, result};
 use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope};
 use crate::mcp::rpc_code::MISSING_CAPABILITY;

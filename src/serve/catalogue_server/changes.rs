@@ -100,28 +100,23 @@ async fn watch_anew<F: Future<Output = ()>>(
     }
 }
 
-pub(super) struct Subscription {
-    pub(super) accepted: SubscriptionFilter,
-    pub(super) watches: Vec<Arc<ResourceWatch>>,
-}
-
-impl Subscription {
-    pub(super) fn includes(&self, change: &HostEvent) -> bool {
-        let accepted = &self.accepted;
-        match change {
-            HostEvent::ListChanged { list, .. } => {
-                let is_accepted = match list {
-                    ListKind::Tools => accepted.tools_list_changed,
-                    ListKind::Prompts => accepted.prompts_list_changed,
-                    ListKind::Resources => accepted.resources_list_changed,
-                };
-                is_accepted == Some(true)
-            }
-            HostEvent::ResourceUpdated { uri, .. } => {
-                self.watches.iter().any(|watch| watch.uri == *uri)
-            }
-            _ => false,
+/// Whether a client of the newer era that subscribed to this wants to hear of a change.
+pub(super) fn is_subscribed(
+    accepted: &SubscriptionFilter,
+    watches: &[Arc<ResourceWatch>],
+    change: &HostEvent,
+) -> bool {
+    match change {
+        HostEvent::ListChanged { list, .. } => {
+            let is_accepted = match list {
+                ListKind::Tools => accepted.tools_list_changed,
+                ListKind::Prompts => accepted.prompts_list_changed,
+                ListKind::Resources => accepted.resources_list_changed,
+            };
+            is_accepted == Some(true)
         }
+        HostEvent::ResourceUpdated { uri, .. } => watches.iter().any(|watch| watch.uri == *uri),
+        _ => false,
     }
 }
 

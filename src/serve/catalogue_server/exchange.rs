@@ -15,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::changes::DEFAULT_LEVEL;
 use super::client_registry::ClientQuestion;
-use super::parked_requests::{ParkedRequest, RequestKey};
-use super::running_request::{RequestStep, RunningRequest};
+use super::running_request::{ParkedRequest, RequestKey, RequestStep, RunningRequest};
 use super::{CatalogueServer, changes, questions};
 use crate::host::link::Observation;
 use crate::host::request;

@@ -22,10 +22,10 @@ use serde::Deserialize as _;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::changes::{self, ClientState, ResourceWatch, Subscription, known_level};
+use super::changes::{self, ClientState, ResourceWatch, known_level};
 use super::exchange::ClientRequest;
 use super::lean::{self, LeanCall};
-use super::parked_requests::RequestKey;
+use super::running_request::RequestKey;
 use super::tool_list::{ServedTool, ServedTools, wire_tool};
 use super::{CatalogueServer, ServedIdentity, ended, mixed_up, questions};
 use crate::host::request::CallRequest;
@@ -56,18 +56,28 @@ pub struct ServedClient {
     sessions: Option<ConnectionSessions>,
 }
 
-impl ServedClient {
-    pub(super) fn new(server: Arc<CatalogueServer>, identity: ServedIdentity) -> Self {
-        let gone = server.stop.child_token();
+impl CatalogueServer {
+    /// A client that has just connected. `identity` tells its parked calls and its session tools
+    /// from those of others.
+    #[doc(hidden)] // for its own transports
+    pub fn connect(self: &Arc<Self>, identity: ServedIdentity) -> ServedClient {
+        let gone = self.stop.child_token();
         let state = ClientState { takes_logs: identity.is_alone, ..ClientState::default() };
-        let state = Arc::new(state);
-        let (guard, calls) = (gone.clone().drop_guard(), TaskTracker::new());
-        let background = server.settings.background.as_ref();
+        let background = self.settings.background.as_ref();
         let sessions = background.and_then(|background| background.sessions.as_ref());
-        let sessions = sessions.map(HeldSessions::of_connection);
-        Self { server, identity, state, calls, gone, _gone_when_dropped: guard, sessions }
+        ServedClient {
+            server: Arc::clone(self),
+            identity,
+            state: Arc::new(state),
+            calls: TaskTracker::new(),
+            _gone_when_dropped: gone.clone().drop_guard(),
+            gone,
+            sessions: sessions.map(HeldSessions::of_connection),
+        }
     }
+}
 
+impl ServedClient {
     /// The whole call that a front end of this program makes; `None` for any other client.
     fn front_end_call(
         &self,
@@ -156,10 +166,9 @@ impl ServedClient {
         let head = context.request_context().extensions.get::<http::request::Parts>();
         let closing = head.and_then(|head| head.extensions.get::<ListenerClosing>());
         let closing = closing.map(|closing| closing.0.clone()).unwrap_or_default();
-        let subscription = Subscription { accepted: context.accepted().clone(), watches };
-        let sink = context.sink();
-        let (changes, is_wanted) =
-            (self.server.clients.changes(), |change: &_| subscription.includes(change));
+        let accepted = context.accepted();
+        let is_wanted = |change: &_| changes::is_subscribed(accepted, &watches, change);
+        let (changes, sink) = (self.server.clients.changes(), context.sink());
         let telling = changes::forward(changes, is_wanted, |sent| sink.send(sent));
         tokio::select! {
             () = context.cancelled() => {}

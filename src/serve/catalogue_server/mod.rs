@@ -7,7 +7,6 @@ mod exchange;
 mod handler;
 pub mod lean;
 mod offerings;
-mod parked_requests;
 mod questions;
 mod result;
 mod running_request;
@@ -29,7 +28,7 @@ pub use client_registry::ClientRegistry;
 pub(in crate::serve) use exchange::SessionEnded;
 pub use handler::ServedClient;
 pub(in crate::serve) use handler::{ListenerClosing, served_session};
-use parked_requests::ParkedRequests;
+use running_request::ParkedRequests;
 use tasks::ServedTasks;
 use tool_list::ServedTools;
 
@@ -62,7 +61,7 @@ pub struct CatalogueServer {
     parked: ParkedRequests,
     tasks: ServedTasks,
     watched: WatchedResources,
-    messages: MessageRoom,
+    pub(in crate::serve) messages: MessageRoom,
     /// Whether it is offered to one client, apart from all others.
     is_for_one_client: bool,
     /// The user that all calls are made for; `None` lets requests say.
@@ -94,13 +93,6 @@ impl CatalogueServer {
         })
     }
 
-    /// A client that has just connected. `identity` tells its parked calls and its session tools
-    /// from those of others.
-    #[doc(hidden)] // for its own transports
-    pub fn connect(self: &Arc<Self>, identity: ServedIdentity) -> ServedClient {
-        ServedClient::new(Arc::clone(self), identity)
-    }
-
     /// The same catalogue as one client may use it, apart from all others: its list of tools, its
     /// parked calls, its tasks and its subscriptions are its own.
     pub fn for_client(&self, scope: ClientScope) -> Arc<Self> {
@@ -127,10 +119,6 @@ impl CatalogueServer {
     /// Whether it is a background host, whose clients are mostly front ends of this program.
     pub(in crate::serve) fn is_background(&self) -> bool {
         self.settings.background.is_some()
-    }
-
-    pub(in crate::serve) fn messages(&self) -> &MessageRoom {
-        &self.messages
     }
 
     /// Ends all connections of this server and the calls of its clients.

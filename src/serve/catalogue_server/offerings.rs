@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::parked_requests::RequestKey;
+use super::running_request::RequestKey;
 use super::{CatalogueServer, result};
 use crate::host::request::{ItemRequest, LookupScope};
 use crate::model::{CompletionQuery, CompletionReference, Error, ErrorCause, ErrorKind};

@@ -35,7 +35,7 @@ pub(super) struct AuthenticatedClient {
 pub struct Authenticator {
     owner: Option<TokenDigest>,
     issued: Option<IssuedTokens>,
-    resource: Option<ProtectedResource>,
+    pub(super) resource: Option<ProtectedResource>,
 }
 
 impl Authenticator {
@@ -48,10 +48,6 @@ impl Authenticator {
     ) -> Self {
         let owner = owner.map(|token| digest(token.expose_secret().as_bytes()));
         Self { owner, issued, resource }
-    }
-
-    pub(super) fn resource(&self) -> Option<&ProtectedResource> {
-        self.resource.as_ref()
     }
 
     /// Whose this token is, which an authorization server may have to be asked about.
@@ -123,8 +119,8 @@ mod tests {
     fn a_client_is_told_about_the_authorization_server_where_there_is_one() {
         let url = "http://127.0.0.1:1/mcp".parse().unwrap();
         let resource = ProtectedResource::new("https://as.example", url, Vec::new(), Vec::new());
-        assert!(Authenticator::new(None, None, Some(resource.unwrap())).resource().is_some());
-        assert!(Authenticator::new(None, None, None).resource().is_none());
+        assert!(Authenticator::new(None, None, Some(resource.unwrap())).resource.is_some());
+        assert!(Authenticator::new(None, None, None).resource.is_none());
     }
 
     #[tokio::test]

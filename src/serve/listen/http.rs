@@ -180,7 +180,7 @@ impl HttpListener {
     }
 
     fn resource(&self) -> Option<&ProtectedResource> {
-        self.authenticator.as_ref()?.resource()
+        self.authenticator.as_ref()?.resource.as_ref()
     }
 
     /// The metadata of the resource, for everyone: it says where to get a token.
@@ -194,7 +194,7 @@ impl HttpListener {
             Ok(mcp) => mcp,
             Err(error) => return self.refusal(error, &head),
         };
-        let (body, place) = match read(body, mcp.messages()).await {
+        let (body, place) = match read(body, &mcp.server.messages).await {
             Ok(read) => read,
             Err((status, message)) => return text(status, &message),
         };

@@ -44,7 +44,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let client = server.connect(identity);
-    let transport = lines(input, output, server.messages().clone(), client.gone.clone());
+    let transport = lines(input, output, server.messages.clone(), client.gone.clone());
     Box::pin(connections::serve(client, transport, stop)).await
 }
 

@@ -73,7 +73,7 @@ async fn serve_client(
     let client = server.connect(ServedIdentity { session, is_alone: false });
     let (sink, frames) = stream.split();
     let sink = Arc::new(Mutex::new(sink));
-    let room = server.messages().clone();
+    let room = server.messages.clone();
     reading.within(room.clone());
     let texts = FrameSource::new(frames, &sink, reading).texts();
     let transport = TextTransport::new(texts, FrameSink(sink), room, client.gone.clone());

@@ -20,11 +20,11 @@ use super::http_sessions::{HttpSessions, SessionError};
 use super::text_transport;
 use crate::mcp::message::Envelope;
 use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
-use crate::serve::shared_room::{LARGE, MessageRoom, SharedRoom};
+use crate::serve::shared_room::{LARGE, SharedRoom};
 
 /// What answers the requests of one client, or of all that have the owner's token.
 pub(super) struct McpService {
-    server: Arc<CatalogueServer>,
+    pub(super) server: Arc<CatalogueServer>,
     service: StreamableHttpService<ServedClient, HttpSessions>,
     sessions: Arc<HttpSessions>,
 }
@@ -68,10 +68,6 @@ impl McpService {
             tokio::runtime::Handle::current().block_on(serving)
         });
         serving.await.ok().flatten().unwrap_or_else(|| unavailable(SessionError::Ended))
-    }
-
-    pub(super) fn messages(&self) -> &MessageRoom {
-        self.server.messages()
     }
 
     async fn serve(&self, head: Parts, body: Bytes) -> HttpAnswer {
