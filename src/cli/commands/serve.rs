@@ -18,7 +18,7 @@ use crate::serve::listen::oauth::{AcceptedScope, ProtectedResource};
 use crate::serve::listen::token::TokenFile;
 use crate::serve::listen::token_store::TokenStore;
 use crate::serve::listen::unix::UnixSocketListener;
-use crate::serve::listen::{address, stream, web_socket};
+use crate::serve::listen::{address, stream};
 use crate::util::regular_file;
 
 /// How long calls may continue after a signal to stop.
@@ -208,13 +208,8 @@ async fn open_listeners<'a>(
     if let Some(text) = &args.ws {
         let listener = address::listen(text, args.dangerously_bind).await?;
         note(format!("listening on ws://{}/mcp", shown_address(&listener, text)));
-        listeners.push(
-            async move {
-                web_socket::serve(server, &rules, &authenticator, listener, stop).await;
-                Ok(())
-            }
-            .boxed(),
-        );
+        let ws = HttpListener::new(server, rules, Some(authenticator)).over_web_socket();
+        listeners.push(async move { ws.serve(listener, stop).await }.map(Ok).boxed());
     }
     if let Some(file) = &token_file {
         note(format!("the token is in {}", file.path().display()));

@@ -181,7 +181,7 @@ fn too_much() -> ErrorData {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::{CallToolResult, ContentBlock};
+    use rmcp::model::ContentBlock;
 
     use super::super::ClientRegistry;
     use super::*;

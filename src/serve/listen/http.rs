@@ -1,8 +1,8 @@
-//! Clients over Streamable HTTP, in both eras.
+//! Clients over Streamable HTTP, in both eras, and the handshake of those over WebSocket.
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::Context;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -30,8 +31,10 @@ use super::http_clients::HttpClients;
 use super::http_sessions::KEPT_ANSWERS;
 use super::mcp_service::McpService;
 use super::oauth::ProtectedResource;
+use super::web_socket;
 use crate::serve::catalogue_server::{CatalogueServer, ListenerClosing};
 use crate::serve::shared_room::{MessagePlace, MessageRoom, SMALL, SharedRoom};
+use crate::util::lock::lock;
 
 const MAX_CONNECTIONS: usize = 16_384;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,10 +53,15 @@ pub struct HttpListener {
     /// `None` where everyone who can connect is the owner.
     authenticator: Option<Arc<Authenticator>>,
     clients: HttpClients,
+    /// Whether its clients speak WebSocket.
+    is_web_socket: bool,
     /// Fires before `end`.
     closing: CancellationToken,
     end: CancellationToken,
 }
+
+/// The connection that a request upgrades, and whose it is.
+type Upgrade = Mutex<Option<(OnUpgrade, Requester)>>;
 
 impl HttpListener {
     /// A listener for `server` for requests that satisfy `rules` and have a token that `authenticator`
@@ -69,15 +77,22 @@ impl HttpListener {
         let answers = SharedRoom::new(KEPT_ANSWERS);
         let clients = HttpClients::new(answers.of_one_token());
         let mcp = McpService::new(&server, transport.to_owned(), answers, end.clone());
-        let (mcp, closing) = (Arc::new(mcp), CancellationToken::new());
-        Self { server, mcp, rules, authenticator, clients, closing, end }
+        let (mcp, closing, is_web_socket) = (Arc::new(mcp), CancellationToken::new(), false);
+        Self { server, mcp, rules, authenticator, clients, is_web_socket, closing, end }
+    }
+
+    /// The same for clients over WebSocket.
+    #[must_use]
+    pub fn over_web_socket(self) -> Self {
+        Self { is_web_socket: true, ..self }
     }
 
     /// Serves all clients that connect until `stop` fires, and what they asked before for a moment longer.
     pub async fn serve(self, listener: TcpListener, stop: &CancellationToken) {
         let shared = Arc::new(self);
         let next = |context: &mut Context<'_>| listener.poll_accept(context);
-        let clients = accept::serve_each(next, MAX_CONNECTIONS, stop, |(stream, _)| {
+        let most = if shared.is_web_socket { web_socket::MAX_CLIENTS } else { MAX_CONNECTIONS };
+        let clients = accept::serve_each(next, most, stop, |(stream, _)| {
             let (shared, stop) = (Arc::clone(&shared), stop.clone());
             let _as_it_was = stream.set_nodelay(true);
             async move { shared.serve_connection(stream, &stop).await }
@@ -90,24 +105,36 @@ impl HttpListener {
     /// Answers the requests of one client, one after another, until it leaves, or `stop` fires and its last
     /// request is answered.
     pub(super) async fn serve_connection(
-        self: &Arc<Self>,
-        stream: impl AsyncRead + AsyncWrite + Unpin,
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         stop: &CancellationToken,
     ) {
-        let service = service_fn(|request| {
-            let shared = Arc::clone(self);
-            async move { Ok::<_, Infallible>(shared.answer(request).await) }
+        let (stream, upgrade) = (BoundedStream::new(stream, WRITE_TIMEOUT), Upgrade::default());
+        let (reading, upgrade) = (stream.reading(), &upgrade);
+        let service = service_fn(|request| async move {
+            Ok::<_, Infallible>(self.answer(request, upgrade).await)
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-        let io = TokioIo::new(BoundedStream::new(stream, WRITE_TIMEOUT));
-        let mut connection = pin!(builder.serve_connection(io, service));
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection.with_upgrades());
         tokio::select! {
             // What a client does wrong ends its own connection.
-            _ended = connection.as_mut() => return,
-            () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+            _ended = connection.as_mut() => {}
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                let _ended = connection.await;
+            }
         }
-        let _ended = connection.await;
+        let upgrade = lock(upgrade).take();
+        if let (Some((upgrade, requester)), Some(authenticator)) = (upgrade, &self.authenticator)
+            && let Ok(stream) = upgrade.await
+        {
+            let (stream, server) = (TokioIo::new(stream), &self.server);
+            let serving =
+                web_socket::serve(stream, reading, requester, server, authenticator, stop);
+            Box::pin(serving).await;
+        }
     }
 
     /// Ends subscriptions, gives `clients` a moment, then ends sessions and other streams.
@@ -120,13 +147,14 @@ impl HttpListener {
         self.end.cancel();
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> HttpAnswer {
+    async fn answer(&self, request: Request<Incoming>, upgrade: &Upgrade) -> HttpAnswer {
         let page = self.rules.page(request.headers());
         let mut answer = match (request.method(), request.uri().path()) {
             (&Method::GET, "/health") => text(StatusCode::OK, "ok"),
             (&Method::OPTIONS, _) if cross_origin::is_preflight(request.headers()) => {
                 self.preflight(request)
             }
+            (_, "/mcp") if self.is_web_socket => self.upgrade(request, upgrade),
             (_, "/mcp") => self.mcp(request).await,
             (&Method::GET, path) if let Some(metadata) = self.metadata(path) => metadata,
             _ => text(StatusCode::NOT_FOUND, "MCP is served at /mcp"),
@@ -143,6 +171,22 @@ impl HttpListener {
         match self.rules.check_place(&head) {
             Ok(()) => cross_origin::preflight(&head.headers),
             Err(error) => text(error.status(), &error.to_string()),
+        }
+    }
+
+    fn upgrade(&self, mut request: Request<Incoming>, upgrade: &Upgrade) -> HttpAnswer {
+        let upgraded = hyper::upgrade::on(&mut request);
+        let (head, _) = request.into_parts();
+        let admitted = self.rules.check(&head).and_then(|token| {
+            self.authenticator.as_ref().ok_or(AccessError::Token)?.authenticate(token)
+        });
+        match admitted.map(|requester| (web_socket::open(&head), requester)) {
+            Ok((Ok(answer), requester)) => {
+                *lock(upgrade) = Some((upgraded, requester));
+                answer
+            }
+            Ok((Err(reason), _)) => text(StatusCode::BAD_REQUEST, &reason.to_string()),
+            Err(error) => self.refusal(error, &head),
         }
     }
 

@@ -10,7 +10,6 @@ pub mod stream;
 pub mod token;
 pub mod token_store;
 pub mod unix;
-pub mod web_socket;
 
 mod accept;
 mod backlog;
@@ -22,6 +21,7 @@ mod http_clients;
 mod http_sessions;
 mod mcp_service;
 mod text_transport;
+mod web_socket;
 
 /// The longest message a client may send, in bytes.
 pub(super) const MAX_MESSAGE: usize = super::background::protocol::MAX_REQUEST;

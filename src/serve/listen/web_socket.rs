@@ -2,76 +2,73 @@
 
 use std::io;
 use std::sync::Arc;
-use std::task::Context;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::{self, SplitSink, SplitStream, Stream};
 use futures_util::{SinkExt as _, StreamExt as _};
-use http::{Response, StatusCode};
+use http::request::Parts;
+use http::{HeaderValue, Request, header};
+use http_body_util::{BodyExt as _, Empty};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request};
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as FrameError, Message};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::MAX_MESSAGE;
-use super::accept;
-use super::access::AccessRules;
 use super::authentication::{Authenticator, Requester};
-use super::bounded_stream::{BoundedStream, ReadingMessage};
+use super::bounded_stream::ReadingMessage;
 use super::connections;
+use super::http_answer::HttpAnswer;
 use super::text_transport::{TextError, TextSink, TextTransport};
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
-const MAX_CLIENTS: usize = 4_096;
-const HANDSHAKE: Duration = Duration::from_secs(10);
+pub(super) const MAX_CLIENTS: usize = 4_096;
 const FIRST_MESSAGE: Duration = Duration::from_mins(1);
 /// How long a client may be silent before it is asked whether it is there, and how long it may take
-/// to say so; also how long it may read nothing of what is sent to it.
+/// to say so.
 const SILENCE: Duration = Duration::from_secs(30);
 const SUBPROTOCOL: &str = "mcp";
 
-/// Serves all clients that connect until `stop` fires.
-pub async fn serve(
-    server: &Arc<CatalogueServer>,
-    rules: &Arc<AccessRules>,
-    authenticator: &Arc<Authenticator>,
-    listener: TcpListener,
-    stop: &CancellationToken,
-) {
-    let next = |context: &mut Context<'_>| listener.poll_accept(context);
-    let clients = accept::serve_each(next, MAX_CLIENTS, stop, |(stream, _)| {
-        let (server, rules, stop) = (Arc::clone(server), Arc::clone(rules), stop.clone());
-        let authenticator = Arc::clone(authenticator);
-        let _as_it_was = stream.set_nodelay(true);
-        async move { serve_client(stream, server, &rules, &authenticator, &stop).await }
-    });
-    clients.await.wait().await;
+/// The answer to a request that opens a connection.
+pub(super) fn open(head: &Parts) -> Result<HttpAnswer, FrameError> {
+    let request = Request::from_parts(head.clone(), ());
+    let mut answer = create_response_with_body(&request, || Empty::new().boxed())?;
+    let named = head.headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
+    let mut named = named.filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+    if named.any(|name| name.trim() == SUBPROTOCOL) {
+        let name = HeaderValue::from_static(SUBPROTOCOL);
+        answer.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, name);
+    }
+    Ok(answer)
 }
 
-async fn serve_client(
-    stream: TcpStream,
-    server: Arc<CatalogueServer>,
-    rules: &AccessRules,
+/// Serves a client after its handshake, until it leaves, its token is not valid any more, or `stop` fires.
+pub(super) async fn serve<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: T,
+    reading: ReadingMessage,
+    requester: Requester,
+    server: &Arc<CatalogueServer>,
     authenticator: &Authenticator,
     stop: &CancellationToken,
 ) {
-    let opened = tokio::time::timeout(HANDSHAKE, open(stream, rules, authenticator)).await;
-    let Ok(Ok((stream, reading, requester))) = opened else { return };
+    let limits = WebSocketConfig::default()
+        .max_message_size(Some(MAX_MESSAGE))
+        .max_frame_size(Some(MAX_MESSAGE));
+    let stream = WebSocketStream::from_raw_socket(stream, Role::Server, Some(limits));
     let (server, identity) = match requester {
-        Requester::Owner => (server, None),
+        Requester::Owner => (Arc::clone(server), None),
         Requester::Client(client) => (server.for_client(client.scope.clone()), Some(client)),
     };
     let session = format!("ws-{}", Uuid::new_v4().simple());
     let client = server.connect(ServedIdentity { session, is_alone: false });
-    let (sink, frames) = stream.split();
+    let (sink, frames) = stream.await.split();
     let sink = Arc::new(Mutex::new(sink));
     let room = server.messages.clone();
     reading.within(room.clone());
@@ -92,46 +89,6 @@ async fn serve_client(
             let _ended = serving.await;
         }
     }
-}
-
-/// A connection after its handshake, and whose it is.
-type OpenedConnection = (WebSocketStream<BoundedStream<TcpStream>>, ReadingMessage, Requester);
-
-async fn open(
-    stream: TcpStream,
-    rules: &AccessRules,
-    authenticator: &Authenticator,
-) -> Result<OpenedConnection, FrameError> {
-    let limits = WebSocketConfig::default()
-        .max_message_size(Some(MAX_MESSAGE))
-        .max_frame_size(Some(MAX_MESSAGE));
-    let mut requester = None;
-    #[expect(clippy::result_large_err, reason = "the library's own type of a refusal")]
-    let check = |request: &Request, mut answer: Response<()>| {
-        let refuse = |status: StatusCode, message: String| -> ErrorResponse {
-            let mut refused = Response::new(Some(message));
-            *refused.status_mut() = status;
-            refused
-        };
-        let (head, ()) = request.clone().into_parts();
-        if head.uri.path() != "/mcp" {
-            return Err(refuse(StatusCode::NOT_FOUND, "MCP is served at /mcp".to_owned()));
-        }
-        let admitted = rules.check(&head).and_then(|token| authenticator.authenticate(token));
-        requester = Some(admitted.map_err(|error| refuse(error.status(), error.to_string()))?);
-        let named = head.headers.get_all("sec-websocket-protocol").iter();
-        let mut named = named.filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
-        if named.any(|name| name.trim() == SUBPROTOCOL) {
-            let name = http::HeaderValue::from_static(SUBPROTOCOL);
-            answer.headers_mut().insert("sec-websocket-protocol", name);
-        }
-        Ok(answer)
-    };
-    let stream = BoundedStream::new(stream, SILENCE);
-    let reading = stream.reading();
-    let opened = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(limits));
-    let stream = opened.await?;
-    Ok((stream, reading, requester.ok_or(FrameError::ConnectionClosed)?))
 }
 
 struct FrameSource<T> {
@@ -214,9 +171,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> TextSink for FrameSink<T> {
 #[cfg(test)]
 mod tests {
     use tokio::io::DuplexStream;
-    use tokio_tungstenite::tungstenite::protocol::Role;
 
     use super::*;
+    use crate::serve::listen::bounded_stream::BoundedStream;
     use crate::serve::shared_room::MessageRoom;
 
     /// What the server reads of a client, and the client.
