@@ -29,7 +29,7 @@ pub(super) const KEPT_ANSWERS: (usize, usize) = (64 << 20, 16 << 20);
 /// How many sessions the holders of one token may have.
 const MAX_SESSIONS: usize = 4_096;
 /// The time between two looks for idle sessions.
-const SWEEP: Duration = Duration::from_secs(1);
+const SWEEP: Duration = Duration::from_secs(30);
 
 /// Why a session cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
