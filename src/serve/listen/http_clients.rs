@@ -17,14 +17,9 @@ const MAX_CLIENTS: usize = 4_096;
 
 /// The clients that sent a request and whose token is still valid.
 pub(super) struct HttpClients {
-    known: Arc<Mutex<HashMap<String, HttpClient>>>,
+    /// What answers each, and the latest expiry of its tokens in seconds since the Unix epoch.
+    known: Arc<Mutex<HashMap<String, (Arc<McpService>, Arc<AtomicU64>)>>>,
     answers: SharedRoom,
-}
-
-struct HttpClient {
-    service: Arc<McpService>,
-    /// The latest expiry of its tokens, in seconds since the Unix epoch.
-    expires: Arc<AtomicU64>,
 }
 
 impl HttpClients {
@@ -43,9 +38,9 @@ impl HttpClients {
         end: &CancellationToken,
     ) -> Option<Arc<McpService>> {
         let mut clients = lock(&self.known);
-        if let Some(client) = clients.get(&identity.key) {
-            client.expires.fetch_max(identity.expires.as_secs(), Ordering::Relaxed);
-            return Some(Arc::clone(&client.service));
+        if let Some((service, expires)) = clients.get(&identity.key) {
+            expires.fetch_max(identity.expires.as_secs(), Ordering::Relaxed);
+            return Some(Arc::clone(service));
         }
         if clients.len() >= MAX_CLIENTS {
             return None;
@@ -54,8 +49,7 @@ impl HttpClients {
         let (session, answers) = (format!("http:{}", identity.key), self.answers.of_one_token());
         let service = Arc::new(McpService::new(&server, session, answers, end.clone()));
         let expires = Arc::new(AtomicU64::new(identity.expires.as_secs()));
-        let client = HttpClient { service: Arc::clone(&service), expires: Arc::clone(&expires) };
-        clients.insert(identity.key.clone(), client);
+        clients.insert(identity.key.clone(), (Arc::clone(&service), Arc::clone(&expires)));
         drop(clients);
         let (all, authenticator) = (Arc::clone(&self.known), Arc::clone(authenticator));
         tokio::spawn(async move {
