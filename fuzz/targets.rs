@@ -45,8 +45,8 @@ use crate::model::{
 };
 use crate::serve::catalogue_server::ServedIdentity;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
-use crate::serve::listen::oauth::signature::JsonWebKey;
-use crate::serve::listen::oauth::token::UncheckedToken;
+use crate::serve::listen::oauth::JsonWebKey;
+use crate::serve::listen::oauth::UncheckedToken;
 use crate::serve::listen::stream::serve_stream;
 use crate::serve::replay::{self, ServerRecording};
 use crate::stats::SpoolRow;

@@ -9,13 +9,13 @@ use crate::model::Error;
 use crate::util::clock::SystemClock;
 use crate::util::process::cpu_time;
 
-use super::arguments::ArgumentRows;
 use super::bench_result::BenchResult;
+use super::bench_result::{AcceptanceCriteria, BenchFindings};
 use super::caveats;
 use super::control::RunControl;
+use super::control::{RunMonitor, RunPhase};
 use super::environment::{BenchEnvironment, read_file};
-use super::findings::{AcceptanceCriteria, BenchFindings};
-use super::monitor::{RunMonitor, RunPhase};
+use super::plan::ArgumentRows;
 use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing, WarmUp};
 use super::report::{BenchReport, GeneratorReport, Round, RunStatus, SampleBlock};
 use super::target_worker::{BenchTarget, RunHandles, TargetWorker};

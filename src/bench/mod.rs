@@ -32,8 +32,6 @@
 //! # }
 //! ```
 
-pub(crate) mod arguments;
-mod arrival_schedule;
 pub(crate) mod baseline;
 pub(crate) mod bench_result;
 pub(crate) mod bench_runner;
@@ -43,18 +41,14 @@ pub(crate) mod compare;
 pub(crate) mod control;
 pub(crate) mod environment;
 pub(crate) mod export;
-pub(crate) mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub(crate) mod formatting;
 pub(crate) mod interval;
 pub(crate) mod json;
 pub(crate) mod meter;
-pub(crate) mod monitor;
 pub(crate) mod plan;
-pub(crate) mod plan_options;
 pub(crate) mod report;
-pub(crate) mod run_facts;
 mod scheduler;
 #[cfg(test)]
 pub(crate) mod simulation;
@@ -68,12 +62,12 @@ pub(crate) mod targets;
 pub(crate) mod threshold;
 
 pub use baseline::{SavedRun, read as read_baseline};
+pub use bench_result::{AcceptanceCriteria, BenchFindings};
 pub use bench_result::{BenchResult, ExportFormat};
 pub use bench_runner::{Benchmark, PreparedTarget};
 pub use compare::TargetComparison;
 pub use control::RunControl;
 pub use environment::{BenchEnvironment, ServerIdentity};
-pub use findings::{AcceptanceCriteria, BenchFindings};
 pub use plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, RunLimits, Sharing, WarmUp};
 pub use report::{
     BenchReport, ColdStart, ErrorReport, GeneratorReport, Round, RunStatus, SampleBlock,

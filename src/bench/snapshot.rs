@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::monitor::{RunMonitor, RunPhase};
+use super::control::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, RunLimits, Sharing};
 use super::report::{TargetReport, TimelineSlice, throughput};
 use crate::util::lock::lock;

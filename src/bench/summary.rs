@@ -1,8 +1,8 @@
 //! A run in a few sentences: what a person wants to know first.
 
 use super::baseline::{BaselineChange, BaselineReport, RegressionVerdict};
+use super::bench_result::BenchFindings;
 use super::compare::{RatioVerdict, TargetComparison, letter};
-use super::findings::BenchFindings;
 use super::formatting;
 use super::plan::{LoadModel, Sharing};
 use super::report::{BenchReport, ErrorReport, TargetReport};

@@ -11,10 +11,10 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
-use super::arguments::ArgumentRows;
 use super::control::RunControl;
+use super::control::RunMonitor;
 use super::meter::{Meter, PendingCall};
-use super::monitor::RunMonitor;
+use super::plan::ArgumentRows;
 use super::plan::BenchPlan;
 use super::report::{TargetReport, throughput};
 use super::scheduler::{ScheduleDecision, Scheduler};

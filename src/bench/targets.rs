@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::arguments::ArgumentRows;
 use super::bench_runner::PreparedTarget;
 use super::environment::ServerIdentity;
+use super::plan::ArgumentRows;
 use super::report::{BenchReport, TargetReport};
 use crate::host::ToolHost;
 use crate::host::request::{CallArguments, CallRequest};

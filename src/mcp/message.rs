@@ -2,6 +2,8 @@
 //!
 //! Of what comes only the envelope is looked at; `params`, `result` and `error` stay the bytes they
 //! were, so that they can be shown exactly, parsed item by item, and refused when they nest too deep.
+//!
+//! JSON-RPC error codes that this crate sends or acts on.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,10 +14,10 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::bounded_list::BoundedList;
 use super::json_text::{
     is_depth_error, not_json, parse, replace_lone_surrogates, too_deep, too_deep_error, too_many,
 };
+use super::page::BoundedList;
 use super::wire::{FrameKind, OutgoingFrame};
 use crate::model::{Error, JsonObject};
 use crate::util::text::truncate;
@@ -472,12 +474,30 @@ pub fn subject(method: &str, params: &JsonObject) -> Option<String> {
     params.get(key)?.as_str().map(str::to_owned)
 }
 
+/// The text is not JSON.
+pub const PARSE_ERROR: i64 = -32700;
+pub const INVALID_REQUEST: i64 = -32600;
+/// The peer does not know the method.
+pub const METHOD_NOT_FOUND: i64 = -32601;
+/// The parameters are not what the method takes.
+pub const INVALID_PARAMS: i64 = -32602;
+pub const INTERNAL_ERROR: i64 = -32603;
+/// The HTTP headers of a request are not those of its body (revision 2026-07-28).
+pub const HEADER_MISMATCH: i64 = -32020;
+/// The request needs a capability that we did not declare; `data.requiredCapabilities` names it.
+pub const MISSING_CAPABILITY: i64 = -32021;
+/// The version of the request is not spoken; `data.supported` lists those that are.
+pub const UNSUPPORTED_VERSION: i64 = -32022;
+/// Pages have to be visited before the request can be answered (revision 2025-11-25);
+/// `data.elicitations` names them.
+pub const URL_ELICITATION_REQUIRED: i64 = -32042;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::json_text::VALUES_LIMIT;
     use super::*;
+    use crate::mcp::json_text::VALUES_LIMIT;
     use crate::model::ErrorKind;
 
     fn one(text: &str) -> RpcMessage {

@@ -5,7 +5,6 @@
 //! uses rmcp.
 
 pub mod auth;
-mod bounded_list;
 pub mod calling;
 pub mod connection;
 pub mod credentials;
@@ -24,7 +23,6 @@ mod page;
 mod questions;
 mod responder;
 pub mod rounds;
-pub mod rpc_code;
 mod session;
 pub mod subscription;
 mod tasks;

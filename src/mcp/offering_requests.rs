@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::calling::check_content;
 use super::connection::{Connection, RequestOptions};
+use super::message::METHOD_NOT_FOUND;
 use super::message::RawJson;
 use super::page::freshness;
 use super::rounds::{self, RequestResult};
-use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
     Completion, CompletionQuery, CompletionReference, Era, Error, JsonObject, PromptMessages,
     ResourceContents, ToolName,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::rpc_code::{INVALID_PARAMS, METHOD_NOT_FOUND};
+use super::message::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use crate::model::{
     CallId, EventSink, HostEvent, Question, QuestionAbilities, QuestionBody, QuestionHandler,
     QuestionOutcome, QuestionReply, Root,

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
 use super::message::RawJson;
+use super::message::{MISSING_CAPABILITY, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
 use super::responder::{QuestionContext, QuestionRefusal, needs_person};
-use super::rpc_code::{MISSING_CAPABILITY, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
 use super::session::SentRequest;
 use crate::model::{Error, ErrorKind, JsonObject, QuestionAbilities, QuestionOutcome, Signal};
 use crate::util::text::truncate;

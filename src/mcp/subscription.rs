@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestOptions};
+use super::message::METHOD_NOT_FOUND;
 use super::notifications::{
     ChangeNotification, NotificationKind, NotificationListener, SUBSCRIPTION,
 };
-use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
     Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, SubscriptionEvent, SubscriptionFilter,
 };

@@ -1,10 +1,14 @@
 //! Classifying URLs and addresses without a DNS lookup.
+//!
+//! Looking up the addresses of a host name.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use url::{Host, Url};
 
 pub use crate::util::hosts::is_loopback;
+use crate::util::hosts::is_loopback_name;
 
 /// A URL as it may be shown: without user name, password, query and fragment.
 pub fn display_url(url: &Url) -> String {
@@ -88,6 +92,13 @@ pub fn literal_ip(url: &Url) -> Option<IpAddr> {
     }
 }
 
+pub async fn addresses(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    if is_loopback_name(name) {
+        return Ok(vec![(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()]);
+    }
+    Ok(tokio::net::lookup_host((name, port)).await?.collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +174,18 @@ mod tests {
         ] {
             let url = format!("http://{host}:8080/").parse().unwrap();
             assert_eq!(is_local_or_private(&url), is_near, "{host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn names_of_this_machine_are_loopback_without_a_lookup() {
+        for name in ["localhost", "a.localhost", "A.LocalHost", "x.y.localhost.", "localhost."] {
+            let addresses = addresses(name, 80).await.unwrap();
+            assert!(
+                addresses.iter().all(|address| address.ip().is_loopback()),
+                "{name}: {addresses:?}"
+            );
+            assert_eq!(addresses.len(), 2, "{name}");
         }
     }
 }

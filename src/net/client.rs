@@ -16,7 +16,7 @@ use super::address::{is_link_local, is_loopback, is_public};
 use super::errors::{NoSuchHost, Place, RefusedAddress};
 use super::posted_body::PostedBody;
 use super::response::OriginResponse;
-use super::{errors, lookup};
+use super::{address, errors};
 use crate::model::{Error, ErrorPhase};
 use crate::util::tls::TlsPem;
 
@@ -147,7 +147,7 @@ impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (link_local, public) = (self.allows_link_local, self.requires_public);
         Box::pin(async move {
-            let addresses = lookup::addresses(name.as_str(), 0).await;
+            let addresses = address::addresses(name.as_str(), 0).await;
             let addresses = addresses.map_err(|error| NoSuchHost { reason: error.to_string() })?;
             let allowed = allowed(addresses.into_iter(), link_local, public)?;
             Ok(Box::new(allowed.into_iter()) as Addrs)

@@ -7,9 +7,6 @@
 pub mod address;
 pub mod client;
 pub mod errors;
-pub mod excerpt;
-pub mod fetch;
-pub mod lookup;
 #[cfg(feature = "otel")]
 pub mod otlp;
 pub mod posted_body;

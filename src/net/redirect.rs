@@ -5,7 +5,7 @@ use reqwest::header::{HeaderMap, LOCATION};
 use url::Url;
 
 use super::address::display_url;
-use super::excerpt::{lossy, truncate};
+use super::response::{lossy, truncate};
 use crate::model::Error;
 
 pub const MAX_REDIRECTS: usize = 5;

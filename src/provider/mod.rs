@@ -3,12 +3,15 @@
 //! Owns: [`ToolProvider`], the optional abilities beside it, and [`ProviderKind`], the row by which a kind
 //! of internal tool is registered. Never does: name a concrete kind, or wrap a call — validation,
 //! approval, limits, deadlines, retries and records live in `host::dispatch`, once for all kinds.
+//!
+//! Components that a program configures while a host runs.
+//!
+//! What the providers of one host share beyond one build of their kind.
 
-mod component;
-mod shared_state;
-
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,21 +19,18 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::consent::Seal;
-use crate::config::environment::Environment;
-use crate::config::expanded::ExpandedValues;
-use crate::config::spec::{KindDescriptor, ToolSpec};
-use crate::model::{
+use super::config::consent::Seal;
+use super::config::environment::Environment;
+use super::config::expanded::ExpandedValues;
+use super::config::spec::{KindDescriptor, ToolSpec};
+pub use super::model::ToolListing;
+use super::model::{
     Browser, Completion, CompletionQuery, Diagnostic, Diagnostics, Error, ErrorCause, EventSink,
     JsonObject, LoginReport, OfferingListing, Prompt, PromptMessages, Resource, ResourceContents,
     ResourceTemplate, ServerState, ServerStatus, SubscriptionEvent, SubscriptionFilter, ToolCall,
     ToolContext, ToolDefinition, ToolResult,
 };
-use crate::util::text::shell_quoted;
-
-pub use crate::model::ToolListing;
-pub use component::{ComponentConfig, ComponentFactory};
-pub use shared_state::SharedState;
+use super::util::text::shell_quoted;
 
 /// A source of tools: one kind of internal tools, or one server.
 #[async_trait]
@@ -366,4 +366,58 @@ pub struct ProviderKind {
     /// How it is written in a file.
     pub words: KindDescriptor,
     pub build: fn(&[&ToolSpec], &ProviderDeps) -> BuiltProviders,
+}
+
+/// One component as a program configures it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComponentConfig {
+    /// What its tools are named after: `{name}-{tool}`.
+    pub name: String,
+    /// The keys of its type, as an entry of a file has them; empty takes every default.
+    pub settings: JsonObject,
+}
+
+impl ComponentConfig {
+    /// A component with these settings.
+    pub fn new(name: impl Into<String>, settings: JsonObject) -> Self {
+        Self { name: name.into(), settings }
+    }
+}
+
+/// Makes providers of the components of one type. Every function of this shape is one:
+/// `Fn(&ComponentConfig) -> Result<Arc<dyn ToolProvider>, Error>`.
+pub trait ComponentFactory: Send + Sync {
+    /// Makes the provider of one component. All its tools are named `{name}-{tool}`. Starts and
+    /// contacts nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the settings; an error of kind config.
+    fn build(&self, component: &ComponentConfig) -> Result<Arc<dyn ToolProvider>, Error>;
+}
+
+impl<F> ComponentFactory for F
+where
+    F: Fn(&ComponentConfig) -> Result<Arc<dyn ToolProvider>, Error> + Send + Sync,
+{
+    fn build(&self, component: &ComponentConfig) -> Result<Arc<dyn ToolProvider>, Error> {
+        self(component)
+    }
+}
+
+/// One value of each type, made when a kind first asks for it. It outlives a build, so that entries
+/// that are read again find what runs already: engines of stores, Python interpreters.
+#[derive(Clone, Default)]
+pub struct SharedState(Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>);
+
+impl SharedState {
+    /// The value of this type.
+    pub fn get_or_init<T: Any + Send + Sync>(&self, init: impl FnOnce() -> T) -> Arc<T> {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = values.get(&TypeId::of::<T>()).cloned();
+        known.and_then(|value| value.downcast::<T>().ok()).unwrap_or_else(|| {
+            let value = Arc::new(init());
+            values.insert(TypeId::of::<T>(), Arc::clone(&value) as _);
+            value
+        })
+    }
 }

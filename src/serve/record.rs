@@ -15,8 +15,8 @@ use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
+use crate::mcp::message::INTERNAL_ERROR;
 use crate::mcp::message::{Incoming, ParsedInput, RawJson, RpcMessage, subject};
-use crate::mcp::rpc_code::INTERNAL_ERROR;
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, Wire};
 use crate::model::{Era, Error};

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::user_program::EditorDraft;
 use crate::catalogue::Catalogue;
 use crate::host::breakpoints::HeldCall;
 use crate::host::policy::{Approval, ApprovalRequest};
@@ -14,7 +15,6 @@ use crate::model::{
     CallId, CapturedTraffic, Question, QuestionReply, ServerStatus, Signal, ToolDefinition,
 };
 use crate::present::{approval, breakpoint};
-use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::KeyPress;
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;

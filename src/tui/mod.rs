@@ -19,7 +19,6 @@ pub mod calls;
 pub mod context;
 pub mod draw;
 pub mod event;
-pub mod external_editor;
 pub mod keys;
 pub mod layout;
 pub mod painter;
@@ -31,7 +30,7 @@ pub mod tasks;
 pub mod tests;
 pub mod theme;
 pub mod update;
-mod user_program;
+pub mod user_program;
 pub mod views;
 pub mod widgets;
 

@@ -16,6 +16,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::user_program::ExternalEditor;
 use crate::config::read;
 use crate::history::HistoryEntry;
 use crate::history::read::select;
@@ -25,7 +26,6 @@ use crate::host::{ToolHost, form, rerun};
 use crate::model::{CallFilter, Diagnostic, TraceGate};
 use crate::tui::bridge::HostBridge;
 use crate::tui::event::ConsoleCallId;
-use crate::tui::external_editor::ExternalEditor;
 use crate::tui::prelude::*;
 use crate::tui::settings::{self, ConsoleSettings};
 use crate::tui::theme::Appearance;

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
+use super::user_program::EditorDraft;
 use crate::catalogue::Catalogue;
 use crate::model::{ErrorKind, HostEvent, ListKind, ListOwner, ServerState, ServerStatus};
 use crate::tui::event::UserInput;
-use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::{self, KeyPress};
 use crate::tui::prelude::*;
 use crate::tui::tasks::Outcome;

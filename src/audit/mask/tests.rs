@@ -316,7 +316,7 @@ fn a_value_over_the_edge_of_a_window_leaves_no_part() {
     }
     let long = format!("{} {value} ", "-".repeat(290));
     for skipped in 0..20 {
-        let cut = crate::net::excerpt::truncate(long.get(skipped..).unwrap());
+        let cut = crate::net::response::truncate(long.get(skipped..).unwrap());
         assert!(!is_seen(&masker.text(&cut)), "{cut}");
         let short = crate::util::text::shorten(&long, 280 + skipped);
         assert!(!is_seen(&masker.text(&short)), "{short}");

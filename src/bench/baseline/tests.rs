@@ -1,7 +1,7 @@
 //! Tests with saved runs that are read back and compared, and with files that are not saved runs.
 
 use super::*;
-use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
+use crate::bench::bench_result::{AcceptanceCriteria, BenchFindings};
 use crate::bench::fixtures::{noisy, report, target};
 use crate::bench::json::RunJson;
 use crate::bench::plan::LoadModel;

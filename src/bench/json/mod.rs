@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::baseline::{self, BaselineChange, BaselineReport, FORMAT, RegressionVerdict};
+use super::bench_result::BenchFindings;
 use super::compare::{Ratio, TargetComparison, letter};
 use super::environment::BenchEnvironment;
-use super::findings::BenchFindings;
 use super::plan::BenchPlan;
 use super::report::{
     BenchReport, ColdStart, ErrorReport, GeneratorReport, RunStatus, SampleBlock, TargetReport,

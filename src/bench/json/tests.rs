@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::bench::baseline::parse;
+use crate::bench::bench_result::AcceptanceCriteria;
 use crate::bench::environment::ServerIdentity;
-use crate::bench::findings::AcceptanceCriteria;
 use crate::bench::fixtures::{report as of, rounds, target as to};
 use crate::bench::plan::{Arrivals, LoadModel, OverflowPolicy, Sharing, WarmUp};
 use crate::bench::threshold;

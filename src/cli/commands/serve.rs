@@ -12,13 +12,13 @@ use crate::cli::config_watch::ConfigWatch;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
 use crate::serve::listen::authentication::Authenticator;
+use crate::serve::listen::authentication::TokenFile;
 use crate::serve::listen::http::HttpListener;
 use crate::serve::listen::issued_tokens::IssuedTokens;
 use crate::serve::listen::oauth::{AcceptedScope, ProtectedResource};
-use crate::serve::listen::token::TokenFile;
 use crate::serve::listen::token_store::TokenStore;
 use crate::serve::listen::unix::UnixSocketListener;
-use crate::serve::listen::{address, stream};
+use crate::serve::listen::{accept, stream};
 use crate::util::regular_file;
 
 /// How long calls may continue after a signal to stop.
@@ -190,7 +190,7 @@ async fn open_listeners<'a>(
         Arc::new(AccessRules::new(args.allowed_hosts.clone(), args.allowed_origins.clone()));
     let mut http = None;
     if let Some(text) = &args.http {
-        http = Some((address::listen(text, args.dangerously_bind).await?, text));
+        http = Some((accept::listen(text, args.dangerously_bind).await?, text));
     }
     let resource = match (&args.oauth_issuer, &http) {
         (Some(issuer), Some((listener, text))) => {
@@ -206,7 +206,7 @@ async fn open_listeners<'a>(
         listeners.push(async move { http.serve(listener, stop).await }.map(Ok).boxed());
     }
     if let Some(text) = &args.ws {
-        let listener = address::listen(text, args.dangerously_bind).await?;
+        let listener = accept::listen(text, args.dangerously_bind).await?;
         note(format!("listening on ws://{}/mcp", shown_address(&listener, text)));
         let ws = HttpListener::new(server, rules, Some(authenticator)).over_web_socket();
         listeners.push(async move { ws.serve(listener, stop).await }.map(Ok).boxed());

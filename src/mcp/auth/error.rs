@@ -7,7 +7,7 @@ use super::http::AuthHttp;
 use crate::mcp::credentials::Challenge;
 use crate::model::Error;
 use crate::net::address::display_url;
-use crate::net::excerpt::truncate;
+use crate::net::response::truncate;
 use crate::util::text::shell_quoted;
 
 pub(super) fn from_auth_error(error: AuthError, http: &AuthHttp) -> Error {

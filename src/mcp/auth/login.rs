@@ -13,7 +13,7 @@ use super::http::AuthHttp;
 use super::token::TokenEndpointResponse;
 use super::vault::{OAuthClient, OAuthLogin, server_key};
 use crate::model::{AuthorizationRequest, Browser, Error};
-use crate::net::excerpt::truncate;
+use crate::net::response::truncate;
 
 const CLIENT_NAME: &str = "toolhost";
 

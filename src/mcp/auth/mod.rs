@@ -13,8 +13,6 @@ pub mod file;
 mod http;
 mod keychain;
 mod login;
-mod program;
-mod renewal;
 mod seal;
 #[cfg(test)]
 mod tests;

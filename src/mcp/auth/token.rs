@@ -1,18 +1,31 @@
 //! One request to a token endpoint, for grants the SDK does not support.
+//!
+//! Tokens without a person: client credentials. Such tokens live as long as the process; another is
+//! a request away.
+//!
+//! Refreshing tokens.
+
+use std::sync::Arc;
 
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use rmcp::transport::auth::{
+    AuthError, InMemoryCredentialStore, OAuthClientConfig, StoredCredentials,
+};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
+use super::OAuthSettings;
+use super::discovery::{AuthorizationServer, ScopeRequest, discover, union};
+use super::error::from_auth_error;
 use super::http::AuthHttp;
-use super::vault::OAuthToken;
+use super::vault::{OAuthClient, OAuthLogin, OAuthToken, server_key};
 use crate::model::Error;
 use crate::net::address::display_url;
-use crate::net::excerpt::{server_message, truncate};
+use crate::net::response::{server_message, truncate};
 use crate::util::base64;
 
 #[derive(Deserialize)]
@@ -108,4 +121,126 @@ fn basic(client_id: &str, secret: &SecretString) -> Result<HeaderValue, Error> {
         .map_err(|_| Error::internal("base64 is not a header"))?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// Gets a token for a program. `scopes` is asked for beside what the entry says; when both are
+/// empty nothing is asked for by name.
+pub(super) async fn obtain_token(
+    settings: &OAuthSettings,
+    http: &Arc<AuthHttp>,
+    (client_id, secret, token_url): (&str, &SecretString, Option<&Url>),
+    challenge: Option<&str>,
+    scopes: ScopeRequest,
+) -> Result<OAuthLogin, Error> {
+    let server: Option<AuthorizationServer> = match token_url {
+        Some(_) => None,
+        None => Some(discover(settings, http, challenge).await?),
+    };
+    let endpoint = match (&server, token_url) {
+        (_, Some(written)) => written.clone(),
+        (Some(server), None) => server.token_endpoint()?,
+        (None, None) => return Err(Error::internal("a token endpoint that was not looked for")),
+    };
+    let scopes = match &server {
+        Some(server) => server.select_scopes(scopes).await,
+        None => union(&scopes.only, &scopes.additional),
+    };
+    let issuer = match (&server, &settings.issuer) {
+        (Some(server), _) => server.issuer.clone(),
+        (None, Some(issuer)) => issuer.to_string(),
+        (None, None) => endpoint.to_string(),
+    };
+    let methods = server.as_ref().map(AuthorizationServer::token_auth_methods).unwrap_or_default();
+    let scope = scopes.join(" ");
+    let mut form = vec![("grant_type", "client_credentials"), ("resource", settings.url.as_str())];
+    if !scope.is_empty() {
+        form.push(("scope", &scope));
+    }
+    let granted = request(http, endpoint, (client_id, secret), &methods, &form).await?;
+    let client = OAuthClient {
+        id: client_id.to_owned(),
+        secret: None,
+        redirect: String::new(),
+        registered: false,
+    };
+    // Nothing renews it: a new one is as easy.
+    let mut token = granted.token(scopes, settings.clock.unix().as_secs())?;
+    token.refresh = None;
+    Ok(OAuthLogin { server: server_key(&settings.url), issuer, client, token: Some(token) })
+}
+
+pub(super) enum RenewalOutcome {
+    Renewed(OAuthToken),
+    /// A person has to log in again, and why.
+    LoginRequired(String),
+}
+
+/// Renews the token of a login. The authorization server is looked for again: credentials of one
+/// issuer are never shown to another.
+pub(super) async fn renew(
+    settings: &OAuthSettings,
+    http: &Arc<AuthHttp>,
+    login: &OAuthLogin,
+    challenge: Option<&str>,
+) -> Result<RenewalOutcome, Error> {
+    let Some((token, refresh)) =
+        login.token.as_ref().and_then(|token| Some((token, token.refresh.as_deref()?)))
+    else {
+        return Ok(RenewalOutcome::LoginRequired(
+            "the token expired and cannot be renewed".to_owned(),
+        ));
+    };
+    let authorization = discover(settings, http, challenge).await?;
+    if authorization.issuer != login.issuer {
+        let issuer = truncate(&authorization.issuer);
+        return Ok(RenewalOutcome::LoginRequired(format!(
+            "the server now has another issuer, {issuer}"
+        )));
+    }
+    let now = settings.clock.unix().as_secs();
+    let mut manager = authorization.manager;
+    let mut client = OAuthClientConfig::new(login.client.id.clone(), redirect(settings, login));
+    if let Some(secret) = &login.client.secret {
+        client = client.with_client_secret(secret.clone());
+    }
+    manager.configure_client(client).map_err(|error| from_auth_error(error, http))?;
+    let old = json!({
+        "access_token": token.access,
+        "token_type": "bearer",
+        "refresh_token": refresh,
+    });
+    let old = serde_json::from_value(old)
+        .map_err(|_| Error::internal("a stored token cannot be read"))?;
+    let id = login.client.id.clone();
+    let credentials = StoredCredentials::new(id, Some(old), token.asked.clone(), None);
+    let store = InMemoryCredentialStore::new();
+    rmcp::transport::auth::CredentialStore::save(&store, credentials)
+        .await
+        .map_err(|error| from_auth_error(error, http))?;
+    manager.set_credential_store(store);
+    match manager.refresh_token().await {
+        Ok(answer) => {
+            let answer = serde_json::to_value(answer)
+                .and_then(serde_json::from_value::<TokenEndpointResponse>);
+            let granted = answer.map_err(|_| Error::protocol("the new token cannot be read"))?;
+            granted.token(token.asked.clone(), now).map(RenewalOutcome::Renewed)
+        }
+        Err(AuthError::AuthorizationRequired) => {
+            Ok(RenewalOutcome::LoginRequired("the server no longer knows the login".to_owned()))
+        }
+        Err(AuthError::TokenRefreshRejected(why)) => Ok(RenewalOutcome::LoginRequired(format!(
+            "the authorization server ended the login: {}",
+            truncate(&why)
+        ))),
+        Err(error) => Err(from_auth_error(error, http)),
+    }
+}
+
+/// Where logins of this client end; renewals do not use it, but the SDK wants one.
+fn redirect(settings: &OAuthSettings, login: &OAuthLogin) -> String {
+    if login.client.redirect.is_empty() {
+        settings.url.to_string()
+    } else {
+        login.client.redirect.clone()
+    }
 }

@@ -1,6 +1,5 @@
 //! A session over one wire: requests out; answers, questions and notifications in.
 
-mod server_notifications;
 mod server_requests;
 
 use std::collections::{BTreeMap, VecDeque};

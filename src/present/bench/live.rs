@@ -1,7 +1,7 @@
 //! A running benchmark, as a status page or a single line.
 
+use crate::bench::control::RunPhase;
 use crate::bench::formatting;
-use crate::bench::monitor::RunPhase;
 use crate::bench::plan::BenchPlan;
 use crate::bench::report::TargetReport;
 use crate::bench::snapshot::{BenchSnapshot, rates, total_limits};

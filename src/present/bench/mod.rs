@@ -6,13 +6,13 @@ mod latency_table;
 pub(crate) mod live;
 mod target;
 
+use crate::bench::bench_result::BenchFindings;
 use crate::bench::environment::BenchEnvironment;
-use crate::bench::findings::BenchFindings;
 use crate::bench::json::RunJson;
 use crate::bench::report::{BenchReport, TargetReport};
 use crate::bench::steps::{self, StepRow};
 use crate::bench::summary::{LineTone, summarize};
-use crate::bench::{BenchResult, ExportFormat, export, run_facts};
+use crate::bench::{BenchResult, ExportFormat, bench_result, export};
 use crate::present::{Line, Page, Role, Table, TableColumn};
 use crate::util::json::pretty;
 
@@ -44,7 +44,7 @@ pub fn page(
     }
     page.append(verdict(findings, width));
     page.heading("Run");
-    let facts = run_facts::facts(report).into_iter().chain(run_facts::machine(environment));
+    let facts = bench_result::facts(report).into_iter().chain(bench_result::machine(environment));
     for (key, tone, value) in facts {
         page.field(key, style(tone), &value, width);
     }

@@ -19,8 +19,8 @@ use url::Url;
 use super::pointer;
 use crate::model::{Error, ErrorPhase, ToolResult};
 use crate::net::address::display_url;
-use crate::net::excerpt::{lossy, server_message, truncate};
 use crate::net::response::content_type;
+use crate::net::response::{lossy, server_message, truncate};
 use crate::util::base64;
 use crate::util::units::show_size;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{McpProvider, definition_drift, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
-use crate::mcp::rpc_code::HEADER_MISMATCH;
+use crate::mcp::message::HEADER_MISMATCH;
 use crate::mcp::{calling, headers};
 use crate::model::{
     Era, Error, ErrorPhase, HostEvent, JsonObject, ToolCall, ToolContext, ToolDefinition,

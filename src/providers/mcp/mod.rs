@@ -13,7 +13,6 @@ mod connection_slot;
 mod definition_drift;
 mod endpoint;
 mod entry_filter;
-mod health;
 mod offerings;
 pub mod roots;
 mod status;
@@ -50,8 +49,8 @@ use client_sessions::SessionServers;
 use code_watch::CodeWatch;
 use connection_slot::ConnectionSlot;
 pub use endpoint::{describe, open_wire, start};
-use health::Health;
 use offerings::OfferingCounts;
+use status::Health;
 use throttle::ListThrottle;
 
 /// Default time without a message after which a request ends.
@@ -217,7 +216,7 @@ impl McpProvider {
                 drop(cached);
                 self.set_state(ServerState::Ready);
                 let events = &self.setup.events;
-                health::watch_for_disconnect(&self.spec.name, &connection, &self.cached, events);
+                status::watch_for_disconnect(&self.spec.name, &connection, &self.cached, events);
                 Ok(connection)
             }
             Err(error) => {

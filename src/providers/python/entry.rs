@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::class::{PythonClass, START_TIMEOUT};
+use super::definition::{PythonClass, START_TIMEOUT};
 use super::module::is_dotted;
 use super::sealed::SealedCode;
 use crate::config::consent::Seal;

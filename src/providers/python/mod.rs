@@ -8,13 +8,11 @@
 //! Never does: read or run Python code itself, or start an interpreter to list an entry that has its
 //! schema in the file.
 
-mod class;
 mod code;
 mod definition;
 mod description_cache;
 mod entry;
 mod installation;
-mod interpreter;
 mod module;
 mod pool;
 mod provider;
@@ -85,7 +83,7 @@ fn effects(node: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let root = site.path(written_root.unwrap_or("."));
     let python = keys.python.as_ref().map(|python| python.as_str());
     let mut effects = vec![EntryEffect::Runs(ProgramEffect {
-        argv: vec![interpreter::named(python, root.as_deref(), site.base_dir)],
+        argv: vec![installation::named(python, root.as_deref(), site.base_dir)],
         cwd: written_root.map(str::to_owned),
         env: program.env_as_written(),
         found_from: Some(site.base_dir.to_path_buf()),

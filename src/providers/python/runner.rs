@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::class::PythonClass;
+use super::definition::PythonClass;
 use super::definition::{OfferedTool, OfferedTools};
 use super::description_cache::DescriptionCache;
 use super::entry::{PythonEntry, Selection};
 use super::pool::{KeyWorkers, WorkerKey, WorkerPool};
-use super::{installation, interpreter, module, result};
+use super::{installation, module, result};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::mcp::message::RawJson;
@@ -58,7 +58,7 @@ pub(super) struct PythonRunner {
 impl PythonRunner {
     /// A runner without a worker; the first request starts one, unless it runs already.
     pub(super) fn new(mut entry: PythonEntry, shared: Arc<SharedPython>) -> Self {
-        let interpreter = interpreter::find(&entry, shared.environment.as_ref());
+        let interpreter = installation::find(&entry, shared.environment.as_ref());
         // What no Python works without: its modules and its library.
         if let Some(sandbox) = &mut entry.sandbox {
             sandbox.require_readable([entry.root.clone()]);
@@ -75,7 +75,7 @@ impl PythonRunner {
     }
 
     pub(super) fn interpreter(&self) -> Result<PathBuf, Error> {
-        interpreter::find(&self.entry, self.shared.environment.as_ref())
+        installation::find(&self.entry, self.shared.environment.as_ref())
     }
 
     pub(super) fn workers(&self) -> Result<Arc<KeyWorkers>, Error> {

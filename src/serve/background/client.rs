@@ -24,7 +24,7 @@ use crate::host::request::{CallOutcome, CallRequest};
 use crate::mcp::connection::{
     ConnectOptions, Connection, ProgressListener, RequestOptions, WireOpener,
 };
-use crate::mcp::rpc_code::INVALID_REQUEST;
+use crate::mcp::message::INVALID_REQUEST;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::socket::SocketWire;
 use crate::model::{

@@ -1,15 +1,24 @@
 //! One `tools/call` of a client, as a call of the host.
+//!
+//! The outcome of a call, in the shape of `tools/call`.
+//!
+//! A failure of the tool, of its server or of toolhost's own checks is a result with `isError`, so
+//! that the model reads why; only a name that is not offered is an error of the protocol.
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResponse, CallToolResult, ErrorData, ServerResult};
+use rmcp::model::{
+    CallToolResponse, CallToolResult, ContentBlock, ErrorData, MetaObject, ServerResult,
+};
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::exchange::ClientRequest;
 use super::running_request::RequestKey;
-use super::{CatalogueServer, mixed_up, offerings, result};
+use super::{CatalogueServer, mixed_up, offerings};
 use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope};
-use crate::mcp::rpc_code::MISSING_CAPABILITY;
-use crate::model::{Error, ErrorCause, ErrorKind};
+use crate::mcp::message::MISSING_CAPABILITY;
+use crate::model::{Error, ErrorCause, ErrorKind, ToolResult};
 use crate::serve::background::service;
 
 impl CatalogueServer {
@@ -66,18 +75,18 @@ impl CatalogueServer {
         };
         let error = match self.host.call(request).await {
             Ok(outcome) => match outcome.result {
-                Ok(result) => return Ok(result::of_result(result)),
+                Ok(result) => return Ok(of_result(result)),
                 Err(error) => error,
             },
             Err(error) if self.is_unknown(&key.name, &error).await => {
-                return Err(ErrorData::invalid_params(result::error_text(&error), None));
+                return Err(ErrorData::invalid_params(error_text(&error), None));
             }
             Err(error) => error,
         };
         match error.cause() {
             // For the client's program, not for its model.
             ErrorCause::Rpc { code: MISSING_CAPABILITY } => Err(offerings::protocol_error(&error)),
-            _ => Ok(result::of_error(&error)),
+            _ => Ok(of_error(&error)),
         }
     }
 
@@ -89,4 +98,49 @@ impl CatalogueServer {
         let lookup = self.host.find(name, &LookupScope::default()).await;
         lookup.is_err_and(|error| error.kind() == ErrorKind::Usage)
     }
+}
+
+pub(super) fn of_result(result: ToolResult) -> CallToolResult {
+    let mut content: Vec<ContentBlock> = result.content.iter().map(block).collect();
+    // When a failed tool returned no content, its error is the content.
+    if let Some(error) = result.error.as_ref().filter(|_| content.is_empty()) {
+        content.push(ContentBlock::text(error_text(error)));
+    }
+    let mut sent = CallToolResult::success(content);
+    sent.structured_content = result.structured;
+    sent.is_error = (!result.success || result.error.is_some()).then_some(true);
+    sent.meta = result.meta.and_then(meta);
+    sent
+}
+
+pub(super) fn meta(meta: Value) -> Option<MetaObject> {
+    match meta {
+        Value::Object(entries) => Some(MetaObject(entries)),
+        _ => None,
+    }
+}
+
+pub(super) fn of_error(error: &Error) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(error_text(error))])
+}
+
+/// The message, the details and what to do, unless that is something to type into a shell, which a
+/// client does not have.
+pub(super) fn error_text(error: &Error) -> String {
+    let mut text = error.to_string();
+    for detail in error.details() {
+        text.push('\n');
+        text.push_str(detail);
+    }
+    let is_for_a_shell = |hint: &&str| hint.contains("--") || hint.contains("toolhost ");
+    if let Some(hint) = error.hint().filter(|hint| !is_for_a_shell(hint)) {
+        text.push_str("\nhint: ");
+        text.push_str(hint);
+    }
+    text
+}
+
+/// A block of a kind that the SDK does not know is sent as its JSON.
+fn block(block: &Value) -> ContentBlock {
+    ContentBlock::deserialize(block).unwrap_or_else(|_| ContentBlock::text(block.to_string()))
 }

@@ -8,7 +8,6 @@ mod handler;
 pub mod lean;
 mod offerings;
 mod questions;
-mod result;
 mod running_request;
 mod tasks;
 mod tool_list;

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::running_request::RequestKey;
-use super::{CatalogueServer, result};
+use super::{CatalogueServer, call};
 use crate::host::request::{ItemRequest, LookupScope};
 use crate::model::{CompletionQuery, CompletionReference, Error, ErrorCause, ErrorKind};
 
@@ -45,7 +45,7 @@ impl CatalogueServer {
         let messages = filled.messages.into_iter().map(typed).collect::<Result<_, _>>()?;
         let mut sent = GetPromptResult::new(messages);
         sent.description = filled.description;
-        sent.meta = filled.meta.and_then(result::meta);
+        sent.meta = filled.meta.and_then(call::meta);
         Ok(sent)
     }
 
@@ -81,13 +81,13 @@ impl CatalogueServer {
         let read = self.host.read(uri, request).await.map_err(|error| match error.kind() {
             ErrorKind::Usage => {
                 let data = json!({ "uri": uri });
-                ErrorData::resource_not_found(result::error_text(&error), Some(data))
+                ErrorData::resource_not_found(call::error_text(&error), Some(data))
             }
             _ => protocol_error(&error),
         })?;
         let contents = read.contents.into_iter().map(typed).collect::<Result<_, _>>()?;
         let mut sent = ReadResourceResult::new(contents);
-        sent.meta = read.meta.and_then(result::meta);
+        sent.meta = read.meta.and_then(call::meta);
         Ok(sent)
     }
 
@@ -133,7 +133,7 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
 }
 
 pub(super) fn protocol_error(error: &Error) -> ErrorData {
-    let message = result::error_text(error);
+    let message = call::error_text(error);
     match (error.cause(), error.kind()) {
         (ErrorCause::Rpc { code }, _) => match i32::try_from(code) {
             Ok(code) => {

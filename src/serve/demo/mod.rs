@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::is_modern;
-use super::listen::{connections, stream};
+use super::listen::{accept, stream};
 use super::shared_room::MessageRoom;
 use crate::model::Error;
 use crate::util::lock::lock;
@@ -75,5 +75,5 @@ where
     let room = MessageRoom::new();
     let transport = stream::lines(input, output, room, server.client_gone.clone());
     // What its client asked before it left is still answered.
-    connections::answer(server, transport, CancellationToken::new()).await
+    accept::answer(server, transport, CancellationToken::new()).await
 }

@@ -22,14 +22,14 @@ use tokio_util::task::TaskTracker;
 
 use super::MAX_MESSAGE;
 use super::accept;
+use super::access;
 use super::access::{AccessError, AccessRules};
 use super::authentication::{Authenticator, Requester};
 use super::bounded_stream::BoundedStream;
-use super::cross_origin;
-use super::http_answer::{HttpAnswer, HttpRefusal, json, text};
 use super::http_clients::HttpClients;
 use super::http_sessions::KEPT_ANSWERS;
 use super::mcp_service::McpService;
+use super::mcp_service::{HttpAnswer, HttpRefusal, json, text};
 use super::oauth::ProtectedResource;
 use super::web_socket;
 use crate::serve::catalogue_server::{CatalogueServer, ListenerClosing};
@@ -151,7 +151,7 @@ impl HttpListener {
         let page = self.rules.page(request.headers());
         let mut answer = match (request.method(), request.uri().path()) {
             (&Method::GET, "/health") => text(StatusCode::OK, "ok"),
-            (&Method::OPTIONS, _) if cross_origin::is_preflight(request.headers()) => {
+            (&Method::OPTIONS, _) if access::is_preflight(request.headers()) => {
                 self.preflight(request)
             }
             (_, "/mcp") if self.is_web_socket => self.upgrade(request, upgrade),
@@ -160,7 +160,7 @@ impl HttpListener {
             _ => text(StatusCode::NOT_FOUND, "MCP is served at /mcp"),
         };
         if let Some(page) = page {
-            cross_origin::allow(page, &mut answer);
+            access::allow(page, &mut answer);
         }
         answer
     }
@@ -169,7 +169,7 @@ impl HttpListener {
     fn preflight(&self, request: Request<Incoming>) -> HttpAnswer {
         let (head, _) = request.into_parts();
         match self.rules.check_place(&head) {
-            Ok(()) => cross_origin::preflight(&head.headers),
+            Ok(()) => access::preflight(&head.headers),
             Err(error) => text(error.status(), &error.to_string()),
         }
     }

@@ -1,22 +1,16 @@
 //! The transports of `toolhost serve`: standard streams, Unix sockets, HTTP and WebSocket.
 
 pub mod access;
-pub mod address;
 pub mod authentication;
 pub mod http;
 pub mod issued_tokens;
 pub mod oauth;
 pub mod stream;
-pub mod token;
 pub mod token_store;
 pub mod unix;
 
-mod accept;
-mod backlog;
+pub mod accept;
 mod bounded_stream;
-pub(super) mod connections;
-mod cross_origin;
-mod http_answer;
 mod http_clients;
 mod http_sessions;
 mod mcp_service;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::text_transport::{TextError, TextSink, TextTransport};
-use super::{MAX_MESSAGE, connections};
+use super::{MAX_MESSAGE, accept};
 use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 use crate::serve::shared_room::MessageRoom;
@@ -45,7 +45,7 @@ where
 {
     let client = server.connect(identity);
     let transport = lines(input, output, server.messages.clone(), client.gone.clone());
-    Box::pin(connections::serve(client, transport, stop)).await
+    Box::pin(accept::serve(client, transport, stop)).await
 }
 
 /// A connection of one message per line, which takes `room` and fires `gone` when its client leaves.

@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::backlog::{Backlog, MAX_UNANSWERED};
+use super::bounded_stream::{Backlog, MAX_UNANSWERED};
 use crate::mcp::message::Envelope;
 use crate::serve::shared_room::{LARGE, MessageRoom};
 

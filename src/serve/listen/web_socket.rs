@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::MAX_MESSAGE;
+use super::accept;
 use super::authentication::{Authenticator, Requester};
 use super::bounded_stream::ReadingMessage;
-use super::connections;
-use super::http_answer::HttpAnswer;
+use super::mcp_service::HttpAnswer;
 use super::text_transport::{TextError, TextSink, TextTransport};
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
@@ -81,7 +81,7 @@ pub(super) async fn serve<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         }
     };
     // Errors of a client are reported to the client.
-    let mut serving = Box::pin(connections::serve(client, transport, stop));
+    let mut serving = Box::pin(accept::serve(client, transport, stop));
     tokio::select! {
         _ended = &mut serving => {}
         () = invalid => {

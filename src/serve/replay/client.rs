@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 use super::WarningSink;
+use crate::mcp::message::{INVALID_REQUEST, PARSE_ERROR};
 use crate::mcp::message::{Incoming, ParsedInput, RpcMessage};
-use crate::mcp::rpc_code::{INVALID_REQUEST, PARSE_ERROR};
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 

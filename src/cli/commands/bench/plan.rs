@@ -8,11 +8,11 @@ use secrecy::ExposeSecret as _;
 use tokio_util::sync::CancellationToken;
 
 use super::args::BenchArgs;
-use crate::bench::arguments::read_lines;
 use crate::bench::bench_runner::PreparedTarget;
 use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
 use crate::bench::plan::BenchPlan;
-use crate::bench::plan_options::PlanOptions;
+use crate::bench::plan::PlanOptions;
+use crate::bench::plan::read_lines;
 use crate::bench::targets;
 use crate::bench::targets::{ArgumentInput, TargetOptions, TargetSpec};
 use crate::cli::commands::prelude::*;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::report::Failure;
 use crate::bench::Benchmark;
 use crate::bench::interval;
-use crate::bench::plan_options::PlanOptions;
+use crate::bench::plan::PlanOptions;
 use crate::bench::statistic::Statistic;
 use crate::bench::syntax::ConcurrencySpec;
 use crate::bench::targets::{self, ArgumentInput, TargetOptions, TargetSpec};

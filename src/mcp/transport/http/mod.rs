@@ -20,7 +20,6 @@
 //!   closes the request's stream. Dropping `send` before a request was accepted abandons it.
 
 mod answer_match;
-mod arrival_queue;
 mod credential_gate;
 mod events;
 mod exchanges;
@@ -28,7 +27,6 @@ mod head_tracer;
 mod headers;
 mod http_session;
 mod post;
-mod redact;
 pub mod sse;
 mod sse_wire;
 mod status;
@@ -53,10 +51,8 @@ pub(in crate::mcp) use head_tracer::HeadTracer;
 pub use sse_wire::SseWire;
 pub use target::{HttpLimits, HttpTarget};
 
-use self::arrival_queue::{ArrivalReceiver, ArrivalSender, queue};
 use self::exchanges::ExchangeTable;
 use self::http_session::HttpSession;
-use self::redact::Redactor;
 use self::status::HttpRefusal;
 use crate::mcp::credentials::Credentials;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
@@ -64,6 +60,8 @@ use crate::model::{Era, Error};
 use crate::net::client::{ClientSettings, HttpClient};
 use crate::net::errors;
 use crate::util::lock::lock;
+use exchanges::{ArrivalReceiver, ArrivalSender, queue};
+use head_tracer::Redactor;
 
 pub struct HttpWire {
     shared: Arc<HttpShared>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
-use crate::net::excerpt::lossy;
+use crate::net::response::lossy;
 
 /// One event that was complete, or one instruction of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]

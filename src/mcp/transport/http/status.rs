@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::model::{Error, ErrorCause};
 use crate::net::address::display_url;
-use crate::net::excerpt::{lossy, server_message, truncate};
+use crate::net::response::{lossy, server_message, truncate};
 
 /// The error for a 404 to a request that carried a session id (legacy era): the layer above may
 /// connect anew. `None` for everything else.

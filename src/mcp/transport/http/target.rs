@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::credential_gate::sensitive_value;
-use super::redact::Redactor;
+use super::head_tracer::Redactor;
 use crate::config::secrets::names_secret;
 use crate::mcp::credentials::Credentials;
 use crate::mcp::tracer::Tracer;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::AxisScale;
 use super::escaped;
-use super::scale::AxisScale;
 use crate::bench::compare::letter;
 use crate::bench::formatting::per_second;
 use crate::bench::report::{BenchReport, TargetReport, TimelineSlice};

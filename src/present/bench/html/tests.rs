@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::bench::baseline;
+use crate::bench::bench_result::AcceptanceCriteria;
 use crate::bench::compare::compare;
-use crate::bench::findings::AcceptanceCriteria;
 use crate::bench::fixtures::{noisy, report, rounds, target};
 use crate::bench::json::RunJson;
 use crate::bench::report::ErrorReport;

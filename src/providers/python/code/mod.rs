@@ -6,7 +6,6 @@
 //! is imported, so leaving a file out is safe and only makes code unavailable.
 
 mod packages;
-mod stdlib;
 
 use std::collections::{BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) use self::packages::{PackageEnvironment, interpreter_config_files};
 use super::entry::PythonKeys;
-use super::interpreter;
+use super::installation;
 use crate::config::consent::EntrySite;
 use crate::config::node::ConfigNode;
 use crate::config::typed;
@@ -57,7 +56,7 @@ pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBu
     let mut code_files = CodeFiles::default();
     let complete = roots.iter().try_for_each(|root| code_files.directory(root)).and_then(|()| {
         let named = keys.python.as_ref().map(|python| python.as_str());
-        let Ok(interpreter) = interpreter::as_written(named, &program, &root, site) else {
+        let Ok(interpreter) = installation::as_written(named, &program, &root, site) else {
             return Ok(());
         };
         code_files.interpreter(&interpreter, named, &[&root, site.base_dir])
@@ -88,7 +87,7 @@ fn shadows(root: &Path) -> Option<PathBuf> {
         .filter(|path| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let (stem, rest) = name.split_once('.').unwrap_or((name, ""));
-            stdlib::is_standard(stem)
+            packages::is_standard(stem)
                 && if path.is_dir() { rest.is_empty() && is_package(path) } else { is_code(name) }
                 && !only_root_writes(path)
         })

@@ -15,10 +15,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::EventStream;
 use super::SessionError;
-use super::event_stream::EventStream;
 use crate::serve::catalogue_server::SessionEnded;
-use crate::serve::listen::backlog::MAX_UNANSWERED;
+use crate::serve::listen::bounded_stream::MAX_UNANSWERED;
 use crate::serve::shared_room::SharedRoom;
 use crate::util::lock::lock;
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::host::ToolHost;
 use crate::serve::catalogue_server::{ClientRegistry, ServeSettings};
-use crate::serve::listen::backlog::MAX_UNANSWERED;
+use crate::serve::listen::bounded_stream::MAX_UNANSWERED;
 
 fn client(value: serde_json::Value) -> ClientJsonRpcMessage {
     serde_json::from_value(value).unwrap()

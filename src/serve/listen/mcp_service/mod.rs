@@ -1,26 +1,28 @@
 //! Answering requests over Streamable HTTP by the SDK's service.
+//!
+//! HTTP responses.
 
-#[cfg(test)]
-mod tests;
-
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, Request, StatusCode, header};
-use http_body_util::Full;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::MAX_MESSAGE;
-use super::http_answer::{HttpAnswer, json, text};
 use super::http_sessions::{HttpSessions, SessionError};
-use super::text_transport;
+use super::{MAX_MESSAGE, text_transport};
 use crate::mcp::message::Envelope;
 use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
 use crate::serve::shared_room::{LARGE, SharedRoom};
+
+#[cfg(test)]
+mod tests;
 
 /// What answers the requests of one client, or of all that have the owner's token.
 pub(super) struct McpService {
@@ -104,4 +106,24 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn is_initialize(body: &[u8]) -> bool {
     let envelope = std::str::from_utf8(body).ok().and_then(|text| Envelope::read(text).ok());
     envelope.and_then(|envelope| envelope.method).is_some_and(|method| method == "initialize")
+}
+
+pub(super) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
+
+/// Why a request is refused: the status of the answer, and its text.
+pub(super) type HttpRefusal = (StatusCode, String);
+
+pub(super) fn text(status: StatusCode, message: &str) -> HttpAnswer {
+    answer(status, HeaderValue::from_static("text/plain; charset=utf-8"), message)
+}
+
+pub(super) fn json(status: StatusCode, document: &str) -> HttpAnswer {
+    answer(status, HeaderValue::from_static("application/json"), document)
+}
+
+fn answer(status: StatusCode, content_type: HeaderValue, content: &str) -> HttpAnswer {
+    let mut answer = Response::new(Full::new(Bytes::from(format!("{content}\n"))).boxed());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    answer
 }

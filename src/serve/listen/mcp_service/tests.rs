@@ -1,6 +1,5 @@
 //! Clients that leave or wait, and a server that ends meanwhile.
 
-use http::HeaderValue;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

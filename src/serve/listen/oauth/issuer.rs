@@ -7,10 +7,10 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use url::Url;
 
-use super::signature::{JsonWebKey, JsonWebKeys};
+use super::{JsonWebKey, JsonWebKeys};
 use crate::model::Error;
 use crate::net::address::is_loopback;
-use crate::net::fetch;
+use crate::net::response;
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::lock::lock;
 
@@ -114,7 +114,7 @@ impl TokenIssuer {
     async fn fetch(&self) -> Result<Vec<JsonWebKey>, Error> {
         let mut failure = None;
         for place in self.metadata_places() {
-            let metadata: IssuerMetadata = match fetch::json(&place, false).await {
+            let metadata: IssuerMetadata = match response::json(&place, false).await {
                 Ok(metadata) => metadata,
                 Err(error) => {
                     failure.get_or_insert(error);
@@ -130,7 +130,7 @@ impl TokenIssuer {
             if !is_own && metadata.jwks_uri.scheme() != "https" {
                 return Err(Error::denied("its keys are at another address, without https"));
             }
-            let keys: JsonWebKeys = fetch::json(&metadata.jwks_uri, !is_own).await?;
+            let keys: JsonWebKeys = response::json(&metadata.jwks_uri, !is_own).await?;
             return Ok(keys.keys.into_iter().take(super::MAX_KEYS).collect());
         }
         Err(failure.unwrap_or_else(|| Error::auth("the issuer has no metadata")))

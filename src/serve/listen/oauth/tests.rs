@@ -4,9 +4,8 @@ use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::signature::{JsonWebKey, JsonWebKeys};
 use super::*;
 
 const ISSUER: &str = "https://as.example";

@@ -2,12 +2,12 @@
 
 use crate::bench::bench_result::BenchResult;
 use crate::bench::compare::letter;
+use crate::bench::control::RunPhase;
 use crate::bench::formatting::{calls, per_second};
-use crate::bench::monitor::RunPhase;
 use crate::bench::plan::{Arrivals, BenchPlan, LoadModel};
 use crate::bench::report::{RunStatus, TargetReport, throughput};
 use crate::bench::snapshot::{BenchSnapshot, rates, total_limits};
-use crate::bench::{run_facts, steps};
+use crate::bench::{bench_result, steps};
 use crate::present::stats::QUANTILES;
 use crate::tui::draw::fitting;
 use crate::tui::prelude::*;
@@ -100,7 +100,7 @@ fn verdict(result: &BenchResult, command_line: &str, width: usize) -> Page {
     }
     page.blank_line();
     page.push(present::Line::styled(Role::Dim, command_line));
-    for (name, _, value) in run_facts::machine(&result.environment) {
+    for (name, _, value) in bench_result::machine(&result.environment) {
         page.push(present::Line::styled(Role::Dim, format!("{name}  {value}")));
     }
     page

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::bench::plan::PlanOptions;
 use crate::bench::plan::{BenchPlan, LoadModel, Sharing};
-use crate::bench::plan_options::PlanOptions;
 use crate::bench::{formatting, syntax};
 use crate::tui::prelude::*;
 use crate::tui::views::bench::BenchView;

@@ -2,10 +2,10 @@
 
 use super::*;
 
+use crate::bench::bench_result::{AcceptanceCriteria, BenchFindings};
+use crate::bench::control::RunPhase;
 use crate::bench::environment::BenchEnvironment;
-use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
 use crate::bench::fixtures::{report, rounds, running, target, timed_out};
-use crate::bench::monitor::RunPhase;
 use crate::bench::plan::Sharing;
 use crate::bench::report::TargetReport;
 use crate::tui::event::UserInput;

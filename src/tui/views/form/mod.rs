@@ -13,12 +13,12 @@ use crate::host::example;
 use crate::host::form::{FieldInput, FieldKind, FieldRow, FormNode, ResolvedSchema, RowPart};
 use crate::host::validate::Violation;
 use crate::model::ToolDefinition;
-use crate::tui::external_editor::EditorDraft;
 use crate::tui::keys::KeyPress::{
     Alt, AltEnter, BackTab, Backspace, Char, Ctrl, Delete, Down, Enter, Esc, F, Left, PageDown,
     PageUp, Right, Tab, Up,
 };
 use crate::tui::prelude::*;
+use crate::tui::user_program::EditorDraft;
 use crate::tui::widgets::list::step_around;
 
 /// How much of what would be sent is shown, in characters.

@@ -1,11 +1,8 @@
 //! Pictures that fit, are broken, or only claim to be large.
 
-use std::io::Cursor;
-
 use image::{ImageFormat, Rgb, RgbImage, Rgba};
 
 use super::*;
-use crate::util::base64;
 
 /// A picture whose upper half is red and whose lower half is blue.
 fn flag(width: u32, height: u32, format: ImageFormat) -> String {
